@@ -13,6 +13,7 @@ from resolute.cli.display.terminal import neutralised_output
 from resolute.cli.options.settings import Settings
 from resolute.cli.registry.commands import RootGroup
 from resolute.cli.registry.counterparts import COUNTERPARTS
+from resolute.cli.registry.foreign_words import FOREIGN_WORDS
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells have it."""
@@ -29,6 +30,7 @@ def _print_version(ctx: click.Context, _option: click.Parameter, wanted: bool) -
 @click.group(
     cls=RootGroup,
     counterparts=COUNTERPARTS[""],
+    foreign=FOREIGN_WORDS,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.option(

@@ -15,6 +15,7 @@ import pytest
 from resolute.cli.main import cli, run
 from resolute.cli.registry import cluster, commands, plugins
 from resolute.cli.registry.counterparts import COUNTERPARTS
+from resolute.cli.registry.foreign_words import FOREIGN_WORDS
 from resolute.cli.registry.lazy import LazyCommand, LazyGroup
 
 GROUPS = (cli, commands.experiment, commands.trial, commands.checkpoint, cluster.template, commands.search)
@@ -74,6 +75,7 @@ def test_names_can_be_shortened(
         (("e", "delete-tb-files"), "There is no `resolute experiment delete-tb-files`: `resolute experiment"),
         (("task", "cle"), "There is no `resolute task cleanup-logs`: logs are kept"),
         (("notebook", "start"), "There is no `resolute notebook`: only trials run on slots"),
+        (("sweep",), "There is no `resolute sweep`: a config with a searcher is a sweep"),
         (("e", "--nope"), "No such option"),
     ],
 )
@@ -95,7 +97,8 @@ def test_no_command_is_said_to_be_missing() -> None:
 
 
 def test_counterparts_name_commands_that_exist() -> None:
-    for clause in (clause for group in COUNTERPARTS.values() for clause in group.values()):
+    clauses = [clause for group in COUNTERPARTS.values() for clause in group.values()]
+    for clause in [*clauses, *FOREIGN_WORDS.values()]:
         for command in re.findall(r"`resolute ([^`]+)`", clause):
             words = [word for word in command.split() if word.islower() and word[0] != "-"]
             assert isinstance(command_at(words), click.Command), command

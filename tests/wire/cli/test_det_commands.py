@@ -204,3 +204,13 @@ def test_models_move(det: CommandLine) -> None:
     assert json_of(det, "m", "create", "net", "-w", "Uncategorized", "--json")
     assert det("m", "move", "net", "-w", "text").out == "model net belongs to workspace text\n"
     assert "net" in det("m", "ls", "-w", "text,Uncategorized", "--sort-by", "name").out
+
+
+def test_a_script_runs_without_a_config(
+    det: CommandLine, code: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(code)
+    outcome = det("run", "train.py", "--detach", "--", "--lr", "0.1")
+    assert outcome.code == 0, outcome.err
+    number = outcome.out.split()[-1]
+    assert yaml.safe_load(det("e", "config", number).out)["entrypoint"] == "python3 train.py --lr 0.1"

@@ -32,6 +32,7 @@ NOT_OF_THE_CLUSTER = {
 OPTIONS = {
     "experiment describe": "--metrics",
     "trial describe": "--metrics --metrics-summary",
+    "run": "--detach",
     "trial download": "--latest",
     "storage doctor": "--directory /x",
     "search replay": "--until 1",

@@ -63,9 +63,10 @@ def test_delete_asks_first(
     cluster: ScriptedCluster, resolute: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster.state.add_experiment(state=COMPLETED)
-    monkeypatch.setattr("builtins.input", lambda _prompt="": "n")
+    monkeypatch.setattr("click.termui.visible_prompt_func", lambda _prompt="": "n")
     outcome = resolute("e", "delete", "1")
-    assert outcome.code != 0
+    assert outcome.code == 1
+    assert outcome.err.endswith("nothing changed\n")
     assert cluster.state.experiments[0].state == COMPLETED
     assert resolute("e", "delete", "1", "--yes").out == "experiment 1 is being removed\n"
     assert cluster.state.experiments[0].state == experiment_pb2.EXPERIMENT_STATE_DELETING

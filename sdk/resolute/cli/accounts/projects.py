@@ -17,6 +17,7 @@ from resolute.cli.display.output import (
     print_json,
 )
 from resolute.cli.experiment.views.list import COLUMNS as EXPERIMENT_COLUMNS
+from resolute.cli.options.confirmation import confirm
 from resolute.cli.options.pagination import Page, page_options
 from resolute.cli.options.settings import Settings
 from resolute.cli.options.sorting import sort_options
@@ -202,7 +203,7 @@ def unarchive(settings: Settings, workspace: str, name: str) -> None:
 def delete(settings: Settings, workspace: str, name: str, yes: bool) -> None:
     """Delete the project NAME in WORKSPACE, which must not contain experiments."""
     if not yes:
-        click.confirm(f"Remove project {workspace}/{name}?", abort=True, err=True)
+        confirm(f"Remove project {workspace}/{name}?")
     calls = settings.services().workspaces
     calls.delete_project(calls.find_project(workspace, name).id)
     click.echo(f"project {workspace}/{name} is removed")

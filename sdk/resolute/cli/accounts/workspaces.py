@@ -20,6 +20,7 @@ from resolute.cli.display.output import (
     print_json,
     yaml_option,
 )
+from resolute.cli.options.confirmation import confirm
 from resolute.cli.options.pagination import Page, page_options
 from resolute.cli.options.settings import Settings
 from resolute.cli.options.sorting import sort_options
@@ -210,6 +211,6 @@ def set_quota(
 def delete(settings: Settings, name: str, yes: bool) -> None:
     """Delete the workspace NAME, which must not contain experiments."""
     if not yes:
-        click.confirm(f"Remove workspace {name} with its projects?", abort=True, err=True)
+        confirm(f"Remove workspace {name} with its projects?")
     settings.services().workspaces.delete(name)
     click.echo(f"workspace {name} is removed")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from resolute.cli.options.confirmation import confirm
 from resolute.cli.options.identifiers import CHECKPOINTS
 from resolute.cli.options.settings import Settings
 
@@ -37,7 +38,7 @@ def _remove(settings: Settings, uuids: tuple[str, ...], *, globs: tuple[str, ...
     what = f"the files that match {' or '.join(globs)} from" if globs else "all files of"
     if not yes:
         names = f"checkpoint {uuids[0]}" if len(uuids) == 1 else f"{len(uuids)} checkpoints"
-        click.confirm(f"Remove {what} {names}?", abort=True, err=True)
+        confirm(f"Remove {what} {names}?")
     services = settings.services()
     services.checkpoints.delete(uuids, globs=globs)
     for uuid in uuids:

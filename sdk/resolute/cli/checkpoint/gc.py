@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from resolute.cli.options.confirmation import confirm
 from resolute.cli.options.identifiers import EXPERIMENT
 from resolute.cli.options.settings import Settings
 
@@ -45,6 +46,6 @@ def gc(
         click.echo(f"{len(doomed)} checkpoints would be deleted", err=True)
         return
     if not yes:
-        click.confirm(f"Delete these {len(doomed)} checkpoints?", abort=True, err=True)
+        confirm(f"Delete these {len(doomed)} checkpoints?")
     deleted = experiments.collect_checkpoints(experiment_id, policy, preview=False)
     click.echo(f"{len(deleted)} checkpoints are deleted", err=True)

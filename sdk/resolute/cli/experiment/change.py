@@ -7,6 +7,7 @@ from collections.abc import Callable
 import click
 
 from resolute.cli.failures import explain
+from resolute.cli.options.confirmation import confirm
 from resolute.cli.options.identifiers import EXPERIMENT, EXPERIMENTS
 from resolute.cli.options.settings import Settings
 from resolute.client.schema.records import ExperimentRecord
@@ -88,9 +89,7 @@ def delete(ctx: click.Context, experiment_ids: tuple[str, ...], yes: bool) -> No
     """Delete ended experiments with their metrics, logs, checkpoints and code."""
     if not yes:
         names = ", ".join(experiment_ids)
-        click.confirm(
-            f"Remove experiment {names} with all metrics, logs and checkpoints?", abort=True, err=True
-        )
+        confirm(f"Remove experiment {names} with all metrics, logs and checkpoints?")
     _change(
         ctx,
         experiment_ids,

@@ -15,18 +15,22 @@ from resolute.cli.options.settings import Settings
 from resolute.client.remote.experiments import Created, Submission
 from resolute.client.submission.config import config_text, parse_config, read_config, with_overrides
 from resolute.client.submission.packing import configured_limit, pack
+from resolute.contracts.sizes import human_size
+
+_LARGE = 10 << 20
+"""Bytes of code from which on it is said how many there are."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Request:
+class Request:
     """What the command line asks for."""
 
     config: str
     model_definition: Path | None
-    includes: tuple[Path, ...]
-    template: str
-    paused: bool
-    test_mode: bool
+    includes: tuple[Path, ...] = ()
+    template: str = ""
+    paused: bool = False
+    test_mode: bool = False
 
 
 @click.command()
@@ -98,7 +102,7 @@ def create(  # noqa: PLR0913, PLR0917 - click hands over every option
         }
     if fields is not None:
         text = config_text(fields)
-    request = _Request(
+    request = Request(
         config=text,
         model_definition=model_definition,
         includes=includes,
@@ -109,13 +113,24 @@ def create(  # noqa: PLR0913, PLR0917 - click hands over every option
     if local:
         _run_locally(ctx, request)
     else:
-        _submit(ctx, request, follow_it=follow_it or test_mode, as_json=as_json)
+        submit(ctx, request, follow_it=follow_it or test_mode, as_json=as_json)
 
 
-def _submit(ctx: click.Context, request: _Request, *, follow_it: bool, as_json: bool) -> None:
+def submit(ctx: click.Context, request: Request, *, follow_it: bool, as_json: bool = False) -> None:
+    """Submits an experiment and says so.
+
+    Args:
+        ctx: The command's context.
+        request: The experiment.
+        follow_it: Whether to follow it to its end.
+        as_json: Whether to print it as JSON.
+    """
     services = ctx.ensure_object(Settings).services()
     limit = configured_limit(os.environ)
     with pack(request.model_definition, request.includes, limit=limit) as archive:
+        if archive.content_size >= _LARGE:
+            size = human_size(archive.content_size)
+            click.echo(f"{size} of code are submitted; a file .detignore can leave files out", err=True)
         submission = Submission(
             config=request.config,
             template=request.template,
@@ -125,6 +140,8 @@ def _submit(ctx: click.Context, request: _Request, *, follow_it: bool, as_json: 
         created: Created = services.experiments.create(submission, archive)
     for warning in created.warnings:
         click.echo(f"warning: {warning}", err=True)
+    if archive.entries == 0:
+        click.echo("no code was submitted: it is named after the config", err=True)
     if as_json:
         print_json(created.experiment)
     else:
@@ -133,7 +150,7 @@ def _submit(ctx: click.Context, request: _Request, *, follow_it: bool, as_json: 
         exit_by_state(ctx, follow(services, created.experiment))
 
 
-def _run_locally(ctx: click.Context, request: _Request) -> None:
+def _run_locally(ctx: click.Context, request: Request) -> None:
     from resolute.cli.local_run import run_locally
 
     if request.template:

@@ -17,6 +17,7 @@ from resolute.cli.display.output import (
     print_json,
 )
 from resolute.cli.model.common import parse_metadata, print_version_list
+from resolute.cli.options.confirmation import confirm
 from resolute.cli.options.settings import Settings
 from resolute.cli.options.sorting import sort_options
 from resolute.client.remote.models import ModelFilter, ModelUpdate
@@ -200,8 +201,6 @@ def delete(settings: Settings, model: str, yes: bool) -> None:
     models = settings.services().models
     record = models.get(model)
     if not yes:
-        click.confirm(
-            f"Remove the model {record.name} with {record.version_count} versions?", abort=True, err=True
-        )
+        confirm(f"Remove the model {record.name} with {record.version_count} versions?")
     models.delete(model)
     click.echo(f"model {record.name} is removed")

@@ -9,6 +9,7 @@ import click
 from resolute.cli.checkpoint.fetch import fetch
 from resolute.cli.display.output import Format, format_option, json_option, print_fields, print_json
 from resolute.cli.model.common import parse_metadata, print_version_list
+from resolute.cli.options.confirmation import confirm
 from resolute.cli.options.identifiers import CHECKPOINT
 from resolute.cli.options.settings import Settings
 from resolute.client.remote.models import ModelUpdate
@@ -111,6 +112,6 @@ def download(
 def delete_version(settings: Settings, model: str, version: int, yes: bool) -> None:
     """Delete a version of MODEL. Its checkpoint is kept, but no longer protected from deletion."""
     if not yes:
-        click.confirm(f"Remove version {version} of model {model}?", abort=True, err=True)
+        confirm(f"Remove version {version} of model {model}?")
     settings.services().models.delete_version(model, version)
     click.echo(f"version {version} of model {model} is removed")

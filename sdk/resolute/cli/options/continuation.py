@@ -12,6 +12,7 @@ import click
 
 from resolute.cli.display.experiment_outcome import exit_by_state
 from resolute.cli.display.follow import follow
+from resolute.cli.options.confirmation import confirm
 from resolute.cli.options.settings import Settings
 from resolute.client.submission.config import config_text, parse_config, read_config, with_overrides
 
@@ -87,7 +88,7 @@ def confirm_and_continue(
         new: Whether a new experiment begins.
 
     Raises:
-        click.Abort: It is not wanted.
+        click.ClickException: It is not wanted.
     """
     services = ctx.ensure_object(Settings).services()
     plan = call(services)(key, config=choices.config, validate_only=True)
@@ -95,7 +96,7 @@ def confirm_and_continue(
     for line in _lines(plan, new=new):
         click.echo(f"  {line}", err=True)
     if not choices.yes:
-        click.confirm("Go on?", abort=True, err=True)
+        confirm("Go on?")
     experiment = call(services)(key, config=choices.config).experiment
     assert experiment is not None
     click.echo(f"{'Created' if new else 'Continued'} experiment {experiment.id}")

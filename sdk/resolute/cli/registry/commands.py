@@ -177,6 +177,8 @@ COMPAT_COMMANDS = (
 
 ROOT_COMMANDS = (
     LazyCommand("experiment", "Submit and manage experiments.", f"{_COMMANDS}:experiment", ("e", "exp")),
+    LazyCommand("run", "Run a script on slots, without a config.", f"{_EXPERIMENT}.run:run"),
+    LazyCommand("logs", "Show the logs of an experiment's first trial.", f"{_EXPERIMENT}.views.logs:logs"),
     LazyCommand("trial", "Inspect the trials of experiments.", f"{_COMMANDS}:trial", ("t",)),
     LazyCommand(
         "checkpoint",

@@ -42,6 +42,7 @@ class LazyGroup(click.Group):
         entries: The commands, in the order of the help.
         counterparts: Documented words that are not commands here, each with what to use instead. No prefix of
             one is taken for another command.
+        foreign: Words of other programs, each with what does the same here; only if typed in full.
     """
 
     def __init__(
@@ -49,11 +50,13 @@ class LazyGroup(click.Group):
         *args: Any,
         entries: Sequence[LazyCommand] = (),
         counterparts: Mapping[str, str] | None = None,
+        foreign: Mapping[str, str] | None = None,
         **options: Any,
     ) -> None:
         super().__init__(*args, **options)
         self._entries = tuple(entries)
         self._counterparts = dict(counterparts or {})
+        self._foreign = dict(foreign or {})
 
     def entries(self) -> Sequence[LazyCommand]:
         """The commands, in the order of the help."""
@@ -76,6 +79,8 @@ class LazyGroup(click.Group):
         if typed == "help":
             click.echo(ctx.get_help())
             ctx.exit()
+        if typed in self._foreign and typed not in self._names():
+            ctx.fail(f"There is no `{ctx.command_path} {typed}`: {self._foreign[typed]}.")
         matches, absent = self._matches(typed), self._absent(typed)
         if len(matches) + len(absent) > 1:
             names = ", ".join(
@@ -113,9 +118,12 @@ class LazyGroup(click.Group):
             return exact[:1]
         return [entry for entry in entries if any(n.startswith(typed) for n in (entry.name, *entry.aliases))]
 
+    def _names(self) -> set[str]:
+        return {name for entry in self.entries() for name in (entry.name, *entry.aliases)}
+
     def _absent(self, typed: str) -> list[str]:
         """Documented words without a command that may be meant; none if a command has exactly this name."""
-        if any(typed in (entry.name, *entry.aliases) for entry in self.entries()):
+        if typed in self._names():
             return []
         if typed in self._counterparts:
             return [typed]

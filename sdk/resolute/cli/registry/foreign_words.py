@@ -1,0 +1,46 @@
+"""Words of the command lines of other programs, each with what does the same here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+_CREATE = "`resolute experiment create` submits an experiment, `resolute run` a script"
+_LIST = "`resolute experiment list` lists experiments, `resolute job list` the queue"
+_PAGES = (
+    "`resolute up` prints the address of the pages; `resolute experiment describe` and `trial plot` show runs"
+)
+
+FOREIGN_WORDS: Mapping[str, str] = {
+    # kubectl, docker and queues
+    "apply": _CREATE,
+    "describe": "`resolute experiment describe` and `resolute trial describe` show one",
+    "exec": "only trials run on slots; `resolute run` runs a script",
+    "get": _LIST,
+    "ls": _LIST,
+    "nodes": "`resolute agent list` lists the machines",
+    "ps": _LIST,
+    "qstat": "`resolute job list` lists the queue",
+    "sbatch": _CREATE,
+    "scancel": "`resolute experiment kill` stops an experiment",
+    "squeue": "`resolute job list` lists the queue",
+    "start": "`resolute up` starts a cluster on this machine",
+    "stop": "`resolute experiment cancel` ends an experiment, `resolute down` the cluster of this machine",
+    "submit": _CREATE,
+    # wandb, mlflow, ray, sky
+    "agents": "`resolute agent list` lists the machines",
+    "artifact": "`resolute checkpoint` and `resolute model` keep files",
+    "artifacts": "`resolute checkpoint` and `resolute model` keep files",
+    "experiments": "the word is `resolute experiment`",
+    "launch": _CREATE,
+    "login": "`resolute user login` logs in",
+    "logout": "`resolute user logout` logs out",
+    "memory": "`resolute slot list` shows the slots",
+    "models": "the word is `resolute model`",
+    "runs": "`resolute trial list` lists the trials of an experiment",
+    "server": "`resolute up` starts a cluster on this machine",
+    "sweep": "a config with a searcher is a sweep: `resolute experiment create`; see docs/searches.md",
+    "train": "`resolute run` runs a script, `resolute experiment create` an experiment",
+    "tune": "a config with a searcher tunes: `resolute experiment create`; see docs/searches.md",
+    "ui": _PAGES,
+}
+"""By the word; it counts only if it is typed in full."""

@@ -1,0 +1,48 @@
+"""A script as an experiment, without a config."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+from wire.cli.conftest import CommandLine
+from wire.cli.scripted import ScriptedCluster
+from wire.cli.test_create import names
+
+
+def test_a_script_of_this_directory_is_submitted_with_its_arguments(
+    cluster: ScriptedCluster, resolute: CommandLine, code: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(code)
+    outcome = resolute("run", "train.py", "--slots", "2", "--detach", "--", "--lr", "0.1 or so", "-v")
+    assert (outcome.code, outcome.out) == (0, "Created experiment 1\n"), outcome.err
+    config = yaml.safe_load(cluster.state.specs[0].config_yaml)
+    assert config["name"] == "train.py"
+    assert config["entrypoint"] == (
+        "python3 -m determined.launch.torch_distributed -- train.py --lr '0.1 or so' -v"
+    )
+    assert config["resources"]["slots_per_trial"] == 2
+    (archive,) = cluster.state.archives.values()
+    assert names(archive) == ["const.yaml", "train.py"]
+
+
+def test_a_script_elsewhere_is_submitted_with_its_directory(
+    cluster: ScriptedCluster,
+    resolute: CommandLine,
+    code: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path / "other")
+    assert resolute("run", str(code / "train.py"), "--detach").code == 0
+    assert yaml.safe_load(cluster.state.specs[0].config_yaml)["entrypoint"] == "python3 train.py"
+    (archive,) = cluster.state.archives.values()
+    assert names(archive) == ["const.yaml", "train.py"]
+
+
+def test_a_script_that_does_not_exist_is_named(resolute: CommandLine) -> None:
+    outcome = resolute("run", "nope.py")
+    assert outcome.code == 2
+    assert "nope.py" in outcome.err
