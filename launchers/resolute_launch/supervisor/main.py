@@ -39,6 +39,7 @@ from resolute_launch.control_plane.connection import ControlPlaneConnection
 from resolute_launch.control_plane.outage_timeout import OutageTimeout, retry_during_outage
 from resolute_launch.installation import compat_path
 from resolute_launch.processes.signal_handlers import SignalHandlers
+from resolute_launch.supervisor.bounded_log import BoundedLogHandler
 from resolute_launch.supervisor.executor import RunExecutor
 from resolute_launch.supervisor.exit_summary import Observations, before_start
 
@@ -205,7 +206,7 @@ def _take_lock(run: RunDirectory, descriptor: int | None) -> RunLock:
 def _run_once(run: RunDirectory) -> None:
     order = LaunchOrder.read(run.launch_file)
     order = replace(order, compat_path=order.compat_path or str(compat_path()))
-    start_log(order.log_level)
+    start_log(order.log_level, run)
     run.prepare()
     identity = ProcessIdentity.of(os.getpid())
     write_json(run.supervisor_file, identity.to_json() if identity else {"pid": os.getpid()}, sync=True)
@@ -222,12 +223,12 @@ def _run_once(run: RunDirectory) -> None:
         raise
 
 
-def start_log(level: str) -> None:
-    """Writes the log of this process to its standard error."""
+def start_log(level: str, run: RunDirectory) -> None:
+    """Writes the log of this process to its standard error, which is a file of the run directory."""
     logging.basicConfig(
         level=level.upper(),
         format="%(asctime)s %(levelname)s %(threadName)s %(name)s: %(message)s",
-        stream=sys.stderr,
+        handlers=[BoundedLogHandler(run.log_file)],
     )
 
 

@@ -112,7 +112,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ConflictError:
         sys.stderr.write(f"{run.path} is being uploaded already\n")
         return EXIT_REFUSED
-    start_log("INFO")
+    start_log("INFO", run)
     try:
         done = upload_orphans(
             run,

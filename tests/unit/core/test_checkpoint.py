@@ -4,6 +4,7 @@ import json
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -310,3 +311,15 @@ def test_metadata_that_have_no_form_in_json_are_refused(world: World, model: Pat
     with pytest.raises(TypeError, match="not JSON serializable"):
         world.context.upload(model, {**STEPS, "object": object()})
     assert world.registry.log == []
+
+
+def test_the_first_checkpoint_in_place_waits_while_the_disk_is_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    free = [0, 4096, 1 << 30]
+    waits: list[float] = []
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=free.pop(0)))
+    world = World(DirectoryStore(tmp_path / "store", full_timeout=600.0, sleep=waits.append))
+    with world.context.store_path({"steps_completed": 1}) as (path, _):
+        (path / "weights").write_bytes(b"w")
+    assert len(waits) == 2

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import signal
 import threading
 from collections.abc import Awaitable, Callable
 
 import psutil
 import pytest
+from support.waiting import wait_until
 from support.worker_processes import worker_processes
 
 from resolute.errors import QuotaError, UnavailableError
@@ -46,6 +48,18 @@ def test_a_task_gives_its_value_or_raises_its_error_and_the_process_is_kept() ->
         with pytest.raises(RuntimeError, match="cannot send"):
             await pool.run(threading.Lock)
         assert await pool.run(os.getpid) == pid
+
+    with_pool(scenario)
+
+
+def test_an_idle_process_that_ends_leaves_no_zombie() -> None:
+    async def scenario(pool: WorkerPool) -> None:
+        pid = await pool.run(os.getpid)
+        os.kill(pid, signal.SIGKILL)
+        await asyncio.to_thread(
+            wait_until, lambda: not psutil.pid_exists(pid), seconds=60, what="the process to be reaped"
+        )
+        assert await pool.run(os.getpid) != pid
 
     with_pool(scenario)
 

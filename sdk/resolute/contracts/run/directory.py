@@ -42,6 +42,7 @@ class RunDirectory:
         self.lock_file = self.path / "lock"
         self.supervisor_file = self.path / "supervisor.json"
         self.child_file = self.path / "child.json"
+        self.log_file = self.path / "supervisor.log"
         self.token_file = self.path / "token"
         self.user_token_file = self.path / "user-token"
         self.info = self.path / "info"

@@ -33,6 +33,9 @@ from resolute.core.checkpoint.shards import (
 from resolute.core.checkpoint.stores.base import CheckpointStore
 from resolute.core.distributed import DistributedContext
 
+_LEAST_BYTES_IN_PLACE = 1024 * 1024
+"""What must be free for the first checkpoint that a run writes in place, whose size nobody knows."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Contribution:
@@ -74,9 +77,11 @@ class Uploader:
     def begin_in_place(self) -> str:
         """Begins a checkpoint once there is room for one as large as the last that was written in place.
 
+        Of the first, nobody knows the size: it only waits while the disk is full.
+
         A script that runs out of room while it writes into the store fails; one that waits does not.
         """
-        self.store.await_room(self._bytes_in_place)
+        self.store.await_room(max(self._bytes_in_place, _LEAST_BYTES_IN_PLACE))
         return self.begin()
 
     def begin(self) -> str:

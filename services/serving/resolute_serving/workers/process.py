@@ -106,6 +106,8 @@ class WorkerProcess:
                     stdin=subprocess.DEVNULL,
                 )
             self._connection = Connection(ours.detach())
+            # A process that has had nothing to do ends by itself, and would be a zombie until the next task.
+            threading.Thread(target=self._process.wait, name="worker-exit", daemon=True).start()
         return self._connection
 
     def _result(self, reply: Reply) -> Any:

@@ -120,7 +120,7 @@ class LocalContainer:
         return self._spawn(_ORPHAN_UPLOAD, *options, *(["--note-late-lines"] if note_late_lines else []))
 
     def _spawn(self, module: str, *arguments: str, keep: tuple[int, ...] = ()) -> subprocess.Popen[bytes]:
-        with (self.run.path / "supervisor.log").open("ab") as log:
+        with self.run.log_file.open("ab") as log:
             return subprocess.Popen(
                 [sys.executable, "-m", module, str(self.run.path), *arguments],
                 stdin=subprocess.DEVNULL,
@@ -148,7 +148,7 @@ class LocalContainer:
 
     def never_started(self) -> ContainerReport:
         """The report of a container that was launched and whose supervisor left no trace."""
-        log = self.run.path / "supervisor.log"
+        log = self.run.log_file
         tail = log.read_text(errors="replace")[-_LOG_TAIL:].strip() if log.exists() else ""
         failure = f"the supervisor of the run did not start:\n{tail}"
         record = ExitRecord(exit_code=1, failure=failure, failed_before_entrypoint=True)

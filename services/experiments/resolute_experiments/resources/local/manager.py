@@ -225,6 +225,10 @@ class LocalResourceManager:
     async def _until_unlocked(self, container: LocalContainer) -> None:
         while container.locked:
             await wait_for_exit(container.supervisor)
+        supervisor = container.supervisor
+        if supervisor is not None and any(process.pid == supervisor.pid for process in self._children):
+            # It lets go of its lock a moment before it is gone; nobody could reap it until then.
+            await wait_for_exit(supervisor)
         self._reap()
 
     def _clean_later(self, allocation_id: str, token: str) -> None:
