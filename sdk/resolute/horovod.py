@@ -12,10 +12,18 @@ from __future__ import annotations
 
 import importlib
 import os
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["hvd"]
+from resolute.constants import (
+    HOROVOD_AUTOTUNE_LOG_FILEPATH,
+    HOROVOD_GLOO_TIMEOUT_SECONDS,
+    HOROVOD_STARTUP_TIMEOUT_SECONDS,
+)
 
+__all__ = ["create_hostlist_arg", "create_performance_args", "create_run_command", "hvd"]
+
+_SSH_PORT = 12350
 _TYPES = ("torch", "tensorflow", "tensorflow.keras")
 
 
@@ -83,3 +91,59 @@ class _Horovod:
 
 hvd: Any = _Horovod()
 """Horovod's module of the framework that was required."""
+
+
+def create_hostlist_arg(num_proc_per_machine: Sequence[int], ip_addresses: Sequence[str]) -> str:
+    """Returns the hosts of ``horovodrun -H``; the first is this machine.
+
+    Args:
+        num_proc_per_machine: Processes on each machine.
+        ip_addresses: Addresses of the machines.
+    """
+    hosts = ["localhost", *ip_addresses[1:]]
+    return ",".join(f"{host}:{count}" for host, count in zip(hosts, num_proc_per_machine, strict=True))
+
+
+def create_performance_args(optimizations: Mapping[str, Any]) -> list[str]:
+    """Returns the options of ``horovodrun`` for ``optimizations`` of a config."""
+    if optimizations.get("auto_tune_tensor_fusion"):
+        tuning = ["--autotune", "--autotune-log-file", HOROVOD_AUTOTUNE_LOG_FILEPATH]
+    else:
+        tuning = [
+            *("--fusion-threshold-mb", str(optimizations.get("tensor_fusion_threshold", 64))),
+            *("--cycle-time-ms", str(optimizations.get("tensor_fusion_cycle_time", 1))),
+        ]
+    fixed = ["--cache-capacity", "1024", "--no-hierarchical-allreduce", "--no-hierarchical-allgather"]
+    return [*tuning, *fixed]
+
+
+def create_run_command(
+    num_proc_per_machine: Sequence[int],
+    ip_addresses: Sequence[str],
+    inter_node_network_interface: str | None,
+    optimizations: Mapping[str, Any],
+    debug: bool,
+    optional_args: Sequence[str],
+) -> list[str]:
+    """Returns the ``horovodrun`` that starts a program, which is to be appended.
+
+    Args:
+        num_proc_per_machine: Processes on each machine.
+        ip_addresses: Addresses of the machines, this one first.
+        inter_node_network_interface: Interface between the machines; None to let Horovod choose.
+        optimizations: That section of the config.
+        debug: Whether it says more.
+        optional_args: More options.
+    """
+    interface = inter_node_network_interface if len(ip_addresses) > 1 else None
+    return [
+        *("horovodrun", "-np", str(sum(num_proc_per_machine)), "-p", str(_SSH_PORT)),
+        *("-H", create_hostlist_arg(num_proc_per_machine, ip_addresses)),
+        *("--start-timeout", str(HOROVOD_STARTUP_TIMEOUT_SECONDS)),
+        *("--gloo-timeout-seconds", str(HOROVOD_GLOO_TIMEOUT_SECONDS)),
+        *(["--network-interface", interface] if interface else []),
+        *create_performance_args(optimizations),
+        *(["--verbose"] if debug else []),
+        *optional_args,
+        "--",
+    ]

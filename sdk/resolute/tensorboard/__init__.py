@@ -9,8 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from resolute.info import get_cluster_info
+from resolute.tensorboard.batch_writer import BatchMetricWriter, MetricWriter, get_metric_writer
 
-__all__ = ["get_base_path"]
+__all__ = [
+    "BatchMetricWriter",
+    "MetricWriter",
+    "get_base_path",
+    "get_experiment_sync_path",
+    "get_metric_writer",
+    "get_sync_path",
+]
 
 
 def get_base_path(checkpoint_config: Mapping[str, Any]) -> Path:
@@ -25,3 +33,13 @@ def get_base_path(checkpoint_config: Mapping[str, Any]) -> Path:
         return base / f"tensorboard-local-{os.getpid()}"
     rank = os.environ.get("HOROVOD_RANK") or os.environ.get("RANK") or "0"
     return base / f"tensorboard-{info.allocation_id}-{rank}"
+
+
+def get_experiment_sync_path(cluster_id: str, experiment_id: str) -> Path:
+    """Returns where the events of an experiment are kept, below the storage of its checkpoints."""
+    return Path(cluster_id) / "tensorboard" / "experiment" / str(experiment_id)
+
+
+def get_sync_path(cluster_id: str, experiment_id: str, trial_id: str) -> Path:
+    """Returns where the events of a trial are kept, below the storage of its checkpoints."""
+    return get_experiment_sync_path(cluster_id, experiment_id) / "trial" / str(trial_id)

@@ -6,12 +6,60 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.clocks import ManualClock
 
 from resolute.core.tensorboard import AutoTensorboard, ManualTensorboard
 from resolute.core.tensorboard.event_thread import EventThread
 from resolute.core.tensorboard.events import EventFile, SpoolTail
 from resolute.core.tensorboard.file_copier import FileCopier
 from resolute.spool.report_writer import ReportWriter
+from resolute.tensorboard import (
+    BatchMetricWriter,
+    MetricWriter,
+    get_experiment_sync_path,
+    get_sync_path,
+)
+
+
+class Written(MetricWriter):
+    """Keeps what is written."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[Any, ...]] = []
+
+    def add_scalar(self, name: str, value: float, step: int) -> None:
+        self.calls.append((name, value, step))
+
+    def reset(self) -> None:
+        self.calls.append(("reset",))
+
+    def flush(self) -> None:
+        self.calls.append(("flush",))
+
+
+def test_batches_and_validations_are_written_under_the_documented_names() -> None:
+    clock, written = ManualClock(), Written()
+    writer = BatchMetricWriter(written, clock=clock)
+    batches: list[dict[str, Any]] = [{"loss": 2.0}, {"loss": 1.0, "text": "x"}]
+    writer.on_train_step_end(10, {"loss": 1.5, "lr": 0.1, "good": True}, batches)
+    writer.on_validation_step_end(10, {"loss": 0.5, "val_error": 3})
+    clock.advance(1.0)
+    writer.on_validation_step_end(11, {})
+    assert written.calls == [
+        ("Determined/loss", 2.0, 8),
+        ("Determined/loss", 1.0, 9),
+        ("Determined/lr", 0.1, 10),
+        ("reset",),
+        ("Determined/val_loss", 0.5, 10),
+        ("Determined/val_error", 3.0, 10),
+        ("flush",),
+        ("reset",),
+    ]
+
+
+def test_the_documented_paths_of_events() -> None:
+    assert str(get_sync_path("c", "1", "2")) == "c/tensorboard/experiment/1/trial/2"
+    assert str(get_experiment_sync_path("c", "1")) == "c/tensorboard/experiment/1"
 
 
 def read_events(directory: Path) -> list[tuple[str, int, float]]:

@@ -22,6 +22,11 @@ from resolute_serving.context import Role, User
 
 ROOT = Path(__file__).resolve().parents[3]
 SCRIPT = "print('hello')\n"
+PACHYDERM = {
+    "pachd": {"host": "data", "port": 80},
+    "proxy": {"scheme": "http", "host": "data", "port": 81},
+    "dataset": {"project": "p", "repo": "digits", "commit": "c", "branch": "b", "token": "t"},
+}
 
 
 def load_tool() -> ModuleType:
@@ -198,7 +203,8 @@ def experiments(spy: Spy, tenant: Tenant, folder: Path) -> None:
     made.unarchive()
     made.move_to_project("Uncategorized", "Uncategorized")
     assert made.workspace == "Uncategorized"
-    other = client.create_experiment(config)
+    other = client.create_experiment({**config, "integrations": {"pachyderm": PACHYDERM}})
+    assert other.get_pachyderm_config()["dataset"]["repo"] == "digits"
     other.kill()
     assert other.wait() is client.ExperimentState.CANCELED
     for key in spy.every(client.ExperimentSortBy):

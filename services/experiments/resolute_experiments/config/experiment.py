@@ -11,6 +11,7 @@ from resolute_experiments.config.sections.batch_systems import Pbs, Slurm
 from resolute_experiments.config.sections.entrypoint import Entrypoint
 from resolute_experiments.config.sections.environment import Environment
 from resolute_experiments.config.sections.hyperparameters import Hyperparameters
+from resolute_experiments.config.sections.integrations import Integrations
 from resolute_experiments.config.sections.length import Length, Period
 from resolute_experiments.config.sections.log_policies import LogPolicies
 from resolute_experiments.config.sections.mounts import BindMounts
@@ -105,6 +106,7 @@ class ExperimentConfig(Section):
     optimizations: Optimizations = Optimizations()
     slurm: Slurm = Slurm()
     pbs: Pbs = Pbs()
+    integrations: Integrations | None = None
     internal: Json | None = None
     security: Json | None = None
     data_layer: Json | None = None

@@ -51,6 +51,10 @@ def _is_timed(config: ExperimentConfig) -> bool:
     return isinstance(config.searcher, HalvingSearcher) and config.searcher.max_time is not None
 
 
+def _has_integrations(config: ExperimentConfig) -> bool:
+    return config.integrations is not None
+
+
 def _has_shared_fs(config: ExperimentConfig) -> bool:
     return isinstance(config.checkpoint_storage, SharedFsStorage)
 
@@ -118,6 +122,7 @@ LOCAL_PROCESSES: tuple[Ineffective, ...] = (
     Ineffective("checkpoint_storage.tensorboard_path", _OLD),
     Ineffective("checkpoint_storage.container_path", _OLD, _has_shared_fs),
     *(Ineffective(name, _OLD) for name in ("internal", "security", "data_layer", "tensorboard_storage")),
+    Ineffective("integrations.webhooks", "the platform calls no webhooks", _has_integrations),
     Ineffective("slurm", _NO_BATCH_SYSTEM),
     Ineffective("pbs", _NO_BATCH_SYSTEM),
     *(

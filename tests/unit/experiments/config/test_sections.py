@@ -83,6 +83,7 @@ def test_the_defaults_are_those_of_the_documented_api(accept: Accept) -> None:
         },
         "slurm": {"slots_per_node": None, "gpu_type": None, "sbatch_args": []},
         "pbs": {"slots_per_node": None, "pbsbatch_args": []},
+        "integrations": None,
     }
 
 
