@@ -12,6 +12,7 @@ from grpc_status import rpc_status
 from resolute import errors
 from resolute.contracts.calls.client_version import CLIENT_HEADER, own_header
 from resolute.contracts.calls.error_status import from_status
+from resolute.rpc.connection_causes import connection_cause
 
 DEFAULT_DEADLINE = 10.0
 """Seconds that a call may take when its caller names no other limit."""
@@ -123,8 +124,9 @@ def to_typed_error(failure: Any, address: str) -> errors.ResoluteError:
     status = rpc_status.from_call(cast("grpc.Call", failure))
     if status is None:
         if status_name in {"UNAVAILABLE", "CANCELLED"}:
+            cause = connection_cause(details) if status_name == "UNAVAILABLE" else "the call was cancelled"
             details = (
-                f"cannot reach {address} ({details}); check that it is running and that the address is right"
+                f"cannot reach {address} ({cause}); check that it is running and that the address is right"
             )
         return errors.BY_STATUS.get(status_name, errors.InternalError)(details)
     return from_status(status, status_name=status_name)

@@ -29,7 +29,7 @@ def test_a_cluster_that_is_down_is_named_with_what_to_do(resolute: CommandLine) 
     address = f"127.0.0.1:{free_port()}"
     outcome = resolute("-m", address, "e", "list")
     assert outcome.code == 1
-    assert outcome.err.startswith(f"error: cannot reach {address} (")
+    assert outcome.err.startswith(f"error: cannot reach {address} (nothing listens there); ")
     assert outcome.err.endswith("  check the address given with -m and that the cluster runs\n")
 
 
