@@ -35,7 +35,7 @@ _TRANSITIONS = {
     "PREEMPT": "asked to checkpoint and exit",
     "CONTAINERS_ENDED": "its processes ended",
     "ASSIGN_OPERATION": "its search gave it more work",
-    "CLOSE": "its search has no more work for it",
+    "CLOSE": "its search will give it no more work",
     "STOP": "its search stopped it",
     "CANCEL": "the experiment ends",
     "KILL": "killed",
