@@ -23,7 +23,7 @@ PARALLEL = -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 AZURITE := .cache/azurite/node_modules/.bin/azurite-blob
 
-.PHONY: setup demo backends azurite test nightly check proto bench format deployment distributed release chaos soak fuzz clean
+.PHONY: setup demo backends azurite test nightly check proto bench format deployment distributed release chaos soak fuzz openapi clean
 
 setup: $(STAMP)
 
@@ -60,6 +60,7 @@ nightly: $(STAMP) $(VENV)/.distributed
 	$(MAKE) deployment
 	$(MAKE) chaos
 	$(MAKE) soak
+	$(MAKE) openapi
 	$(MAKE) fuzz CALLS=1000000
 
 check: $(STAMP)
@@ -95,6 +96,14 @@ $(VENV)/.distributed: $(STAMP) tools/install_distributed.py
 
 distributed: $(VENV)/.distributed
 	$(PYTEST) tests/distributed
+
+# Schemathesis calls a live gateway by its OpenAPI document.
+$(VENV)/.schemathesis: $(STAMP)
+	$(BIN)/python -m pip install --quiet 'schemathesis>=4.3'
+	touch $@
+
+openapi: $(VENV)/.schemathesis
+	$(PYTEST) tests/openapi
 
 # Exact versions and digests of what an image of the services installs. UPDATE=name takes a new version of one package only.
 lock: $(STAMP)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from support.page_commands import run_script, script_of
 
 pytestmark = pytest.mark.timeout(1000)
+NEEDS_HTTP = pytest.mark.skipif(sys.hexversion < 0x030B0000, reason="HTTP needs Python 3.11")
 
 
 def _searches(said: str, folder: Path) -> None:
@@ -45,7 +47,7 @@ def _gateway(said: str, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("page", "check"),
     [
-        ("gateway", _gateway),
+        pytest.param("gateway", _gateway, marks=NEEDS_HTTP),
         ("searches", _searches),
         ("metrics-and-logs", _metrics_and_logs),
         ("checkpoints", _checkpoints),

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import pytest
 import urllib3
 from support.backends import missing
 
@@ -62,6 +64,14 @@ class GatewayClient:
         return await self.post(path, message.SerializeToString(), kind="application/proto")
 
 
+def need_http() -> None:
+    """Skips the test, or the module that is being imported, on a Python that the gateway cannot run on."""
+    if sys.hexversion < 0x030B0000:
+        pytest.skip("HTTP needs Python 3.11", allow_module_level=True)
+    if reason := missing_for_http():
+        missing(reason)
+
+
 @asynccontextmanager
 async def gateway(address: str, *, token: str = "", **settings: Any) -> AsyncIterator[GatewayClient]:
     """Serves HTTP in front of an address of gRPC until the block ends.
@@ -71,8 +81,7 @@ async def gateway(address: str, *, token: str = "", **settings: Any) -> AsyncIte
         token: Token of calls.
         settings: Fields of ``HttpSettings``.
     """
-    if reason := missing_for_http():
-        missing(reason)
+    need_http()
     from resolute_gateway.http_gateway import HttpGateway
     from resolute_gateway.web.http_server import listen
 

@@ -12,14 +12,12 @@ import pytest
 from faults.fuzz.bases import Bases
 from faults.fuzz.world import World
 from google.protobuf import json_format
-from support.backends import need_module
 from support.contract_methods import methods, path
-from support.services.gateway import gateway
+from support.services.gateway import gateway, need_http
 
 from resolute.api.checkpoints.v1 import storage_pb2
 
-need_module("connectrpc")
-need_module("openapi_spec_validator")
+need_http()
 
 from jsonschema import Draft202012Validator  # noqa: E402
 from openapi_spec_validator import OpenAPIV31SpecValidator  # noqa: E402
