@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import socket
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
@@ -324,10 +325,11 @@ def test_calls_that_are_none_or_stream_requests_or_are_grpc_say_so() -> None:
 
 def test_a_service_that_is_away_is_unavailable() -> None:
     async def scenario() -> None:
-        async with scripted_grpc() as address:
-            pass
-        async with gateway(address) as http:
-            away = await http.json(CLUSTER, {})
+        with socket.socket() as silent:
+            # Nobody listens on it, and nobody else can.
+            silent.bind(("127.0.0.1", 0))
+            async with gateway(f"127.0.0.1:{silent.getsockname()[1]}") as http:
+                away = await http.json(CLUSTER, {})
         assert (away.status, away.json()["code"]) == (503, "unavailable")
 
     run(scenario)
