@@ -1,4 +1,4 @@
-"""The words behind a layer's name: ``[[OVERRIDES...] --] (--trial TRIAL)|(SCRIPT...)``."""
+"""The arguments of a layer: ``[[OVERRIDES...] --] (--trial TRIAL)|(SCRIPT...)``."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _RequestT_co = TypeVar("_RequestT_co", covariant=True)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What somebody wants to be launched."""
+    """A parsed command line: what to launch."""
 
     script: tuple[str, ...]
     """Program and arguments of each worker."""
     overrides: tuple[str, ...] = ()
-    """Words for the framework's own launcher; they stand behind the layer's, so that they win."""
+    """Arguments for the framework's own launcher; they come after the layer's and override them."""
     auto: bool = False
     """Whether one worker on one machine is to be started without any launcher."""
 
 
 class ArgumentParser(Protocol[_RequestT_co]):
-    """How one layer is spoken to, and what becomes of the words."""
+    """The grammar of one layer's command line, and what it parses to."""
 
     @property
     def name(self) -> str:
@@ -51,7 +51,7 @@ class ArgumentParser(Protocol[_RequestT_co]):
 
 
 class UsageError(Exception):
-    """The words cannot be understood.
+    """The arguments cannot be parsed.
 
     Args:
         message: What is wrong, printed below the usage; empty when only help was asked for.
@@ -66,16 +66,16 @@ class UsageError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchArgumentParser:
-    """How one layer is spoken to."""
+    """The grammar of one layer's command line."""
 
     name: str
     """Its name, as after ``determined.launch.``."""
     overrides: str
-    """Placeholder for the words of the framework's launcher."""
+    """Placeholder, in the usage line, for arguments of the framework's launcher."""
     about: str
     """One sentence for its help."""
     hidden_auto: bool = False
-    """Whether a flag may say that one worker wants no launcher."""
+    """Whether there is a flag that starts a single worker without a launcher."""
     overrides_are_options: bool = False
     """Whether a first word without a dash begins the script, so that a later ``--`` is the script's own."""
     bare_trial: bool = False
@@ -125,7 +125,7 @@ class LaunchArgumentParser:
 
 
 def raise_for_help(words: Sequence[str]) -> None:
-    """Stops at words that ask for help.
+    """Raises at arguments that ask for help.
 
     Raises:
         UsageError: They do.

@@ -21,7 +21,7 @@ def run_layer(
     plan: Callable[[_RequestT, Topology], LaunchPlan],
     arguments: Sequence[str] | None,
 ) -> int:
-    """Reads the words, plans, and carries the plan out.
+    """Parses the arguments, makes the plan, and runs it.
 
     Args:
         grammar: How the layer is spoken to.

@@ -95,7 +95,7 @@ def _buffers(request: Request, topology: Topology) -> tuple[Path, ...]:
 
 
 def _devices(topology: Topology) -> tuple[str, ...]:
-    """Its launcher numbers GPUs from 0, whatever the container was given; the workers are told again."""
+    """DeepSpeed's launcher always numbers GPUs from 0; this sets the container's own list for the workers."""
     if not topology.gpu or not topology.visible_devices:
         return ()
     return ("env", f"CUDA_VISIBLE_DEVICES={topology.visible_devices}")

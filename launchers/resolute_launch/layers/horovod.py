@@ -43,7 +43,7 @@ _MIB = 1024 * 1024
 
 
 def installed() -> bool:
-    """Whether there is a Horovod to run."""
+    """Whether Horovod is installed."""
     return importlib.util.find_spec("horovod") is not None
 
 

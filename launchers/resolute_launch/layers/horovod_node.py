@@ -33,7 +33,7 @@ _POLL_SECONDS = 0.1
 
 
 def host_name(node: int) -> str:
-    """What a container is called within the job; addresses would not do, several containers may share one."""
+    """The name of a container within the job. Addresses are not unique: containers may share one."""
     return f"node{node}"
 
 
@@ -111,7 +111,7 @@ def _start_timeout(job: Namespace) -> float:
 def _rendezvous_server(
     slots: list[Any], *, address: str, port: int, here: bool, timeout: float
 ) -> Iterator[Callable[[], None]]:
-    """Keeps the place of the rendezvous for the block, or waits until the first container has it.
+    """Opens the port of the rendezvous for the block, or waits until the first container has done so.
 
     Yields:
         Begins to serve it, in a thread; who comes before that is in line.
@@ -153,7 +153,7 @@ def _wait_for(address: str, port: int, *, timeout: float, clock: Clock) -> None:
 
 
 def _job_environment(job: Namespace, *, address: str, port: str) -> dict[str, str]:
-    """What all ranks of this container are told, beside who they are."""
+    """The variables that all ranks of this container share."""
     from horovod.runner import gloo_run
     from horovod.runner.common.util import config_parser
 
@@ -175,7 +175,7 @@ def _interface(address: str) -> str:
 
 
 class _Ranks:
-    """The processes of this container's ranks; when one of them fails, the others are ended."""
+    """The processes of this container's ranks; when one fails, the others are stopped."""
 
     def __init__(self, *, clock: Clock, grace: float) -> None:
         self._shutdown_sequence = ShutdownSequence(clock, grace=grace)

@@ -1,4 +1,4 @@
-"""By which network interface a machine reaches another."""
+"""Finds the network interface by which a machine reaches another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A launch as plain data: what is to be started, in which environment, and how it is to be ended."""
+"""A launch as plain data: what to start, in which environment, and how to stop it."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class LaunchPlan:
     environment: Mapping[str, str] = field(default_factory=dict)
     """Variables that are set."""
     defaults: Mapping[str, str] = field(default_factory=dict)
-    """Variables that are set where nobody did."""
+    """Variables that are set unless they are set already."""
     dropped: frozenset[str] = frozenset()
-    """Variables that would mislead the launcher."""
+    """Variables that are removed, because they would mislead the launcher."""
     files: Mapping[Path, str] = field(default_factory=dict)
     """Files that it reads."""
     external_resources: tuple[Path, ...] = ()
-    """Files that its workers may leave behind, and that are nobody else's."""
+    """Files that its workers may leave behind; they are deleted at the end."""
     grace_seconds: float = layer_grace_period(TERM_GRACE_SECONDS)
     """Seconds between SIGTERM and SIGKILL; less than the supervisor of a run gives to all of it."""
     signals_process_group: bool = False
@@ -45,7 +45,7 @@ class LaunchPlan:
     environment_by_file: bool = False
     """Whether workers get their environment by a file, as the launcher would show it in command lines."""
     replaces_process: bool = False
-    """Whether it takes the place of this process: there are no workers to look after."""
+    """Whether it replaces this process (exec): there are no workers to supervise."""
 
     def environ(self, base: Mapping[str, str]) -> dict[str, str]:
         """Returns the whole environment.
@@ -96,7 +96,7 @@ def thread_defaults(topology: Topology) -> dict[str, str]:
 
 
 def network_defaults(topology: Topology) -> dict[str, str]:
-    """Tells ranks the way to those of other containers.
+    """Tells ranks which network interface reaches the other containers.
 
     Gloo looks for it by the name of the machine, which on many machines is that of the loopback.
     """

@@ -1,4 +1,4 @@
-"""Carries out a plan: starts the launcher, passes signals on, ends what is left, says who failed first."""
+"""Runs a plan: starts the launcher, forwards signals, kills what remains, reports the first failure."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from resolute_launch.ranks.failures import RankFailure, clear_rank_failures, des
 MARK_VARIABLE = "RESOLUTE_LAUNCH"
 """Marks every process of one launch, wherever its launcher may have put it."""
 STRAGGLER_SECONDS = 60.0
-"""How long a launcher may take to end the other ranks by itself once one has failed."""
+"""Seconds a launcher has to stop the other ranks after one has failed."""
 END_SECONDS = 30.0
-"""How long the kernel may take to end processes that were killed."""
+"""Seconds until killed processes must be gone."""
 _ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _POLL_SECONDS = 0.2
 
@@ -154,14 +154,14 @@ class _Launch:
                 family.end(timeout=END_SECONDS)
 
     def _wait_for_group(self, family: ProcessTree) -> None:
-        """Waits for ranks that were asked to leave and whose launcher was faster; kills all others."""
+        """Waits for ranks that were told to stop and outlived their launcher; kills all others."""
         while self._asked_to_end and not self._shutdown_sequence.exhausted and family.members():
             time.sleep(_POLL_SECONDS)
             self._shutdown_sequence.due()
         family.end(timeout=END_SECONDS)
 
     def _record_external_resources(self) -> None:
-        """If this process is killed, anyone who ends the run clears away."""
+        """Records the files for whoever cleans up the run, in case this process is killed."""
         if self._run_directory is not None:
             for path in self._plan.external_resources:
                 self._run_directory.record_external_resource(path)

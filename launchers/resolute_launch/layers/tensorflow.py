@@ -23,17 +23,17 @@ _LAST_PORT = 65535
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TensorFlowRequest:
-    """What somebody wants to be launched."""
+    """A parsed command line: what to launch."""
 
     script: tuple[str, ...]
     """Program and arguments of each worker."""
     port: int | None = None
-    """Where every worker listens; None for the ports that the run has set aside."""
+    """Port that every worker listens on; None for the ports that the run reserved."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TensorFlowArgumentParser:
-    """How the layer is spoken to: ``[--port PORT] [--] SCRIPT...``."""
+    """The grammar of the layer's command line: ``[--port PORT] [--] SCRIPT...``."""
 
     name: str = "determined.launch.tensorflow"
     """Its name, as in an entrypoint."""

@@ -17,7 +17,7 @@ from resolute_launch.layers.interfaces import interface_to
 from resolute_launch.processes.grace_period import supervisor_grace_period
 
 DEFAULT_TORCH_PORT = 29400
-"""Where ranks meet if the run has set no port aside."""
+"""Port of the rendezvous if the run has reserved none."""
 _LOOPBACK = "127.0.0.1"
 
 
@@ -34,7 +34,7 @@ class Topology:
     port: int = DEFAULT_TORCH_PORT
     """Free port of the first container."""
     container_ports: tuple[int, ...] = ()
-    """A free port of each container, by rank; empty if the run has set none aside."""
+    """A free port of each container, by rank; empty if the run has reserved none."""
     interface: str = ""
     """Network interface by which this container reaches the first; empty if unknown or not needed."""
     gpu: bool = False
@@ -42,7 +42,7 @@ class Topology:
     visible_devices: str = ""
     """The GPUs of this container, as ``CUDA_VISIBLE_DEVICES`` lists them."""
     folder: Path = Path(tempfile.gettempdir())
-    """Takes the files of a launch."""
+    """Directory for the files of a launch."""
     config: Mapping[str, Any] = field(default_factory=dict)
     """The experiment's config."""
     grace_seconds: float = TERM_GRACE_SECONDS
@@ -72,12 +72,12 @@ class Topology:
 
     @property
     def chief(self) -> str:
-        """Address of the first container; of an only one the loopback, which every machine has."""
+        """Address of the first container; the loopback address if there is only one container."""
         return _LOOPBACK if self.single_container else self.addresses[0]
 
 
 def read_topology(info: ClusterInfo | None, environ: Mapping[str, str]) -> Topology:
-    """Finds out where a launch takes place.
+    """Determines the topology of this launch.
 
     Args:
         info: What the run knows of its cluster; None outside of any.

@@ -16,7 +16,7 @@ from pathlib import Path
 from resolute.contracts.run.directory import ENVIRONMENT_VARIABLE
 
 VARIABLE = "RESOLUTE_WORKER_ENVIRONMENT"
-"""Names the file."""
+"""Variable that holds the path of the file."""
 _FOR_LAUNCHERS = frozenset(
     {
         *("PATH", "HOME", "USER", "SHELL", "LANG", "TMPDIR", "LD_LIBRARY_PATH", "LD_PRELOAD"),
@@ -51,7 +51,7 @@ def environment_file(environ: Mapping[str, str]) -> Iterator[dict[str, str]]:
 
 
 def load_environment_file(environ: MutableMapping[str, str]) -> None:
-    """Adds what was left to the environment of a worker; what its launcher set stays.
+    """Adds the file's variables to the environment of a worker; those that its launcher set are kept.
 
     Args:
         environ: The environment of this process.

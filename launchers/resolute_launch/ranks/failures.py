@@ -1,4 +1,4 @@
-"""What is said of a run that failed: the last words of the rank that failed first."""
+"""Reports why a run failed: the last lines of the rank that failed first."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from resolute.contracts.run.external_resources import remove
 from resolute.contracts.spool.format import Line, Stdtype
 
 KEPT_LINES = 40
-"""Lines of each rank's last words."""
+"""How many last lines of each rank are kept."""
 _KEPT_RANKS = 1024
 _LONGEST = 16_000
 _RANK = re.compile(rb"\[rank=(\d+)\] ?")
@@ -32,13 +32,13 @@ class RankFailure:
     time: float
     """Unix time of its end."""
     said: str = ""
-    """What it said last on standard error."""
+    """Its last lines on standard error."""
     attempt: int = 0
     """How often its launcher had started the ranks again before."""
 
 
 def record_rank_failure(run: RunDirectory, failure: RankFailure) -> None:
-    """Leaves word that a rank failed, for the supervisor to find who was first."""
+    """Records that a rank failed, so that the supervisor can find the first one."""
     folder = _folder(run)
     folder.mkdir(mode=0o700, exist_ok=True)
     kept = replace(failure, said=failure.said[-_LONGEST:])
@@ -51,7 +51,7 @@ def clear_rank_failures(run: RunDirectory) -> None:
 
 
 def first_rank_failure(run: RunDirectory) -> RankFailure | None:
-    """Returns the rank that failed first in the latest attempt, if any left word."""
+    """Returns the rank that failed first in the latest attempt, if any failure was recorded."""
     failures = []
     for path in _folder(run).glob("rank*.json"):
         content = read_json(path)
@@ -72,7 +72,7 @@ class OutputTail:
         self._output: deque[bytes] = deque(maxlen=KEPT_LINES)
 
     def add(self, lines: Iterable[Line]) -> None:
-        """Takes lines as they come."""
+        """Adds lines."""
         for line in lines:
             if line.stdtype is not Stdtype.STDERR:
                 self._output.append(line.text)
@@ -94,7 +94,7 @@ class OutputTail:
 
 
 def describe(exit_code: int, words: OutputTail, first: RankFailure | None) -> str:
-    """Tells people how a run failed.
+    """Writes the message that says how a run failed.
 
     Args:
         exit_code: Exit code of the entrypoint.

@@ -1,4 +1,4 @@
-"""Takes the output of a rank's process to where it belongs, until the process has ended.
+"""Copies the output of a rank's process, prefixed and without secrets, until the process ends.
 
 The streams may stay open for longer: whatever the process started holds them too, be it a server or a loader
 of data that is not done. The end of the rank is the end of its process, and not that of its streams.
@@ -21,7 +21,7 @@ from resolute_launch.ranks.secrets import RankSecrets
 from resolute_launch.redaction import StreamRedactor
 
 LINGER_SECONDS = 0.5
-"""How long others may write on when the process has ended: ``>(tee log)`` has last lines too."""
+"""Seconds that others may go on writing after the process has ended, such as ``>(tee log)``."""
 _POLL_SECONDS = 0.2
 _READ_BYTES = 1 << 16
 
@@ -43,7 +43,7 @@ class Target:
         self._write(self.prefixer.feed(self.masking.finish()) + self.prefixer.finish())
 
     def _write(self, data: bytes) -> None:
-        """Writes all of it; if nobody reads any more, the script still runs to its end."""
+        """Writes all of it; a closed reader does not stop the script."""
         view = memoryview(data)
         with contextlib.suppress(BrokenPipeError):
             while view:
@@ -114,7 +114,7 @@ class RankOutput:
                 return
 
     def _take(self, timeout: float | None) -> bool:
-        """Takes what is there, or comes until the timeout; False if that is nothing."""
+        """Reads what is available within the timeout; False if there is nothing."""
         events = self._selector.select(timeout)
         for key, _ in events:
             target = self._open.get(key.fd)

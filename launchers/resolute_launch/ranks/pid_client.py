@@ -15,11 +15,11 @@ from resolute_launch.processes.child_process import SignalForwarder, start_child
 from resolute_launch.ranks.pid_address import PidAddress
 
 GOODBYE = b"q"
-"""What a worker that ended well says last."""
+"""The last message of a worker that succeeded."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command line; returns the exit code of the worker, or 1 if nobody watches."""
+    """Runs the command line; returns the exit code of the worker, or 1 if no server answers."""
     parser = argparse.ArgumentParser(prog="determined.exec.pid_client", description=__doc__)
     parser.add_argument("address", metavar="ADDR", type=PidAddress, help="where the pid_server listens")
     parser.add_argument("command", metavar="CMD...", nargs=argparse.REMAINDER, help="what to run")

@@ -1,4 +1,4 @@
-"""Ends a command when a worker dies: ``python -m resolute_launch.ranks.pid_server ADDR NUM_WORKERS CMD...``.
+"""Stops a command when a worker dies: ``python -m resolute_launch.ranks.pid_server ADDR NUM_WORKERS CMD...``.
 
 For launchers of one's own that would not notice. Each worker is started through ``pid_client ADDR``; the
 layers of this package do the same by themselves.
@@ -63,7 +63,7 @@ class Workers:
         self._received: dict[socket.socket, bytes] = {}
         self._finished = 0
         self.failed = False
-        """Whether one of them ended without a goodbye."""
+        """Whether one of them ended without reporting success."""
 
     @property
     def all_finished(self) -> bool:
@@ -71,7 +71,7 @@ class Workers:
         return self._finished >= self._expected
 
     def poll(self, seconds: float) -> None:
-        """Takes what happens to them; waits at most so long for something."""
+        """Handles their connections and messages; waits at most this long for one."""
         for key, _ in self._selector.select(seconds):
             if key.fileobj is self._listener:
                 connection, _ = self._listener.accept()
@@ -152,7 +152,7 @@ class Watch:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command line; returns the exit code of the command, or why it is none."""
+    """Runs the command line; returns the exit code."""
     options = _parse(arguments)
     try:
         listener = options.address.listen()

@@ -1,4 +1,4 @@
-"""The secrets that a rank can know: those of its environment, and the tokens of the moment."""
+"""The secrets that a rank can read: those in its environment, and the current tokens."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NAMES = ("DET_SESSION_TOKEN", environment_variables.COLLECTIVE_KEY)
 
 
 class RankSecrets:
-    """Follows the tokens, which the supervisor renews in files.
+    """Keeps up with the tokens, which the supervisor renews in files.
 
     Args:
         environ: The environment of the rank.
@@ -26,7 +26,7 @@ class RankSecrets:
         self._looked_at: dict[Path, int] = {}
 
     def refresh_token(self) -> None:
-        """Learns of the tokens that were renewed since this was last called."""
+        """Reads the tokens that were renewed since the last call."""
         if self._run is None:
             return
         for path in (self._run.token_file, self._run.user_token_file):

@@ -1,4 +1,4 @@
-"""Records reports of metrics: what every ``report_*`` of a training script ends in."""
+"""Records reports of metrics: every ``report_*`` of a training script calls this."""
 
 from __future__ import annotations
 

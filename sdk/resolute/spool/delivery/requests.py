@@ -62,7 +62,7 @@ class RunIdentity:
 
 @dataclass(slots=True)
 class _Columns:
-    """A block in the making."""
+    """A block that is being built."""
 
     sequences: list[int] = field(default_factory=list)
     steps: list[int] = field(default_factory=list)

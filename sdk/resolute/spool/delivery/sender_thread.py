@@ -9,7 +9,7 @@ from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 from resolute.spool.delivery.sender import STUCK_AFTER_FAILURES, SpoolSender
 
 IDLE_SECONDS = 0.2
-"""Pause when nothing waits: how late a live report arrives."""
+"""Seconds between looks while nothing is waiting: the longest delay of a live report."""
 _log = logging.getLogger("resolute.spool")
 
 
@@ -50,7 +50,7 @@ class SenderThread:
 
     @property
     def stuck(self) -> bool:
-        """Whether waiting is in vain: the sender meets nothing but defects, or the thread ended."""
+        """Whether waiting is useless: everything the sender tries fails, or the thread has ended."""
         return self._stuck or not self._thread.is_alive()
 
     def drain(self, timeout: float) -> bool:

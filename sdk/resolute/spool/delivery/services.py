@@ -35,7 +35,7 @@ class Refusal(Protocol):
 
     @property
     def message(self) -> str:
-        """What is wrong with it and how to mend it."""
+        """What is wrong with it and what to do about it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class IngestResult:
     next_sequence: int
     """Everything below is durable."""
     refusals: Sequence[Refusal] = ()
-    """What breaks a rule and is not kept."""
+    """The records that break a rule and are not stored."""
 
 
 class Delivery(Protocol):
