@@ -69,6 +69,8 @@ def test_killed_writers_leave_whole_checkpoints_or_none(
                     assert (path / name).read_bytes() == content(name, step), (step, name)
     # The run is over: what was never committed goes away, and nothing else.
     stub.FenceTrial(api.FenceTrialRequest(trial_id=trial.trial_id, min_run=2))
+    # Asked again: a commit that the last writer had sent may have come after the first answer.
+    listed = stub.ListCheckpoints(api.ListCheckpointsRequest(trial_ids=[trial.trial_id])).checkpoints
     committed = {checkpoint.checkpoint_id for checkpoint in listed}
     deadline = time.monotonic() + DEADLINE
     while stored(server, bucket) != committed or parts_in(server, bucket):

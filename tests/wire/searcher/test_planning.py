@@ -99,15 +99,14 @@ def test_a_replay_tells_at_any_event_who_rose_and_why(
     shown: dict[int, str] = {}
     names: list[str] = []
     run(scenario, deadline=240)
-    assert "Because initial trial; first length" in shown[1]
+    assert "Because it is one of the trials that the search begins with; it is the first length" in shown[1]
     assert "Decided create {" in shown[4]
     # The fourth report makes room for one, and it is not the one that reported.
     where = "on rung 0 of bracket 0"
-    assert (
-        f"Because top of rung: number 1 of 4 {where} with 0.1, where the last of the best has 0.1" in shown[5]
-    )
+    best = "the best 1 go on, the last of them with"
+    assert f"Because it is among the best: 0.1 was 1st of 4 {where}; {best} 0.1" in shown[5]
     assert f'validate_after {{ trial_key: "{names[2]}" length: 16 }}' in shown[5]
-    assert f"Because top of rung: number 1 of 5 {where} with 0.05" in shown[6]
+    assert f"Because it is among the best: 0.05 was 1st of 5 {where}; {best} 0.05" in shown[6]
 
 
 def modelled(**settings: Any) -> spec_pb.SearchSpec:

@@ -129,7 +129,6 @@ LOCAL_PROCESSES: tuple[Ineffective, ...] = (
         Ineffective(f"profiling.{name}", "the machine is sampled from the beginning of training to its end")
         for name in ("begin_on_batch", "end_after_batch", "sync_timings")
     ),
-    Ineffective("records_per_epoch", "Trial classes count the records of their own data"),
     Ineffective(
         "optimizations.mixed_precision",
         "a Trial class asks for it in its code, by context.experimental.use_amp() before wrap_model()",
@@ -144,6 +143,7 @@ LOCAL_PROCESSES: tuple[Ineffective, ...] = (
             "min_validation_period",
             "min_checkpoint_period",
             "perform_initial_validation",
+            "records_per_epoch",
             "scheduling_unit",
             "profiling.enabled",
             "optimizations",
