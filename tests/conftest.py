@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import os
 import secrets
-from pathlib import Path
 from typing import Any
 
 import hypothesis
 import pytest
 from support import backends
 from support.sampling import Sample, choose_items
-
-_LATE_COMPILER = Path(__file__).parent / "support" / "late_compiler"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -37,9 +34,6 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     # Keras chooses TensorFlow by default, which only some tests install.
     os.environ.setdefault("KERAS_BACKEND", "torch")
-    # Those that train shall not import torch's compiler, unless they compile.
-    paths = [str(_LATE_COMPILER), *filter(None, [os.environ.get("PYTHONPATH")])]
-    os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(paths))
     if config.option.sample_seed is None:
         given: dict[str, Any] = getattr(config, "workerinput", {})
         config.option.sample_seed = given.get("sample_seed") or secrets.token_hex(4)
