@@ -70,8 +70,7 @@ def issue(settings: Settings, account: str, *, days: float | None) -> str:
     key = load_or_create_key(settings.signing_key_file or settings.data_directory / "signing-key.pem")
     signer = TokenSigner(key, cluster_id=settings.cluster_id, clock=SYSTEM_CLOCK)
     now = SYSTEM_CLOCK.time()
-    current_principal.set(ServiceAccount("experiments"))
-    with _database(settings) as connection:
+    with _acting_as(ServiceAccount("experiments")), _database(settings) as connection:
         if account == OPERATOR:
             wanted = TokenParameters(ttl=_seconds(days, _HOUR), description=_DESCRIPTION)
             token_id = insert_operator_token(connection, wanted, now=now)
@@ -79,6 +78,16 @@ def issue(settings: Settings, account: str, *, days: float | None) -> str:
         wanted = TokenParameters(ttl=_seconds(days, 365 * _DAY), description=_DESCRIPTION)
         token_id = insert_service_token(connection, account, wanted, now=now)
         return signer.service(ServiceAccount(account), ttl=wanted.ttl, token_id=token_id)
+
+
+@contextmanager
+def _acting_as(account: ServiceAccount) -> Iterator[None]:
+    """Names the account in what is written down, until the block ends."""
+    before = current_principal.set(account)
+    try:
+        yield
+    finally:
+        current_principal.reset(before)
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from resolute.errors import FailedPreconditionError, UnauthenticatedError
 from resolute_experiments.blueprint import BLUEPRINT
 from resolute_experiments.issue_token import OPERATOR, issue
 from resolute_serving.auth.tokens import load_or_create_key
+from resolute_serving.context import current_principal
 from resolute_serving.database import migrations
 from resolute_serving.database.engine import create_engine
 from resolute_serving.server.settings import Settings
@@ -64,6 +65,12 @@ def test_tokens_issued_before_the_first_start_are_listed_renewed_and_revoked(
                     await admin.access.GetCurrentUser(pb2.GetCurrentUserRequest())
 
     asyncio.run(scenario())
+
+
+def test_who_issues_a_token_is_nobody_else_afterwards(tmp_path: Path, database_url: str) -> None:
+    before = current_principal.get()
+    issue(settings_of(tmp_path / "data", database_url), OPERATOR, days=None)
+    assert current_principal.get() is before
 
 
 def test_no_token_is_issued_with_the_database_of_another_version(tmp_path: Path, database_url: str) -> None:
