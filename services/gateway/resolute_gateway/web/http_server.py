@@ -30,7 +30,9 @@ def listen(host: str, port: int) -> socket.socket:
         UnavailableError: The port is taken.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    opened = socket.socket(family)
+    # asyncio turns Nagle's algorithm off only where the protocol is named. With it, the second part of a
+    # response waits 40 ms for the client to acknowledge the first.
+    opened = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         opened.bind((host, port))
