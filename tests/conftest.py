@@ -37,9 +37,14 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.option.sample_seed is None:
         given: dict[str, Any] = getattr(config, "workerinput", {})
         config.option.sample_seed = given.get("sample_seed") or secrets.token_hex(4)
-    if not config.option.whole:
-        hypothesis.settings.register_profile("sampled", max_examples=40)
-        hypothesis.settings.load_profile("sampled")
+    hypothesis.settings.register_profile(
+        "resolute",
+        max_examples=100 if config.option.whole else 40,
+        # How fast examples are drawn and run is a matter of the machine.
+        deadline=None,
+        suppress_health_check=[hypothesis.HealthCheck.too_slow],
+    )
+    hypothesis.settings.load_profile("resolute")
     if config.option.require_backends:
         backends.require_all()
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from resolute.core.checkpoint.shards import (
@@ -74,7 +74,6 @@ def test_a_file_that_is_a_directory_elsewhere_is_refused() -> None:
         assign_uploads([{"x": 3}, {"x/": 0}], [{"x": "aa"}, {}])
 
 
-@settings(deadline=None)
 @given(st.lists(st.dictionaries(st.sampled_from(["a", "b", "c", "d/", "d/e"]), st.just(1)), max_size=5))
 def test_every_path_is_uploaded_exactly_once(resources: list[dict[str, int]]) -> None:
     shares = assign_uploads(resources, [dict.fromkeys(paths, "same") for paths in resources])

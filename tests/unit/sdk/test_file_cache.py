@@ -84,7 +84,7 @@ def test_what_was_not_used_for_longest_makes_room(kept: Kept) -> None:
     assert kept.total() == 800
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(
     steps=st.lists(st.tuples(st.booleans(), st.integers(0, 9), st.integers(1, 60)), max_size=40),
     limit=st.integers(1, 200),

@@ -178,7 +178,7 @@ def test_progress_is_of_the_bottom_then_of_the_ends(stop_once: bool) -> None:  #
         assert run.search.progress() == pytest.approx(max(4 / (1.2 * 4), number / 4))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(1, 4), st.integers(1, 20), st.integers(1, 6), st.booleans(), st.integers(0, 10**6))
 def test_no_more_work_at_once_than_allowed(  # C.4 row 10
     rungs: int, trials: int, concurrent: int, stop_once: bool, seed: int
@@ -301,7 +301,7 @@ class Plain:
         return found
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     st.integers(1, 4),
     st.integers(1, 30),

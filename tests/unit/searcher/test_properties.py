@@ -302,7 +302,7 @@ class Chaos:
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("part", range(PARTS))
-@settings(max_examples=CASES, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=CASES, suppress_health_check=list(HealthCheck))
 @given(methods, st.booleans(), st.integers(0, 2**32 - 1), st.integers(0, 10**9))
 def test_every_search_ends_and_its_log_is_its_state(
     part: int, method: MethodSpec, smaller: bool, seed: int, order: int
@@ -329,7 +329,7 @@ def through_messages(entry: Entry) -> Entry:
     return entry_from(written, search_id=SEARCH, last_action=entry.last_action, draws=entry.draws)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(methods, st.integers(0, 2**32 - 1), st.integers(0, 10**9))
 def test_equal_events_give_equal_actions(method: MethodSpec, seed: int, order: int) -> None:
     spec = spec_of(method, smaller=True, seed=seed)

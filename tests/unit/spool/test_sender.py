@@ -419,7 +419,7 @@ def test_the_next_batch_is_made_while_the_service_works_on_one(tmp_path: Path) -
     assert [row[1] for row in receiver.all_rows()] == list(range(100))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 2**32), reports=st.integers(0, 300), writers=st.integers(1, 3))
 def test_everything_arrives_once_and_in_order_whatever_fails(
     tmp_path_factory: pytest.TempPathFactory, seed: int, reports: int, writers: int

@@ -266,7 +266,7 @@ metrics = st.dictionaries(
 )
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(reports=st.lists(st.tuples(st.sampled_from(["training", "validation"]), metrics), max_size=30))
 def test_any_reports_come_back(
     tmp_path_factory: pytest.TempPathFactory, reports: list[tuple[str, dict[str, object]]]

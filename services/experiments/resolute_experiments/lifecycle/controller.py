@@ -47,6 +47,7 @@ _LATE_SECONDS = 600.0
 """How long the end of an experiment waits for reports that a run left on its machine."""
 _IDLE_SECONDS = 600.0
 """Between two looks otherwise. Every change wakes the controller: this bounds what a defect could delay."""
+_SPREAD = random.Random()  # noqa: S311 - no secret; the global state is left to whoever shares this process
 
 _log = structlog.get_logger("controller")
 
@@ -409,4 +410,4 @@ class ExperimentController:
 
 def _idle_seconds() -> float:
     # Spread out, so that hundreds of controllers do not look at the same instant.
-    return _IDLE_SECONDS * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
+    return _IDLE_SECONDS * _SPREAD.uniform(0.5, 1.0)

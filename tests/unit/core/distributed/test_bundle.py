@@ -1,7 +1,7 @@
 """Many ranks' parts as one message."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from resolute.core.distributed import MalformedFrameError
@@ -12,7 +12,6 @@ from resolute.core.distributed.transport.payload import LARGE, view
 FRAMES = st.tuples(st.binary(min_size=1, max_size=1), st.integers(0, 20) | st.just(LARGE))
 
 
-@settings(deadline=None)
 @given(st.dictionaries(st.integers(0, 9), st.lists(FRAMES, max_size=3), max_size=4), st.integers(0, 9))
 def test_every_receiver_gets_the_parts_of_the_others(
     recipe: dict[int, list[tuple[bytes, int]]], receiver: int

@@ -5,7 +5,7 @@ import random
 from collections.abc import Iterable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from resolute.core.distributed import errors
@@ -272,7 +272,6 @@ def test_an_ending_that_cannot_be_read_is_refused(fields: dict[str, object]) -> 
         Termination.from_fields(fields)
 
 
-@settings(deadline=None)
 @given(
     st.integers(2, 5),
     st.lists(st.sampled_from([Op.GATHER, Op.ALLGATHER, Op.BROADCAST]), max_size=12),

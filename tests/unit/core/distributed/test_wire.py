@@ -1,7 +1,7 @@
 """Messages, their bytes, and what proves their origin."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from resolute.core.distributed import CollectiveAuthError, CollectiveError, MalformedFrameError
@@ -26,7 +26,6 @@ def flip(frames: list[Frame], index: int, byte: int) -> list[Frame]:
     return [*frames[:index], bytes(changed), *frames[index + 1 :]]
 
 
-@settings(deadline=None)
 @given(st.integers(0, 2), st.data())
 def test_whatever_bit_is_changed_the_signature_tells(frame: int, data: st.DataObject) -> None:
     frames = SIGNING.encode(MESSAGE)
@@ -64,7 +63,6 @@ def test_messages_signed_with_another_key_are_refused() -> None:
         SIGNING.decode(Codec(b"other").encode(MESSAGE))
 
 
-@settings(deadline=None)
 @given(st.lists(st.binary(max_size=120), max_size=3), st.sampled_from([PLAIN, SIGNING]))
 def test_garbage_is_no_message(frames: list[bytes], codec: Codec) -> None:
     with pytest.raises((MalformedFrameError, CollectiveAuthError)):

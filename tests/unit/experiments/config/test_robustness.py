@@ -65,13 +65,13 @@ def is_answered(text: Any, *layers: Layer) -> bool:
     return parse_config(config.to_dict()) == config
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(DOCUMENTS, DOCUMENTS)
 def test_any_data_is_answered(document: dict[str, Any], template: dict[str, Any]) -> None:
     assert is_answered(document, Layer("template", template))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.one_of(st.text(), st.text("{}[]:,-&*!|>%@`'\"#a1 \n\t", max_size=30), st.binary(max_size=30)))
 def test_any_text_is_answered(text: str | bytes) -> None:
     assert is_answered(text)

@@ -203,7 +203,7 @@ CONFIG = section(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(CONFIG)
 def test_a_config_shown_in_full_reads_as_itself(given_config: dict[str, Any]) -> None:
     config = parse_config(given_config)
@@ -215,7 +215,7 @@ def test_a_config_shown_in_full_reads_as_itself(given_config: dict[str, Any]) ->
     assert json.dumps(again.to_dict()) == stored
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.dictionaries(TEXT, JSON, max_size=4))
 def test_json_read_as_yaml_is_what_json_says(data: dict[str, Any]) -> None:
     for text in (json.dumps(data), json.dumps(data, ensure_ascii=True, indent=1)):
