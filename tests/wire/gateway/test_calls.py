@@ -23,6 +23,7 @@ from resolute_serving.server.interceptors import to_status
 CLUSTER = "/resolute.api.experiments.v1.ClusterService/GetCluster"
 LOGIN = "/resolute.api.experiments.v1.AccessService/Login"
 WATCH = "/resolute.api.experiments.v1.ExperimentsService/WatchExperiments"
+CURRENT_USER = "/resolute.api.experiments.v1.AccessService/GetCurrentUser"
 SERIES = "/resolute.api.metrics.v1.MetricsService/GetSeries"
 ANSWER = cluster_service_pb2.GetClusterResponse(version="1.2.3", queued_trials=4)
 END_OF_STREAM = 2
@@ -110,7 +111,8 @@ def test_an_error_carries_its_details_in_both_protocols() -> None:
 
 def test_a_field_that_does_not_exist_is_an_error() -> None:
     async def scenario() -> None:
-        async with scripted_grpc(unary={CLUSTER: answer}) as address, gateway(address) as http:
+        calls = {CLUSTER: answer, CURRENT_USER: answer}
+        async with scripted_grpc(unary=calls) as address, gateway(address) as http:
             refused = await http.json(CLUSTER, {"filtre": 1})
             broken = await http.post(CLUSTER, b"[" * 100_000)
         assert refused.status == 400

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from importlib import import_module
-from pkgutil import walk_packages
 from typing import Any
 
 import click
@@ -16,8 +13,10 @@ from resolute.cli.options.settings import Settings
 @click.command(name="list")
 def list_() -> None:
     """List the calls of all services: the names that `dev curl` takes."""
-    for method in _methods():
-        click.echo(_path(method))
+    from resolute.contracts.calls.methods import methods, path_of
+
+    for method in methods():
+        click.echo(path_of(method)[1:])
 
 
 @click.command()
@@ -34,6 +33,8 @@ def curl(settings: Settings, call: str, data: str) -> None:
     """
     from google.protobuf import json_format, message_factory
 
+    from resolute.contracts.calls.methods import path_of
+
     method = _find(call)
     text = sys.stdin.read() if data == "-" else data
     try:
@@ -45,7 +46,7 @@ def curl(settings: Settings, call: str, data: str) -> None:
     kind = "unary_stream" if method.server_streaming else "unary_unary"
     made = session.stub(
         lambda channel: getattr(channel, kind)(
-            f"/{_path(method)}",
+            path_of(method),
             request_serializer=lambda message: message.SerializeToString(),
             response_deserializer=answer.FromString,
         )
@@ -63,24 +64,14 @@ def auth_token(settings: Settings) -> None:
 
 
 def _find(call: str) -> Any:
+    from resolute.contracts.calls.methods import methods, path_of
+
     wanted = call.strip("/").replace("/", ".")
-    found = [method for method in _methods() if f".{method.full_name}".endswith(f".{wanted}")]
+    found = [method for method in methods() if f".{method.full_name}".endswith(f".{wanted}")]
     if len(found) != 1:
         raise click.UsageError(f"There is no call {call!r}; `resolute dev list` lists all calls.")
     if found[0].client_streaming:
-        raise click.UsageError(f"{_path(found[0])} takes a stream; make it from a program (docs/clients.md).")
+        raise click.UsageError(
+            f"{path_of(found[0])[1:]} takes a stream; make it from a program (docs/clients.md)."
+        )
     return found[0]
-
-
-def _path(method: Any) -> str:
-    return f"{method.containing_service.full_name}/{method.name}"
-
-
-def _methods() -> Iterator[Any]:
-    """The calls of the contract, by service."""
-    import resolute.api
-
-    for module in sorted(one.name for one in walk_packages(resolute.api.__path__, "resolute.api.")):
-        if module.endswith("_service_pb2"):
-            for service in import_module(module).DESCRIPTOR.services_by_name.values():
-                yield from service.methods

@@ -8,8 +8,8 @@ from typing import Any
 from google.protobuf.descriptor import MethodDescriptor
 
 from resolute.contracts import distribution
+from resolute.contracts.calls.methods import methods, path_of
 from resolute_gateway.openapi.schemas import Schemas
-from resolute_gateway.rpc.contract import methods, path_of
 
 _ERROR = {
     "type": "object",

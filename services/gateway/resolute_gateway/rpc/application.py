@@ -9,12 +9,13 @@ from connectrpc.method import IdempotencyLevel, MethodInfo, StreamType
 from connectrpc.server import ConnectASGIApplication, Endpoint
 from google.protobuf.descriptor import MethodDescriptor
 
+from resolute.contracts.calls.methods import methods, path_of
 from resolute_gateway.backends import Backends
-from resolute_gateway.rpc.contract import methods, path_of
 from resolute_gateway.rpc.encoded import Encoded, PassingCodec
 from resolute_gateway.rpc.json_conversion import JsonConversion
 from resolute_gateway.rpc.open_streams import OpenStreams
 from resolute_gateway.rpc.procedure import Procedure
+from resolute_gateway.rpc.sign_in import SignInCheck
 
 
 class RpcApplication(ConnectASGIApplication[None]):
@@ -30,17 +31,23 @@ class RpcApplication(ConnectASGIApplication[None]):
     def __init__(
         self, backends: Backends, *, conversion: JsonConversion, streams: OpenStreams, max_bytes: int
     ) -> None:
+        sign_in = SignInCheck(backends)
         endpoints: dict[str, Any] = {}
         for method in methods():
             path = path_of(method)
             channel = backends.channel(path)
             if channel is not None:
-                procedure = Procedure(method, channel, conversion=conversion, streams=streams)
+                procedure = Procedure(
+                    method, channel, conversion=conversion, sign_in=sign_in, streams=streams
+                )
                 endpoints[path] = _endpoint(method, procedure)
         super().__init__(
             service=None,
             endpoints=lambda _: endpoints,
             codecs=[PassingCodec("proto"), PassingCodec("json")],
+            # A few bytes of gzip would expand to the longest body of any call before its token is checked,
+            # and compressing a large answer would hold the event loop. Proxies compress on networks.
+            compressions=(),
             read_max_bytes=max_bytes,
         )
 

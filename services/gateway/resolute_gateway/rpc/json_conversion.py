@@ -15,7 +15,7 @@ from google.protobuf.message_factory import GetMessageClass
 from resolute.errors import InvalidArgumentError
 
 T = TypeVar("T")
-_INLINE_BYTES = 4096
+INLINE_BYTES = 4096
 """Larger messages are converted in the thread."""
 
 
@@ -45,7 +45,7 @@ class JsonConversion:
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     async def _run(self, convert: Callable[[bytes, Descriptor], T], data: bytes, kind: Descriptor) -> T:
-        if len(data) <= _INLINE_BYTES:
+        if len(data) <= INLINE_BYTES:
             return convert(data, kind)
         return await asyncio.get_running_loop().run_in_executor(self._thread, convert, data, kind)
 

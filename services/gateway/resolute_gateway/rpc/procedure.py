@@ -13,12 +13,13 @@ from connectrpc.errors import ConnectError
 from connectrpc.request import RequestContext
 from google.protobuf.descriptor import MethodDescriptor
 
+from resolute.contracts.calls.methods import path_of
 from resolute.errors import InternalError, ResoluteError, UnimplementedError
-from resolute_gateway.rpc.contract import path_of
 from resolute_gateway.rpc.encoded import Encoded
 from resolute_gateway.rpc.failures import from_call, from_error
-from resolute_gateway.rpc.json_conversion import JsonConversion
+from resolute_gateway.rpc.json_conversion import INLINE_BYTES, JsonConversion
 from resolute_gateway.rpc.open_streams import OpenStreams
+from resolute_gateway.rpc.sign_in import Metadata, SignInCheck
 from resolute_serving.server.interceptors import TRACE_HEADER
 
 DEFAULT_DEADLINE = 60.0
@@ -34,6 +35,7 @@ class Procedure:
         method: The RPC.
         channel: Reaches its service.
         conversion: Converts messages of callers who speak JSON.
+        sign_in: Refuses strangers before a large message of theirs is converted.
         streams: Is told of open streams.
     """
 
@@ -43,10 +45,12 @@ class Procedure:
         channel: grpc.aio.Channel,
         *,
         conversion: JsonConversion,
+        sign_in: SignInCheck,
         streams: OpenStreams,
     ) -> None:
         self._method = method
         self._conversion = conversion
+        self._sign_in = sign_in
         self._streams = streams
         path = path_of(method)
         # Without serializers: bytes go in, and come out.
@@ -56,11 +60,12 @@ class Procedure:
     async def unary(self, request: Encoded, context: RequestContext[Any, Any]) -> Encoded:
         """Makes a call with one answer."""
         with self._failures():
-            data = await self._binary(request)
+            metadata = _metadata(context)
+            data = await self._binary(request, metadata)
             timeout = _timeout(context)
             answer = await self._unary(
                 data,
-                metadata=_metadata(context),
+                metadata=metadata,
                 timeout=DEFAULT_DEADLINE if timeout is None else timeout,
             )
             return await self._encoded(answer, json=request.json)
@@ -70,8 +75,9 @@ class Procedure:
     ) -> AsyncIterator[Encoded]:
         """Makes a call with a stream of answers, which ends with its caller."""
         with self._failures():
-            data = await self._binary(request)
-            call = self._stream(data, metadata=_metadata(context), timeout=_timeout(context))
+            metadata = _metadata(context)
+            data = await self._binary(request, metadata)
+            call = self._stream(data, metadata=metadata, timeout=_timeout(context))
             with self._streams.opened(call):
                 async for answer in call:
                     yield await self._encoded(answer, json=request.json)
@@ -82,9 +88,11 @@ class Procedure:
             UnimplementedError(f"{self._method.name} streams its request; make this call over gRPC")
         )
 
-    async def _binary(self, request: Encoded) -> bytes:
+    async def _binary(self, request: Encoded, metadata: Metadata) -> bytes:
         if not request.json:
             return request.data
+        if len(request.data) > INLINE_BYTES:
+            await self._sign_in.check(path_of(self._method), metadata)
         return await self._conversion.to_binary(request.data, self._method.input_type)
 
     async def _encoded(self, data: bytes, *, json: bool) -> Encoded:
@@ -116,7 +124,7 @@ def _timeout(context: RequestContext[Any, Any]) -> float | None:
     return None if context.timeout_ms is None else max(0.0, context.timeout_ms / 1000)
 
 
-def _metadata(context: RequestContext[Any, Any]) -> list[tuple[str, str]]:
+def _metadata(context: RequestContext[Any, Any]) -> Metadata:
     """What services read of a request, with a trace id, which the response names too."""
     headers = context.request_headers
     passed = [

@@ -1,0 +1,96 @@
+"""What a caller who is not signed in can make the gateway do."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.services.gateway import GatewayClient, gateway, need_http
+from support.services.in_process import Running, serving
+
+from resolute_embedded.blueprints import BLUEPRINTS
+from resolute_serving.context import TrialRun
+
+CREATE = "/resolute.api.experiments.v1.ExperimentsService/CreateExperiment"
+LOGIN = "/resolute.api.experiments.v1.AccessService/Login"
+CLUSTER = "/resolute.api.experiments.v1.ClusterService/GetCluster"
+LARGE = {"config": "x" * 10_000, "noSuchField": 1}
+RUN = TrialRun("t", 1, "e", "a", "Uncategorized")
+
+
+@pytest.fixture
+def converted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Sizes of the messages that were converted from JSON."""
+    need_http()
+    from resolute_gateway.rpc import json_conversion
+
+    sizes: list[int] = []
+    convert = json_conversion._to_binary
+
+    def noted(data: bytes, kind: Any) -> bytes:
+        sizes.append(len(data))
+        return convert(data, kind)
+
+    monkeypatch.setattr(json_conversion, "_to_binary", noted)
+    return sizes
+
+
+def test_large_json_is_converted_for_callers_who_are_signed_in_alone(
+    tmp_path: Path, converted: list[int]
+) -> None:
+    async def scenario(running: Running, http: GatewayClient) -> None:
+        tokens = {
+            "stranger": "nonsense",
+            "user": running.user_token(),
+            "trial": running.trial_token(RUN),
+            "service": running.service_token(),
+        }
+        ended = {}
+        for name, token in tokens.items():
+            before = len(converted)
+            response = await http.json(CREATE, LARGE, authorization=f"Bearer {token}")
+            ended[name] = (response.json()["code"], len(converted) - before)
+        assert ended == {
+            "stranger": ("unauthenticated", 0),
+            "user": ("invalid_argument", 1),
+            "trial": ("invalid_argument", 1),
+            "service": ("invalid_argument", 1),
+        }
+
+    run(scenario, tmp_path)
+
+
+def test_a_public_call_takes_large_json_without_a_token(tmp_path: Path, converted: list[int]) -> None:
+    async def scenario(running: Running, http: GatewayClient) -> None:
+        response = await http.json(LOGIN, {"userName": "x" * 10_000}, authorization="")
+        assert len(converted) == 1
+        assert response.status != 200
+
+    run(scenario, tmp_path)
+
+
+def test_compressed_bodies_are_refused_and_answers_are_not_compressed(tmp_path: Path) -> None:
+    async def scenario(running: Running, http: GatewayClient) -> None:
+        packed = gzip.compress(json.dumps({}).encode())
+        refused = await http.post(CLUSTER, packed, content_encoding="gzip")
+        assert (refused.status, refused.json()["code"]) == (501, "unimplemented")
+        assert "compression is not supported" in refused.json()["message"]
+        plain = await http.json(CLUSTER, {}, accept_encoding="gzip")
+        assert (plain.status, plain.headers.get("content-encoding", "identity")) == (200, "identity")
+
+    run(scenario, tmp_path)
+
+
+def run(scenario: Any, tmp_path: Path) -> None:
+    async def served() -> None:
+        async with (
+            serving(BLUEPRINTS, tmp_path) as running,
+            gateway(running.address, token=running.user_token()) as http,
+        ):
+            await scenario(running, http)
+
+    asyncio.run(asyncio.wait_for(served(), 60))
