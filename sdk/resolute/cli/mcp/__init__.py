@@ -1,0 +1,1 @@
+"""``resolute mcp``: experiments for assistants that speak the Model Context Protocol."""
