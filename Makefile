@@ -74,6 +74,7 @@ check: $(STAMP)
 	$(BIN)/python tools/check_generated.py
 	$(BIN)/python tools/access_table.py --check
 	$(BIN)/python tools/cli_lists.py --check
+	$(BIN)/python tools/error_page.py --check
 	$(BIN)/python tools/client_names.py --check
 
 proto: $(STAMP)

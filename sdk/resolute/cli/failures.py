@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import IO, Any
 
 import click
@@ -30,7 +31,7 @@ def explain(error: BaseException, settings: Settings | None) -> str | None:
     """
     if isinstance(error, errors.ResoluteError):
         endpoint = settings.endpoint() if settings is not None else None
-        return "\n".join([f"error: {_text(error)}", *_hints(error, endpoint)])
+        return "\n".join([f"error: {_text(error)}", *_hints(error, endpoint), *_reason(error)])
     if isinstance(error, OSError):
         subject = f"{error.filename}: " if error.filename else ""
         return f"error: {subject}{error.strerror or error}"
@@ -50,6 +51,13 @@ def _text(error: errors.ResoluteError) -> str:
             ),
         ]
     )
+
+
+def _reason(error: errors.ResoluteError) -> list[str]:
+    # For people only; and what is wrong with a value stands in the message itself.
+    if not error.reason or isinstance(error, errors.InvalidArgumentError) or not sys.stderr.isatty():
+        return []
+    return [f"  more: resolute help errors {error.reason}"]
 
 
 def _hints(error: errors.ResoluteError, endpoint: Endpoint | None) -> list[str]:

@@ -292,7 +292,7 @@ class Handlers(ExplanationHandlers):
     async def GetSeries(self, request: Any, _context: Any) -> Any:
         self._enter("GetSeries")
         points = [
-            (report.steps, from_value(report.metrics[request.name]), 1.0)
+            (report.steps, from_value(report.metrics[request.name]), float(report.steps))
             for report in self.state.reports[request.trial_id]
             if report.group == request.group and request.name in report.metrics
         ]

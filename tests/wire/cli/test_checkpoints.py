@@ -80,12 +80,12 @@ def test_a_checkpoint_is_downloaded_through_the_service(
     trained(cluster)
     uuid = cluster.state.checkpoints[0].checkpoint_id
     outcome = resolute("c", "download", uuid)
-    assert outcome.out == f"checkpoint {uuid} (step 10) is in checkpoints/{uuid}\n"
-    files = downloaded(tmp_path / "checkpoints" / uuid)
+    assert outcome.out == f"checkpoint {uuid} (step 10) is in downloads/{uuid}\n"
+    files = downloaded(tmp_path / "downloads" / uuid)
     assert json.loads(files.pop("metadata.json")) == {"steps_completed": 10}
     assert files == FILES
     served = len(cluster.state.served_files)
-    assert resolute("c", "download", uuid, "-q").out == f"checkpoints/{uuid}\n"
+    assert resolute("c", "download", uuid, "-q").out == f"downloads/{uuid}\n"
     assert len(cluster.state.served_files) == served
 
 
@@ -137,7 +137,7 @@ def test_a_store_on_this_machine_is_copied_from(
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
     assert resolute("c", "download", message.checkpoint_id, "--mode", "direct").code == 0
-    assert downloaded(tmp_path / "checkpoints" / message.checkpoint_id) == files
+    assert downloaded(tmp_path / "downloads" / message.checkpoint_id) == files
     assert cluster.state.served_files == []
 
 
@@ -155,8 +155,8 @@ def test_damaged_bytes_are_noticed(cluster: ScriptedCluster, resolute: CommandLi
     outcome = resolute("c", "download", uuid)
     assert outcome.code == 1
     assert outcome.err.startswith("error: model.pt arrived with 5000 of 5000 bytes, or with other content")
-    assert "model.pt" not in downloaded(tmp_path / "checkpoints" / uuid)
-    assert not (tmp_path / "checkpoints" / uuid / "metadata.json").exists()
+    assert "model.pt" not in downloaded(tmp_path / "downloads" / uuid)
+    assert not (tmp_path / "downloads" / uuid / "metadata.json").exists()
 
 
 @pytest.mark.parametrize("path", ["../evil", "/tmp/evil", "a/../../evil", ""])
@@ -168,7 +168,7 @@ def test_a_file_that_climbs_out_is_not_written(
     outcome = resolute("c", "download", message.checkpoint_id)
     assert outcome.code == 1
     assert "outside of it; it was not downloaded" in outcome.err
-    assert not (tmp_path / "checkpoints" / "evil").exists()
+    assert not (tmp_path / "downloads" / "evil").exists()
     assert not (tmp_path / "evil").exists()
 
 
@@ -268,7 +268,7 @@ def test_the_best_checkpoints_go_where_single_ones_go(
 ) -> None:
     trained(cluster)
     best = cluster.state.checkpoints[1].checkpoint_id
-    assert resolute("e", "download", "1", "-q").out == f"checkpoints/{best}\n"
+    assert resolute("e", "download", "1", "-q").out == f"downloads/{best}\n"
 
 
 def test_a_download_of_an_experiment_says_what_it_lacks(

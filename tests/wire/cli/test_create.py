@@ -95,7 +95,7 @@ def test_faults_that_the_message_lists_are_not_repeated(
     cluster.state.faults["CreateExperiment"].append(
         InvalidConfigError(message, violations=[Violation("nane", "unknown field")])
     )
-    assert resolute("e", "create", str(code / "const.yaml")).err == f"error: {message}\n"
+    assert resolute("e", "create", str(code / "const.yaml"), str(code)).err == f"error: {message}\n"
 
 
 def test_an_upload_that_broke_off_is_repeated_with_the_same_id(

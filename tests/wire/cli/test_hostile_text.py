@@ -23,6 +23,12 @@ from resolute.cli.registry.plugins import plugin_commands
 UUID = str(uuid.UUID(int=7))
 NOT_OF_THE_CLUSTER = {
     "completion",
+    "config get",
+    "config list",
+    "config set",
+    "help",
+    "init",
+    "open",
     "sync",
     "tensorboard",
     "user login",
@@ -38,6 +44,7 @@ OPTIONS = {
     "search replay": "--until 1",
     "workspace set-quota": "--slots 1",
     "job update": "--priority 3",
+    "top": "--once",
     "model set": "--name y",
     "project set": "--notes z",
 }

@@ -15,7 +15,7 @@ from resolute.client.downloads.sources import DownloadMode
 @click.command()
 @click.argument("uuid", type=CHECKPOINT)
 @click.option(
-    "-o", "--output-dir", type=click.Path(path_type=Path), help="Target directory [checkpoints/UUID]."
+    "-o", "--output-dir", type=click.Path(path_type=Path), help="Target directory [downloads/UUID]."
 )
 @click.option("-q", "--quiet", is_flag=True, help="Print only the directory.")
 @click.option(

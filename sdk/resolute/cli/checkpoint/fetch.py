@@ -12,6 +12,9 @@ from resolute.client.downloads.sources import DownloadMode
 from resolute.client.schema.records import CheckpointRecord
 from resolute.client.services import Services
 
+DOWNLOADS = Path("downloads")
+"""Where files go unless the command line says otherwise; submissions leave it out."""
+
 
 def fetch(
     services: Services,
@@ -26,11 +29,11 @@ def fetch(
     Args:
         services: The cluster.
         record: The checkpoint.
-        destination: Directory to fetch into; None for ``checkpoints/<uuid>``.
+        destination: Directory to fetch into; None for ``downloads/<uuid>``.
         mode: Which way the bytes come.
         quiet: Print only the directory.
     """
-    target = destination if destination is not None else Path("checkpoints") / record.uuid
+    target = destination if destination is not None else DOWNLOADS / record.uuid
     registry = services.checkpoints
     if quiet:
         click.echo(download(record, target, registry=registry, mode=mode))

@@ -21,6 +21,7 @@ from rich.table import Table
 from resolute.cli.display.fitted_table import FittedColumn, print_fitted, relative_time, utc_now
 from resolute.cli.display.table_choice import TableChoice, column_key, table_options
 from resolute.cli.display.terminal import for_programs, neutralised
+from resolute.cli.preferences import Preferences
 from resolute.contracts.clock import SYSTEM_CLOCK
 
 ItemT = TypeVar("ItemT")
@@ -62,10 +63,14 @@ def format_option(command: Callable[..., Any]) -> Callable[..., Any]:
     def wrapped(*args: Any, as_json: bool, as_csv: bool, **options: Any) -> Any:
         if as_json and as_csv:
             raise click.UsageError("--json and --csv exclude each other.")
-        output = Format.JSON if as_json else Format.CSV if as_csv else Format.TABLE
+        output = Format.JSON if as_json else Format.CSV if as_csv else _preferred()
         return command(*args, output=output, **options)
 
     return wrapped
+
+
+def _preferred() -> Format:
+    return Format(Preferences.of_home().get("output") or Format.TABLE)
 
 
 def yaml_option(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -74,7 +79,7 @@ def yaml_option(command: Callable[..., Any]) -> Callable[..., Any]:
     @click.option("--yaml", "as_yaml", is_flag=True, help="Print YAML.")
     @wraps(command)
     def wrapped(*args: Any, as_yaml: bool, output: Format, **options: Any) -> Any:
-        if as_yaml and output is not Format.TABLE:
+        if as_yaml and output is not _preferred():
             raise click.UsageError("--yaml cannot be combined with --json or --csv.")
         return command(*args, output=Format.YAML if as_yaml else output, **options)
 

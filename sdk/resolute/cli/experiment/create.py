@@ -83,6 +83,7 @@ def create(  # noqa: PLR0913, PLR0917 - click hands over every option
 ) -> None:
     """Submit an experiment: CONFIG is a YAML file, DIR|FILE is the code to run.
 
+    Without DIR|FILE and -i, the directory of CONFIG is submitted.
     With -f or -t it exits 0 only if the experiment completes.
     """
     if paused and (follow_it or test_mode):
@@ -102,6 +103,9 @@ def create(  # noqa: PLR0913, PLR0917 - click hands over every option
         }
     if fields is not None:
         text = config_text(fields)
+    if model_definition is None and not includes:
+        model_definition = config.parent
+        click.echo(f"no DIR is given: submitting {model_definition.resolve()}, where the config is", err=True)
     request = Request(
         config=text,
         model_definition=model_definition,
@@ -130,7 +134,11 @@ def submit(ctx: click.Context, request: Request, *, follow_it: bool, as_json: bo
     with pack(request.model_definition, request.includes, limit=limit) as archive:
         if archive.content_size >= _LARGE:
             size = human_size(archive.content_size)
-            click.echo(f"{size} of code are submitted; a file .detignore can leave files out", err=True)
+            click.echo(
+                f"{size} of code are submitted (largest: {archive.largest}); "
+                "a file .detignore can leave files out",
+                err=True,
+            )
         submission = Submission(
             config=request.config,
             template=request.template,
@@ -141,7 +149,7 @@ def submit(ctx: click.Context, request: Request, *, follow_it: bool, as_json: bo
     for warning in created.warnings:
         click.echo(f"warning: {warning}", err=True)
     if archive.entries == 0:
-        click.echo("no code was submitted: it is named after the config", err=True)
+        click.echo("no code was submitted: the directory holds no files", err=True)
     if as_json:
         print_json(created.experiment)
     else:

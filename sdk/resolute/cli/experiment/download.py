@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from resolute.cli.checkpoint.fetch import fetch
+from resolute.cli.checkpoint.fetch import DOWNLOADS, fetch
 from resolute.cli.options.identifiers import EXPERIMENT
 from resolute.cli.options.settings import Settings
 from resolute.client.objects.checkpoint_ranking import ranked, with_validations
@@ -21,7 +21,7 @@ from resolute.errors import NotFoundError
     "-o",
     "--output-dir",
     type=click.Path(path_type=Path),
-    default=Path("checkpoints"),
+    default=DOWNLOADS,
     show_default=True,
     help="Target directory; each checkpoint has a directory named after its UUID in it.",
 )

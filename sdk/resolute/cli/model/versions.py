@@ -91,7 +91,7 @@ def describe_version(settings: Settings, model: str, version: int | None, as_jso
 @click.argument("model")
 @click.argument("version", type=_VERSION, required=False)
 @click.option(
-    "-o", "--output-dir", type=click.Path(path_type=Path), help="Target directory [checkpoints/UUID]."
+    "-o", "--output-dir", type=click.Path(path_type=Path), help="Target directory [downloads/UUID]."
 )
 @click.option("-q", "--quiet", is_flag=True, help="Print only the directory.")
 @click.pass_obj

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -34,8 +35,18 @@ class Settings:
             from resolute.client.connection.session import Session
             from resolute.client.services import Services
 
+            self._apply_preferences()
             self._services = Services(Session.find(self.master, user=self.user))
         return self._services
+
+    def _apply_preferences(self) -> None:
+        from resolute.cli.preferences import Preferences
+        from resolute.client.connection.endpoint import MASTER_VARIABLES
+
+        preferences = Preferences.of_home().all()
+        if not any(os.environ.get(name) for name in MASTER_VARIABLES):
+            self.master = self.master or preferences.get("server", "")
+        self.user = self.user or preferences.get("user", "")
 
     def endpoint(self) -> Endpoint | None:
         """The cluster that calls went to; None before there was any."""

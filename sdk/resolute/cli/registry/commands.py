@@ -175,8 +175,16 @@ COMPAT_COMMANDS = (
 )
 """Commands of ``resolute compat``."""
 
+CONFIG_COMMANDS = (
+    LazyCommand("set", "Set a default.", "resolute.cli.config:set_"),
+    LazyCommand("get", "Print a default.", "resolute.cli.config:get"),
+    LazyCommand("list", "List all defaults.", "resolute.cli.config:list_", ("ls",)),
+)
+"""Commands of ``resolute config``."""
+
 ROOT_COMMANDS = (
     LazyCommand("experiment", "Submit and manage experiments.", f"{_COMMANDS}:experiment", ("e", "exp")),
+    LazyCommand("init", "Write a config and a script to start from.", "resolute.cli.init:init"),
     LazyCommand("run", "Run a script on slots, without a config.", f"{_EXPERIMENT}.run:run"),
     LazyCommand("logs", "Show the logs of an experiment's first trial.", f"{_EXPERIMENT}.views.logs:logs"),
     LazyCommand("trial", "Inspect the trials of experiments.", f"{_COMMANDS}:trial", ("t",)),
@@ -207,6 +215,8 @@ ROOT_COMMANDS = (
     LazyCommand("task", "Show and stop trials, as tasks.", f"{_CLUSTER}:task"),
     LazyCommand("dev", "Call the services as a program does.", f"{_CLUSTER}:dev"),
     LazyCommand("search", "Preview, simulate and replay searches.", f"{_COMMANDS}:search"),
+    LazyCommand("top", "Show what the slots are doing now.", "resolute.cli.cluster.top:top"),
+    LazyCommand("open", "Open the HTTP address of the cluster.", "resolute.cli.cluster.open:open_"),
     LazyCommand("cost", "Show slot-hours and GPU-hours.", f"{_INSIGHT}.cost:cost"),
     LazyCommand("diff", "Show what differs between two trials or runs.", f"{_INSIGHT}.diff:diff"),
     LazyCommand("explain", "Explain why trials and experiments are where they are.", f"{_COMMANDS}:explain"),
@@ -238,6 +248,8 @@ ROOT_COMMANDS = (
         "Print a script for command completion in a shell.",
         "resolute.cli.completion:completion",
     ),
+    LazyCommand("config", "Set defaults for all commands: cluster, user, output.", f"{_COMMANDS}:config"),
+    LazyCommand("help", "Explain a command, or the reason of an error.", "resolute.cli.help:help_"),
     LazyCommand(
         "version", "Print the versions of the client and the cluster.", "resolute.cli.cluster.version:version"
     ),
@@ -314,3 +326,8 @@ def explain() -> None:
 @click.group(cls=LazyGroup, entries=COMPAT_COMMANDS)
 def compat() -> None:
     """Use the import name `determined` outside of trials."""
+
+
+@click.group(cls=LazyGroup, entries=CONFIG_COMMANDS)
+def config() -> None:
+    """Set defaults for all commands, which the command line and the environment override."""

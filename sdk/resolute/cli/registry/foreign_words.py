@@ -14,6 +14,7 @@ FOREIGN_WORDS: Mapping[str, str] = {
     # kubectl, docker and queues
     "apply": _CREATE,
     "describe": "`resolute experiment describe` and `resolute trial describe` show one",
+    "new": "`resolute init` writes a config and a script",
     "exec": "only trials run on slots; `resolute run` runs a script",
     "get": _LIST,
     "ls": _LIST,

@@ -76,7 +76,7 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Finds the command of a command line; fails with what was probably meant."""
         typed = args[0]
-        if typed == "help":
+        if typed == "help" and "help" not in self._names():
             click.echo(ctx.get_help())
             ctx.exit()
         if typed in self._foreign and typed not in self._names():

@@ -22,7 +22,7 @@ from resolute.errors import NotFoundError
 @click.option("--latest", is_flag=True, help="The checkpoint with the most steps.")
 @click.option("--uuid", type=CHECKPOINT, help="The checkpoint with this UUID.")
 @click.option(
-    "-o", "--output-dir", type=click.Path(path_type=Path), help="Target directory [checkpoints/UUID]."
+    "-o", "--output-dir", type=click.Path(path_type=Path), help="Target directory [downloads/UUID]."
 )
 @click.option("--sort-by", metavar="METRIC", help="With --best: the metric to compare [the searcher's].")
 @click.option(

@@ -183,12 +183,16 @@ def _checked_name(name: str, source: Path) -> str:
     return name
 
 
+def largest(entries: Sequence[Entry]) -> str:
+    """Names the largest files with their sizes."""
+    files = sorted((entry for entry in entries if not entry.directory), key=lambda entry: -entry.size)
+    return ", ".join(f"{entry.name} ({human_size(entry.size)})" for entry in files[:_LARGEST_SHOWN])
+
+
 def _too_large(entries: Sequence[Entry], total: int, limit: int) -> ModelDefinitionError:
-    largest = sorted(entries, key=lambda entry: -entry.size)[:_LARGEST_SHOWN]
-    names = ", ".join(f"{entry.name} ({human_size(entry.size)})" for entry in largest)
     return ModelDefinitionError(
         f"the model definition holds {human_size(total)} or more, which exceeds the maximum allowed size "
-        f"of {human_size(limit)}; leave data out with {IGNORE_FILE} (largest so far: {names})"
+        f"of {human_size(limit)}; leave data out with {IGNORE_FILE} (largest so far: {largest(entries)})"
     )
 
 

@@ -21,6 +21,7 @@ _ALWAYS = (
     ".idea/",
     ".mypy_cache/",
     "/shared_fs",
+    "/downloads/",  # where commands put checkpoints; a line `!/downloads/` takes it in again
     f"/{IGNORE_FILE}",
 )
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, cast, final
 
-from resolute.client.submission.file_tree import Entry, ModelDefinitionError, collect
+from resolute.client.submission.file_tree import Entry, ModelDefinitionError, collect, largest
 from resolute.client.submission.ignore_rules import IGNORE_FILE
 from resolute.contracts.sizes import human_size
 from resolute.transfer.disk import full_disk_errors, is_full_disk
@@ -38,13 +38,15 @@ class Archive:
     Use it as a context manager, so that the file goes away.
     """
 
-    def __init__(self, file: IO[bytes], *, entries: int, content_size: int) -> None:
+    def __init__(self, file: IO[bytes], *, entries: Sequence[Entry], content_size: int) -> None:
         self._file = file
         self._lock = threading.Lock()
         self.size = file.seek(0, os.SEEK_END)
         """Bytes, compressed."""
-        self.entries = entries
+        self.entries = len(entries)
         """Files and directories."""
+        self.largest = largest(entries)
+        """The largest files with their sizes, as text; empty without files."""
         self.content_size = content_size
         """Bytes of all files before compression."""
 
@@ -111,7 +113,7 @@ def pack(
                 f"the model definition grew to {human_size(size)} while it was packed, "
                 f"which exceeds the maximum allowed size of {human_size(limit)}"
             )
-        return Archive(file, entries=len(entries), content_size=size)
+        return Archive(file, entries=entries, content_size=size)
     except BaseException:
         file.close()
         raise

@@ -1,0 +1,115 @@
+"""`top`, `open`, `config`, `help errors`, and what is submitted and downloaded without being told."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from wire.cli.conftest import CommandLine
+from wire.cli.scripted import ScriptedCluster
+from wire.cli.test_create import names
+from wire.cli.test_metrics import reporting
+
+from resolute import errors
+from resolute.api.experiments.v1 import cluster_service_pb2
+from resolute.cli.cluster.top import rate
+from resolute.cli.registry.error_reasons import ERROR_REASONS
+from resolute.client.schema.records import SeriesPoint
+from resolute.errors import NotFoundError
+
+
+def test_top_shows_the_trials_that_hold_slots(cluster: ScriptedCluster, resolute: CommandLine) -> None:
+    trial = reporting(cluster)
+    holder = cluster_service_pb2.SlotHolder(allocation_id="a", trial_number=trial.number)
+    cluster.state.slots += [
+        cluster_service_pb2.Slot(slot_id=0, holder=holder),
+        cluster_service_pb2.Slot(slot_id=1),
+    ]
+    cluster.state.problems.append("the disk of /data is full")
+    found = json.loads(resolute("top", "--json").out)
+    assert (found["slots"], found["slots_in_use"]) == (2, 1)
+    (activity,) = found["trials"]
+    assert (activity["trial"], activity["slots"], activity["steps"]) == (trial.number, 1, 10)
+    assert activity["steps_per_second"] > 0
+    shown = resolute("top", "--once").out
+    assert shown.startswith("1 of 2 slots in use, ")
+    assert "warning: the disk of /data is full" in shown
+    assert shown.splitlines()[-1].split()[:2] == ["1", "1"]
+
+
+def test_a_rate_is_of_the_latest_reports() -> None:
+    slow = [SeriesPoint(step, 0.0, 10.0 * step) for step in range(10)]
+    fast = [SeriesPoint(9 + step, 0.0, 90.0 + step / 2) for step in range(1, 11)]
+    assert rate([*slow, *fast]) == pytest.approx(2.0)
+    assert rate(slow[:1]) is None
+    assert rate([]) is None
+
+
+def test_open_prints_the_http_address_of_the_local_cluster(
+    cluster: ScriptedCluster, resolute: CommandLine, home: Path
+) -> None:
+    assert "is not known; give it with -m" in resolute("open").err
+    endpoint = json.loads((home / "endpoint.json").read_text())
+    (home / "endpoint.json").write_text(json.dumps({**endpoint, "http_url": "http://127.0.0.1:9"}))
+    assert resolute("open").out == "http://127.0.0.1:9\n"
+    assert resolute("-m", "elsewhere:1", "open").code == 1
+
+
+def test_settings_count_where_the_command_line_and_the_environment_say_nothing(
+    cluster: ScriptedCluster, resolute: CommandLine, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert resolute("config", "get", "output").code == 1
+    assert resolute("config", "set", "output", "json").code == 0
+    assert resolute("config", "get", "output").out == "json\n"
+    cluster.state.add_experiment()
+    assert json.loads(resolute("experiment", "list").out)[0]["id"] == 1
+    assert resolute("experiment", "list", "--csv").out.startswith("id,")
+    assert "output" in resolute("config", "set", "output", "xml").err
+    assert resolute("config", "set", "output", "").out == "output is no longer set\n"
+
+    (home / "endpoint.json").rename(home / "other.json")
+    assert resolute("config", "set", "server", cluster.address).code == 0
+    monkeypatch.setenv("RESOLUTE_TOKEN", cluster.token())
+    assert resolute("experiment", "list", "--csv").code == 0
+    monkeypatch.setenv("RESOLUTE_MASTER", "nowhere.invalid:1")
+    assert "nowhere.invalid" in resolute("experiment", "list").err
+    (home / "settings.json").write_text('{"output": "xml"}')
+    assert "correct it" in resolute("experiment", "list").err
+
+
+def test_every_reason_of_an_error_is_explained_and_the_message_names_it(
+    cluster: ScriptedCluster, resolute: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert set(ERROR_REASONS) == set(errors.BY_REASON)
+    assert resolute("help", "errors", "not_found").out.startswith("NOT_FOUND\n\nThe object does not exist")
+    assert resolute("help", "errors", "NOPE").code == 2
+    assert resolute("help", "experiment", "list").out.startswith("Usage: resolute experiment list")
+    cluster.state.faults["GetExperiment"] += [NotFoundError("experiment 7 does not exist")] * 2
+    assert resolute("experiment", "describe", "7").err == "error: experiment 7 does not exist\n"
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    said = resolute("experiment", "describe", "7").err
+    assert said == "error: experiment 7 does not exist\n  more: resolute help errors NOT_FOUND\n"
+
+
+def test_without_a_directory_that_of_the_config_is_submitted(
+    cluster: ScriptedCluster, resolute: CommandLine, code: Path
+) -> None:
+    (code / "downloads").mkdir()
+    (code / "downloads/weights.bin").write_text("fetched")
+    outcome = resolute("e", "create", str(code / "const.yaml"))
+    assert f"no DIR is given: submitting {code}, where the config is" in outcome.err
+    (archive,) = cluster.state.archives.values()
+    assert names(archive) == ["const.yaml", "train.py"]
+    (code / ".detignore").write_text("!/downloads/\n")
+    resolute("e", "create", str(code / "const.yaml"))
+    assert "downloads/weights.bin" in names(list(cluster.state.archives.values())[-1])
+
+
+def test_the_largest_files_of_a_large_submission_are_named(
+    cluster: ScriptedCluster, resolute: CommandLine, code: Path
+) -> None:
+    (code / "data.bin").write_bytes(bytes(11 << 20))
+    said = resolute("e", "create", str(code / "const.yaml"), str(code)).err
+    assert said.startswith("11.0 MiB of code are submitted (largest: data.bin (11.0 MiB), ")
