@@ -206,7 +206,7 @@ def test_a_quota_lets_trials_wait_and_says_why(cluster: EmbeddedCluster, project
         for _ in range(2)
     ]
     why = "the experiments of workspace narrow hold 1 of at most 1 slots (its quota)"
-    wait_until(lambda: why in cluster.det("e", "describe", numbers[1]).stdout, what="the reason")
+    wait_until(lambda: why in cluster.det("e", "describe", numbers[1]).stdout, what="the reason", pause=0.3)
     assert cluster.json("workspace", "describe", "narrow")["workspace"]["used"]["slots"] == 1
     cluster.det("e", "kill", ",".join(numbers))
 

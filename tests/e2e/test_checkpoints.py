@@ -49,6 +49,7 @@ def kept(cluster: EmbeddedCluster, experiment: int) -> dict[int, str]:
     return {each["steps_completed"]: each["uuid"] for each in found if each["state"] == "COMPLETED"}
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_bucket_keeps_the_best_and_the_latest_and_trials_hold_no_secret(kind: str, tmp_path: Path) -> None:
     with object_server(kind, tmp_path / kind) as server:

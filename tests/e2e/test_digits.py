@@ -62,7 +62,9 @@ def test_a_pause_in_mid_training_checkpoints_and_frees_the_slot_and_activate_goe
 
     cluster.det("e", "pause", str(number))
     wait_until(
-        lambda: all(slot["trial"] is None for slot in cluster.json("status")["slots"]), what="the slot"
+        lambda: all(slot["trial"] is None for slot in cluster.json("status")["slots"]),
+        what="the slot",
+        pause=0.3,
     )
     experiment.reload()
     assert experiment.state is ExperimentState.PAUSED

@@ -53,6 +53,7 @@ def test_a_trial_class_trains_as_its_config_says(cluster: EmbeddedCluster, clien
     assert "state_dict.pth" in checkpoint.resources
 
 
+@pytest.mark.sampled(1, group="digits trials at length")
 def test_a_trial_class_that_is_paused_reports_what_one_does_that_is_not(
     cluster: EmbeddedCluster, client: Determined
 ) -> None:
@@ -82,6 +83,7 @@ def metrics_of(trial: Trial, group: str) -> list[tuple[int, Any]]:
     return [(report.steps_completed, report.metrics) for report in trial.iter_metrics(group)]
 
 
+@pytest.mark.sampled(1, group="digits trials at length")
 def test_the_search_finds_hyperparameters_that_train_well(
     cluster: EmbeddedCluster, client: Determined
 ) -> None:

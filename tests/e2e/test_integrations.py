@@ -55,7 +55,9 @@ def test_a_paused_trial_goes_on_where_it_stopped(
 
     cluster.det("e", "pause", found[1])
     wait_until(
-        lambda: all(slot["trial"] is None for slot in cluster.json("status")["slots"]), what="the slot"
+        lambda: all(slot["trial"] is None for slot in cluster.json("status")["slots"]),
+        what="the slot",
+        pause=0.3,
     )
     experiment.reload()
     assert experiment.state is ExperimentState.PAUSED

@@ -44,6 +44,7 @@ def _gateway(said: str, folder: Path) -> None:
     assert '"grpc_address"' in said
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("page", "check"),
     [

@@ -64,11 +64,12 @@ class PostgresServer:
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[PostgresServer]:
     """The session's server; skips where PostgreSQL is not installed."""
-    with _server(_binaries()) as server:
+    with _server(binaries()) as server:
         yield server
 
 
-def _binaries() -> Path:
+def binaries() -> Path:
+    """The folder of PostgreSQL's programs; skips where it is not installed."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
     if not found:
         missing("PostgreSQL is missing: no /usr/lib/postgresql/*/bin/initdb; install Debian's postgresql")
@@ -87,7 +88,7 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 @contextmanager
 def new_postgres() -> Iterator[str]:
     """A server of its own until the block ends: gives the SQLAlchemy URL of an empty database."""
-    with _server(_binaries()) as server:
+    with _server(binaries()) as server:
         yield server.new_database()
 
 
@@ -97,7 +98,7 @@ def crashable_postgres() -> Iterator[CrashablePostgres]:
 
     Skips where PostgreSQL is not installed.
     """
-    with _cluster(_binaries()) as cluster:
+    with _cluster(binaries()) as cluster:
         server = CrashablePostgres(cluster)
         server.start()
         try:

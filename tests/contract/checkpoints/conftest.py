@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support.databases import migrate
 
-from resolute_serving.database import migrations
 from resolute_serving.database.engine import create_engine
 
 
@@ -14,8 +14,7 @@ from resolute_serving.database.engine import create_engine
 def url(database_url: str) -> str:
     """A database with the registry's tables."""
     engine = create_engine(database_url, name="checkpoints", writes=True)
-    migrations.upgrade(engine, package="resolute_checkpoints", schema="checkpoints")
-    migrations.check(engine, package="resolute_checkpoints")
+    migrate(engine, package="resolute_checkpoints", schema="checkpoints")
     engine.dispose()
     return database_url
 

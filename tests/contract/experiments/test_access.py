@@ -11,6 +11,7 @@ import pytest
 import sqlalchemy as sa
 from contract.experiments.test_lifecycle import experiment_row
 from sqlalchemy.engine import Connection, Engine
+from support.databases import migrate
 
 from resolute.errors import (
     AlreadyExistsError,
@@ -43,7 +44,7 @@ def engine(database_url: str) -> Iterator[Engine]:
 
 @pytest.fixture
 def run(engine: Engine) -> Run:
-    migrations.upgrade(engine, package="resolute_experiments", schema="experiments")
+    migrate(engine, package="resolute_experiments", schema="experiments")
 
     def call(work: Callable[[Connection], T]) -> T:
         with engine.begin() as connection:

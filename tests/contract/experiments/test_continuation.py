@@ -10,6 +10,7 @@ import pytest
 import sqlalchemy as sa
 from contract.experiments.test_lifecycle import NOW, Store
 from sqlalchemy.engine import Connection
+from support.databases import migrate
 
 from resolute.api.searcher.v1 import action_pb2
 from resolute.errors import FailedPreconditionError, IllegalTransitionError, InvalidConfigError
@@ -21,7 +22,6 @@ from resolute_experiments.states import ExperimentState, TrialState
 from resolute_experiments.store import continuations, experiments, trials
 from resolute_experiments.store.directory import projects, workspaces
 from resolute_experiments.store.schema import experiments as table
-from resolute_serving.database import migrations
 from resolute_serving.database.engine import create_engine
 
 REQUEST = "8d0a6a8e-55d0-4d7c-8a39-0d2a3a1f4f11"
@@ -39,7 +39,7 @@ CONFIG: dict[str, Any] = {
 @pytest.fixture
 def store(database_url: str) -> Iterator[Store]:
     engine = create_engine(database_url, name="experiments", writes=True)
-    migrations.upgrade(engine, package="resolute_experiments", schema="experiments")
+    migrate(engine, package="resolute_experiments", schema="experiments")
     made = Store(engine)
     made.run(lambda c: experiments.update(c, made.experiment_id, config=CONFIG))
     yield made

@@ -7,19 +7,19 @@ from collections.abc import Iterator
 import pytest
 import sqlalchemy as sa
 from contract.experiments.test_lifecycle import Store
+from support.databases import migrate
 
 from resolute.api.experiments.v1.run_environment_pb2 import RunEnvironment
 from resolute.errors import InvalidArgumentError
 from resolute_experiments.servicers.checks.environments import MAX_PACKAGES, check_environment
 from resolute_experiments.store import environments, schema
-from resolute_serving.database import migrations
 from resolute_serving.database.engine import create_engine
 
 
 @pytest.fixture
 def store(database_url: str) -> Iterator[Store]:
     engine = create_engine(database_url, name="experiments", writes=True)
-    migrations.upgrade(engine, package="resolute_experiments", schema="experiments")
+    migrate(engine, package="resolute_experiments", schema="experiments")
     yield Store(engine)
     engine.dispose()
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from contract.experiments.test_lifecycle import Store
 from support.clocks import ManualClock
+from support.databases import migrate
 from support.services.experiments_context import NoValidations, context
 
 from resolute.api.checkpoints.v1 import checkpoints_service_pb2
@@ -17,7 +18,6 @@ from resolute.api.searcher.v1 import action_pb2, operation_pb2, searcher_service
 from resolute_experiments.lifecycle.controller import ExperimentController
 from resolute_experiments.states import RunOutcome, TrialState
 from resolute_experiments.store import experiments, runs
-from resolute_serving.database import migrations
 from resolute_serving.database.engine import Database
 
 CONFIG = {"searcher": {"name": "single", "max_length": {"batches": 8}}, "max_restarts": 0}
@@ -26,7 +26,7 @@ CONFIG = {"searcher": {"name": "single", "max_length": {"batches": 8}}, "max_res
 @pytest.fixture
 def database(database_url: str) -> Iterator[Database]:
     made = Database(database_url, name="experiments")
-    migrations.upgrade(made.engine, package="resolute_experiments", schema="experiments")
+    migrate(made.engine, package="resolute_experiments", schema="experiments")
     yield made
     made.close()
 

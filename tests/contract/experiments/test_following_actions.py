@@ -12,6 +12,7 @@ import pytest
 from contract.experiments.test_exit_policy import NoMachines
 from contract.experiments.test_lifecycle import Store
 from support.clocks import ManualClock
+from support.databases import migrate
 from support.services.experiments_context import NoValidations, context
 
 from resolute.api.searcher.v1 import action_pb2, searcher_service_pb2
@@ -20,7 +21,6 @@ from resolute.errors import UnavailableError
 from resolute_experiments.lifecycle.controller import ExperimentController
 from resolute_experiments.notifier import Notifier, Subscription
 from resolute_experiments.store import experiments
-from resolute_serving.database import migrations
 from resolute_serving.database.engine import Database
 
 FAILURES = 8
@@ -30,7 +30,7 @@ LONGEST_FIRST_PAUSE = 0.3
 @pytest.fixture
 def database(database_url: str) -> Iterator[Database]:
     made = Database(database_url, name="experiments")
-    migrations.upgrade(made.engine, package="resolute_experiments", schema="experiments")
+    migrate(made.engine, package="resolute_experiments", schema="experiments")
     yield made
     made.close()
 

@@ -13,6 +13,7 @@ import pytest
 from contract.experiments.test_lifecycle import Store
 from sqlalchemy.engine import Connection
 from support.clocks import ManualClock
+from support.databases import migrate
 from support.services.experiments_context import NoValidations, context
 
 from resolute.api.checkpoints.v1 import checkpoint_pb2, checkpoints_service_pb2
@@ -22,7 +23,6 @@ from resolute_experiments.lifecycle.controller import ExperimentController
 from resolute_experiments.retention.deferred import DeferredRetention
 from resolute_experiments.states import ExperimentState, RunOutcome, TrialState
 from resolute_experiments.store import experiments, outbox, runs, trials
-from resolute_serving.database import migrations
 from resolute_serving.database.engine import Database
 
 CONFIG = {
@@ -34,7 +34,7 @@ CONFIG = {
 @pytest.fixture
 def database(database_url: str) -> Iterator[Database]:
     made = Database(database_url, name="experiments")
-    migrations.upgrade(made.engine, package="resolute_experiments", schema="experiments")
+    migrate(made.engine, package="resolute_experiments", schema="experiments")
     yield made
     made.close()
 

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy.engine import Connection, Engine
+from support.databases import migrate
 
 from resolute.api.experiments.v1.experiments_service_pb2 import ListExperimentsRequest
 from resolute.api.searcher.v1 import action_pb2
@@ -33,7 +34,6 @@ from resolute_experiments.store.directory.workspaces import Workspace
 from resolute_experiments.store.schema import audit, metadata
 from resolute_experiments.transitions.signals import allocation_id
 from resolute_serving.context import Role, User
-from resolute_serving.database import migrations
 from resolute_serving.database.engine import create_engine
 
 T = TypeVar("T")
@@ -159,7 +159,7 @@ def run_row(trial: trials.Trial, allocation: str) -> dict[str, Any]:
 @pytest.fixture
 def store(database_url: str) -> Iterator[Store]:
     engine = create_engine(database_url, name="experiments", writes=True)
-    migrations.upgrade(engine, package="resolute_experiments", schema="experiments")
+    migrate(engine, package="resolute_experiments", schema="experiments")
     yield Store(engine)
     engine.dispose()
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from contract.experiments.test_lifecycle import Store
 from support.clocks import ManualClock
+from support.databases import migrate
 
 from resolute.api.metrics.v1 import metrics_service_pb2, summary_pb2
 from resolute.errors import UnavailableError
@@ -17,14 +18,13 @@ from resolute_experiments.lifecycle.metric_warning import MetricWarning
 from resolute_experiments.notifier import Notifier
 from resolute_experiments.states import ExperimentState
 from resolute_experiments.store import experiments, trials
-from resolute_serving.database import migrations
 from resolute_serving.database.engine import Database
 
 
 @pytest.fixture
 def database(database_url: str) -> Iterator[Database]:
     made = Database(database_url, name="experiments")
-    migrations.upgrade(made.engine, package="resolute_experiments", schema="experiments")
+    migrate(made.engine, package="resolute_experiments", schema="experiments")
     yield made
     made.close()
 

@@ -13,6 +13,7 @@ import pytest
 import sqlalchemy as sa
 from contract.experiments.test_lifecycle import NOW, Store, experiment_row
 from sqlalchemy.engine import Connection
+from support.databases import migrate
 
 from resolute.errors import IllegalTransitionError, QuotaError
 from resolute_experiments.states import (
@@ -37,7 +38,6 @@ from resolute_experiments.store.directory import projects, workspaces
 from resolute_experiments.store.outbox import SearchEvent
 from resolute_experiments.transitions import signals, transition_experiment, transition_trial
 from resolute_experiments.transitions.signals import SignalReason
-from resolute_serving.database import migrations
 from resolute_serving.database.engine import create_engine
 
 F = TrialEffect
@@ -59,7 +59,7 @@ class UndoError(Exception):
 @pytest.fixture
 def store(database_url: str) -> Iterator[Store]:
     engine = create_engine(database_url, name="experiments", writes=True)
-    migrations.upgrade(engine, package="resolute_experiments", schema="experiments")
+    migrate(engine, package="resolute_experiments", schema="experiments")
     yield Store(engine)
     engine.dispose()
 
@@ -291,7 +291,7 @@ def test_allocations_do_what_their_table_says(
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sa.Engine]:
     url = f"sqlite:///{tmp_path_factory.mktemp('allocations')}/experiments.sqlite"
     made = create_engine(url, name="experiments", writes=True)
-    migrations.upgrade(made, package="resolute_experiments", schema="experiments")
+    migrate(made, package="resolute_experiments", schema="experiments")
     store = Store(made)
     store.start(store.create_trial())
     yield made

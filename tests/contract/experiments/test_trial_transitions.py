@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from contract.experiments.test_lifecycle import NOW, Store
+from support.databases import migrate
 from support.services.access import Calls, Scenario
 from support.services.in_process import Running
 
@@ -30,7 +31,6 @@ from resolute_experiments.store.schema import trial_transitions
 from resolute_experiments.transitions import transition_experiment, transition_trial
 from resolute_experiments.transitions.signals import SignalReason
 from resolute_serving.context import Role, User, current_principal
-from resolute_serving.database import migrations
 from resolute_serving.database.engine import create_engine
 
 ADA = User(name="ada", role=Role.EDITOR)
@@ -39,7 +39,7 @@ ADA = User(name="ada", role=Role.EDITOR)
 @pytest.fixture
 def store(database_url: str) -> Iterator[Store]:
     engine = create_engine(database_url, name="experiments", writes=True)
-    migrations.upgrade(engine, package="resolute_experiments", schema="experiments")
+    migrate(engine, package="resolute_experiments", schema="experiments")
     yield Store(engine)
     engine.dispose()
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy.engine import Connection, Engine
+from support.databases import migrate
 
 from resolute.errors import FailedPreconditionError, IllegalTransitionError, InvalidArgumentError
 from resolute_experiments.admission.unmanaged_runs import whole_config
@@ -21,7 +22,6 @@ from resolute_experiments.store.directory import projects
 from resolute_experiments.store.runs import Run
 from resolute_experiments.unmanaged import tracking
 from resolute_experiments.unmanaged.tracking import RunStart
-from resolute_serving.database import migrations
 from resolute_serving.database.engine import create_engine
 
 DEFAULTS = {"checkpoint_storage": {"type": "shared_fs", "host_path": "/c"}}
@@ -38,7 +38,7 @@ MOMENT = at(50.0)
 @pytest.fixture
 def link(database_url: str) -> Iterator[Connection]:
     engine: Engine = create_engine(database_url, name="experiments", writes=True)
-    migrations.upgrade(engine, package="resolute_experiments", schema="experiments")
+    migrate(engine, package="resolute_experiments", schema="experiments")
     with engine.begin() as connection:
         projects.ensure_uncategorized(connection, owner="admin", now=1.0)
         yield connection

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from contract.experiments.test_lifecycle import Store
+from support.databases import migrate
 
 from resolute.api.metrics.v1 import metrics_service_pb2, validation_pb2
 from resolute_experiments.lifecycle.validation_copy import ValidationCopy
@@ -22,7 +23,7 @@ from resolute_serving.database.engine import Database
 @pytest.fixture
 def database(database_url: str) -> Iterator[Database]:
     made = Database(database_url, name="experiments")
-    migrations.upgrade(made.engine, package="resolute_experiments", schema="experiments")
+    migrate(made.engine, package="resolute_experiments", schema="experiments")
     yield made
     made.close()
 

@@ -120,6 +120,7 @@ def killed_at_each_step(
 
 
 @pytest.mark.integration
+@pytest.mark.sampled(1, group="off-cluster steps")
 def test_in_a_directory_each_is_whole_or_none_whatever_step_the_script_dies_at(
     tmp_path: Path, sample: Sample
 ) -> None:
@@ -127,6 +128,7 @@ def test_in_a_directory_each_is_whole_or_none_whatever_step_the_script_dies_at(
 
 
 @pytest.mark.integration
+@pytest.mark.sampled(1, group="off-cluster steps")
 def test_in_a_bucket_each_is_whole_or_none_whatever_step_the_script_dies_at(
     tmp_path: Path, server: S3Server, sample: Sample
 ) -> None:

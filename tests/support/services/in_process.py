@@ -10,6 +10,7 @@ from pathlib import Path
 
 import grpc
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from support.databases import migrate
 from support.ports import free_port
 
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
@@ -17,7 +18,6 @@ from resolute_serving.auth.refusals import Refusals
 from resolute_serving.auth.service_tokens import ServiceTokens
 from resolute_serving.auth.tokens import RevokedTokens, StaticKeys, TokenSigner, TokenVerifier
 from resolute_serving.context import Role, ServiceAccount, TrialRun, User
-from resolute_serving.database import migrations
 from resolute_serving.database.engine import create_engine
 from resolute_serving.server.client_versions import OLDEST_SDK
 from resolute_serving.server.grpc_server import Server, ServerSettings
@@ -140,6 +140,6 @@ async def serving(
 def _migrate(blueprint: Blueprint, url: str) -> None:
     engine = create_engine(url, name=blueprint.name, writes=True)
     try:
-        migrations.upgrade(engine, package=blueprint.package, schema=blueprint.name)
+        migrate(engine, package=blueprint.package, schema=blueprint.name)
     finally:
         engine.dispose()

@@ -9,13 +9,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from support.databases import migrate
+
 from resolute.api.logs.v1 import line_pb2
 from resolute.api.logs.v1 import logs_service_pb2 as api
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 from resolute_logs.servicer import Servicer
 from resolute_serving.byte_limits import ByteLimits
 from resolute_serving.change_notifier import PollIntervals
-from resolute_serving.database import migrations
 from resolute_serving.database.engine import Database
 
 T = TypeVar("T")
@@ -152,7 +153,7 @@ def logs_on(
     """The service's handlers on a fresh or an old database."""
     database = Database(database_url, name="logs")
     try:
-        migrations.upgrade(database.engine, package="resolute_logs", schema="logs")
+        migrate(database.engine, package="resolute_logs", schema="logs")
         servicer = Servicer(database, limits=limits, clock=clock, pace=pace or PollIntervals())
         yield Logs(servicer, database)
     finally:

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from support.databases import migrate
+
 from resolute.api.metrics.v1 import metrics_service_pb2 as api
 from resolute.api.metrics.v1 import report_pb2, summary_pb2
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
@@ -16,7 +18,6 @@ from resolute.contracts.values import to_value
 from resolute_metrics.limits import Limits
 from resolute_metrics.servicer import Servicer
 from resolute_serving.change_notifier import PollIntervals
-from resolute_serving.database import migrations
 from resolute_serving.database.engine import Database
 
 Report = tuple[str, int, Mapping[str, Any]]
@@ -162,7 +163,7 @@ def metrics_on(
     """The service's handlers on a fresh or an old database."""
     database = Database(database_url, name="metrics")
     try:
-        migrations.upgrade(database.engine, package="resolute_metrics", schema="metrics")
+        migrate(database.engine, package="resolute_metrics", schema="metrics")
         yield Metrics(
             Servicer(database, limits=limits or Limits(), clock=clock, pace=pace or PollIntervals()), database
         )

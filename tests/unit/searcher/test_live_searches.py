@@ -12,6 +12,7 @@ from typing import TypeVar
 
 import pytest
 from support.clocks import ManualClock
+from support.databases import migrate
 from support.services.searcher import adaptive, run
 
 from resolute.errors import ConflictError, ResoluteError, UnavailableError
@@ -24,7 +25,6 @@ from resolute_searcher.runtime.watchers import Watchers
 from resolute_searcher.store import log, repository
 from resolute_searcher.wire.contract import stored_spec
 from resolute_searcher.wire.spec import spec_from
-from resolute_serving.database import migrations
 from resolute_serving.database.engine import Database, Work
 
 T = TypeVar("T")
@@ -56,7 +56,7 @@ async def searches(
 ) -> AsyncIterator[tuple[LiveSearches, FailingDatabase]]:
     database = FailingDatabase(f"sqlite:///{tmp_path / 'searcher.sqlite'}", name="searcher")
     database.failures = Counter()
-    migrations.upgrade(database.engine, package="resolute_searcher", schema="searcher")
+    migrate(database.engine, package="resolute_searcher", schema="searcher")
     storage = Storage(database)
     try:
         yield (
