@@ -1,0 +1,93 @@
+"""The scenario of clients/scenario.md, in each language on one cluster."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from blake3 import blake3
+from clients.programs import SCENARIOS
+from support.clusters.embedded import EmbeddedCluster, embedded
+from support.page_commands import ROOT
+from support.services.gateway import need_http
+
+need_http()
+PASSWORD = "Correct-Horse-9"
+FAILURES = {
+    "noToken": "UNAUTHENTICATED",
+    "noSuchExperiment": "NOT_FOUND",
+    "wrongConfig": "INVALID_CONFIG",
+    "endedExperiment": "ILLEGAL_TRANSITION",
+    "sameRequestId": "ALREADY_EXISTS",
+}
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedCluster]:
+    """A cluster with HTTP and a user with a password."""
+    with embedded(tmp_path_factory.mktemp("cluster") / "home", RESOLUTE_NO_HTTP="") as running:
+        with running.client() as client:
+            client.create_user("ada", password=PASSWORD)
+        yield running
+
+
+def _environment(cluster: EmbeddedCluster, folder: Path) -> Mapping[str, str]:
+    status = json.loads(cluster.run("resolute", "status", "--json").stdout)
+    return {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "RESOLUTE_HOME": str(folder / "nobody"),
+        "RESOLUTE_URL": status["http_url"],
+        "RESOLUTE_USER": "ada",
+        "RESOLUTE_PASSWORD": PASSWORD,
+    }
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("language", SCENARIOS)
+def test_a_client_runs_a_search_and_reads_what_it_left(
+    language: str, cluster: EmbeddedCluster, tmp_path: Path
+) -> None:
+    program = SCENARIOS[language]
+    program.need()
+    downloads = tmp_path / "downloads"
+    done = subprocess.run(
+        [*program.command, str(ROOT / "clients/scenario"), str(downloads)],
+        env=_environment(cluster, tmp_path),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    found = json.loads(done.stdout)
+    assert found["failures"] == FAILURES
+    assert found["state"] == "COMPLETED"
+    assert found["best"] == 0.1
+    assert found["steps"] == [1, 2, 3]
+    assert found["losses"] == pytest.approx([0.1, 0.05, 0.1 / 3])
+    assert found["log"] == ["step 1", "step 2", "step 3"]
+    assert found["files"] == _digests(downloads, like=found["files"])
+    assert (downloads / "weights/rate").read_text() == "0.1"
+    assert (downloads / "empty").read_bytes() == b""
+    with cluster.client() as client:
+        assert client.get_trial(found["trial"]).hparams["rate"] == 0.1
+        assert client.get_trial(found["trial"]).experiment_id == found["experiment"]
+        assert client.get_experiment(found["experiment"]).owner == "ada"
+
+
+def _digests(folder: Path, *, like: Mapping[str, str]) -> dict[str, str]:
+    """The digests of the downloaded files, made as those that the client has told."""
+    makers: dict[str, Callable[[bytes], Any]] = {"blake3": blake3, "sha256": hashlib.sha256}
+    digests = {}
+    for path, digest in like.items():
+        algorithm = digest.partition(":")[0]
+        digests[path] = f"{algorithm}:{makers[algorithm]((folder / path).read_bytes()).hexdigest()}"
+    return digests
