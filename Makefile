@@ -91,7 +91,7 @@ format: $(STAMP)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-# Horovod, DeepSpeed and timm: only the distributed tests need them.
+# Horovod, DeepSpeed, timm and TensorFlow: only the distributed tests need them.
 $(VENV)/.distributed: $(STAMP) tools/install_distributed.py
 	$(BIN)/python tools/install_distributed.py
 	touch $@

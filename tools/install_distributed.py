@@ -1,4 +1,4 @@
-"""Installs what `make distributed` needs beside the development environment: DeepSpeed, timm, Horovod.
+"""Installs what `make distributed` needs besides: DeepSpeed, timm, Horovod, TensorFlow.
 
 Horovod had its last release in 2023 and comes as source only. Its build sets C++14 while today's torch
 wants C++17, and its CMake files predate CMake 4: the environment of the build cures both. The wheel takes
@@ -13,6 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 HOROVOD = "0.28.1"
+TENSORFLOW = "2.21.0"
 CONSTRAINED = ("--constraint", str(Path(__file__).parent.parent / "constraints-dev.txt"))
 
 
@@ -59,6 +60,14 @@ def build_extensions() -> None:
     subprocess.run([sys.executable, "-c", program], check=True, env={**os.environ, **variables})
 
 
+def install_tensorflow() -> None:
+    """Installs TensorFlow and Keras 2 into a directory of their own, or torch's TensorBoard would use it."""
+    folder = ("--upgrade", "--target", str(Path(sys.prefix) / "tensorflow"))
+    pip("install", *CONSTRAINED, *folder, f"tensorflow-cpu=={TENSORFLOW}")
+    # It asks for the build with GPUs by name.
+    pip("install", "--no-deps", *folder, f"tf_keras=={TENSORFLOW}")
+
+
 def main() -> None:
     """Installs all of it into the environment of this interpreter."""
     pip("install", *CONSTRAINED, str(horovod_wheel()))
@@ -77,6 +86,7 @@ def main() -> None:
         "torchvision==0.28.*",
     )
     pip("install", *CONSTRAINED, "pillow", "huggingface-hub", "safetensors")
+    install_tensorflow()
 
 
 if __name__ == "__main__":
