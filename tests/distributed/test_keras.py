@@ -28,6 +28,7 @@ WORKERS = DistributedScript(
 BUSY = 240.0
 """Seconds that a trial may take where others train too."""
 LONG = "entrypoint=python3 -m determined.launch.tensorflow -- python3 distributed.py --epochs 200"
+SEED = "reproducibility.experiment_seed=7"
 STEPS = 200 * 3
 
 
@@ -45,7 +46,7 @@ def final_weights(trial: DistributedTrial) -> set[str]:
 
 
 def test_two_workers_stop_after_one_epoch_and_continue_as_if_they_had_not(submit: Submit) -> None:
-    trial = submit(WORKERS, LONG)
+    trial = submit(WORKERS, LONG, SEED)
     trial.wait_for_step(30, timeout=BUSY)
     trial.experiment.pause()
     trial.wait_for(ExperimentState.PAUSED, timeout=BUSY)
@@ -55,7 +56,7 @@ def test_two_workers_stop_after_one_epoch_and_continue_as_if_they_had_not(submit
     trial.wait_for(ExperimentState.COMPLETED, timeout=BUSY)
     assert sorted(trial.reported("training")) == list(range(3, STEPS + 1, 3))
 
-    straight = submit(WORKERS, LONG)
+    straight = submit(WORKERS, LONG, SEED)
     straight.wait_for(ExperimentState.COMPLETED, timeout=BUSY)
     assert len(final_weights(trial) | final_weights(straight)) == 1
 
