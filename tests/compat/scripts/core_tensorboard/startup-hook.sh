@@ -1,0 +1,1 @@
+export HOOKED=yes
