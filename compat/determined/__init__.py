@@ -33,6 +33,7 @@ _SUBMODULES = frozenset(
         "horovod",
         "keras",
         "launch",
+        "lightning",
         "pytorch",
         "searcher",
         "tensorboard",

@@ -14,6 +14,7 @@ import logging
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -101,15 +102,16 @@ def _train(trial_class: Any, info: ClusterInfo, config: ExperimentConfig) -> Non
         if context.distributed.rank and not config.debug_enabled():
             logging.getLogger().setLevel(logging.WARNING)
         trainer = _trainer(trial_class, context)
-        trainer.fit(
-            checkpoint_period=_period(config, "min_checkpoint_period", size),
-            validation_period=_period(config, "min_validation_period", size),
-            reporting_period=pytorch.Batch(config.scheduling_unit()),
-            checkpoint_policy=str(config.get("checkpoint_policy", "best")),
-            latest_checkpoint=info.latest_checkpoint,
-            step_zero_validation=bool(config.get("perform_initial_validation", False)),
-            profiling_enabled=config.profiling_enabled(),
-        )
+        with _measured(context):
+            trainer.fit(
+                checkpoint_period=_period(config, "min_checkpoint_period", size),
+                validation_period=_period(config, "min_validation_period", size),
+                reporting_period=pytorch.Batch(config.scheduling_unit()),
+                checkpoint_policy=str(config.get("checkpoint_policy", "best")),
+                latest_checkpoint=info.latest_checkpoint,
+                step_zero_validation=bool(config.get("perform_initial_validation", False)),
+                profiling_enabled=config.profiling_enabled(),
+            )
 
 
 def _test(trial_class: Any, config: ExperimentConfig) -> None:
@@ -147,6 +149,16 @@ def _context(
             optimizations.get("gradient_compression", False)
         )
         yield context
+
+
+def _measured(context: TrialContext) -> AbstractContextManager[None]:
+    """Reports what DeepSpeed measures, where a search for a DeepSpeed config asks for that."""
+    hparams = context._hparams or {}  # noqa: SLF001 - a trial need not have any
+    if not hparams.get("_use_dsat_mode"):
+        return contextlib.nullcontext()
+    from resolute.pytorch.dsat.reporting import measure_operation
+
+    return measure_operation(context._core)  # noqa: SLF001 - the harness is part of the trainer
 
 
 def _trainer(trial_class: Any, context: Any) -> Trainer:

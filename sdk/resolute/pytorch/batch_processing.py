@@ -23,14 +23,18 @@ from resolute.core import DistributedContext, DummyDistributedContext
 from resolute.pytorch.backends.devices import choose_device
 from resolute.pytorch.backends.gradient_exchange import USE_HOROVOD, USE_TORCH_DISTRIBUTED, import_horovod
 from resolute.pytorch.data.loader import adapt_batch_sampler, to_device
+from resolute.pytorch.metrics.reducers import ReducerContext
 from resolute.trial_errors import InvalidCheckpointException
 
 _log = logging.getLogger("resolute.pytorch")
 _PROGRESS_FILE = "batch_processing.json"
 
 
-class TorchBatchProcessorContext:
+class TorchBatchProcessorContext(ReducerContext):
     """What a processor asks of the platform.
+
+    Reducers that it wraps for validation are reduced after the last batch and reported as validation
+    metrics.
 
     Args:
         core_context: The Core API.
@@ -38,6 +42,7 @@ class TorchBatchProcessorContext:
     """
 
     def __init__(self, core_context: core.Context, storage_path: Path) -> None:
+        super().__init__(core_context.distributed.allgather)
         self._core = core_context
         self._storage_path = storage_path
         self._uses_storage = False
@@ -130,7 +135,7 @@ def torch_batch_process(
     Args:
         batch_processor_cls: What is done with each batch.
         dataset: The data set; it must have a length.
-        batch_size: Records of a batch; default 1.
+        batch_size: Records of a batch, unless dataloader_kwargs says it; default 1.
         max_batches: Most batches of a rank; None for all.
         checkpoint_interval: Batches between two checkpoints.
         dataloader_kwargs: More arguments for torch's loader, such as ``num_workers``.
@@ -144,7 +149,10 @@ def torch_batch_process(
     if isinstance(dataset, IterableDataset) or not hasattr(dataset, "__len__"):
         raise TypeError("torch_batch_process() needs a data set with a length and an index, to share it out")
     options = dict(dataloader_kwargs or {})
-    decided = {"shuffle", "sampler", "batch_sampler", "batch_size", "drop_last"} & options.keys()
+    if batch_size is not None and "batch_size" in options:
+        raise ValueError("batch_size stands in dataloader_kwargs too: give it once")
+    batch_size = options.pop("batch_size", batch_size)
+    decided = {"shuffle", "sampler", "batch_sampler", "drop_last"} & options.keys()
     if decided:
         raise ValueError(
             f"dataloader_kwargs must not have {', '.join(sorted(decided))}: that is decided here"
@@ -182,6 +190,7 @@ class _BatchRun:
         self._context = TorchBatchProcessorContext(context, storage)
         self.done = self._load()
         self._processor = processor_class(self._context)
+        self._context.reset_reducers()
 
     def process(self, batches: Iterator[Any], *, rounds: int, interval: int) -> None:
         """Processes batches from where an earlier run stopped."""
@@ -195,6 +204,9 @@ class _BatchRun:
                 self._core.train.report_progress(self.done / rounds) if self._is_chief else None
                 if self._core.preempt.should_preempt():
                     return
+        metrics = self._context.reduce_metrics(for_training=False)
+        if metrics and self._is_chief:
+            self._core.train.report_validation_metrics(self.done, metrics)
         self._processor.on_finish()
         self._save()
 

@@ -1,45 +1,18 @@
-"""Where scripts write TensorBoard events, and older writers of them."""
+"""Where scripts write TensorBoard events, and older writers and managers of them."""
 
-from __future__ import annotations
-
-import os
-import tempfile
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
-
-from resolute.info import get_cluster_info
+from resolute.tensorboard import util
 from resolute.tensorboard.batch_writer import BatchMetricWriter, MetricWriter, get_metric_writer
+from resolute.tensorboard.manager import TensorboardManager, build
+from resolute.tensorboard.paths import get_base_path, get_experiment_sync_path, get_sync_path
 
 __all__ = [
     "BatchMetricWriter",
     "MetricWriter",
+    "TensorboardManager",
+    "build",
     "get_base_path",
     "get_experiment_sync_path",
     "get_metric_writer",
     "get_sync_path",
+    "util",
 ]
-
-
-def get_base_path(checkpoint_config: Mapping[str, Any]) -> Path:
-    """Returns the directory of this process's events: ``core_context.train.get_tensorboard_path()``.
-
-    Args:
-        checkpoint_config: ``base_path`` in it is where the directory is; by default the temporary directory.
-    """
-    base = Path(checkpoint_config.get("base_path") or tempfile.gettempdir())
-    info = get_cluster_info()
-    if info is None:
-        return base / f"tensorboard-local-{os.getpid()}"
-    rank = os.environ.get("HOROVOD_RANK") or os.environ.get("RANK") or "0"
-    return base / f"tensorboard-{info.allocation_id}-{rank}"
-
-
-def get_experiment_sync_path(cluster_id: str, experiment_id: str) -> Path:
-    """Returns where the events of an experiment are kept, below the storage of its checkpoints."""
-    return Path(cluster_id) / "tensorboard" / "experiment" / str(experiment_id)
-
-
-def get_sync_path(cluster_id: str, experiment_id: str, trial_id: str) -> Path:
-    """Returns where the events of a trial are kept, below the storage of its checkpoints."""
-    return get_experiment_sync_path(cluster_id, experiment_id) / "trial" / str(trial_id)

@@ -1,12 +1,14 @@
 """TensorBoard files: events of reports, and copies."""
 
 import importlib
+import tempfile
 import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.clocks import ManualClock
+from support.object_stores.s3 import s3_server
 
 from resolute.core.tensorboard import AutoTensorboard, ManualTensorboard
 from resolute.core.tensorboard.event_thread import EventThread
@@ -16,8 +18,10 @@ from resolute.spool.report_writer import ReportWriter
 from resolute.tensorboard import (
     BatchMetricWriter,
     MetricWriter,
+    build,
     get_experiment_sync_path,
     get_sync_path,
+    util,
 )
 
 
@@ -147,3 +151,56 @@ def test_a_full_or_missing_destination_is_no_reason_to_stop(
     (local / "events").write_text("one")
     FileCopier(tmp_path / "file" / "below").copy(local)
     assert "was not copied" in caplog.text
+
+
+@pytest.mark.parametrize("asynchronous", [True, False])
+def test_a_manager_keeps_changed_files_beside_checkpoints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asynchronous: bool
+) -> None:
+    storage = {"type": "shared_fs", "host_path": str(tmp_path), "storage_path": "kept"}
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    kept = tmp_path / "kept" / get_sync_path("c", "1", "2")
+    with build("c", "1", "2", storage, async_upload=asynchronous) as manager:
+        (manager.base_path / "below").mkdir()
+        (manager.base_path / "below" / "events").write_text("one")
+        (manager.base_path / "left").write_text("out")
+        manager.sync(
+            lambda path: path.name != "left", lambda path, rank: path.with_suffix(f".{rank}"), rank=3
+        )
+        manager.sync(lambda path: path.name != "left")
+    assert (kept / "below" / "events.3").read_text() == "one"
+    # What was copied and has not changed does not go again, under whatever name.
+    assert sorted(path.name for path in kept.rglob("*") if path.is_file()) == ["events.3", "left"]
+    manager.delete()
+    assert not kept.exists()
+
+
+def test_a_manager_keeps_files_in_a_bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    with s3_server(tmp_path / "server") as server:
+        bucket = server.new_bucket()
+        with build("c", "1", None, server.section(bucket), async_upload=False) as manager:
+            (manager.base_path / "events").write_text("one")
+        assert server.objects(bucket) == {"team/a/c/tensorboard/experiment/1/events": 3}
+        manager.delete()
+        assert server.objects(bucket) == {}
+
+
+@pytest.mark.parametrize("storage", [{}, {"type": 3}, {"type": "floppy"}])
+def test_a_manager_wants_a_known_type_of_storage(storage: dict[str, Any]) -> None:
+    with pytest.raises(TypeError, match="type"):
+        build("c", "1", "2", storage)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("host_5.1700000000.pt.trace.json", "host_5#2.1700000000.pt.trace.json"),
+        ("host_5.1700000000.pt.trace.json.gz", "host_5#2.1700000000.pt.trace.json.gz"),
+        ("host.xplane.pb", "host#2.xplane.pb"),
+        ("host.trace.json.gz", "host#2.trace.json.gz"),
+        ("events.out.tfevents.1.host", "events.out.tfevents.1.host"),
+    ],
+)
+def test_profiles_of_ranks_have_names_of_their_own(name: str, expected: str) -> None:
+    assert util.get_rank_aware_path(Path("plugins") / name, 2) == Path("plugins") / expected

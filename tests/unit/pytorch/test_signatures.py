@@ -159,7 +159,7 @@ pytorch.deepspeed.DeepSpeedTrial.build_callbacks()
 pytorch.deepspeed.DeepSpeedTrial.save(context, path)
 pytorch.deepspeed.DeepSpeedTrial.load(context, load_path)
 pytorch.deepspeed.DeepSpeedTrialContext(core_context, trial_seed, hparams, slots_per_trial, num_gpus, \
-exp_conf, steps_completed, debug_enabled, enable_tensorboard_logging=True)
+exp_conf, steps_completed, debug_enabled=False, enable_tensorboard_logging=True)
 pytorch.deepspeed.DeepSpeedTrialContext.wrap_model_engine(model)
 pytorch.deepspeed.DeepSpeedTrialContext.set_mpu(mpu)
 pytorch.deepspeed.DeepSpeedTrialContext.disable_auto_grad_accumulation()

@@ -78,3 +78,21 @@ def test_a_checkpoint_of_something_else_is_refused(trial: Trial, monkeypatch: py
     monkeypatch.setattr(resolute.get_cluster_info(), "_latest_checkpoint", uuid)
     with pytest.raises(InvalidCheckpointException, match="was not made by torch_batch_process"):
         process(Doubling)
+
+
+def test_reducers_of_a_processor_are_reported_as_its_validation(trial: Trial) -> None:
+    class Summing(TorchBatchProcessor):
+        def __init__(self, context: TorchBatchProcessorContext) -> None:
+            self.total = context.wrap_reducer(sum, name="total")
+
+        def process_batch(self, batch: Any, batch_idx: int) -> None:
+            self.total.update(float(batch[0].sum()))
+
+    torch_batch_process(Summing, DATA, checkpoint_interval=9, dataloader_kwargs={"batch_size": 4})
+    trial.end()
+    assert trial.series("validation", "total") == [(3, 66.0)]
+
+
+def test_the_size_of_batches_is_given_once() -> None:
+    with pytest.raises(ValueError, match="give it once"):
+        torch_batch_process(Doubling, DATA, batch_size=2, dataloader_kwargs={"batch_size": 2})

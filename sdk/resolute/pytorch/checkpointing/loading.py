@@ -64,7 +64,7 @@ def load_trial_from_checkpoint_path(
         kwargs: Older way to give ``torch_load_kwargs``.
 
     Returns:
-        The trial.
+        The trial. Of one in the style of the first releases, whose model the framework made: that model.
 
     Raises:
         ValueError: Both ways of arguments for ``torch.load`` are used, or the trial's class cannot be
@@ -85,7 +85,8 @@ def load_trial_from_checkpoint_path(
             recorded.get("hparams"), recorded.get("experiment_config")
         )
         trial = found(context, **arguments)
-        if is_legacy_trial(trial):
+        legacy = is_legacy_trial(trial)
+        if legacy:
             adapt_trial(trial, context)
     state = layout.read_state(directory, device=context.device, **dict(torch_load_kwargs or kwargs))
     weights_only = {**state, "optimizers_state_dict": [], "lr_schedulers_state_dict": []}
@@ -98,7 +99,7 @@ def load_trial_from_checkpoint_path(
     else:
         context.lr_schedulers = []
     apply_state(context, weights_only, recorded_class=str(recorded.get("trial_cls_spec") or ""))
-    return trial
+    return layout.unwrap_model(context.models[0]) if legacy else trial
 
 
 def _read_description(directory: Path) -> dict[str, Any]:

@@ -46,7 +46,7 @@ class DeepSpeedTrialContext(TrialContext):
         num_gpus: int,
         exp_conf: Mapping[str, Any] | None,
         steps_completed: int,
-        debug_enabled: bool,
+        debug_enabled: bool = False,
         enable_tensorboard_logging: bool = True,
     ) -> None:
         super().__init__(

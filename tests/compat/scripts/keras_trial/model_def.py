@@ -54,7 +54,7 @@ class IrisTrial(TFKerasTrial):
         model.compile(
             optimizer,
             keras.losses.CategoricalCrossentropy(),
-            [keras.metrics.CategoricalAccuracy(name="accuracy")],
+            metrics=[keras.metrics.CategoricalAccuracy(name="accuracy")],
         )
         return model
 

@@ -1,0 +1,1 @@
+"""Which DeepSpeed config is tried next."""

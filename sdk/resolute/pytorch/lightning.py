@@ -1,0 +1,5 @@
+"""Trials made of a LightningModule, under the name that older releases have for them."""
+
+from resolute.lightning.adapter import LightningAdapter
+
+__all__ = ["LightningAdapter"]
