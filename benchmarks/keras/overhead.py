@@ -1,7 +1,11 @@
 """What DeterminedCallback adds to a batch of Keras's ``fit``, beside ``fit`` without it, in one process.
 
-The two run in turns; each round gives a difference, and the median of the rounds counts. Epochs are long and
-checkpoints are made at the end only, so that what is measured is the work of a batch.
+It is compared with two: a plain ``fit``, and one with a callback that does nothing. Without any callback
+Keras calls the hooks of its own history in a thread, which costs more than calling them in place: any
+callback saves that, so that only the second comparison shows what ours does.
+
+The three run in turns; each round gives differences, and their medians count. Epochs are long and checkpoints
+are made at the end only, so that what is measured is the work of a batch.
 """
 
 from __future__ import annotations
@@ -19,6 +23,9 @@ MAX_MICROSECONDS = 50.0
 ROUNDS = 9
 BATCHES = 200
 BATCH = 8
+PLAIN = "plain fit"
+EMPTY = "fit with a callback that does nothing"
+OURS = "fit with DeterminedCallback"
 
 
 def say(line: str) -> None:
@@ -57,19 +64,27 @@ def main() -> int:
     )
     model.compile(optimizer="sgd", loss="mse", metrics=["mae"])
     seconds_a_batch(model, x, y, [])
-    rounds: list[tuple[tuple[float, float], tuple[float, float]]] = []
+    rounds: list[dict[str, tuple[float, float]]] = []
     with tempfile.TemporaryDirectory() as directory, core.init(checkpoint_storage=directory) as context:
         for number in range(ROUNDS):
-            plain: list[Any] = []
-            ours = [BatchesOnly(context, None, number, checkpoint_epochs=0)]
-            order = [plain, ours] if number % 2 == 0 else [ours, plain]
-            times = [seconds_a_batch(model, x, y, callbacks) for callbacks in order]
-            rounds.append((times[0], times[1]) if number % 2 == 0 else (times[1], times[0]))
-    plain_wall, plain_work = (statistics.median(first[k] for first, _ in rounds) * 1e6 for k in (0, 1))
-    wall, work = (statistics.median(second[k] - first[k] for first, second in rounds) * 1e6 for k in (0, 1))
-    say(f"plain fit: {plain_work:.0f} us of the processor a batch ({plain_wall:.0f} us on the wall)")
-    say(f"with DeterminedCallback: {work:+.1f} us a batch ({wall:+.1f} us on the wall)")
-    return 0 if work <= MAX_MICROSECONDS else 1
+            variants: dict[str, list[Any]] = {
+                PLAIN: [],
+                EMPTY: [keras.callbacks.Callback()],
+                OURS: [BatchesOnly(context, None, number, checkpoint_epochs=0)],
+            }
+            turn = number % len(variants)
+            names = [*variants][turn:] + [*variants][:turn]
+            rounds.append({name: seconds_a_batch(model, x, y, variants[name]) for name in names})
+    wall, work = (statistics.median(each[PLAIN][k] for each in rounds) * 1e6 for k in (0, 1))
+    say(f"{PLAIN}: {work:.0f} us of the processor a batch ({wall:.0f} us on the wall)")
+    worst = 0.0
+    for base in (PLAIN, EMPTY):
+        wall, work = (
+            statistics.median(each[OURS][k] - each[base][k] for each in rounds) * 1e6 for k in (0, 1)
+        )
+        say(f"{OURS}, beside {base}: {work:+.1f} us a batch ({wall:+.1f} us on the wall)")
+        worst = max(worst, work)
+    return 0 if worst <= MAX_MICROSECONDS else 1
 
 
 if __name__ == "__main__":

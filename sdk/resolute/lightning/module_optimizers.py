@@ -9,7 +9,7 @@ from typing import Any
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 
-from resolute.pytorch.trial.lr_scheduler import LRScheduler
+from resolute.pytorch.trial.lr_scheduler import StepMode
 from resolute.trial_errors import InvalidModelException
 
 
@@ -18,7 +18,7 @@ class ScheduleOf:
     """One learning-rate scheduler, and when it steps."""
 
     scheduler: Any
-    mode: LRScheduler.StepMode
+    mode: StepMode
     frequency: int
 
 
@@ -65,5 +65,5 @@ def _read_scheduler(given: Any) -> ScheduleOf:
             "on_validation_epoch_end, or use another scheduler"
         )
     by_epoch = described.get("interval", "epoch") == "epoch"
-    mode = LRScheduler.StepMode.STEP_EVERY_EPOCH if by_epoch else LRScheduler.StepMode.STEP_EVERY_BATCH
+    mode = StepMode.STEP_EVERY_EPOCH if by_epoch else StepMode.STEP_EVERY_BATCH
     return ScheduleOf(scheduler, mode, int(described.get("frequency", 1)))

@@ -96,7 +96,6 @@ def test_horovod_that_is_missing_says_so_when_it_is_used(monkeypatch: pytest.Mon
     ("module", "remedy"),
     [
         ("experimental/unmanaged.py", r"core_v2\.init\(config="),
-        ("pytorch/lightning.py", r"resolute\.lightning\.ResoluteCallback"),
         ("estimator.py", "Core API"),
     ],
 )

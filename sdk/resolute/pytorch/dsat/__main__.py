@@ -91,7 +91,7 @@ def runner_config(config: dict[str, Any], arguments: argparse.Namespace) -> dict
     return {
         **kept,
         "name": f"(DSAT) {config.get('name', 'search')}",
-        "searcher": {"name": "single", "metric": arguments.metric, "max_length": 0},
+        "searcher": {"name": "single", "metric": arguments.metric, "max_length": 1},
         "max_restarts": arguments.max_search_runner_restarts,
         "resources": {**(config.get("resources") or {}), "slots_per_trial": 0},
         "entrypoint": _RUNNER,
