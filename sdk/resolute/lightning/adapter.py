@@ -190,8 +190,9 @@ class _ModuleHooks(PyTorchCallback):
         self._module = module
         self._position = position
 
-    def on_checkpoint_load_start(self, checkpoint: dict[str, Any]) -> None:
-        self._module.on_load_checkpoint(checkpoint)
+    def on_checkpoint_load_start(self, checkpoint: dict[str, Any] | None) -> None:
+        if checkpoint is not None:
+            self._module.on_load_checkpoint(checkpoint)
 
     def on_checkpoint_save_start(self, checkpoint: dict[str, Any]) -> None:
         self._module.on_save_checkpoint(checkpoint)

@@ -63,7 +63,8 @@ class Adapted(LightningAdapter):
         super().__init__(context, module, **options)
 
     def build_training_data_loader(self) -> DataLoader:
-        return DataLoader(torch.ones(4, 1), batch_size=2)
+        data: Any = torch.ones(4, 1)
+        return DataLoader(data, batch_size=2)
 
     build_validation_data_loader = build_training_data_loader
 
