@@ -51,11 +51,11 @@ def final_weights(trial: DistributedTrial) -> set[str]:
 
 def test_two_workers_that_were_paused_end_as_if_they_had_not_been(submit: Submit) -> None:
     trial = submit(WORKERS, "hyperparameters.waits=true")
-    # It waits at the end of its second epoch of three batches, in which reports of the first have arrived.
+    # Its epochs have three batches, and at the end of the second it waits until it is to stop.
     trial.wait_for_step(3, timeout=BUSY)
     trial.experiment.pause()
     trial.wait_for(ExperimentState.PAUSED, timeout=BUSY)
-    assert max(trial.reported("training")) == 6
+    assert max(trial.reported("training")) in {3, 6}
     trial.experiment.activate()
     trial.wait_for(ExperimentState.COMPLETED, timeout=BUSY)
     assert trial.reported("training") == [3, 6, 9, 12]

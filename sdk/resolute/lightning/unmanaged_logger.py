@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from resolute import core_v2
 from resolute.client import Determined
 from resolute.core import TrainContext
 from resolute.lightning.library import find_library
 
-_library = find_library()
-_rank_zero_only = _library.utilities.rank_zero_only
+if TYPE_CHECKING:
+    from lightning.pytorch.loggers import Logger
+else:
+    Logger = find_library().loggers.Logger
+_rank_zero_only: Any = find_library().utilities.rank_zero_only
 
 
-class DetLogger(_library.loggers.logger.Logger):  # type: ignore[misc]
+class DetLogger(Logger):  # type: ignore[misc, unused-ignore]  # without Lightning it is Any
     """A logger for Lightning's Trainer, which makes a trial of a training with ``core_v2``.
 
     Args:
@@ -56,16 +59,16 @@ class DetLogger(_library.loggers.logger.Logger):  # type: ignore[misc]
         train: TrainContext = core_v2.train
         return train
 
-    @_rank_zero_only  # type: ignore[untyped-decorator]
+    @_rank_zero_only  # type: ignore[untyped-decorator, unused-ignore]
     def log_hyperparams(self, params: Any, *args: Any, **kwargs: Any) -> None:
         """Nothing: hyperparameters are part of the config."""
 
-    @_rank_zero_only  # type: ignore[untyped-decorator]
+    @_rank_zero_only  # type: ignore[untyped-decorator, unused-ignore]
     def log_metrics(self, metrics: Mapping[str, float], step: int | None = None) -> None:
         """Reports metrics of training."""
         self.experiment.report_training_metrics(steps_completed=step or 0, metrics=dict(metrics))
 
-    @_rank_zero_only  # type: ignore[untyped-decorator]
+    @_rank_zero_only  # type: ignore[untyped-decorator, unused-ignore]
     def finalize(self, status: str) -> None:
         """Ends the trial."""
         if self._open:

@@ -87,7 +87,8 @@ def runner_config(config: dict[str, Any], arguments: argparse.Namespace) -> dict
     if arguments.search_runner_config is not None:
         replaced: dict[str, Any] = yaml.safe_load(Path(arguments.search_runner_config).read_text())
         return {**replaced, "entrypoint": _RUNNER, "hyperparameters": given}
-    kept = {name: config[name] for name in ("workspace", "project", "environment") if name in config}
+    names = ("workspace", "project", "environment")
+    kept: dict[str, Any] = {name: config[name] for name in names if name in config}
     return {
         **kept,
         "name": f"(DSAT) {config.get('name', 'search')}",
