@@ -10,8 +10,8 @@ import pytest
 import torch
 from support.training.trials import local_context, newest_checkpoint
 
-from resolute.lightning.adapter import LightningAdapter
 from resolute.pytorch import Batch, DataLoader, Epoch, Trainer
+from resolute.pytorch.lightning import LightningAdapter
 from resolute.trial_errors import InvalidModelException
 
 pytestmark = pytest.mark.filterwarnings(

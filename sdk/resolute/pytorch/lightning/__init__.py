@@ -1,5 +1,5 @@
 """Trials made of a LightningModule, under the name that older releases have for them."""
 
-from resolute.lightning.adapter import LightningAdapter
+from resolute.pytorch.lightning.adapter import LightningAdapter
 
 __all__ = ["LightningAdapter"]

@@ -12,9 +12,9 @@ from typing import Any
 import torch
 
 from resolute.lightning.library import find_library
-from resolute.lightning.module_checks import check_module, is_overridden
-from resolute.lightning.module_optimizers import read_optimizers
 from resolute.pytorch import PyTorchCallback, PyTorchTrial, PyTorchTrialContext
+from resolute.pytorch.lightning.module_checks import check_module, is_overridden
+from resolute.pytorch.lightning.module_optimizers import read_optimizers
 from resolute.trial_errors import InvalidModelException
 
 
@@ -81,7 +81,7 @@ class LightningAdapter(PyTorchTrial):
             is_global_zero=context.distributed.rank == 0,
             world_size=context.distributed.size,
         )
-        lightning_module._trainer = self._position  # noqa: SLF001 - where Lightning's own Trainer would be
+        lightning_module._trainer = self._position
         self._replace_methods()
 
     def build_callbacks(self) -> dict[str, PyTorchCallback]:
@@ -117,7 +117,7 @@ class LightningAdapter(PyTorchTrial):
             arguments.append(index)
             self._module.toggle_optimizer(optimizer)
         metrics = _as_metrics(self._training_step(*arguments))
-        aggregates = self.context._aggregation_frequency > 1  # noqa: SLF001 - the trial is part of the trainer
+        aggregates = self.context._aggregation_frequency > 1
         if metrics:
             self.context.backward(metrics["loss"])
             self._module.on_after_backward()
