@@ -1,4 +1,4 @@
-"""What docs/services.md says works, on PostgreSQL, though each service is killed while a search runs.
+"""What docs/services.md says works, over TLS and on PostgreSQL, though each service is killed in a search.
 
 There is no systemd here: the units are read, and their commands are run as they stand there.
 """
@@ -20,6 +20,7 @@ import pytest
 import yaml
 from deployment.units import UnitProcess, read_unit, replace_all
 from faults.harness.cluster_processes import Role, processes_of
+from support.certificates import Authority
 from support.page_commands import ROOT, blocks_of
 from support.ports import free_port
 from support.postgres import PostgresServer
@@ -88,7 +89,13 @@ class Deployment:
         """The environment of an operator."""
         base = {k: v for k, v in os.environ.items() if not k.startswith(("DET_", "RESOLUTE_"))}
         path = f"{Path(sys.executable).parent}{os.pathsep}{base['PATH']}"
-        return {**base, "PATH": path, "RESOLUTE_HOME": str(self.folder / "nobody")}
+        authority = str(self.folder / "etc" / "authority.pem")
+        return {
+            **base,
+            "PATH": path,
+            "RESOLUTE_HOME": str(self.folder / "nobody"),
+            "RESOLUTE_MASTER_CERT": authority,
+        }
 
     def logs(self) -> str:
         """What the services said."""
@@ -119,6 +126,7 @@ def deployed(folder: Path, database_url: str) -> Iterator[Deployment]:
             r"^RESOLUTE_CLUSTER_ID=.*", f"RESOLUTE_CLUSTER_ID={uuid.uuid4()}", text, flags=re.MULTILINE
         )
         (folder / "etc" / file.name).write_text(text)
+    _protect(folder / "etc")
     units = {}
     for name in (*SERVICES, "gateway"):
         file = (
@@ -132,6 +140,21 @@ def deployed(folder: Path, database_url: str) -> Iterator[Deployment]:
         for unit in units.values():
             stack.callback(unit.stop)
         yield Deployment(folder, units, replaced)
+
+
+def _protect(folder: Path) -> None:
+    """Gives services and gateway a certificate; services let in only who shows one."""
+    authority = Authority.create(folder)
+    files = authority.issue(folder)
+    settings = {
+        "cluster": {"CERT": files.certificate, "KEY": files.key, "CA": authority.file},
+        **{name: {"CLIENT_CA": authority.file} for name in SERVICES},
+    }
+    for name, variables in settings.items():
+        with (folder / f"{name}.env").open("a") as file:
+            file.writelines(f"RESOLUTE_TLS_{key}={value}\n" for key, value in variables.items())
+    with (folder / "experiments.env").open("a") as file:
+        file.write(f"RESOLUTE_ADVERTISED_CA={authority.file}\n")
 
 
 def _end_runs(folder: Path) -> None:

@@ -117,7 +117,7 @@ def _facts(order: LaunchOrder, info: ClusterInfo) -> dict[str, str]:
         "DET_MASTER_ADDR": host,
         "DET_MASTER_HOST": host,
         "DET_MASTER_PORT": port,
-        "DET_USE_TLS": "false",
+        "DET_USE_TLS": str(order.tls is not None).lower(),
         "DET_CLUSTER_ID": info.cluster_id,
         "DET_AGENT_ID": info.agent_id,
         "DET_SLOT_IDS": json.dumps(info.slot_ids),
@@ -140,6 +140,10 @@ def _facts(order: LaunchOrder, info: ClusterInfo) -> dict[str, str]:
         "DET_HPARAMS": json.dumps(trial.hparams),
         "DET_EXPERIMENT_CONFIG": json.dumps(trial._config),  # noqa: SLF001
     }
+    if info.master_cert_file:
+        facts["DET_MASTER_CERT_FILE"] = info.master_cert_file
+    if info.master_cert_name:
+        facts["DET_MASTER_CERT_NAME"] = info.master_cert_name
     if info.latest_checkpoint:
         facts["DET_LATEST_CHECKPOINT"] = info.latest_checkpoint
     return facts

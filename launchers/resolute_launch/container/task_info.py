@@ -7,6 +7,8 @@ from typing import Any
 
 from google.protobuf.json_format import MessageToDict
 
+from resolute.contracts.calls.tls import ClientTls
+from resolute.contracts.files.atomic_files import write_atomically
 from resolute.contracts.run.launch_order import LaunchOrder
 from resolute.contracts.values import to_mapping
 from resolute.info import TRIAL, ClusterInfo, RendezvousInfo, ResourcesInfo, TrialInfo
@@ -24,7 +26,7 @@ def cluster_info(task: Task, *, rendezvous: RendezvousInfo | None) -> ClusterInf
     """
     spec, order = task.spec, task.order
     return ClusterInfo(
-        master_url=f"http://{order.master}",
+        master_url=f"{'http' if order.tls is None else 'https'}://{order.master}",
         cluster_id=spec.cluster_id,
         agent_id=order.agent_id,
         slot_ids=order.slot_ids,
@@ -32,12 +34,25 @@ def cluster_info(task: Task, *, rendezvous: RendezvousInfo | None) -> ClusterInf
         allocation_id=spec.allocation_id,
         session_token=task.run.read_token() or order.token,
         task_type=TRIAL,
+        master_cert_name=(order.tls or {}).get("server_name") or None,
+        master_cert_file=_authority_file(task),
         latest_checkpoint=spec.latest_checkpoint_id or None,
         trial_info=_trial_info(task),
         rendezvous_info=rendezvous,
         resources_info=ResourcesInfo(order.devices if order.slot_kind == "gpu" else ()),
         connection=_connection(task),
     )
+
+
+def _authority_file(task: Task) -> str | None:
+    """Where the processes of the trial find whom to trust; None for a plain port, or public authorities."""
+    tls = ClientTls.from_json(task.order.tls)
+    if tls is None or tls.authority is None:
+        return None
+    path = task.run.path / "master.pem"
+    if not path.exists():
+        write_atomically(path, tls.authority)
+    return str(path)
 
 
 def run_identity(task: Task) -> RunIdentity:

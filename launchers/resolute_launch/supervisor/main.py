@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from resolute.api.experiments.v1.launch_spec_pb2 import LaunchSpec
+from resolute.contracts.calls.tls import ClientTls
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 from resolute.contracts.files.atomic_files import read_json, write_atomically, write_json
 from resolute.contracts.processes import ProcessIdentity
@@ -85,7 +86,12 @@ class Supervisor:
 
     @contextmanager
     def _connection(self, *, trace_id: str) -> Iterator[ControlPlaneConnection]:
-        channel = open_channel(self._order.master, token=self._run.read_token, trace_id=trace_id)
+        channel = open_channel(
+            self._order.master,
+            token=self._run.read_token,
+            tls=ClientTls.from_json(self._order.tls),
+            trace_id=trace_id,
+        )
         try:
             yield ControlPlaneConnection(channel, ControlPlane(channel, self._order), self._outage_timeout)
         finally:

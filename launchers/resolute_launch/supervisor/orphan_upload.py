@@ -14,6 +14,7 @@ import sys
 from collections.abc import Sequence
 
 from resolute.api.experiments.v1.launch_spec_pb2 import LaunchSpec
+from resolute.contracts.calls.tls import ClientTls
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.launch_order import LaunchOrder
@@ -67,7 +68,12 @@ def upload_orphans(
     except (QuotaError, OSError) as failure:
         _log.error("what the lost supervisor had not read cannot be sent yet: %s", failure)
     seconds = order.lease_patience_seconds if outage_timeout_seconds is None else outage_timeout_seconds
-    channel = open_channel(master or order.master, token=run.read_token, trace_id=spec.trace_id)
+    channel = open_channel(
+        master or order.master,
+        token=run.read_token,
+        tls=ClientTls.from_json(order.tls),
+        trace_id=spec.trace_id,
+    )
     outage_timeout = OutageTimeout(seconds, clock=clock)
     task = Task(spec, order, run)
     connection = ControlPlaneConnection(channel, ControlPlane(channel, order), outage_timeout)

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from resolute.client.connection.endpoint import CERTIFICATE_VARIABLES
+from resolute.client.connection.endpoint import CERTIFICATE_NAME_VARIABLES, CERTIFICATE_VARIABLES
 from resolute.client.connection.session import Session
 from resolute.client.objects.checkpoint import Checkpoint
 from resolute.client.objects.experiment import Experiment, Trial
@@ -48,8 +48,8 @@ class Determined:
         master: The cluster's address; None to look in ``RESOLUTE_MASTER``, ``DET_MASTER``, the embedded home.
         user: Act as this user; None for the user of the token.
         password: Lets ``user`` in; None to ask for the user's token with the token that is at hand.
-        cert_path: PEM file of the certificate that signs the cluster's own; None for a plain port.
-        cert_name: Has no effect.
+        cert_path: PEM file of the certificates that sign the cluster's own; None for a plain port.
+        cert_name: Name that the cluster's certificate must be for, if not the address's.
         noverify: Has no effect: certificates are always verified.
 
     Raises:
@@ -66,13 +66,13 @@ class Determined:
         cert_name: str | None = None,
         noverify: bool = False,
     ) -> None:
-        if cert_name or noverify:
-            warnings.warn(
-                "cert_name and noverify have no effect: certificates are always verified", stacklevel=2
-            )
+        if noverify:
+            warnings.warn("noverify has no effect: certificates are always verified", stacklevel=2)
         environment = dict(os.environ)
         if cert_path:
             environment[CERTIFICATE_VARIABLES[0]] = cert_path
+        if cert_name:
+            environment[CERTIFICATE_NAME_VARIABLES[0]] = cert_name
         session = Session.find(
             master or "", user=user or "", password=password or "", environment=environment
         )

@@ -60,9 +60,7 @@ def _sync(services: Services, run: OfflineRun, *, deadline: float, clock: Clock)
         searcher_metric=begun.searcher_metric,
         smaller_is_better=begun.smaller_is_better,
     )
-    with open_channel(
-        endpoint.address, token=lambda: begun.token, root_certificate=endpoint.root_certificate
-    ) as channel:
+    with open_channel(endpoint.address, token=lambda: begun.token, tls=endpoint.tls) as channel:
         shipping = SpoolShipper(channel, run.spool, identity, clock=clock)
         shipping.start()
         try:

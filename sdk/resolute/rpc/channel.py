@@ -9,6 +9,7 @@ from collections.abc import Callable
 import grpc
 
 from resolute.contracts.calls.keepalive import KEEPALIVE_OPTIONS
+from resolute.contracts.calls.tls import ClientTls
 from resolute.errors import ForkedProcessError
 from resolute.rpc.interceptors import CallInterceptor
 
@@ -45,7 +46,7 @@ def open_channel(
     address: str,
     *,
     token: TokenSource | None = None,
-    root_certificate: bytes | None = None,
+    tls: ClientTls | None = None,
     trace_id: str = "",
 ) -> grpc.Channel:
     """Opens a channel whose calls carry a token and a deadline and raise the errors of ``resolute.errors``.
@@ -53,19 +54,19 @@ def open_channel(
     Args:
         address: ``host:port``.
         token: Gives the token of each call; None for calls that need none.
-        root_certificate: PEM of the certificate that signs the server's; None for a plain port on this host.
+        tls: Whom it trusts; None for a plain port on this host.
         trace_id: Follows a run through every service; a fresh one a call when empty.
 
     Returns:
         A channel that refuses to be used in a forked child.
     """
-    if root_certificate is None:
-        plain = grpc.insecure_channel(address, options=CHANNEL_OPTIONS)
+    if tls is None:
+        channel = grpc.insecure_channel(address, options=CHANNEL_OPTIONS)
     else:
-        credentials = grpc.ssl_channel_credentials(root_certificates=root_certificate)
-        plain = grpc.secure_channel(address, credentials, options=CHANNEL_OPTIONS)
+        options = (*CHANNEL_OPTIONS, *tls.options)
+        channel = grpc.secure_channel(address, tls.credentials(), options=options)
     caller = CallInterceptor(address=address, token=token, trace_id=trace_id, guard=_fork_guard())
-    return grpc.intercept_channel(plain, caller)
+    return grpc.intercept_channel(channel, caller)
 
 
 def _fork_guard() -> Callable[[], None]:

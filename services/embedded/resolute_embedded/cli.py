@@ -11,8 +11,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +28,11 @@ _SERVER_MODULES = ("sqlalchemy", "alembic", "pydantic", "jwt", "structlog", "num
 _START_SECONDS = 60.0
 _STOP_SECONDS = 60.0
 _POLL_SECONDS = 0.05
-_HTTP = "HTTP:"
+_ANNOUNCED = ("Resolute is up", "HTTP:", "Other machines:", "Fingerprint:")
 _COLORS = {"ok": "green", "warning": "yellow", "fault": "red"}
 
+
+_FILE = click.Path(path_type=Path, exists=True, dir_okay=False, resolve_path=True)
 
 _take_over_option = click.option(
     "--take-over",
@@ -61,6 +63,20 @@ _take_over_option = click.option(
     help="Port of HTTP, for browsers and clients without gRPC [the previous one, or else a free one].",
 )
 @click.option("--no-http", is_flag=True, envvar="RESOLUTE_NO_HTTP", help="Serve gRPC alone.")
+@click.option(
+    "--host", default="", help="Address at which other machines reach the cluster, such as 0.0.0.0."
+)
+@click.option(
+    "--remote-port",
+    type=click.IntRange(1, 65535),
+    help="Port of gRPC for other machines [the previous one, or else a free one].",
+)
+@click.option("--tls-cert", type=_FILE, help="PEM file of the certificate for other machines.")
+@click.option("--tls-key", type=_FILE, help="PEM file of its key.")
+@click.option(
+    "--tls-self-signed", is_flag=True, help="Make that certificate, and print its SHA-256 fingerprint."
+)
+@click.option("--insecure", is_flag=True, help="Let other machines reach the cluster without TLS.")
 @click.option("--detach", is_flag=True, help="Run the cluster in the background; return when it is up.")
 @click.option("--log-file", type=click.Path(path_type=Path), hidden=True)
 def up(
@@ -71,6 +87,7 @@ def up(
     no_http: bool,
     detach: bool,
     log_file: Path | None,
+    **remote: Any,
 ) -> None:
     """Start a cluster on this machine, with its state under $RESOLUTE_HOME."""
     _check_installed()
@@ -82,6 +99,7 @@ def up(
         "metrics_port": metrics_port,
         "http_port": http_port,
         "no_http": no_http,
+        **remote,
     }
     if detach:
         _start_detached(state, options)
@@ -256,6 +274,7 @@ def _serve(state: StateDirectory, options: Mapping[str, Any], *, log_file: Path 
     gc.disable()
     from resolute_embedded.cluster import Options, serve
     from resolute_embedded.identity import require_original
+    from resolute_embedded.remote_access import RemoteOptions
     from resolute_serving.observability.logs import configure_logs, log_file_bytes
 
     gc.freeze()
@@ -271,15 +290,18 @@ def _serve(state: StateDirectory, options: Mapping[str, Any], *, log_file: Path 
     try:
         require_original(state)
         state.remove_leftovers()
-        asyncio.run(serve(state, Options(**options), ready=_announce(state)))
+        names = {field.name for field in fields(RemoteOptions)}
+        remote = RemoteOptions(**{name: value for name, value in options.items() if name in names})
+        others = {name: value for name, value in options.items() if name not in names}
+        asyncio.run(serve(state, Options(**others, remote=remote), ready=_announce(state)))
     finally:
         lock.release()
 
 
-def _announce(state: StateDirectory) -> Callable[[str, int, str], None]:
-    def announce(address: str, slots: int, http: str) -> None:
-        if http:
-            click.echo(f"{_HTTP} {http}")
+def _announce(state: StateDirectory) -> Callable[[str, int, Sequence[str]], None]:
+    def announce(address: str, slots: int, lines: Sequence[str]) -> None:
+        for line in lines:
+            click.echo(line)
         click.echo(f"Resolute is up at {address} with {slots} slots; its state is in {state.home.path}")
         sys.stdout.flush()
 
@@ -313,7 +335,7 @@ def _start_detached(state: StateDirectory, options: Mapping[str, Any]) -> None:
     if process.poll() is not None:
         raise UnavailableError(f"the cluster did not start:\n{tail}")
     for line in tail.splitlines():
-        if line.startswith(("Resolute is up", _HTTP)):
+        if line.startswith(_ANNOUNCED):
             click.echo(line)
 
 

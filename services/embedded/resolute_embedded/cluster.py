@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 
 import structlog
 
@@ -14,6 +14,7 @@ from resolute.contracts.clock import SYSTEM_CLOCK
 from resolute_embedded.blueprints import SUPPORTING_SERVICES
 from resolute_embedded.http import ClusterHttp
 from resolute_embedded.port import choose_port
+from resolute_embedded.remote_access import RemoteAccess, RemoteOptions
 from resolute_embedded.state_directory import StateDirectory
 from resolute_experiments.blueprint import BLUEPRINT as EXPERIMENTS
 from resolute_experiments.service import ExperimentsService, ExperimentsSettings
@@ -55,9 +56,15 @@ class Options:
     """Port of the HTTP gateway; None for the last one, or else a free one."""
     no_http: bool = False
     """Whether there is no HTTP gateway."""
+    remote: RemoteOptions = field(default_factory=RemoteOptions)
+    """How other machines reach the cluster."""
 
 
-async def serve(state: StateDirectory, options: Options, *, ready: Callable[[str, int, str], None]) -> None:
+Ready = Callable[[str, int, Sequence[str]], None]
+"""Told the address, the number of slots, and more lines for people."""
+
+
+async def serve(state: StateDirectory, options: Options, *, ready: Ready) -> None:
     """Serves the cluster of a home until a signal ends it.
 
     SIGTERM ends this process alone: trials go on and the next start adopts them. SIGINT, which is also what
@@ -66,8 +73,7 @@ async def serve(state: StateDirectory, options: Options, *, ready: Callable[[str
     Args:
         state: The home; its lock must be held.
         options: What was asked for.
-        ready: Told the address, the number of slots, and of HTTP the URL or why it is not served, once
-            everything is up.
+        ready: Told once everything is up.
 
     Raises:
         UnavailableError: The port is taken, or trials still look for the services at another that is.
@@ -75,6 +81,7 @@ async def serve(state: StateDirectory, options: Options, *, ready: Callable[[str
     cluster_id = state.cluster_id()
     port = choose_port(state, asked=options.port)
     address = f"127.0.0.1:{port}"
+    remote = RemoteAccess.prepare(state, options.remote)
     signer = TokenSigner(load_or_create_key(state.signing_key), cluster_id=cluster_id, clock=SYSTEM_CLOCK)
     peers = Peers({"*": address}, token=ServiceTokens(signer, ServiceAccount(EMBEDDED), clock=SYSTEM_CLOCK))
     revoked, refusals = RevokedTokens(), Refusals(SYSTEM_CLOCK)
@@ -95,17 +102,28 @@ async def serve(state: StateDirectory, options: Options, *, ready: Callable[[str
         verifier=verifier,
         refusals=refusals,
         settings=ServerSettings(
-            port=port, metrics_port=options.metrics_port, oldest_client=oldest_client(os.environ)
+            port=port,
+            second=None if remote is None else remote.listener,
+            metrics_port=options.metrics_port,
+            oldest_client=oldest_client(os.environ),
         ),
     )
     http = ClusterHttp.open(
-        state, cluster_id=cluster_id, address=address, port=options.http_port, off=options.no_http
+        state,
+        cluster_id=cluster_id,
+        address=address,
+        port=options.http_port,
+        off=options.no_http,
+        remote=remote,
     )
     await server.start()
     await http.start()
     token = await experiments.operator_token(description=f"operator, in {state.home.token_file}")
     state.write_endpoint(address=address, http_url=http.url, cluster_id=cluster_id, token=token)
-    ready(address, experiments.slot_count, http.announcement)
+    if remote is not None:
+        state.write_remote_port(remote.listener.port)
+    lines = [*http.announcement, *(remote.announcement if remote is not None else ())]
+    ready(address, experiments.slot_count, lines)
     if await _shutdown_signal() is signal.SIGINT:
         await experiments.drain(timeout=_DRAIN_SECONDS)
     await http.stop()

@@ -37,6 +37,18 @@ def choose_port(state: StateDirectory, *, asked: int | None = None) -> int:
     return asked or _free_port()
 
 
+def choose_remote_port(state: StateDirectory, *, host: str, asked: int | None = None) -> int:
+    """Chooses the port for other machines: the wanted one, the last one, or else a free one.
+
+    Args:
+        state: The home.
+        host: Address that is bound.
+        asked: The port that somebody wants.
+    """
+    last = state.last_remote_port()
+    return asked or (last and _bound(last, host)) or _bound(0, host) or 0
+
+
 def _is_free(port: int) -> bool:
     return _bound(port) is not None
 
@@ -48,12 +60,12 @@ def _free_port() -> int:
     return port
 
 
-def _bound(port: int) -> int | None:
+def _bound(port: int, host: str = "127.0.0.1") -> int | None:
     """The number of a port that could be bound just now; None if it could not."""
-    with socket.socket() as probe:
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind(("127.0.0.1", port))
+            probe.bind((host, port))
         except OSError:
             return None
         return int(probe.getsockname()[1])

@@ -121,6 +121,11 @@ class StateDirectory:
         return self.data / "signing-key.pem"
 
     @property
+    def tls(self) -> Path:
+        """The certificate that the cluster made, with its key."""
+        return self.data / "tls"
+
+    @property
     def unfinished_file(self) -> Path:
         """There while a backup is being restored into the home."""
         return self.home.path / "unfinished-restore"
@@ -164,9 +169,18 @@ class StateDirectory:
         """The port of HTTP at the last start, so that bookmarks stay right; zero for none."""
         return _number_in(self._http_port_file)
 
+    def write_remote_port(self, port: int) -> None:
+        """Notes at which port other machines reach gRPC."""
+        self._write(self._remote_port_file, str(port))
+
+    def last_remote_port(self) -> int:
+        """The port for other machines at the last start; zero for none."""
+        return _number_in(self._remote_port_file)
+
     def forget_service(self) -> None:
         """Forgets where and by whom the home was served."""
-        for path in (self.home.endpoint_file, self.home.token_file, self._port_file, self._http_port_file):
+        ports = (self._port_file, self._http_port_file, self._remote_port_file)
+        for path in (self.home.endpoint_file, self.home.token_file, *ports):
             path.unlink(missing_ok=True)
 
     def remove_leftovers(self) -> None:
@@ -185,6 +199,10 @@ class StateDirectory:
     @property
     def _port_file(self) -> Path:
         return self.home.path / "port"
+
+    @property
+    def _remote_port_file(self) -> Path:
+        return self.home.path / "remote-port"
 
     @property
     def _http_port_file(self) -> Path:

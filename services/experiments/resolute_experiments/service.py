@@ -26,6 +26,7 @@ from resolute.api.experiments.v1 import (
     trials_service_pb2_grpc,
     workspaces_service_pb2_grpc,
 )
+from resolute.contracts.calls.tls import ClientTls
 from resolute_experiments.access.issuing import OPERATOR, TokenIssuer
 from resolute_experiments.access.refusal_log import RefusalLog
 from resolute_experiments.admission.id_assignment import assign_ids
@@ -76,6 +77,8 @@ class ExperimentsSettings:
 
     address: str
     """``host:port`` where supervisors and trials reach all services."""
+    tls: ClientTls | None = None
+    """Whom they trust there; None for a plain port."""
     runs_directory: Path
     """Where the local resource manager keeps a directory for each run."""
     slots: int | None = None
@@ -146,6 +149,7 @@ class ExperimentsService:
             log_wait=settings.log_wait,
             nodes=settings.nodes,
             address=settings.address,
+            tls=settings.tls,
         )
         self._fleet = Fleet(
             manager,
@@ -375,14 +379,17 @@ def _directories(environment: Environment, settings: ExperimentsSettings) -> lis
 def create(environment: Environment) -> ExperimentsService:
     """Makes the service from its environment and these variables.
 
-    RESOLUTE_ADVERTISED_ADDRESS is where supervisors reach the services (127.0.0.1:8080), RESOLUTE_RUNS_DIR
-    where run directories lie (``runs`` in the data directory), RESOLUTE_SLOTS how many slots there are,
-    RESOLUTE_LOCAL_NODES as how many machines they appear (1), RESOLUTE_LOG_WAIT how many seconds the end of a
-    run waits for the logs service to take the run's last lines (10).
+    RESOLUTE_ADVERTISED_ADDRESS is where supervisors reach the services (127.0.0.1:8080),
+    RESOLUTE_ADVERTISED_CA the PEM file of who signs the certificate there (none: a plain port),
+    RESOLUTE_RUNS_DIR where run directories lie (``runs`` in the data directory), RESOLUTE_SLOTS how many
+    slots there are, RESOLUTE_LOCAL_NODES as how many machines they appear (1), RESOLUTE_LOG_WAIT how many
+    seconds the end of a run waits for the logs service to take the run's last lines (10).
     """
     slots = os.environ.get("RESOLUTE_SLOTS", "")
+    authority = os.environ.get("RESOLUTE_ADVERTISED_CA", "")
     settings = ExperimentsSettings(
         address=os.environ.get("RESOLUTE_ADVERTISED_ADDRESS", "127.0.0.1:8080"),
+        tls=ClientTls.read(Path(authority)) if authority else None,
         runs_directory=Path(os.environ.get("RESOLUTE_RUNS_DIR") or environment.data_directory / "runs"),
         slots=int(slots) if slots else None,
         nodes=int(os.environ.get("RESOLUTE_LOCAL_NODES") or 1),

@@ -11,7 +11,7 @@ import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_health.v1._async import HealthServicer
 
-from resolute.errors import ResoluteError, UnavailableError
+from resolute.errors import ResoluteError
 from resolute_gateway.backends import Backends
 from resolute_gateway.grpc_router import GrpcRouter
 from resolute_gateway.requirements import missing_for_http
@@ -20,22 +20,20 @@ from resolute_serving.observability.logs import configure_logs
 from resolute_serving.server.bootstrap import shutdown_requested
 from resolute_serving.server.grpc_server import SERVER_OPTIONS
 from resolute_serving.server.settings import Settings
+from resolute_serving.tls import Listener
 
 _GRACE_SECONDS = 5.0
 
 
 async def serve(settings: Settings, variables: Mapping[str, str]) -> None:
     """Serves until a signal ends it."""
-    backends = Backends(settings.addresses)
+    backends = Backends(settings.addresses, tls=settings.client_tls)
     server = grpc.aio.server(options=SERVER_OPTIONS)
     server.add_generic_rpc_handlers((GrpcRouter(backends),))
     health = HealthServicer()
     health_pb2_grpc.add_HealthServicer_to_server(health, server)
-    address = f"{settings.host}:{settings.port}"
-    try:
-        port = server.add_insecure_port(address)
-    except RuntimeError as error:
-        raise UnavailableError(f"cannot listen on {address}; choose another port") from error
+    listener = Listener(host=settings.host, port=settings.port, tls=settings.tls, insecure=settings.insecure)
+    port = listener.add_to(server)
     ended = shutdown_requested()
     await server.start()
     await health.set("", health_pb2.HealthCheckResponse.SERVING)
@@ -52,9 +50,10 @@ async def serve(settings: Settings, variables: Mapping[str, str]) -> None:
         http_settings = HttpSettings.from_environment(
             variables, cluster_id=settings.cluster_id, grpc_port=port
         )
-        gateway = HttpGateway(backends, http_settings, opened)
+        gateway = HttpGateway(backends, http_settings, opened, tls=settings.tls)
         gateway.start()
-        _say(f"gateway listens on {settings.host}:{port}, HTTP on port {opened.getsockname()[1]}")
+        scheme = "HTTP" if settings.tls is None else "HTTPS"
+        _say(f"gateway listens on {settings.host}:{port}, {scheme} on port {opened.getsockname()[1]}")
         await ended.wait()
         await gateway.stop()
     await server.stop(_GRACE_SECONDS)

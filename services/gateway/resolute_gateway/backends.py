@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import grpc
 
 from resolute.contracts.calls.keepalive import KEEPALIVE_OPTIONS
+from resolute.contracts.calls.tls import ClientTls, aio_channel
 
 _MAX_RESPONSE_BYTES = 16 * 1024 * 1024
 _OPTIONS: tuple[tuple[str, str | int], ...] = (
@@ -26,12 +27,12 @@ class Backends:
 
     Args:
         addresses: ``host:port`` by short name of the service, such as ``metrics``; ``*`` is for every other.
+        tls: How they are reached; None for plain ports.
     """
 
-    def __init__(self, addresses: Mapping[str, str]) -> None:
+    def __init__(self, addresses: Mapping[str, str], *, tls: ClientTls | None = None) -> None:
         channels = {
-            address: grpc.aio.insecure_channel(address, options=_OPTIONS)
-            for address in set(addresses.values())
+            address: aio_channel(address, tls=tls, options=_OPTIONS) for address in set(addresses.values())
         }
         self._channels = {name: channels[address] for name, address in addresses.items()}
 

@@ -17,6 +17,7 @@ from resolute_gateway.web.bodies import MAX_BODY_BYTES
 from resolute_gateway.web.browser_safety import BrowserPolicy
 from resolute_gateway.web.http_server import HttpServer
 from resolute_gateway.web.pages import Pages
+from resolute_serving.tls import ServerTls
 
 
 class HttpGateway:
@@ -26,9 +27,17 @@ class HttpGateway:
         backends: The services.
         settings: How it is served.
         opened: The port, open already.
+        tls: Its certificate; None for plain HTTP.
     """
 
-    def __init__(self, backends: Backends, settings: HttpSettings, opened: socket.socket) -> None:
+    def __init__(
+        self,
+        backends: Backends,
+        settings: HttpSettings,
+        opened: socket.socket,
+        *,
+        tls: ServerTls | None = None,
+    ) -> None:
         self._conversion = JsonConversion()
         self._streams = OpenStreams()
         calls = RpcApplication(
@@ -40,7 +49,7 @@ class HttpGateway:
             pages=Pages(settings, document=openapi_document),
             policy=BrowserPolicy(hosts=settings.hosts, origins=settings.origins),
         )
-        self._server = HttpServer(application, opened)
+        self._server = HttpServer(application, opened, tls=tls)
 
     def start(self) -> None:
         """Begins to answer."""

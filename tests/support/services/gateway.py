@@ -17,6 +17,7 @@ from support.backends import missing
 from resolute_gateway.backends import Backends
 from resolute_gateway.requirements import missing_for_http
 from resolute_gateway.settings import HttpSettings
+from resolute_serving.tls import ServerTls
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message
@@ -73,12 +74,15 @@ def need_http() -> None:
 
 
 @asynccontextmanager
-async def gateway(address: str, *, token: str = "", **settings: Any) -> AsyncIterator[GatewayClient]:
+async def gateway(
+    address: str, *, token: str = "", tls: ServerTls | None = None, **settings: Any
+) -> AsyncIterator[GatewayClient]:
     """Serves HTTP in front of an address of gRPC until the block ends.
 
     Args:
         address: ``host:port`` of the services.
         token: Token of calls.
+        tls: Its certificate; None for plain HTTP, which the client speaks.
         settings: Fields of ``HttpSettings``.
     """
     need_http()
@@ -89,7 +93,7 @@ async def gateway(address: str, *, token: str = "", **settings: Any) -> AsyncIte
     grpc_port = int(address.rpartition(":")[2])
     options = HttpSettings(**{"cluster_id": CLUSTER, "grpc_port": grpc_port, **settings})
     opened = listen("127.0.0.1", 0)
-    served = HttpGateway(backends, options, opened)
+    served = HttpGateway(backends, options, opened, tls=tls)
     served.start()
     port = opened.getsockname()[1]
     pool = urllib3.HTTPConnectionPool("127.0.0.1", port, maxsize=32)

@@ -10,6 +10,7 @@ import pytest
 from resolute.client.connection import credentials
 from resolute.client.connection.endpoint import find_endpoint, parse_address
 from resolute.client.connection.home import Home
+from resolute.contracts.calls.tls import ClientTls
 from resolute.errors import FailedPreconditionError, InvalidArgumentError
 
 
@@ -119,11 +120,18 @@ def test_a_home_that_is_no_directory_is_named(tmp_path: Path) -> None:
         find_endpoint(environment={"RESOLUTE_HOME": str(tmp_path / "file")})
 
 
+PEM = b"-----BEGIN CERTIFICATE-----"
+
+
 def test_a_certificate_is_read(home: Path) -> None:
-    (home / "ca.pem").write_bytes(b"PEM")
-    environment = {"RESOLUTE_HOME": str(home), "DET_MASTER_CERT_FILE": str(home / "ca.pem")}
-    assert find_endpoint("far:1", environment=environment).root_certificate == b"PEM"
-    with pytest.raises(FailedPreconditionError, match="cannot read the certificate"):
+    (home / "ca.pem").write_bytes(PEM)
+    environment = {
+        "RESOLUTE_HOME": str(home),
+        "DET_MASTER_CERT_FILE": str(home / "ca.pem"),
+        "DET_MASTER_CERT_NAME": "a",
+    }
+    assert find_endpoint("far:1", environment=environment).tls == ClientTls(authority=PEM, server_name="a")
+    with pytest.raises(FailedPreconditionError, match="RESOLUTE_MASTER_CERT: cannot read /gone"):
         find_endpoint("far:1", environment={**environment, "RESOLUTE_MASTER_CERT": "/gone"})
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from support.clusters.control_plane import make_spec
 
+from resolute.contracts.calls.tls import ClientTls
 from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.launch_order import LaunchOrder
 from resolute.info import ClusterInfo
@@ -76,6 +77,17 @@ def test_the_master_is_spelled_as_every_era_read_it(tmp_path: Path) -> None:
     assert environment["DET_MASTER_ADDR"] == environment["DET_MASTER_HOST"] == "127.0.0.1"
     assert environment["DET_MASTER_PORT"] == "8080"
     assert environment["DET_UNIQUE_PORT_OFFSET"] == "1"
+
+
+def test_a_trial_is_told_whom_to_trust(tmp_path: Path) -> None:
+    task = make_task(tmp_path, tls=ClientTls(authority=b"PEM", server_name="cluster").to_json())
+    environment = environment_of(task)
+    assert environment["DET_USE_TLS"] == "true"
+    assert environment["DET_MASTER_CERT_NAME"] == "cluster"
+    assert Path(environment["DET_MASTER_CERT_FILE"]).read_bytes() == b"PEM"
+    plain = environment_of(make_task(tmp_path / "plain"))
+    assert plain["DET_USE_TLS"] == "false"
+    assert "DET_MASTER_CERT_FILE" not in plain
 
 
 @pytest.mark.parametrize(

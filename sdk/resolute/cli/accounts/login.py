@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 
 import click
 
 from resolute.cli.accounts.passwords import ask, password_option
 from resolute.cli.options.settings import Settings
-from resolute.client.connection import credentials
+from resolute.client.connection import credentials, trust
+from resolute.client.connection.home import Home
+from resolute.contracts.calls.tls import ClientTls
+from resolute.errors import FailedPreconditionError
 
 
 @click.command()
 @click.argument("name", default="")
 @password_option
+@click.option(
+    "--fingerprint", default="", help="SHA-256 of the cluster's certificate, as `resolute up` printed it."
+)
 @click.pass_obj
-def login(settings: Settings, name: str, piped: bool) -> None:
+def login(settings: Settings, name: str, piped: bool, fingerprint: str) -> None:
     """Log in as the user NAME, or the one of -u; later commands act as that user."""
     from resolute.client.connection.session import Session
     from resolute.client.remote.access import Access
 
+    confirmed = _confirm_certificate(settings, fingerprint)
     name = name or settings.user or click.prompt("User", err=True)
     endpoint = settings.services().session.endpoint
     device = credentials.device_file(endpoint.credential_file, name)
@@ -27,9 +35,41 @@ def login(settings: Settings, name: str, piped: bool) -> None:
     # Without the token that is at hand: one that has ended must not be in the way of the next.
     with Session(replace(endpoint, token=lambda: "")) as session:
         token = Access(session).login(name, password, device_token=credentials.read(device))
+    if confirmed is not None:  # for commands that name the port of gRPC
+        trust.save(Home.from_environment(os.environ), endpoint.address, confirmed)
     credentials.save(endpoint.credential_file, token.text)
     credentials.save(device, token.device_token)
     click.echo(f"logged in at {endpoint.address} as {name}")
+
+
+def _confirm_certificate(settings: Settings, fingerprint: str) -> ClientTls | None:
+    """Asks a person whether an unknown certificate is the cluster's, before a password is sent.
+
+    Returns:
+        The certificate, if it was not trusted before.
+    """
+    from resolute.client.connection.endpoint import find_tls, named_master, parse_address
+
+    master = settings.master or named_master(os.environ)[1]
+    home = Home.from_environment(os.environ)
+    tls = find_tls(master, home, os.environ) if master.lower().startswith("https://") else None
+    if tls is None or trust.is_trusted(address := parse_address(master), tls):
+        return None
+    if tls.authority is not None:
+        raise FailedPreconditionError(
+            f"{address} shows another certificate than the trusted one; if the cluster has a new one, remove "
+            f"{home.trust_file(address)} and log in again"
+        )
+    shown = trust.presented(address)
+    click.echo(f"Nobody known signed the certificate of {address}. Its SHA-256 fingerprint is", err=True)
+    found = trust.fingerprint(shown)
+    click.echo(f"  {found}", err=True)
+    if not fingerprint:
+        click.confirm("Is it the one that `resolute up` printed?", abort=True, err=True)
+    elif fingerprint.strip().upper() != found:
+        raise FailedPreconditionError(f"that is not {fingerprint}: somebody else may answer at {address}")
+    trust.save(home, address, shown)
+    return shown
 
 
 @click.command()

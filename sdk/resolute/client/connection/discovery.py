@@ -7,24 +7,28 @@ from typing import Any
 
 import urllib3
 
+from resolute.contracts.calls.tls import ClientTls
+
 DISCOVERY_PATH = "/.well-known/resolute.json"
 """Where gateways answer."""
 _SECONDS = 5.0
 
 
-def grpc_address(url: str, *, root_certificate: bytes | None = None) -> str:
+def grpc_address(url: str, *, tls: ClientTls | None = None) -> str:
     """Asks what is at a URL for the address of gRPC.
 
     Args:
         url: With its scheme, as people give it.
-        root_certificate: PEM of the certificate that signs the gateway's own; None for those of the system.
+        tls: Whom to trust; None for a URL of plain HTTP.
 
     Returns:
         ``host:port``; empty if no gateway answers there: URLs of the gRPC port itself are in use too.
     """
     trusted: dict[str, Any] = {}
-    if root_certificate is not None:
-        trusted["ca_cert_data"] = root_certificate.decode()
+    if tls is not None:
+        trusted["ssl_context"] = tls.context()
+        if tls.server_name:
+            trusted["server_hostname"] = trusted["assert_hostname"] = tls.server_name
     try:
         with urllib3.PoolManager(timeout=_SECONDS, retries=False, **trusted) as pool:
             response = pool.request("GET", url.rstrip("/") + DISCOVERY_PATH)

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from resolute.client.connection import discovery
+from resolute.client.connection import discovery, trust
 from resolute.client.connection.home import Home, LocalCluster
+from resolute.contracts.calls.tls import ClientTls
 from resolute.errors import FailedPreconditionError, InvalidArgumentError
 
 MASTER_VARIABLES = ("RESOLUTE_MASTER", "DET_MASTER")
@@ -18,7 +19,9 @@ TOKEN_VARIABLE = "RESOLUTE_TOKEN"  # noqa: S105 - the name of a variable
 TOKEN_FILE_VARIABLE = "RESOLUTE_TOKEN_FILE"  # noqa: S105 - the name of a variable
 """Environment variable that names a file with a token, which is read at every call. Trials have it."""
 CERTIFICATE_VARIABLES = ("RESOLUTE_MASTER_CERT", "DET_MASTER_CERT_FILE")
-"""Environment variables that name the PEM file of the certificate that signs the cluster's own."""
+"""Environment variables that name the PEM file of the certificates that sign the cluster's own."""
+CERTIFICATE_NAME_VARIABLES = ("RESOLUTE_MASTER_CERT_NAME", "DET_MASTER_CERT_NAME")
+"""Environment variables with the name that the cluster's certificate must be for, if not the address's."""
 DEFAULT_PORT = 8080
 """Port of an address that names none."""
 
@@ -37,8 +40,8 @@ class Endpoint:
     """Where `resolute user login` keeps the token that it gets."""
     remedy: str
     """What to do when the address does not answer, for messages."""
-    root_certificate: bytes | None = None
-    """PEM of the certificate that signs the cluster's own; None for a plain port."""
+    tls: ClientTls | None = None
+    """Whom to trust; None for a plain port."""
 
 
 def find_endpoint(master: str = "", *, environment: Mapping[str, str]) -> Endpoint:
@@ -57,8 +60,8 @@ def find_endpoint(master: str = "", *, environment: Mapping[str, str]) -> Endpoi
     local = home.read_endpoint()
     origin = "the address given with -m"
     if not master:
-        variable = next((name for name in MASTER_VARIABLES if environment.get(name)), "")
-        master, origin = environment.get(variable, ""), f"the address from {variable}"
+        variable, master = named_master(environment)
+        origin = f"the address from {variable}"
     if not master:
         if local is None:
             raise FailedPreconditionError(
@@ -66,8 +69,10 @@ def find_endpoint(master: str = "", *, environment: Mapping[str, str]) -> Endpoi
                 f"or name one with -m HOST:PORT or {MASTER_VARIABLES[0]}"
             )
         return _local_endpoint(local, home, environment)
-    certificate = _certificate(environment)
-    address = _address_of(master, certificate)
+    if local is not None and local.http_url and master.rstrip("/") == local.http_url:
+        return _local_endpoint(local, home, environment)
+    tls = find_tls(master, home, environment)
+    address = _address_of(master, tls)
     if local is not None and _same(local.address, address):
         return _local_endpoint(local, home, environment)
     given = _given_token(home.credential_file(address), environment)
@@ -78,15 +83,47 @@ def find_endpoint(master: str = "", *, environment: Mapping[str, str]) -> Endpoi
         token_origin=token_origin,
         credential_file=home.credential_file(address),
         remedy=f"check {origin} and that the cluster runs",
-        root_certificate=certificate,
+        tls=tls,
     )
 
 
-def _address_of(master: str, certificate: bytes | None) -> str:
+def named_master(environment: Mapping[str, str]) -> tuple[str, str]:
+    """The variable that names the cluster, and what it says; both empty if none does."""
+    variable = next((name for name in MASTER_VARIABLES if environment.get(name)), "")
+    return variable, environment.get(variable, "")
+
+
+def find_tls(master: str, home: Home, environment: Mapping[str, str]) -> ClientTls | None:
+    """How to connect to a cluster: as the environment says, or as somebody confirmed at a login.
+
+    Args:
+        master: Its address or URL, as people write it.
+        home: Holds the certificates that were confirmed.
+        environment: Environment variables.
+
+    Returns:
+        Whom to trust: the public authorities for a URL of HTTPS of which nothing is known; None for a plain
+        port.
+
+    Raises:
+        FailedPreconditionError: A named file cannot be read.
+    """
+    variable = next((name for name in CERTIFICATE_VARIABLES if environment.get(name)), "")
+    if variable:
+        name = next((environment[one] for one in CERTIFICATE_NAME_VARIABLES if environment.get(one)), "")
+        try:
+            return ClientTls.read(Path(environment[variable]), server_name=name)
+        except FailedPreconditionError as error:
+            raise FailedPreconditionError(f"{variable}: {error}") from error
+    confirmed = trust.read(home, parse_address(master))
+    return confirmed or (ClientTls() if master.lower().startswith("https://") else None)
+
+
+def _address_of(master: str, tls: ClientTls | None) -> str:
     address = parse_address(master)
     if not master.lower().startswith(("http://", "https://")):
         return address
-    found = discovery.grpc_address(master, root_certificate=certificate)
+    found = discovery.grpc_address(master, tls=tls)
     return parse_address(found) if found else address
 
 
@@ -158,16 +195,3 @@ def _file_token(path: Path) -> tuple[Callable[[], str], str]:
             ) from error
 
     return read, f"from {path}"
-
-
-def _certificate(environment: Mapping[str, str]) -> bytes | None:
-    variable = next((name for name in CERTIFICATE_VARIABLES if environment.get(name)), "")
-    if not variable:
-        return None
-    path = Path(environment[variable])
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise FailedPreconditionError(
-            f"cannot read the certificate {path} that {variable} names: {error.strerror}"
-        ) from error

@@ -66,6 +66,14 @@ class Home:
         """
         return self.path / "credentials" / quote(address, safe="")
 
+    def trust_file(self, address: str) -> Path:
+        """The certificate of a cluster that somebody confirmed at a login.
+
+        Args:
+            address: ``host:port`` of the cluster.
+        """
+        return self.path / "trusted" / f"{quote(address, safe='')}.json"
+
     def read_endpoint(self) -> LocalCluster | None:
         """Reads the embedded cluster's address; None when none serves this home.
 

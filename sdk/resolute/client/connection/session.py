@@ -107,9 +107,7 @@ class Session:
         return credentials.read(credentials.device_file(self.endpoint.credential_file, self.user))
 
     def _connect(self, token: TokenSource) -> grpc.Channel:
-        channel = open_channel(
-            self.endpoint.address, token=token, root_certificate=self.endpoint.root_certificate
-        )
+        channel = open_channel(self.endpoint.address, token=token, tls=self.endpoint.tls)
         self._channels.append(channel)
         return channel
 

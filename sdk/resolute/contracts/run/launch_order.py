@@ -25,6 +25,8 @@ class LaunchOrder:
     """Container within the allocation, from 0."""
     master: str
     """``host:port`` of the control plane."""
+    tls: Mapping[str, str] | None = None
+    """Whom to trust there, as ``ClientTls.to_json`` has it; None for a plain port."""
     token: str
     """The first token of the run; later ones come with the lease."""
     slot_ids: tuple[int, ...] = ()

@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from resolute.contracts.calls.tls import ClientTls
 from resolute.contracts.object_stores.location import BucketStorage
 from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.flags import Flags
@@ -121,9 +122,15 @@ def _run_environment(
 def _open_session(info: ClusterInfo, connection: Connection) -> Session:
     return Session(
         connection,
-        root_certificate=Path(info.master_cert_file).read_bytes() if info.master_cert_file else None,
+        tls=_tls(info),
         fallback_token=info.session_token,
     )
+
+
+def _tls(info: ClusterInfo) -> ClientTls | None:
+    if info.master_cert_file:
+        return ClientTls.read(Path(info.master_cert_file), server_name=info.master_cert_name or "")
+    return ClientTls() if info.master_url.startswith("https://") else None
 
 
 def _searcher(

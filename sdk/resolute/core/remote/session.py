@@ -18,6 +18,7 @@ from resolute.api.experiments.v1.trials_service_pb2_grpc import TrialsServiceStu
 from resolute.api.metrics.v1.metrics_service_pb2_grpc import MetricsServiceStub
 from resolute.api.searcher.v1.searcher_service_pb2_grpc import SearcherServiceStub
 from resolute.contracts.calls.backoff import Backoff, retry_during_outage
+from resolute.contracts.calls.tls import ClientTls
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 from resolute.contracts.run.directory import read_token
 from resolute.errors import ForkedProcessError, UnauthenticatedError, UnavailableError
@@ -41,7 +42,7 @@ class Session:
 
     Args:
         connection: Where the services are and who calls.
-        root_certificate: PEM of the certificate that signs the services'; None for a plain port on this host.
+        tls: Whom it trusts; None for a plain port on this host.
         fallback_token: Used when the file of the token is not there.
         clock: Measures outages.
         sleep: Waits some seconds.
@@ -53,14 +54,14 @@ class Session:
         self,
         connection: Connection,
         *,
-        root_certificate: bytes | None = None,
+        tls: ClientTls | None = None,
         fallback_token: str = "",
         clock: Clock = SYSTEM_CLOCK,
         sleep: Callable[[float], None] = time.sleep,
         outage_timeout: float | None = None,
     ) -> None:
         self.connection = connection
-        self._root_certificate = root_certificate
+        self._tls = tls
         self._fallback_token = fallback_token
         self._clock = clock
         self._sleep = sleep
@@ -141,7 +142,7 @@ class Session:
         return open_channel(
             self.connection.address,
             token=self._token,
-            root_certificate=self._root_certificate,
+            tls=self._tls,
             trace_id=self.connection.trace_id,
         )
 

@@ -141,11 +141,11 @@ def _begin_with(
     files.prepare()
     write_atomically(files.token_file, begun.token)
     info = _info(services, begun, files, run)
-    certificate = services.session.endpoint.root_certificate
+    tls = services.session.endpoint.tls
     trainer = ProcessIdentity.of(os.getpid())
     SidecarConfig(
         address=services.session.endpoint.address,
-        root_certificate="" if certificate is None else certificate.decode(),
+        tls=None if tls is None else tls.to_json(),
         identity=_identity(begun),
         trainer={} if trainer is None else trainer.to_json(),
         patience=_OUTAGE_TIMEOUT,
@@ -168,8 +168,9 @@ def _identity(begun: StartedRun) -> dict[str, Any]:
 def _info(services: Services, begun: StartedRun, files: RunDirectory, run: OfflineRun) -> ClusterInfo:
     trial, endpoint = begun.trial, services.session.endpoint
     certificate = files.path / "master.pem"
-    if endpoint.root_certificate is not None:
-        write_atomically(certificate, endpoint.root_certificate)
+    authority = None if endpoint.tls is None else endpoint.tls.authority
+    if authority is not None:
+        write_atomically(certificate, authority)
     latest = next(
         (
             found
@@ -179,7 +180,7 @@ def _info(services: Services, begun: StartedRun, files: RunDirectory, run: Offli
         None,
     )
     return ClusterInfo(
-        master_url=f"{'http' if endpoint.root_certificate is None else 'https'}://{endpoint.address}",
+        master_url=f"{'http' if endpoint.tls is None else 'https'}://{endpoint.address}",
         cluster_id=begun.cluster_id,
         agent_id=os.uname().nodename,
         slot_ids=[],
@@ -187,7 +188,8 @@ def _info(services: Services, begun: StartedRun, files: RunDirectory, run: Offli
         allocation_id=f"{trial.uuid}.{begun.run}",
         session_token="",
         task_type=TRIAL,
-        master_cert_file=None if endpoint.root_certificate is None else str(certificate),
+        master_cert_name=(endpoint.tls.server_name or None) if endpoint.tls else None,
+        master_cert_file=None if authority is None else str(certificate),
         latest_checkpoint=None if latest is None else latest.uuid,
         trial_info=TrialInfo(
             trial_id=trial.id,

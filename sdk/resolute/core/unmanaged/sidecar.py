@@ -18,6 +18,7 @@ from typing import Any
 from resolute.client.connection.endpoint import Endpoint
 from resolute.client.connection.session import Session
 from resolute.client.remote.trials import Trials
+from resolute.contracts.calls.tls import ClientTls
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 from resolute.contracts.due_time import DueTime
 from resolute.contracts.files.atomic_files import read_json, write_atomically, write_json
@@ -45,8 +46,8 @@ class SidecarConfig:
 
     address: str
     """``host:port`` of the services."""
-    root_certificate: str
-    """PEM of the certificate that signs the services'; empty for a plain port."""
+    tls: dict[str, str] | None
+    """Whom to trust; None for a plain port."""
     identity: dict[str, Any]
     """Fields of the ``RunIdentity``."""
     trainer: dict[str, Any]
@@ -191,7 +192,7 @@ def main(directory: Path) -> int:
         token_origin=f"from {files.token_file}",
         remedy="check that the cluster runs",
         credential_file=files.token_file,
-        root_certificate=order.root_certificate.encode() or None,
+        tls=ClientTls.from_json(order.tls),
     )
     with Session(endpoint) as session:
         sidecar = Sidecar(

@@ -12,6 +12,7 @@ import uvicorn
 
 from resolute.errors import UnavailableError
 from resolute_gateway.web.asgi import Application
+from resolute_serving.tls import ServerTls
 
 _BACKLOG = 2048
 _GRACE_SECONDS = 5
@@ -52,9 +53,12 @@ class HttpServer:
     Args:
         application: Answers requests.
         opened: The port.
+        tls: Its certificate; None for plain HTTP.
     """
 
-    def __init__(self, application: Application, opened: socket.socket) -> None:
+    def __init__(
+        self, application: Application, opened: socket.socket, *, tls: ServerTls | None = None
+    ) -> None:
         config = uvicorn.Config(
             application,
             http="httptools",
@@ -68,6 +72,9 @@ class HttpServer:
             timeout_keep_alive=_IDLE_SECONDS,
             timeout_graceful_shutdown=_GRACE_SECONDS,
         )
+        config.load()
+        if tls is not None:
+            config.ssl = tls.context()
         self._server = _Server(config)
         self._socket = opened
         self._task: asyncio.Task[None] | None = None

@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from resolute.api.experiments.v1 import access_service_pb2
 from resolute.api.experiments.v1.access_service_pb2_grpc import AccessServiceStub
+from resolute.contracts.calls.tls import ClientTls, aio_channel
 from resolute.contracts.clock import Clock
 from resolute.errors import UnavailableError
 
@@ -28,10 +29,12 @@ class FetchedKeys:
     Args:
         address: ``host:port`` of the experiments service.
         clock: Bounds how often it asks, so that forged tokens cannot make it flood.
+        tls: How the service is reached; None for a plain port.
     """
 
-    def __init__(self, address: str, *, clock: Clock) -> None:
+    def __init__(self, address: str, *, clock: Clock, tls: ClientTls | None = None) -> None:
         self._address = address
+        self._tls = tls
         self._clock = clock
         self._known: dict[str, Ed25519PublicKey] = {}
         self._revoked: frozenset[str] = frozenset()
@@ -65,7 +68,7 @@ class FetchedKeys:
         return moment is not None and self._clock.monotonic() - moment < seconds
 
     async def _fetch(self) -> None:
-        async with grpc.aio.insecure_channel(self._address) as channel:
+        async with aio_channel(self._address, tls=self._tls, options=()) as channel:
             stub = cast("access_service_pb2_grpc.AccessServiceAsyncStub", AccessServiceStub(channel))
             try:
                 response = await stub.GetVerificationKeys(

@@ -8,6 +8,7 @@ from typing import Any
 
 from resolute.errors import FailedPreconditionError, UnavailableError
 from resolute_serving.observability.gauges import Gauge, Kind
+from resolute_serving.tls import ServerTls
 
 _SCRAPE_SECONDS = 10.0
 
@@ -19,12 +20,21 @@ class MetricsEndpoint:
         collect: Gives the numbers; runs in the event loop that called ``start``.
         host: Address to bind.
         port: Port to bind.
+        tls: Its certificate; None for plain HTTP.
     """
 
-    def __init__(self, collect: Callable[[], Awaitable[Sequence[Gauge]]], *, host: str, port: int) -> None:
+    def __init__(
+        self,
+        collect: Callable[[], Awaitable[Sequence[Gauge]]],
+        *,
+        host: str,
+        port: int,
+        tls: ServerTls | None = None,
+    ) -> None:
         self._collect = collect
         self._host = host
         self._port = port
+        self._tls = tls
         self._loop: asyncio.AbstractEventLoop | None = None
         self._server: Any = None
         self._thread: Any = None
@@ -46,11 +56,14 @@ class MetricsEndpoint:
         registry = CollectorRegistry()
         registry.register(self)
         try:
-            self._server, self._thread = start_http_server(self._port, self._host, registry)
+            files: dict[str, Any] = {} if self._tls is None else self._tls.files.names
+            self._server, self._thread = start_http_server(self._port, self._host, registry, **files)
         except OSError as error:
             raise UnavailableError(
                 f"cannot serve numbers on {self._host}:{self._port} ({error}); choose another port"
             ) from error
+        if self._tls is not None:
+            self._tls.replace_in(self._server.socket.context)
 
     @property
     def port(self) -> int:

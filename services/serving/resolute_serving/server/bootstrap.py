@@ -71,7 +71,7 @@ async def serve(blueprint: Blueprint, settings: Settings) -> None:
         engine = create_engine(settings.database_url, name=blueprint.name, writes=True)
         migrations.check(engine, package=blueprint.package)
         engine.dispose()
-    peers = Peers(settings.addresses, token=_service_token(blueprint.name, settings))
+    peers = Peers(settings.addresses, token=_service_token(blueprint.name, settings), tls=settings.client_tls)
     revoked = RevokedTokens()
     environment = Environment(
         database_url=settings.database_url,
@@ -90,6 +90,8 @@ async def serve(blueprint: Blueprint, settings: Settings) -> None:
         settings=ServerSettings(
             host=settings.host,
             port=settings.port,
+            tls=settings.tls,
+            insecure=settings.insecure,
             reflection=settings.reflection,
             metrics_port=settings.metrics_port,
             oldest_client=settings.oldest_client,
@@ -146,4 +148,4 @@ def _key_source(settings: Settings, revoked: RevokedTokens) -> KeySource:
     address = settings.addresses.get("experiments")
     if not address:
         sys.exit("RESOLUTE_EXPERIMENTS_ADDRESS is not set; tokens are verified with that service's keys")
-    return FetchedKeys(address, clock=SYSTEM_CLOCK)
+    return FetchedKeys(address, clock=SYSTEM_CLOCK, tls=settings.client_tls)

@@ -14,7 +14,6 @@ from grpc_reflection.v1alpha import reflection
 
 from resolute.contracts.calls.keepalive import KEEPALIVE_OPTIONS, TOLERANCE_OPTIONS
 from resolute.contracts.clock import SYSTEM_CLOCK
-from resolute.errors import UnavailableError
 from resolute_serving.auth.open_streams import OpenStreams
 from resolute_serving.auth.refusals import Refusals
 from resolute_serving.auth.tokens import TokenVerifier
@@ -25,6 +24,7 @@ from resolute_serving.server.client_versions import OLDEST_SDK, ClientVersions
 from resolute_serving.server.health import HealthMonitor
 from resolute_serving.server.interceptors import CallInterceptor
 from resolute_serving.server.service import Service
+from resolute_serving.tls import Listener, ServerTls
 
 _log = structlog.get_logger("server")
 
@@ -46,9 +46,15 @@ class ServerSettings:
     """How a server listens."""
 
     host: str = "127.0.0.1"
-    """Address to bind; anything but loopback wants TLS in front."""
+    """Address to bind."""
     port: int = 0
     """Port to bind; zero picks a free one."""
+    tls: ServerTls | None = None
+    """Its certificate; None for a plain port."""
+    insecure: bool = False
+    """Whether other machines may reach a plain port."""
+    second: Listener | None = None
+    """Another port for the same services; None for none."""
     reflection: bool = False
     """Whether tools may ask the server for its contract."""
     grace: float = 5.0
@@ -102,12 +108,15 @@ class Server:
         self._metrics_endpoint: MetricsEndpoint | None = None
         self.port = 0
         """The port that it listens on, once started."""
+        self.second_port = 0
+        """The other port, if there is one."""
 
     async def start(self) -> None:
         """Listens, starts the services' background work, then reports itself healthy.
 
         Raises:
             UnavailableError: The port is taken.
+            FailedPreconditionError: Other machines would reach a plain port.
         """
         for service in self._services:
             service.register(self._server)
@@ -115,13 +124,13 @@ class Server:
         names = [name for service in self._services for name in service.grpc_names]
         if self._settings.reflection:
             reflection.enable_server_reflection([*names, reflection.SERVICE_NAME], self._server)
-        address = f"{self._settings.host}:{self._settings.port}"
-        try:
-            self.port = self._server.add_insecure_port(address)
-        except RuntimeError as error:
-            raise UnavailableError(
-                f"cannot listen on {address}; another program has it, choose another port"
-            ) from error
+        settings = self._settings
+        listener = Listener(
+            host=settings.host, port=settings.port, tls=settings.tls, insecure=settings.insecure
+        )
+        self.port = listener.add_to(self._server)
+        if settings.second is not None:
+            self.second_port = settings.second.add_to(self._server)
         await self._server.start()
         self._streams.start()
         for service in self._services:
@@ -131,7 +140,10 @@ class Server:
         self.health_monitor.start()
         if self._settings.metrics_port is not None:
             self._metrics_endpoint = MetricsEndpoint(
-                self.health_monitor.gauges, host=self._settings.host, port=self._settings.metrics_port
+                self.health_monitor.gauges,
+                host=self._settings.host,
+                port=self._settings.metrics_port,
+                tls=self._settings.tls,
             )
             self._metrics_endpoint.start()
         _log.info("serving", port=self.port, services=[service.name for service in self._services])

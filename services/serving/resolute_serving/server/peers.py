@@ -13,6 +13,7 @@ from grpc_status import rpc_status
 from resolute import errors
 from resolute.contracts.calls.error_status import from_status
 from resolute.contracts.calls.keepalive import KEEPALIVE_OPTIONS
+from resolute.contracts.calls.tls import ClientTls, aio_channel
 from resolute_serving.context import current_trace
 from resolute_serving.server.interceptors import TRACE_HEADER
 
@@ -51,10 +52,14 @@ class Peers:
     Args:
         addresses: ``host:port`` by service name; the entry ``*`` serves for every other.
         token: Gives this service's own token.
+        tls: How they are reached; None for plain ports.
     """
 
-    def __init__(self, addresses: Mapping[str, str], *, token: Callable[[], str]) -> None:
+    def __init__(
+        self, addresses: Mapping[str, str], *, token: Callable[[], str], tls: ClientTls | None = None
+    ) -> None:
         self._addresses = addresses
+        self._tls = tls
         self._token = token
         self._channels: dict[str, grpc.aio.Channel] = {}
 
@@ -71,8 +76,8 @@ class Peers:
             )
         if address not in self._channels:
             interceptors = [_Unary(self._token), _Stream(self._token)]
-            self._channels[address] = grpc.aio.insecure_channel(
-                address, options=_OPTIONS, interceptors=interceptors
+            self._channels[address] = aio_channel(
+                address, tls=self._tls, options=_OPTIONS, interceptors=interceptors
             )
         return self._channels[address]
 

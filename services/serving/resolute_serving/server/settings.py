@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from resolute.contracts.calls.tls import ClientTls
 from resolute.errors import InvalidArgumentError
 from resolute_serving.server.client_versions import oldest_client
+from resolute_serving.tls import INSECURE_VARIABLE, ServerTls, client_tls, server_tls
 
 SERVICE_NAMES = ("experiments", "searcher", "metrics", "logs", "checkpoints", "preemption")
 """The services whose addresses may be set."""
@@ -41,6 +43,13 @@ class Settings:
     """RESOLUTE_OLDEST_CLIENT: oldest version of the SDK whose calls are accepted (0.1.0)."""
     metrics_port: int | None
     """RESOLUTE_METRICS_PORT: port that serves numbers for Prometheus (none)."""
+    tls: ServerTls | None = None
+    """RESOLUTE_TLS_CERT and RESOLUTE_TLS_KEY: PEM files of the server's certificate and key (none).
+    RESOLUTE_TLS_CLIENT_CA: PEM file of who signs clients' certificates, without which none gets in (none)."""
+    client_tls: ClientTls | None = None
+    """RESOLUTE_TLS_CA: PEM file of who signs the certificates of the other services (none: plain ports)."""
+    insecure: bool = False
+    """RESOLUTE_INSECURE: 1 lets other machines reach a plain port (0)."""
 
     @classmethod
     def from_environment(cls, variables: Mapping[str, str], *, service: str) -> Settings:
@@ -73,6 +82,9 @@ class Settings:
             log_level=variables.get("RESOLUTE_LOG_LEVEL", "INFO"),
             oldest_client=oldest_client(variables),
             metrics_port=_port(metrics_port, "RESOLUTE_METRICS_PORT") if metrics_port else None,
+            tls=server_tls(variables),
+            client_tls=client_tls(variables),
+            insecure=variables.get(INSECURE_VARIABLE, "0") == "1",
         )
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import structlog
 
 from resolute.contracts.calls.backoff import Backoff
+from resolute.contracts.calls.tls import ClientTls
 from resolute.contracts.processes import ProcessIdentity
 from resolute.contracts.run.launch_order import LaunchOrder
 from resolute_experiments.resources.local.container import LocalContainer, containers_in
@@ -46,6 +47,7 @@ class LocalResourceManager:
             its own: trials across several machines can be tried on one.
         address: ``host:port`` of the services now, to send what ended runs left; empty for where they were
             when the run began.
+        tls: Whom supervisors and trials trust there; None for a plain port.
     """
 
     def __init__(
@@ -57,12 +59,14 @@ class LocalResourceManager:
         log_wait: float = 10.0,
         nodes: int = 1,
         address: str = "",
+        tls: ClientTls | None = None,
     ) -> None:
         self._runs = runs
         self._slots = assign_to_nodes(detect_slots(slots), nodes)
         self._outage_timeout = outage_timeout
         self._log_wait = log_wait
         self._address = address
+        self._tls = tls
         self._reports: asyncio.Queue[ContainerReport | None] = asyncio.Queue()
         self._watchers: dict[str, asyncio.Task[None]] = {}
         self._cleaners: dict[str, asyncio.Task[None]] = {}
@@ -93,6 +97,7 @@ class LocalResourceManager:
             allocation_id=spec.allocation_id,
             container_rank=rank,
             master=spec.address,
+            tls=None if self._tls is None else self._tls.to_json(),
             token=spec.token,
             slot_ids=tuple(slot_ids),
             slot_kind=slots[slot_ids[0]].kind.value if slot_ids else "cpu",

@@ -1,0 +1,126 @@
+"""TLS as those see it who make calls: whom they trust, and who they say they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from resolute.errors import FailedPreconditionError
+
+if TYPE_CHECKING:
+    import ssl
+
+    import grpc
+
+_BEGIN = b"-----BEGIN "
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClientTls:
+    """How connections are made over TLS."""
+
+    authority: bytes | None = None
+    """PEM of the certificates that sign the server's; None for the public authorities."""
+    server_name: str = ""
+    """Name that the server's certificate must be for; empty for the one in the address."""
+    certificate: bytes | None = None
+    """PEM of the certificate that this side shows; None for none."""
+    key: bytes | None = None
+    """PEM of its private key."""
+
+    @classmethod
+    def read(
+        cls,
+        authority: Path | None,
+        *,
+        server_name: str = "",
+        certificate: Path | None = None,
+        key: Path | None = None,
+    ) -> ClientTls:
+        """Reads the files.
+
+        Raises:
+            FailedPreconditionError: One cannot be read, or is not PEM.
+        """
+        return cls(
+            authority=read_pem(authority) if authority else None,
+            server_name=server_name,
+            certificate=read_pem(certificate) if certificate else None,
+            key=read_pem(key) if key else None,
+        )
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, str] | None) -> ClientTls | None:
+        """Reads what ``to_json`` wrote; None for a plain port."""
+        if content is None:
+            return None
+        return cls(authority=content["authority"].encode() or None, server_name=content["server_name"])
+
+    def to_json(self) -> dict[str, str]:
+        """Whom it trusts, as plain data; what this side shows of itself stays here."""
+        return {"authority": (self.authority or b"").decode(), "server_name": self.server_name}
+
+    def credentials(self) -> grpc.ChannelCredentials:
+        """The same for gRPC."""
+        import grpc
+
+        return grpc.ssl_channel_credentials(
+            root_certificates=self.authority, private_key=self.key, certificate_chain=self.certificate
+        )
+
+    @property
+    def options(self) -> tuple[tuple[str, str], ...]:
+        """Options that a gRPC channel needs beside the credentials."""
+        return (("grpc.ssl_target_name_override", self.server_name),) if self.server_name else ()
+
+    def context(self) -> ssl.SSLContext:
+        """The same for HTTP."""
+        import ssl
+
+        context = ssl.create_default_context(
+            cadata=None if self.authority is None else self.authority.decode()
+        )
+        # As gRPC does: a certificate that is trusted itself needs nobody who signed it.
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+        return context
+
+
+def aio_channel(
+    address: str,
+    *,
+    tls: ClientTls | None,
+    options: Sequence[tuple[str, str | int]],
+    interceptors: Sequence[Any] | None = None,
+) -> grpc.aio.Channel:
+    """Opens an asyncio channel.
+
+    Args:
+        address: ``host:port``.
+        tls: How it is made safe; None for a plain port.
+        options: Options of gRPC.
+        interceptors: See every call.
+    """
+    import grpc
+
+    if tls is None:
+        return grpc.aio.insecure_channel(address, options=options, interceptors=interceptors)
+    return grpc.aio.secure_channel(
+        address, tls.credentials(), options=[*options, *tls.options], interceptors=interceptors
+    )
+
+
+def read_pem(path: Path) -> bytes:
+    """Reads a certificate or a key.
+
+    Raises:
+        FailedPreconditionError: It cannot be read, or is not PEM.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise FailedPreconditionError(f"cannot read {path}: {error.strerror}") from error
+    if _BEGIN not in content:
+        raise FailedPreconditionError(f"{path} is not a PEM file; it must begin with -----BEGIN")
+    return content

@@ -1,0 +1,120 @@
+"""How other machines reach the cluster of this one: a second port of gRPC, and HTTP, by TLS.
+
+What runs on this machine keeps to a plain port of loopback: an expired certificate must not stop trials.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import ipaddress
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+
+from resolute.errors import InvalidArgumentError
+from resolute_embedded.port import choose_remote_port
+from resolute_embedded.state_directory import StateDirectory
+from resolute_serving.tls import Listener, ServerTls, TlsFiles, is_loopback
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemoteOptions:
+    """What `resolute up` was asked for, of other machines."""
+
+    host: str = ""
+    """Address to bind; empty for this machine alone."""
+    remote_port: int | None = None
+    """Port of gRPC; None for the last one, or else a free one."""
+    tls_cert: Path | None = None
+    """The certificate."""
+    tls_key: Path | None = None
+    """Its key."""
+    tls_self_signed: bool = False
+    """Whether the cluster makes its certificate."""
+    insecure: bool = False
+    """Whether other machines may reach plain ports."""
+
+    @property
+    def wanted(self) -> bool:
+        """Whether anything was asked for."""
+        return bool(self.host or self.tls_cert or self.tls_key or self.tls_self_signed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemoteAccess:
+    """Ports for other machines."""
+
+    listener: Listener
+    """That of gRPC."""
+    fingerprint: str
+    """SHA-256 of a certificate that nobody else signed; empty for none."""
+
+    @classmethod
+    def prepare(cls, state: StateDirectory, options: RemoteOptions) -> RemoteAccess | None:
+        """Reads or makes the certificate and chooses the port; None if only this machine is served.
+
+        Raises:
+            InvalidArgumentError: Options do not go together, or other machines would reach plain ports.
+            FailedPreconditionError: A file cannot be used.
+        """
+        if not options.wanted:
+            return None
+        host = options.host or "127.0.0.1"
+        files = _files(state, options, host)
+        if files is None and not options.insecure and not is_loopback(host):
+            raise InvalidArgumentError(
+                f"other machines reach {host}, and there is no TLS: add --tls-self-signed, or --tls-cert and "
+                "--tls-key, or --insecure if the network is safe"
+            )
+        listener = Listener(
+            host=host,
+            port=choose_remote_port(state, host=host, asked=options.remote_port),
+            tls=None if files is None else ServerTls(files),
+            insecure=options.insecure,
+        )
+        return cls(listener=listener, fingerprint=_fingerprint(files) if options.tls_self_signed else "")
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Names of this machine by which HTTP is asked for."""
+        return frozenset({socket.gethostname().lower(), self.listener.host.lower()})
+
+    @property
+    def announcement(self) -> list[str]:
+        """What `resolute up` says of it."""
+        listener = self.listener
+        how = "without TLS" if listener.tls is None else "by TLS"
+        lines = [f"Other machines: {_shown(listener.host)}:{listener.port}, gRPC {how}"]
+        return [*lines, f"Fingerprint: {self.fingerprint}"] if self.fingerprint else lines
+
+
+def _files(state: StateDirectory, options: RemoteOptions, host: str) -> TlsFiles | None:
+    given = options.tls_cert, options.tls_key
+    if options.tls_self_signed:
+        if any(given):
+            raise InvalidArgumentError("give either --tls-self-signed, or --tls-cert and --tls-key")
+        from resolute_embedded.self_signed import self_signed
+
+        names = dict.fromkeys([_shown(host), socket.gethostname(), "localhost", "127.0.0.1", "::1"])
+        return self_signed(state.tls, names=list(names), now=dt.datetime.now(dt.timezone.utc))
+    if not any(given):
+        return None
+    if options.tls_cert is None or options.tls_key is None:
+        raise InvalidArgumentError("give both --tls-cert and --tls-key")
+    return TlsFiles(certificate=options.tls_cert.absolute(), key=options.tls_key.absolute())
+
+
+def _fingerprint(files: TlsFiles | None) -> str:
+    from resolute_embedded.self_signed import fingerprint
+
+    assert files is not None
+    return fingerprint(files.certificate)
+
+
+def _shown(host: str) -> str:
+    """The name that others may use; a wildcard address is none."""
+    try:
+        wildcard = ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        return host
+    return socket.gethostname() if wildcard else host

@@ -1,0 +1,68 @@
+"""What `resolute up` makes of options about other machines."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+
+import pytest
+from support.certificates import Authority
+
+from resolute.client.connection.home import Home
+from resolute.errors import InvalidArgumentError
+from resolute_embedded.remote_access import RemoteAccess, RemoteOptions
+from resolute_embedded.self_signed import fingerprint, self_signed
+from resolute_embedded.state_directory import StateDirectory
+
+NOW = dt.datetime(2026, 1, 1, tzinfo=dt.timezone.utc)
+EVERYBODY = "0.0.0.0"
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> StateDirectory:
+    return StateDirectory(Home(tmp_path / "home"))
+
+
+def test_nothing_is_prepared_where_nothing_is_asked_for(state: StateDirectory) -> None:
+    assert RemoteAccess.prepare(state, RemoteOptions()) is None
+
+
+def test_options_that_do_not_go_together_are_refused(state: StateDirectory, tmp_path: Path) -> None:
+    files = Authority.create(tmp_path).issue(tmp_path)
+    with pytest.raises(InvalidArgumentError, match="add --tls-self-signed"):
+        RemoteAccess.prepare(state, RemoteOptions(host=EVERYBODY))
+    with pytest.raises(InvalidArgumentError, match="give both"):
+        RemoteAccess.prepare(state, RemoteOptions(tls_cert=files.certificate))
+    with pytest.raises(InvalidArgumentError, match="give either"):
+        RemoteAccess.prepare(state, RemoteOptions(tls_cert=files.certificate, tls_self_signed=True))
+
+
+def test_a_given_certificate_is_used_and_has_no_fingerprint_to_confirm(
+    state: StateDirectory, tmp_path: Path
+) -> None:
+    files = Authority.create(tmp_path).issue(tmp_path)
+    options = RemoteOptions(host=EVERYBODY, tls_cert=files.certificate, tls_key=files.key)
+    made = RemoteAccess.prepare(state, options)
+    assert made is not None
+    assert made.listener.tls is not None
+    assert (made.fingerprint, len(made.announcement)) == ("", 1)
+    assert EVERYBODY not in made.announcement[0]
+
+
+def test_plain_ports_are_served_where_somebody_insists(state: StateDirectory) -> None:
+    made = RemoteAccess.prepare(state, RemoteOptions(host=EVERYBODY, insecure=True))
+    assert made is not None
+    assert made.listener.tls is None
+    assert "without TLS" in made.announcement[0]
+
+
+def test_a_certificate_is_made_once_and_again_when_it_has_expired(tmp_path: Path) -> None:
+    def made(now: dt.datetime) -> str:
+        return fingerprint(
+            self_signed(tmp_path / "tls", names=["a.example", "127.0.0.1"], now=now).certificate
+        )
+
+    first = made(NOW)
+    assert made(NOW + dt.timedelta(days=3000)) == first
+    assert made(NOW + dt.timedelta(days=4000)) != first
+    assert (tmp_path / "tls" / "key.pem").stat().st_mode & 0o077 == 0
