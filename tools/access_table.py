@@ -1,16 +1,20 @@
 """Writes the table of permissions into docs/access.md, or with ``--check`` fails if another one is there."""
 
-import pathlib
-import sys
 from collections.abc import Iterator
+
+from generated_section import GeneratedSection
 
 from resolute_serving.auth.policy.permissions import PERMISSIONS, Rule
 from resolute_serving.auth.policy.scopes import CLUSTER
 from resolute_serving.auth.policy.service_accounts import ACCOUNTS, may_call
 from resolute_serving.context import Role
 
-PAGE = pathlib.Path(__file__).parents[1] / "docs/access.md"
-BEGIN, END = "<!-- permissions: written by tools/access_table.py -->", "<!-- end of permissions -->"
+SECTION = GeneratedSection(
+    "docs/access.md",
+    "<!-- permissions: written by tools/access_table.py -->",
+    "<!-- end of permissions -->",
+    remedy="make proto",
+)
 
 
 def table() -> str:
@@ -62,15 +66,7 @@ def _needs(rule: Rule) -> Iterator[str]:
 
 def main() -> None:
     """Writes or compares."""
-    text = PAGE.read_text()
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    whole = f"{before}{BEGIN}\n{table()}\n{END}{after}"
-    if "--check" in sys.argv[1:]:
-        if whole != text:
-            sys.exit("docs/access.md has another table of permissions than the code; run `make proto`")
-    else:
-        PAGE.write_text(whole)
+    SECTION.update(table())
 
 
 if __name__ == "__main__":

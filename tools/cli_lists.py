@@ -13,6 +13,7 @@ import click
 sys.path.insert(0, str(Path(__file__).parent))
 
 from determined_names.cli_differences import DIFFERENCES
+from generated_section import GeneratedSection
 
 from resolute.cli.main import cli
 from resolute.cli.registry.counterparts import COUNTERPARTS
@@ -20,10 +21,13 @@ from resolute.cli.registry.lazy import LazyGroup
 from resolute.cli.registry.refused_options import REFUSED_OPTIONS
 from resolute.cli.tensorboard import tensorboard
 
-ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs/from-determined.md"
 NAMES = Path(__file__).parent / "determined_names/cli_names.txt"
-BEGIN, END = "<!-- command line: written by tools/cli_lists.py -->", "<!-- end of command line -->"
+SECTION = GeneratedSection(
+    "docs/from-determined.md",
+    "<!-- command line: written by tools/cli_lists.py -->",
+    "<!-- end of command line -->",
+    remedy="tools/cli_lists.py",
+)
 
 
 class Verdict(Enum):
@@ -221,14 +225,7 @@ def _same(items: list[Item]) -> Iterator[str]:
 
 def main() -> None:
     """Writes or compares."""
-    text = PAGE.read_text()
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    whole = f"{before}{BEGIN}\n{lists()}\n{END}{after}"
-    if "--check" not in sys.argv[1:]:
-        PAGE.write_text(whole)
-    elif whole != text:
-        sys.exit(f"{PAGE.relative_to(ROOT)} lists other commands; run tools/cli_lists.py")
+    SECTION.update(lists())
 
 
 if __name__ == "__main__":

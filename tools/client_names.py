@@ -4,17 +4,24 @@ The names are in ``tests/wire/client/documented_names.txt``, what differs in ``v
 test makes sure that the names without a verdict are the same.
 """
 
-import pathlib
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import yaml
 
-ROOT = pathlib.Path(__file__).parents[1]
+sys.path.insert(0, str(Path(__file__).parent))
+
+from generated_section import ROOT, GeneratedSection
+
 DATA = ROOT / "tests/wire/client"
-PAGE = ROOT / "docs/from-determined.md"
-BEGIN, END = "<!-- client: written by tools/client_names.py -->", "<!-- end of client -->"
+SECTION = GeneratedSection(
+    "docs/from-determined.md",
+    "<!-- client: written by tools/client_names.py -->",
+    "<!-- end of client -->",
+    remedy="make proto",
+)
 _STAND_FOR = {"Determined": "", "ExperimentReference": "Experiment.", "TrialReference": "Trial."}
 """Classes whose members are listed under another name: the functions, and the classes they are names of."""
 
@@ -114,15 +121,7 @@ def _lines(lists: Lists) -> Iterator[str]:
 
 def main() -> None:
     """Writes or compares."""
-    text = PAGE.read_text()
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    whole = f"{before}{BEGIN}\n{table()}\n\n{END}{after}"
-    if "--check" in sys.argv[1:]:
-        if whole != text:
-            sys.exit("docs/from-determined.md has other lists of the client; run `make proto`")
-    else:
-        PAGE.write_text(whole)
+    SECTION.update(f"{table()}\n")
 
 
 if __name__ == "__main__":

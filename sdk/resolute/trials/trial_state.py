@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from resolute.trials.counters import Progress
+
 TRIAL_STATE_FILE = "trial_state.pkl"
 LOAD_DATA_FILE = "load_data.json"
 METADATA_FILE = "metadata.json"
@@ -27,9 +29,26 @@ class TrialState:
     seed: int | None = None
     """Seed of the order of the data."""
 
-    def write(self, path: Path) -> None:
-        """Writes the file."""
-        path.write_bytes(pickle.dumps(asdict(self)))
+    @classmethod
+    def of(cls, progress: Progress, *, trial_id: int, seed: int) -> TrialState:
+        """Describes a trial for a checkpoint that is made now."""
+        return cls(
+            trial_id=trial_id,
+            batches_trained=progress.step,
+            epochs_trained=progress.epochs,
+            last_val=progress.validated,
+            last_ckpt=progress.step,
+            seed=seed,
+        )
+
+    def restore(self, progress: Progress) -> None:
+        """Sets the counters of the trial that made the checkpoint."""
+        progress.step = progress.saved = self.batches_trained
+        progress.validated = self.last_val
+
+    def write(self, directory: Path) -> None:
+        """Writes the file into a checkpoint."""
+        (directory / TRIAL_STATE_FILE).write_bytes(pickle.dumps(asdict(self)))
 
     @classmethod
     def read(cls, directory: Path) -> TrialState | None:

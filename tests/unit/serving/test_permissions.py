@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-import pkgutil
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from google.protobuf.descriptor import ServiceDescriptor
 from google.protobuf.message_factory import GetMessageClass
+from support import contract_methods
 
-import resolute.api
 from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as checkpoints
 from resolute.api.experiments.v1 import allocations_service_pb2 as allocations
 from resolute.api.experiments.v1 import experiments_service_pb2 as experiments
@@ -32,20 +29,10 @@ ACCESS = "/resolute.api.experiments.v1.AccessService"
 TRIAL = TrialRun(trial_id="t", run=2, experiment_id="e", allocation_id="t.2", workspace="w")
 
 
-def service_descriptors() -> Iterator[ServiceDescriptor]:
-    for module in pkgutil.walk_packages(resolute.api.__path__, "resolute.api."):
-        if module.name.endswith("_pb2"):
-            yield from importlib.import_module(module.name).DESCRIPTOR.services_by_name.values()
-
-
-METHODS = sorted(
-    f"/{service.full_name}/{method.name}" for service in service_descriptors() for method in service.methods
-)
 REQUESTS = {
-    f"/{service.full_name}/{method.name}": GetMessageClass(method.input_type)
-    for service in service_descriptors()
-    for method in service.methods
+    contract_methods.path(method): GetMessageClass(method.input_type) for method in contract_methods.methods()
 }
+METHODS = sorted(REQUESTS)
 
 
 def authorize(method: str, principal: Principal, request: Any) -> None:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 from support.clusters.tenants import Tenant
-
-import resolute.api
 
 _NESTED = ("filter", "subscriptions", "experiments", "workspace", "project", "model", "user")
 _MASKS = {
@@ -23,19 +19,6 @@ _MASKS = {
     "UpdateModel": "notes",
     "UpdateVersion": "notes",
 }
-
-
-def methods() -> Iterator[MethodDescriptor]:
-    """Every call of the contract."""
-    for module in pkgutil.walk_packages(resolute.api.__path__, "resolute.api."):
-        if module.name.endswith("_pb2"):
-            for service in importlib.import_module(module.name).DESCRIPTOR.services_by_name.values():
-                yield from service.methods
-
-
-def path_of(method: MethodDescriptor) -> str:
-    """Full name of a call."""
-    return f"/{method.containing_service.full_name}/{method.name}"
 
 
 def request_of(method: MethodDescriptor, tenant: Tenant) -> Any:

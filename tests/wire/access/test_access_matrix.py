@@ -13,8 +13,9 @@ import grpc
 from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.message_factory import GetMessageClass
 from support.clusters.tenants import Tenant, Tenants, tenants
+from support.contract_methods import methods, path
 from wire.access import expected
-from wire.access.requests import methods, path_of, request_of
+from wire.access.requests import request_of
 
 from resolute.contracts.values import to_value
 from resolute.errors import NotFoundError, PermissionDeniedError
@@ -54,7 +55,7 @@ def is_allowed(method: MethodDescriptor, caller: Caller, tenant: Tenant) -> bool
     if name in expected.PUBLIC:
         return True
     if isinstance(caller.principal, ServiceAccount):
-        return may_call(caller.principal.name, path_of(method))
+        return may_call(caller.principal.name, path(method))
     if not isinstance(caller.principal, User):
         return False
     if caller.principal.workspace_id and name in expected.PERSONAL:
@@ -120,7 +121,7 @@ async def outcome(
         "stream" if method.server_streaming else "unary",
     )
     call = getattr(channel, "_".join(shape))(
-        path_of(method),
+        path(method),
         request_serializer=GetMessageClass(method.input_type).SerializeToString,
         response_deserializer=GetMessageClass(method.output_type).FromString,
     )
@@ -202,7 +203,7 @@ class Matrix:
         directory = self._directories[method.containing_service.full_name]
         known = None if method.client_streaming else request
         try:
-            await authorize(path_of(method), principal, known, directory=directory)
+            await authorize(path(method), principal, known, directory=directory)
         except (PermissionDeniedError, NotFoundError):
             return False
         return True
@@ -251,8 +252,8 @@ def test_the_lists_of_this_test_name_every_call_that_users_make() -> None:
         )
         for name in names
     }
-    served = {path_of(method): method.name for method in methods()}
+    served = {path(method): method.name for method in methods()}
     for_users = {
-        served[path] for path, rule in PERMISSIONS.items() if path in served and (rule.user or rule.public)
+        served[call] for call, rule in PERMISSIONS.items() if call in served and (rule.user or rule.public)
     }
     assert set(named) == for_users

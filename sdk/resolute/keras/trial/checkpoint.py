@@ -22,7 +22,6 @@ from resolute.trials.trial_state import (
     CODE_DIRECTORY,
     LOAD_DATA_FILE,
     METADATA_FILE,
-    TRIAL_STATE_FILE,
     TrialState,
 )
 
@@ -78,20 +77,13 @@ class Checkpointer:
             )
         state = TrialState.read(directory)
         if state is not None and state.trial_id == self._context.get_trial_id():
-            progress.step = progress.saved = state.batches_trained
-            progress.validated = state.last_val
+            state.restore(progress)
         random_state.read(self._context.model, directory / _RANDOM_FILE)
 
     def _describe(self, directory: Path, progress: Progress) -> None:
         context = self._context
-        TrialState(
-            trial_id=context.get_trial_id(),
-            batches_trained=progress.step,
-            epochs_trained=progress.epochs,
-            last_val=progress.validated,
-            last_ckpt=progress.step,
-            seed=context.get_trial_seed(),
-        ).write(directory / TRIAL_STATE_FILE)
+        state = TrialState.of(progress, trial_id=context.get_trial_id(), seed=context.get_trial_seed())
+        state.write(directory)
         description = {
             "trial_type": _TRIAL_TYPE,
             "experiment_config": context._exp_conf,

@@ -15,7 +15,7 @@ from resolute.pytorch.trial.base_context import TrialContext
 from resolute.pytorch.trial.callbacks import Callbacks
 from resolute.trials.counters import Progress
 from resolute.trials.source_code import copy_code, trial_class_name
-from resolute.trials.trial_state import CODE_DIRECTORY, LOAD_DATA_FILE, TRIAL_STATE_FILE, TrialState
+from resolute.trials.trial_state import CODE_DIRECTORY, LOAD_DATA_FILE, TrialState
 
 
 class CheckpointContents(Protocol):
@@ -105,21 +105,13 @@ class Checkpointer:
         resumes = trial_state is not None and trial_state.trial_id == self._context.get_trial_id()
         self._contents.load(directory, resumes=resumes)
         if trial_state is not None and resumes:
-            progress.step = trial_state.batches_trained
-            progress.validated = trial_state.last_val
-            progress.saved = trial_state.batches_trained
+            trial_state.restore(progress)
 
     def _write_description(self, directory: Path, progress: Progress) -> None:
         """Writes how far training is, of which class the trial is, and the code of that."""
         context = self._context
-        TrialState(
-            trial_id=context.get_trial_id(),
-            batches_trained=progress.step,
-            epochs_trained=progress.epochs,
-            last_val=progress.validated,
-            last_ckpt=progress.step,
-            seed=context.get_trial_seed(),
-        ).write(directory / TRIAL_STATE_FILE)
+        state = TrialState.of(progress, trial_id=context.get_trial_id(), seed=context.get_trial_seed())
+        state.write(directory)
         load_data = {
             "trial_type": self._contents.trial_type,
             "experiment_config": context._exp_conf,
