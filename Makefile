@@ -23,7 +23,7 @@ PARALLEL = -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 AZURITE := .cache/azurite/node_modules/.bin/azurite-blob
 
-.PHONY: setup demo backends azurite test nightly check proto bench format deployment distributed release chaos soak fuzz openapi clients clean
+.PHONY: setup demo backends azurite test nightly check proto bench format deployment distributed release chaos soak fuzz openapi clients docs clean
 
 setup: $(STAMP)
 
@@ -139,6 +139,17 @@ soak: $(STAMP)
 fuzz: $(STAMP)
 	PYTHONPATH=tests $(BIN)/python -m faults.fuzz.campaign --calls $(CALLS) $(if $(SEED),--seed $(SEED))
 	PYTHONPATH=tests $(BIN)/python -m faults.fuzz.campaign --calls $(CALLS) $(if $(SEED),--seed $(SEED)) --postgresql
+
+# The site, in build/site/html. Zensical has an environment of its own: training environments need none of it.
+DOCS := .cache/docs
+
+$(DOCS)/bin/zensical: tools/docs_site/requirements.txt $(STAMP)
+	test -x $(DOCS)/bin/python || $(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/python -m pip install --quiet --requirement tools/docs_site/requirements.txt
+	touch $@
+
+docs: $(DOCS)/bin/zensical
+	$(BIN)/python tools/docs_site/build.py $(abspath $(DOCS)/bin/zensical)
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache

@@ -7,7 +7,12 @@ are first named.
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
+
+# Only what every Python 3 can read stands above, so that an old one gets a sentence.
+if sys.version_info < (3, 10):  # noqa: UP036 - where a checkout or a copied directory is on the path
+    raise ImportError("Resolute needs Python 3.10 or newer; %s is older" % sys.executable)  # noqa: UP031
 
 from resolute import errors
 from resolute.info import ClusterInfo, RendezvousInfo, ResourcesInfo, TrialInfo, get_cluster_info

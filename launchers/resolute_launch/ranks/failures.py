@@ -93,24 +93,33 @@ class OutputTail:
         return text if len(text) <= _LONGEST else "…" + text[-_LONGEST:]
 
 
-def describe(exit_code: int, words: OutputTail, first: RankFailure | None) -> str:
+def describe(exit_code: int, words: OutputTail, first: RankFailure | None, *, memory_kills: int = 0) -> str:
     """Writes the message that says how a run failed.
 
     Args:
         exit_code: Exit code of the entrypoint.
         words: What was said last.
         first: The rank that failed first, if known.
+        memory_kills: How many processes of the machine the kernel killed for lack of memory meanwhile.
     """
     if first is None:
-        title, rank = f"the entrypoint {describe_exit(exit_code)}", None
+        title, rank = f"the entrypoint {describe_exit(exit_code, memory_kills=memory_kills)}", None
     else:
-        title, rank = f"rank {first.rank} {describe_exit(first.exit_code)}", first.rank
+        title, rank = (
+            f"rank {first.rank} {describe_exit(first.exit_code, memory_kills=memory_kills)}",
+            first.rank,
+        )
     said = words.of(rank)
     return f"{title}\n{said}" if said else title
 
 
-def describe_exit(exit_code: int) -> str:
+def describe_exit(exit_code: int, *, memory_kills: int = 0) -> str:
     """Says how a process ended: the end of a sentence about it."""
+    if exit_code == 128 + signal.SIGKILL and memory_kills:
+        return (
+            "was killed for lack of memory: the kernel's out-of-memory killer ended a process of this "
+            "machine during the run; use smaller batches, fewer workers of data loaders, or more memory"
+        )
     if exit_code == 128 + signal.SIGKILL:
         return "was killed (SIGKILL); if nobody did that, the machine may have run out of memory"
     if exit_code > 128 and exit_code - 128 in set(signal.Signals):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from resolute.api.experiments.v1.allocations_service_pb2 import EarlyExitReason
 from resolute.contracts.clock import Clock
@@ -11,6 +11,7 @@ from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.exit_record import ExitRecord
 from resolute.contracts.run.flags import Flags
 from resolute_launch.container.entrypoint_process import HOOK
+from resolute_launch.processes.memory_kills import MemoryKills
 from resolute_launch.ranks.failures import OutputTail, describe, first_rank_failure
 
 KILLED = 137
@@ -33,6 +34,8 @@ class Observations:
     """Why the processes were terminated; empty if they were not."""
     start_failure: str = ""
     """Why the entrypoint could not be started; empty if it could."""
+    memory_kills: MemoryKills = field(default_factory=MemoryKills)
+    """What the kernel killed for lack of memory while the run lasted."""
 
     def force(self, why: str) -> None:
         """Records why processes are terminated; the first reason stays."""
@@ -85,7 +88,9 @@ def after_start(
     failure, end_time = "", clock.time()
     if exit_code:
         first = first_rank_failure(run)
-        failure = observations.forced or describe(exit_code, words, first)
+        failure = observations.forced or describe(
+            exit_code, words, first, memory_kills=observations.memory_kills.count()
+        )
         # Terminating the other ranks may take longer than other containers take to notice and fail too.
         end_time = first.time if first else end_time
     return ExitRecord(

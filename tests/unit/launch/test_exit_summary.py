@@ -11,6 +11,7 @@ from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.exit_record import ExitRecord
 from resolute.contracts.run.flags import Flags
 from resolute.contracts.spool.format import Line, Stdtype
+from resolute_launch.processes.memory_kills import MemoryKills
 from resolute_launch.ranks.failures import (
     OutputTail,
     RankFailure,
@@ -163,3 +164,16 @@ def test_ranks_that_were_started_again_speak_by_their_latest_failure(run: RunDir
     first = first_rank_failure(run)
     assert first is not None
     assert first.rank == 2
+
+
+def test_a_kill_for_lack_of_memory_is_named_where_the_kernel_counted_one(
+    run: RunDirectory, tmp_path: Path
+) -> None:
+    counter = tmp_path / "vmstat"
+    counter.write_text("nr_free_pages 7\noom_kill 4\n")
+    observed = Observations(released=True, memory_kills=MemoryKills(counter))
+    assert "may have run out of memory" in ended(run, 128 + signal.SIGKILL, observed).failure
+    counter.write_text("nr_free_pages 7\noom_kill 5\n")
+    assert "was killed for lack of memory" in ended(run, 128 + signal.SIGKILL, observed).failure
+    assert "memory" not in ended(run, 1, observed).failure
+    assert MemoryKills(tmp_path / "missing").count() == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from resolute.cli.display.tracebacks import fold_text
 from resolute.client.schema.records import ExperimentRecord
 from resolute.client.schema.states import ExperimentState
 
@@ -17,5 +18,5 @@ def describe_outcome(experiment: ExperimentRecord) -> str:
     """Writes how an experiment ended."""
     text = f"experiment {experiment.id} {experiment.state.value}"
     if experiment.failure:
-        text += f": {experiment.failure}"
+        text += f": {fold_text(experiment.failure)}"
     return f"{text}\nwarning: {experiment.warning}" if experiment.warning else text

@@ -21,10 +21,12 @@ from rich.table import Table
 from resolute.cli.display.fitted_table import FittedColumn, print_fitted, relative_time, utc_now
 from resolute.cli.display.table_choice import TableChoice, column_key, table_options
 from resolute.cli.display.terminal import for_programs, neutralised
+from resolute.cli.display.tracebacks import fold_text
 from resolute.cli.preferences import Preferences
 from resolute.contracts.clock import SYSTEM_CLOCK
 
 ItemT = TypeVar("ItemT")
+_ROWS_NAMED = 3
 _WIDE = 10_000  # columns when nobody looks: whoever reads a pipe wants whole values
 
 
@@ -212,13 +214,34 @@ def _print_fitted(
     if title:
         terminal.print(escape(neutralised(title)), style="bold", soft_wrap=True)
     fitted = [_fitted(column, rows, now) for column in columns if in_rows or not column.note]
-    notes = [
-        f"{columns[0].name} {_plain(columns[0].value(item))}: {column.name.lower()}: {text}"
+    said = [
+        (_plain(columns[0].value(item)), neutralised(column.name), text)
         for item in rows
         for column in columns
-        if column.note and not in_rows and (text := _plain(column.value(item)))
+        if column.note and not in_rows and (text := neutralised(format_value(column.value(item))))
     ]
-    print_fitted(terminal, fitted, notes=notes)
+    print_fitted(terminal, fitted, notes=notes_of(columns[0].name, said))
+
+
+def notes_of(kind: str, said: Iterable[tuple[str, str, str]]) -> list[str]:
+    """Writes what is to be said of rows below a table: what is true of several rows once, tracebacks folded.
+
+    Args:
+        kind: What a row is, such as ``Run``.
+        said: Of each text, its row, its column and the text itself.
+    """
+    rows: dict[tuple[str, str], list[str]] = {}
+    for row, column, text in said:
+        rows.setdefault((column, text), []).append(row)
+    return [
+        f"{kind} {_named(names)}: {column.lower()}: {fold_text(text)}"
+        for (column, text), names in rows.items()
+    ]
+
+
+def _named(rows: Sequence[str]) -> str:
+    shown = ", ".join(rows[:_ROWS_NAMED])
+    return shown if len(rows) <= _ROWS_NAMED else f"{shown} and {len(rows) - _ROWS_NAMED} more"
 
 
 def _fitted(column: Column[ItemT], rows: Sequence[ItemT], now: datetime) -> FittedColumn:

@@ -9,6 +9,8 @@ import click
 from resolute.cli.display.dropped_records import warn_of_dropped_records
 from resolute.cli.display.output import Column, Format, format_option, print_fields, print_items, print_json
 from resolute.cli.display.problems import warn_of_problems
+from resolute.cli.display.table_choice import TableChoice
+from resolute.cli.display.tracebacks import fold_text
 from resolute.cli.experiment.views.describe import METRICS_COLUMNS
 from resolute.cli.options.identifiers import TRIALS
 from resolute.cli.options.pagination import Page, page_options
@@ -109,7 +111,10 @@ def _show(item: _Description) -> None:
     print_fields(
         [
             ("State", trial.state),
-            ("Explanation", trial.explanation),
+            (
+                "Explanation",
+                trial.explanation if TableChoice.current().wide else fold_text(trial.explanation),
+            ),
             ("Status", trial.status),
             ("Hyperparameters", trial.hparams),
             ("Seed", trial.seed),

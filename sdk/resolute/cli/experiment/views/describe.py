@@ -19,6 +19,8 @@ from resolute.cli.display.output import (
     write_csv,
 )
 from resolute.cli.display.problems import warn_of_problems
+from resolute.cli.display.table_choice import TableChoice
+from resolute.cli.display.tracebacks import fold_text
 from resolute.cli.display.trial_table import TrialWithBest, best_of, columns, trials_with_best
 from resolute.cli.experiment.views import list as listing
 from resolute.cli.options.identifiers import EXPERIMENTS
@@ -112,7 +114,7 @@ def _show(item: _Description) -> None:
     print_fields(
         [
             ("State", experiment.shown_state),
-            ("Failure", experiment.failure),
+            ("Failure", experiment.failure if TableChoice.current().wide else fold_text(experiment.failure)),
             ("Warning", experiment.warning),
             ("Why it waits", experiment.explanation),
             ("Progress", f"{experiment.progress:.0%}"),

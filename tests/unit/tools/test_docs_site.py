@@ -1,0 +1,59 @@
+"""The site's pages: links stay true, and the references name everything."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+sys.path.insert(0, str(ROOT / "tools"))
+
+from docs_site import command_line, config_fields, contract, pages, python_api  # noqa: E402
+from support.contract_methods import methods  # noqa: E402
+
+import resolute.core  # noqa: E402
+
+PAGES = {"README.md", "docs/cli.md", "services/logs/README.md"}
+
+
+@pytest.mark.parametrize(
+    ("link", "becomes"),
+    [
+        ("cli.md#tables", "cli.md#tables"),
+        ("../services/logs", "../services/logs/README.md"),
+        ("../protos/", f"{pages.REPOSITORY}/protos"),
+        ("../Makefile#L1", f"{pages.REPOSITORY}/Makefile#L1"),
+        ("https://example.org/x", "https://example.org/x"),
+        ("#here", "#here"),
+    ],
+)
+def test_links_lead_to_pages_or_into_the_repository(link: str, becomes: str) -> None:
+    text = pages.linked(f"See [it]({link}).", "docs/access.md", is_page=PAGES.__contains__)
+    assert text == f"See [it]({becomes})."
+
+
+def test_every_command_has_its_section_with_its_options() -> None:
+    found = dict(command_line.pages())
+    assert "## resolute experiment create" in found["experiment.md"]
+    assert "--project_id" in found["experiment.md"]
+    assert "(up.md)" in found["README.md"]
+
+
+def test_every_call_of_every_service_is_told() -> None:
+    found = dict(contract.pages())
+    for method in methods():
+        assert f"\n## {method.name}\n" in found[f"{method.containing_service.name}.md"]
+
+
+def test_fields_of_a_config_have_their_defaults_and_meanings() -> None:
+    page = config_fields.page()
+    assert "| `max_restarts` | `5` |" in page
+    assert "Whether a smaller value of the metric is better." in page
+
+
+def test_public_names_of_a_module_are_those_that_it_lists() -> None:
+    names = python_api.public_names(resolute.core)
+    assert {"Context", "TrainContext", "init"} <= set(names)
+    assert "_dummy_init" not in names

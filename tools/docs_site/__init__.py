@@ -1,0 +1,1 @@
+"""Builds the site from the pages and the definitions of the repository."""
