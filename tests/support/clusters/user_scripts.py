@@ -41,7 +41,7 @@ def run_script(cluster: EmbeddedCluster, name: str, *settings: str) -> None:
             experiment.reload()
             return experiment.state.is_terminal
 
-        wait_until(ended, what=f"{name} to end", seconds=400)
+        wait_until(ended, what=f"{name} to end", seconds=550)
         logs = "".join(line for trial in experiment.list_trials() for line in trial.iter_logs())
         if name in REFUSED:
             assert experiment.state is ExperimentState.ERROR
