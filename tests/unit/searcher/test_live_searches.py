@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import threading
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -18,7 +19,7 @@ from support.services.searcher import adaptive, run
 from resolute.errors import ConflictError, ResoluteError, UnavailableError
 from resolute_searcher.engine.search import Search
 from resolute_searcher.log.events import TrialClosed, ValidationCompleted
-from resolute_searcher.runtime.live_searches import Change, LiveSearches
+from resolute_searcher.runtime.live_searches import MOST_ON_LOOP, Change, LiveSearches
 from resolute_searcher.runtime.storage import Storage
 from resolute_searcher.runtime.trial_index import TrialIndex
 from resolute_searcher.runtime.watchers import Watchers
@@ -29,6 +30,8 @@ from resolute_serving.database.engine import Database, Work
 
 T = TypeVar("T")
 SEARCH = "7b3c5f6e-0a53-4f0e-8f8c-7f2f0b6f8d55"
+ANOTHER = "7b3c5f6e-0a53-4f0e-8f8c-7f2f0b6f8d56"
+LARGE = MOST_ON_LOOP + 1
 
 
 class FailingDatabase(Database):
@@ -99,10 +102,10 @@ async def rebuilt(database: Database) -> Search:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_failing_writes_leave_no_trace_in_memory(tmp_path: Path, seed: int) -> None:
-    async def worker(live: LiveSearches, choice: random.Random) -> None:
+    async def worker(live: LiveSearches, choice: random.Random, size: int) -> None:
         while True:
             try:
-                if await live.change(SEARCH, lambda change: step(change, choice)):
+                if await live.change(SEARCH, lambda change: step(change, choice), size=size):
                     return
             except ResoluteError:
                 await asyncio.sleep(0)
@@ -111,7 +114,10 @@ def test_failing_writes_leave_no_trace_in_memory(tmp_path: Path, seed: int) -> N
         async with searches(tmp_path) as (live, database):
             await live.create(SEARCH, stored_spec(adaptive(max_trials=120)))
             database.failing = random.Random(seed)
-            await asyncio.gather(*(worker(live, random.Random(seed * 100 + n)) for n in range(5)))
+            sizes = [1, LARGE, 1, LARGE, 1]
+            await asyncio.gather(
+                *(worker(live, random.Random(seed * 100 + n), size) for n, size in enumerate(sizes))
+            )
             database.failing = None
             assert min(database.failures["before"], database.failures["after"]) > 0
             in_memory = await live.change(SEARCH, lambda change: change.search.snapshot())
@@ -187,15 +193,15 @@ def test_replicas_on_one_database_agree(tmp_path: Path) -> None:
             await one.create(SEARCH, stored_spec(adaptive(max_trials=12)))
             choice = random.Random(5)
 
-            async def work(live: LiveSearches) -> None:
+            async def work(live: LiveSearches, size: int) -> None:
                 while True:
                     try:
-                        if await live.change(SEARCH, lambda change: step(change, choice)):
+                        if await live.change(SEARCH, lambda change: step(change, choice), size=size):
                             return
                     except ConflictError:
                         await asyncio.sleep(0)
 
-            await asyncio.gather(work(one), work(other), work(one), work(other))
+            await asyncio.gather(work(one, 1), work(other, 1), work(one, LARGE), work(other, LARGE))
             states = [
                 await live.change(SEARCH, lambda change: change.search.snapshot()) for live in (one, other)
             ]
@@ -204,7 +210,35 @@ def test_replicas_on_one_database_agree(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_a_defect_in_a_decision_does_not_poison_the_search(tmp_path: Path) -> None:
+def test_a_large_change_holds_up_calls_about_its_own_search_only(tmp_path: Path) -> None:
+    entered, leave = threading.Event(), threading.Event()
+
+    def decide(change: Change) -> int:
+        entered.set()
+        assert leave.wait(60)
+        step(change, random.Random(0))
+        return change.search.sequence
+
+    async def scenario() -> None:
+        async with searches(tmp_path) as (live, database):
+            for name in (SEARCH, ANOTHER):
+                await live.create(name, stored_spec(adaptive()))
+            large = asyncio.create_task(live.change(SEARCH, decide, size=LARGE))
+            await asyncio.to_thread(entered.wait)
+            waiting = asyncio.create_task(live.change(SEARCH, lambda change: change.search.sequence))
+            assert await live.change(ANOTHER, lambda change: change.search.sequence) == 1
+            assert not waiting.done()
+            # Who gives up meanwhile loses nothing either.
+            large.cancel()
+            leave.set()
+            assert await waiting == 2
+            assert (await rebuilt(database)).sequence == 2
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("size", [1, LARGE])
+def test_a_defect_in_a_decision_does_not_poison_the_search(tmp_path: Path, size: int) -> None:
     async def scenario() -> None:
         async with searches(tmp_path) as (live, database):
             await live.create(SEARCH, stored_spec(adaptive()))
@@ -214,7 +248,7 @@ def test_a_defect_in_a_decision_does_not_poison_the_search(tmp_path: Path) -> No
                 raise ZeroDivisionError
 
             with pytest.raises(ZeroDivisionError):
-                await live.change(SEARCH, half_way)
+                await live.change(SEARCH, half_way, size=size)
             in_memory = await live.change(SEARCH, lambda change: change.search.snapshot())
             assert in_memory == (await rebuilt(database)).snapshot()
             assert in_memory["sequence"] == 1

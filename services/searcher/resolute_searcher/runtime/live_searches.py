@@ -3,15 +3,17 @@
 A change decides at once, on the event loop, on top of decisions that may still be on their way to the disk;
 it answers when its own entries are durable. Should an entry not get there, everything decided on top of it
 does not either, since an append succeeds only right after its predecessor; the search is then read again from
-its log.
+its log. A large change decides in a thread, while other calls about the same search wait for it.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Collection
-from typing import TypeVar
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar, cast
 
 from sqlalchemy.engine import Connection
 
@@ -29,6 +31,8 @@ from resolute_searcher.store.log import DuplicateEventError, NewEntry
 from resolute_searcher.wire.spec import spec_from
 
 T = TypeVar("T")
+MOST_ON_LOOP = 100
+"""Events or operations that a change decides on the event loop; more would hold up all other calls."""
 _ATTEMPTS = 10
 _ENDED_CAPACITY = 32
 """Ended searches kept in memory: their last calls come soon after the end, and few come later."""
@@ -49,6 +53,16 @@ class LiveSearch:
         self.tail: asyncio.Task[None] | None = None
         # What the newest write will append, as long as it has not begun: more may join it until then.
         self.waiting: list[NewEntry] | None = None
+        # A thread changes the state: until it is done, nobody else may read or change it.
+        self.deciding: asyncio.Task[Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Decision(Generic[T]):
+    """What came of a change: an answer, or the error to raise once what was recorded before is durable."""
+
+    answer: T | None = None
+    refusal: ResoluteError | None = None
 
 
 class Change:
@@ -151,12 +165,13 @@ class LiveSearches:
         if search.awaits_suggestion:
             self._on_question(search_id)
 
-    async def change(self, search_id: str, act: Callable[[Change], T]) -> T:
+    async def change(self, search_id: str, act: Callable[[Change], T], *, size: int = 1) -> T:
         """Changes a search, or just looks at it.
 
         Args:
             search_id: The search.
             act: Decides; it runs at once and may run again when another writer was first.
+            size: How many events or operations `act` decides. Beyond `MOST_ON_LOOP` it runs in a thread.
 
         Returns:
             What `act` returned, once everything that it rests on is durable.
@@ -169,16 +184,14 @@ class LiveSearches:
         for _ in range(_ATTEMPTS):
             live = await self._fresh(search_id)
             change = Change(live, now=self._clock.time(), taken=taken)
-            refusal: ResoluteError | None = None
-            try:
-                answer = act(change)
-            except ResoluteError as error:
-                refusal = error
-            except BaseException:
-                self._drop(search_id, live)
-                raise
-            if change.appends:
-                self._write(search_id, live, change.appends)
+            if size > MOST_ON_LOOP:
+                deciding = self._decide_in_thread(search_id, live, change, act)
+                live.deciding = self._storage.begin(deciding, name=f"searcher-decide-{search_id}")
+                # The decision continues when the caller gives up, as its write does.
+                decision = await asyncio.shield(live.deciding)
+            else:
+                with self._writing(search_id, live, change):
+                    decision = _decide(act, change)
             try:
                 if live.tail is not None:
                     # The write continues when the caller gives up: what was decided is decided.
@@ -189,9 +202,9 @@ class LiveSearches:
                 taken.add(error.event_id)
                 continue
             self._note_end(search_id, live)
-            if refusal is not None:
-                raise refusal
-            return answer
+            if decision.refusal is not None:
+                raise decision.refusal
+            return cast("T", decision.answer)
         raise ConflictError(f"search {search_id} changes faster than this call can follow; try again")
 
     async def delete(self, search_id: str) -> None:
@@ -203,14 +216,37 @@ class LiveSearches:
         await self._storage.write(lambda connection: search_rows.delete_search(connection, search_id, now))
         self._watchers.notify(search_id)
 
+    async def _decide_in_thread(
+        self, search_id: str, live: LiveSearch, change: Change, act: Callable[[Change], T]
+    ) -> _Decision[T]:
+        try:
+            with self._writing(search_id, live, change):
+                return await asyncio.to_thread(_decide, act, change)
+        finally:
+            live.deciding = None
+
+    @contextmanager
+    def _writing(self, search_id: str, live: LiveSearch, change: Change) -> Iterator[None]:
+        """Writes what is decided inside of the block."""
+        try:
+            yield
+        except BaseException:
+            self._drop(search_id, live)
+            raise
+        if change.appends:
+            self._write(search_id, live, change.appends)
+
     async def _fresh(self, search_id: str) -> LiveSearch:
         """Returns a search that is not behind its log and that nobody dropped; valid until the next await."""
         while True:
             live = self._live.get(search_id) or await self._load(search_id)
+            if live.deciding is not None:
+                await asyncio.wait([live.deciding])
+                continue
             if self._shared and not await self._catch_up(search_id, live):
                 continue
             # While this waited, a write may have failed, and another have read the search again.
-            if self._live.get(search_id) is live:
+            if self._live.get(search_id) is live and live.deciding is None:
                 self._live.move_to_end(search_id)
                 return live
 
@@ -224,8 +260,8 @@ class LiveSearches:
             if isinstance(error, NotFoundError):
                 raise
             return False
-        if missed and live.tip != tip:
-            return False  # this process decided meanwhile, behind the others
+        if live.deciding is not None or (missed and live.tip != tip):
+            return False  # this process decides, or decided, meanwhile
         for recorded in missed:
             live.search.apply(recorded.entry)
             live.tip = recorded.tip
@@ -324,3 +360,10 @@ class LiveSearches:
                 del self._draining[search_id]
 
         tail.add_done_callback(forget)
+
+
+def _decide(act: Callable[[Change], T], change: Change) -> _Decision[T]:
+    try:
+        return _Decision(answer=act(change))
+    except ResoluteError as error:
+        return _Decision(refusal=error)

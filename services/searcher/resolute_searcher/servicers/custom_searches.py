@@ -68,7 +68,7 @@ class CustomSearchCalls(BaseCalls):
         # An answer may have many megabytes of hyperparameters.
         operations = await asyncio.to_thread(_operations, request)
         event = OperationsPosted(operations, request.answered_sequence)
-        await self.searches.change(search_id, lambda change: change.record(event))
+        await self.searches.change(search_id, lambda change: change.record(event), size=len(operations))
         return service_pb.PostOperationsResponse()
 
     async def _client_events(self, search_id: str, after: int) -> list[event_pb2.Event]:

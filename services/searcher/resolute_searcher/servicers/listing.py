@@ -40,7 +40,7 @@ class ListingCalls(BaseCalls):
             after, before = (after, position) if descending else (max(after, position), None)
         limit = size if selection.takes_all else _MAX_READ
 
-        def work(connection: Connection) -> tuple[list[log_pb2.LoggedEvent], int]:
+        def work(connection: Connection) -> service_pb.ListEventsResponse:
             read = log.read_logged(
                 connection,
                 search_id,
@@ -50,21 +50,22 @@ class ListingCalls(BaseCalls):
                 limit=limit,
                 max_bytes=MAX_BYTES,
             )
-            return read, search_rows.read_search(connection, search_id).last_sequence
+            found: list[log_pb2.LoggedEvent] = []
+            end = 0
+            for entry in read:
+                end = entry.event.sequence
+                if selection.takes(entry):
+                    found.append(entry)
+                if len(found) == size:
+                    break
+            last = search_rows.read_search(connection, search_id).last_sequence
+            more = bool(read) and (end > request.after_sequence + 1 if descending else end < last)
+            # Pages are long: their messages are made here, in the thread that reads, too.
+            return service_pb.ListEventsResponse(
+                entries=map(contract_entry, found), next_page_token=encode_token(request, end) if more else ""
+            )
 
-        read, last = await self.storage.read(work)
-        found: list[log_pb2.LoggedEvent] = []
-        end = 0
-        for entry in read:
-            end = entry.event.sequence
-            if selection.takes(entry):
-                found.append(entry)
-            if len(found) == size:
-                break
-        more = bool(read) and (end > request.after_sequence + 1 if descending else end < last)
-        return service_pb.ListEventsResponse(
-            entries=map(contract_entry, found), next_page_token=encode_token(request, end) if more else ""
-        )
+        return await self.storage.read(work)
 
 
 class _Selection:

@@ -67,7 +67,8 @@ class SearchCalls(BaseCalls):
                     in_log = True
                     continue
                 if actions:
-                    yield service_pb.FollowActionsResponse(actions=contract_actions(actions))
+                    # An entry may have thousands of actions, or megabytes of hyperparameters.
+                    yield await asyncio.to_thread(_actions_response, actions)
                     after = actions[-1].sequence
                     if actions[-1].HasField("shutdown") and await self._is_last(search_id, after):
                         return
@@ -136,6 +137,10 @@ class SearchCalls(BaseCalls):
             last_event_sequence=row.last_sequence,
             last_action_sequence=row.last_action,
         )
+
+
+def _actions_response(actions: list[log_pb2.Action]) -> service_pb.FollowActionsResponse:
+    return service_pb.FollowActionsResponse(actions=contract_actions(actions))
 
 
 def _checked_spec(message: spec_pb2.SearchSpec) -> SearchSpec:

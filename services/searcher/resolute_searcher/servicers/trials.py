@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from resolute.api.searcher.v1 import event_pb2, operation_pb2
@@ -18,7 +21,7 @@ from resolute_searcher.log.events import (
     ValidationCompleted,
     ValidationReported,
 )
-from resolute_searcher.runtime.live_searches import Change
+from resolute_searcher.runtime.live_searches import MOST_ON_LOOP, Change
 from resolute_searcher.servicers.base import BaseCalls
 from resolute_searcher.store import trials
 from resolute_searcher.store.log import OWN_EVENT_PREFIX
@@ -34,7 +37,9 @@ class TrialCalls(BaseCalls):
     ) -> service_pb.ReportEventsResponse:
         """Takes that trials were created, closed, or exited, which ends them, too."""
         search_id = canonical_uuid(request.search_id, field="search_id")
-        events = [_read_event(position, event) for position, event in enumerate(request.events)]
+        size = len(request.events)
+        read = partial(_read_events, request.events)
+        events = await asyncio.to_thread(read) if size > MOST_ON_LOOP else read()
 
         def act(change: Change) -> int:
             for event_id, event in events:
@@ -45,7 +50,8 @@ class TrialCalls(BaseCalls):
                     change.record(TrialClosed(event.trial_key), event_id=f"{event_id}/closed")
             return change.search.sequence
 
-        return service_pb.ReportEventsResponse(last_event_sequence=await self.searches.change(search_id, act))
+        last = await self.searches.change(search_id, act, size=size)
+        return service_pb.ReportEventsResponse(last_event_sequence=last)
 
     async def GetOperation(
         self, request: service_pb.GetOperationRequest, context: Any
@@ -113,7 +119,7 @@ class TrialCalls(BaseCalls):
             response.stop = change.search.trial(trial_key).closing
             return response
 
-        return await self.searches.change(search_id, act)
+        return await self.searches.change(search_id, act, size=len(request.validations))
 
     async def FenceTrial(
         self, request: service_pb.FenceTrialRequest, context: Any
@@ -152,6 +158,12 @@ def operation_status(search: Search, trial_key: str) -> operation_pb2.TrialOpera
         closed=trial.closing or trial.ended,
         progress=search.reached(trial_key),
     )
+
+
+def _read_events(
+    messages: Sequence[event_pb2.Event],
+) -> list[tuple[str, TrialCreated | TrialClosed | TrialExited]]:
+    return [_read_event(position, message) for position, message in enumerate(messages)]
 
 
 def _read_event(
