@@ -124,7 +124,7 @@ front: $(VENV)/.envoy
 
 # Exact versions and digests of what an image of the services installs. UPDATE=name takes a new version of one package only.
 lock: $(STAMP)
-	$(BIN)/uv pip compile pyproject.toml --extra server --extra search --extra gcs --extra azure --universal \
+	$(BIN)/uv pip compile pyproject.toml --extra server --extra search --extra gateway --extra gcs --extra azure --universal \
 	  --python-version 3.10 --generate-hashes --no-emit-index-url --no-emit-find-links \
 	  --custom-compile-command 'make lock' $(if $(UPDATE),--upgrade-package $(UPDATE),--upgrade) \
 	  --output-file deploy/locks/services.txt

@@ -67,7 +67,7 @@ class OffsetClock(SystemClock):
 
 
 class JumpingClock(ManualClock):
-    """A clock whose time of day can be set, as by a person or when a machine wakes from a suspend."""
+    """A clock whose time of day and uptime are set apart, as by a person or by a suspend of the machine."""
 
     def __init__(self, now: float = 1_700_000_000.0) -> None:
         super().__init__(now)
@@ -80,3 +80,8 @@ class JumpingClock(ManualClock):
     def jump(self, seconds: float) -> None:
         """Sets the time of day. The machine's uptime goes on as if nothing had happened."""
         self._offset += seconds
+
+    def jump_uptime(self, seconds: float) -> None:
+        """Lets uptime pass alone, as when a process was stopped and the clock was then set back."""
+        self.advance(seconds)
+        self.jump(-seconds)

@@ -13,12 +13,17 @@ from resolute.errors import InternalError, ResoluteError, UnauthenticatedError, 
 
 _DEFECTS = 5
 """How often a call is repeated when the server answers with an internal error."""
+_LONGEST_LOOK_SECONDS = 60.0
+"""Most seconds between two looks that count."""
 _log = logging.getLogger("resolute.supervisor")
 _T = TypeVar("_T")
 
 
 class OutageTimeout:
     """Time since the control plane last answered. Safe to use from several threads.
+
+    A supervisor that was stopped or suspended could not ask, so only the time between looks that follow each
+    other counts. While the control plane is away, one follows each attempt to renew the lease.
 
     Args:
         seconds: How long it may be away.
@@ -28,16 +33,23 @@ class OutageTimeout:
     def __init__(self, seconds: float, *, clock: Clock) -> None:
         self.seconds = seconds
         self._clock = clock
-        self._last_answer = clock.monotonic()
+        self._lock = threading.Lock()
+        self._away = 0.0
+        self._looked_at = clock.monotonic()
 
     def renew(self) -> None:
         """The control plane answered."""
-        self._last_answer = self._clock.monotonic()
+        with self._lock:
+            self._away, self._looked_at = 0.0, self._clock.monotonic()
 
     @property
     def exhausted(self) -> bool:
         """Whether it has been away for too long."""
-        return self._clock.monotonic() - self._last_answer >= self.seconds
+        with self._lock:
+            now = self._clock.monotonic()
+            self._away += min(now - self._looked_at, _LONGEST_LOOK_SECONDS)
+            self._looked_at = now
+            return self._away >= self.seconds
 
 
 def retry_during_outage(

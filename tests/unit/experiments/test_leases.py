@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import inf
 
+import pytest
 from support.clocks import ManualClock
 
 from resolute_experiments.resources.leases import Leases
@@ -52,12 +53,13 @@ def test_time_before_this_life_of_the_service_does_not_count() -> None:
     assert run_for(leases, clock, TTL, live=["adopted"]) == ["adopted"]
 
 
-def test_time_during_which_the_service_was_paused_does_not_count() -> None:
+@pytest.mark.parametrize("seconds", [3 * 3600.0, 86_400.0])
+def test_time_during_which_the_service_was_paused_does_not_count(seconds: float) -> None:
     clock = ManualClock()
     leases = Leases(clock, ttl=TTL)
     leases.renew("a")
     run_for(leases, clock, HEARTBEAT)
-    clock.advance(3 * 3600.0)
+    clock.advance(seconds)
     assert leases.expired(["a"]) == [], "it could not be heard"
     assert run_for(leases, clock, HEARTBEAT) == ["a"]
 

@@ -111,3 +111,16 @@ def test_every_answer_renews_the_outage_timeout() -> None:
     assert not outage_timeout.exhausted
     clock.advance(1)
     assert outage_timeout.exhausted
+
+
+@pytest.mark.parametrize("seconds", [3 * 3600.0, 86_400.0])
+def test_time_during_which_the_supervisor_was_stopped_is_no_outage(seconds: float) -> None:
+    clock = ManualClock()
+    outage_timeout = OutageTimeout(3600, clock=clock)
+    clock.advance(seconds)
+    assert not outage_timeout.exhausted, "it could not ask"
+    for _ in range(3600 // 60 - 1):
+        clock.advance(59)
+        assert not outage_timeout.exhausted
+    clock.advance(60)
+    assert outage_timeout.exhausted

@@ -32,6 +32,19 @@ def test_a_suspend_or_a_clock_that_is_set_makes_it_due(seconds: float) -> None:
     assert due.seconds_left == 10.0
 
 
+@pytest.mark.parametrize("seconds", [3 * 3600.0, DAY])
+def test_uptime_that_passes_alone_makes_it_due(seconds: float) -> None:
+    clock = JumpingClock()
+    due = DueTime(clock)
+    due.set(10.0)
+    began = clock.time()
+    clock.jump_uptime(seconds)
+    assert clock.time() == began
+    assert due.seconds_left == 0.0
+    due.set(10.0)
+    assert due.seconds_left == 10.0
+
+
 def test_a_small_correction_of_the_clock_does_not() -> None:
     clock = JumpingClock()
     due = DueTime(clock)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,9 +22,19 @@ from resolute_launch.control_plane.signal_state import SignalState
 from resolute_launch.redaction import Secrets
 from resolute_launch.supervisor.lease import LeaseRenewer
 
+HOUR, DAY = 3600.0, 86_400.0
 
-@pytest.mark.parametrize("seconds", [3 * 3600.0, 86_400.0, -3 * 3600.0, -86_400.0])
-def test_a_clock_that_jumps_lets_the_lease_be_renewed_at_once(tmp_path: Path, seconds: float) -> None:
+
+@pytest.mark.parametrize(
+    ("jump", "seconds"),
+    [
+        *((JumpingClock.jump, seconds) for seconds in (3 * HOUR, DAY, -3 * HOUR, -DAY)),
+        *((JumpingClock.jump_uptime, seconds) for seconds in (3 * HOUR, DAY)),
+    ],
+)
+def test_a_clock_that_jumps_lets_the_lease_be_renewed_at_once(
+    tmp_path: Path, jump: Callable[[JumpingClock, float], None], seconds: float
+) -> None:
     """By the monotonic clock, which stands still during a suspend, the next renewal is hours away."""
     clock = JumpingClock()
     with control_plane("true", lease_ttl=3.0 * 86_400) as plane:
@@ -45,7 +56,7 @@ def test_a_clock_that_jumps_lets_the_lease_be_renewed_at_once(tmp_path: Path, se
 
                 def jumped() -> bool:
                     # Again and again: the renewer may be about to note when it is due next.
-                    clock.jump(seconds)
+                    jump(clock, seconds)
                     return run.read_token() != "token-1"
 
                 wait_until(jumped, pause=0.5, what="another renewal")
