@@ -29,6 +29,8 @@ from resolute_serving.validation import invalid, parse_uuid
 KEY = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 """Type of keys that the database gives; SQLite counts up only columns that are declared INTEGER."""
 MAX_SOURCE_LENGTH = 200
+MAX_SOURCES = 10_000
+"""Most sources of one run. Their rows count to no limit of bytes, and each process has a few."""
 MAX_RUN = 2**31 - 1
 MAX_SEQUENCE = 2**62
 MAX_DROPPED = 1000
@@ -129,7 +131,7 @@ class IngestionTables:
             The source; None when the experiment was deleted.
 
         Raises:
-            InvalidArgumentError: The trial belongs to another experiment.
+            InvalidArgumentError: The trial belongs to another experiment, or its run has too many sources.
         """
         experiment_key, deleted = self._experiment(connection, origin.experiment_id)
         if deleted:
@@ -254,6 +256,12 @@ class IngestionTables:
         values = {"trial_key": trial_key, "run": origin.run, "source": origin.source}
         row = connection.execute(query, values).one_or_none()
         if row is None:
+            if connection.execute(self._statements.source_count, values).scalar_one() >= MAX_SOURCES:
+                raise invalid(
+                    "source",
+                    f"run {origin.run} of trial {origin.trial_id} has sent from {MAX_SOURCES} sources; "
+                    "use one spool for all reports of a process",
+                )
             insert_new(connection, self.sources, {**values, "next_sequence": 0})
             row = connection.execute(query, values).one()
         return int(row.source_key), int(row.next_sequence)
@@ -275,6 +283,9 @@ class _Statements:
             sources.c.trial_key == sa.bindparam("trial_key"),
             sources.c.run == sa.bindparam("run"),
             sources.c.source == sa.bindparam("source"),
+        )
+        self.source_count = sa.select(sa.func.count()).where(
+            sources.c.trial_key == sa.bindparam("trial_key"), sources.c.run == sa.bindparam("run")
         )
         self.advance = (
             sources.update()

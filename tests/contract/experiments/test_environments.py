@@ -28,12 +28,11 @@ def test_equal_environments_are_kept_once_and_the_first_of_a_run_stands(store: S
     first, second = (store.start(store.create_trial()).allocation_id for _ in range(2))
     store.run(lambda c: environments.record(c, first, b"torch 2.5"))
     store.run(lambda c: environments.record(c, second, b"torch 2.5"))
-    kept = store.run(
-        lambda c: c.execute(sa.select(sa.func.count()).select_from(schema.environments)).scalar()
-    )
-    assert kept == 1
+    count = sa.select(sa.func.count()).select_from(schema.environments)
+    assert store.run(lambda c: c.execute(count).scalar()) == 1
     store.run(lambda c: environments.record(c, first, b"torch 2.6"))
     assert store.run(lambda c: environments.of_run(c, first)) == b"torch 2.5"
+    assert store.run(lambda c: c.execute(count).scalar()) == 1, "a run could fill the database otherwise"
     third = store.start(store.create_trial()).allocation_id
     assert store.run(lambda c: environments.of_run(c, third)) is None
 

@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from resolute_experiments.store.schema import environments, runs
+from resolute_serving.database.engine import insert_new
 
 
 def record(connection: Connection, allocation_id: str, content: bytes) -> None:
@@ -18,15 +19,13 @@ def record(connection: Connection, allocation_id: str, content: bytes) -> None:
         allocation_id: The allocation of the run.
         content: A serialized ``RunEnvironment``; equal ones must have equal bytes.
     """
+    unrecorded = sa.and_(runs.c.allocation_id == allocation_id, runs.c.environment_digest.is_(None))
+    # Looked at first: reports that count for nothing must leave nothing behind.
+    if connection.execute(sa.select(runs.c.allocation_id).where(unrecorded)).one_or_none() is None:
+        return
     digest = hashlib.sha256(content).hexdigest()
-    known = sa.select(environments.c.digest).where(environments.c.digest == digest)
-    if connection.execute(known).one_or_none() is None:
-        connection.execute(sa.insert(environments).values(digest=digest, content=content))
-    connection.execute(
-        sa.update(runs)
-        .where(runs.c.allocation_id == allocation_id, runs.c.environment_digest.is_(None))
-        .values(environment_digest=digest)
-    )
+    insert_new(connection, environments, {"digest": digest, "content": content})
+    connection.execute(sa.update(runs).where(unrecorded).values(environment_digest=digest))
 
 
 def of_run(connection: Connection, allocation_id: str) -> bytes | None:
