@@ -69,6 +69,28 @@ class Needs:
         )
 
 
+@dataclass(frozen=True)
+class Growth:
+    """What the control plane needs more than after the warm-up."""
+
+    experiments: int
+    """Experiments since then."""
+    memory: int
+    descriptors: int
+    threads: int
+
+    @property
+    def bytes_per_experiment(self) -> float:
+        """Memory per experiment."""
+        return self.memory / max(self.experiments, 1)
+
+    def __str__(self) -> str:
+        return (
+            f"over the last {self.experiments} experiments: {self.bytes_per_experiment:+.0f} bytes each, "
+            f"{self.descriptors:+} descriptors, {self.threads:+} threads"
+        )
+
+
 @dataclass
 class SoakResult:
     """The measurements of one soak."""
@@ -77,17 +99,26 @@ class SoakResult:
     list_seconds: float = 0.0
     failed: int = 0
 
-    def violations(self, *, warm_up: int) -> Iterator[str]:
-        """Says what grew, or is slow."""
+    def growth(self, *, warm_up: int) -> Growth:
+        """Compares what was needed after the warm-up with what was needed at the end."""
         first = next((one for one in self.needs if one.experiments >= warm_up), self.needs[0])
         last = self.needs[-1]
-        count = max(last.experiments - first.experiments, 1)
-        if (last.memory - first.memory) / count > MOST_BYTES_PER_EXPERIMENT:
-            yield f"memory grows by {(last.memory - first.memory) / count:.0f} bytes per experiment"
-        if last.descriptors - first.descriptors > MOST_DESCRIPTORS:
-            yield f"descriptors grew from {first.descriptors} to {last.descriptors}"
-        if last.threads - first.threads > MOST_THREADS:
-            yield f"threads grew from {first.threads} to {last.threads}"
+        return Growth(
+            experiments=last.experiments - first.experiments,
+            memory=last.memory - first.memory,
+            descriptors=last.descriptors - first.descriptors,
+            threads=last.threads - first.threads,
+        )
+
+    def violations(self, *, warm_up: int) -> Iterator[str]:
+        """Says what grew, or is slow."""
+        growth = self.growth(warm_up=warm_up)
+        if growth.bytes_per_experiment > MOST_BYTES_PER_EXPERIMENT:
+            yield f"memory grows by {growth.bytes_per_experiment:.0f} bytes per experiment"
+        if growth.descriptors > MOST_DESCRIPTORS:
+            yield f"descriptors grew by {growth.descriptors}"
+        if growth.threads > MOST_THREADS:
+            yield f"threads grew by {growth.threads}"
         if self.list_seconds > MOST_LIST_SECONDS:
             yield f"the list of experiments took {self.list_seconds:.2f} s"
         if self.failed:
@@ -197,9 +228,13 @@ def main() -> int:
     parser.add_argument("--warm-up", type=int, default=WARM_UP, help="experiments before growth counts")
     parser.add_argument("--unmanaged", action="store_true", help="run no processes")
     options = parser.parse_args()
+    began = time.monotonic()
     with _cluster() as cluster:
         result = soak(cluster, experiments=options.experiments, unmanaged=options.unmanaged)
-    print(f"the list of experiments took {result.list_seconds:.2f} s")
+    print(result.growth(warm_up=options.warm_up))
+    print(
+        f"the list of experiments took {result.list_seconds:.2f} s; the soak {time.monotonic() - began:.0f} s"
+    )
     violations = list(result.violations(warm_up=options.warm_up))
     print("; ".join(violations) or "nothing grew")
     return 1 if violations else 0
