@@ -11,7 +11,7 @@ import click
 
 from resolute.cli.display.terminal import neutralised_output
 from resolute.cli.options.settings import Settings
-from resolute.cli.registry.commands import RootGroup
+from resolute.cli.registry.commands import ROOT_COMMANDS, RootGroup
 from resolute.cli.registry.counterparts import COUNTERPARTS
 from resolute.cli.registry.foreign_words import FOREIGN_WORDS
 
@@ -29,6 +29,7 @@ def _print_version(ctx: click.Context, _option: click.Parameter, wanted: bool) -
 
 @click.group(
     cls=RootGroup,
+    entries=ROOT_COMMANDS,
     counterparts=COUNTERPARTS[""],
     foreign=FOREIGN_WORDS,
     context_settings={"help_option_names": ["-h", "--help"]},

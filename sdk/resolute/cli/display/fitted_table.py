@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
+from itertools import zip_longest
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len, set_cell_size
-from rich.console import Console
-from rich.text import Text
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 _GAP = 2
 _NARROWEST = 8
@@ -42,19 +45,40 @@ def print_fitted(console: Console, columns: Sequence[FittedColumn], *, notes: Se
         columns: The columns; those without any value are left out.
         notes: Lines in full width.
     """
+    from rich.text import Text
+
     filled = [column for column in columns if any(column.cells)]
     shown, omitted = _fit(filled or columns, console.width)
     widths = [column.width for column in shown]
     heading = _line([column.name for column in shown], shown, widths)
     console.print(Text(heading, style="bold"), soft_wrap=True)
-    for cells in zip(*(column.cells for column in shown), strict=True):
-        console.print(Text(_line(cells, shown, widths)), soft_wrap=True)
+    lines = [_line(cells, shown, widths) for cells in zip(*(column.cells for column in shown), strict=True)]
+    if lines:
+        # At once: each call of `print` costs as much as many lines.
+        console.print(Text("\n".join(lines)), soft_wrap=True)
     for note in notes:
         console.print(Text(note), soft_wrap=True)
     if omitted:
         console.print(
             Text(f"(left out: {', '.join(omitted)}; --wide shows all)", style="dim"), soft_wrap=True
         )
+
+
+def unfitted(columns: Sequence[FittedColumn], *, title: str) -> str:
+    """Lays a table out as text that is as wide as its values. Values of several lines take as many.
+
+    Args:
+        columns: The columns.
+        title: Stands above the table; empty for none.
+    """
+    split = [[text.expandtabs().split("\n") for text in (one.name, *one.cells)] for one in columns]
+    widths = [max(cell_len(line) for lines in cells for line in lines) for cells in split]
+    rows = [
+        _line(cells, columns, widths)
+        for row in zip(*split, strict=True)
+        for cells in zip_longest(*row, fillvalue="")
+    ]
+    return "".join(f"{line}\n" for line in ([title] if title else []) + rows)
 
 
 def relative_time(moment: datetime, now: datetime) -> str:

@@ -11,19 +11,21 @@ from dataclasses import dataclass, fields, is_dataclass
 from datetime import date, datetime
 from enum import Enum
 from functools import wraps
-from typing import IO, Any, Generic, TypeVar
+from typing import IO, TYPE_CHECKING, Any, Generic, TypeVar
 
 import click
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
-from resolute.cli.display.fitted_table import FittedColumn, print_fitted, relative_time, utc_now
+from resolute.cli.display.fitted_table import FittedColumn, print_fitted, relative_time, unfitted, utc_now
 from resolute.cli.display.table_choice import TableChoice, column_key, table_options
 from resolute.cli.display.terminal import for_programs, neutralised
 from resolute.cli.display.tracebacks import fold_text
 from resolute.cli.preferences import Preferences
 from resolute.contracts.clock import SYSTEM_CLOCK
+
+if TYPE_CHECKING:
+    # Loaded when something is drawn on a terminal: programs that read a table need not wait for it.
+    from rich.console import Console
+    from rich.table import Table
 
 ItemT = TypeVar("ItemT")
 _ROWS_NAMED = 3
@@ -112,10 +114,12 @@ def print_items(
         rows, chosen = choice.sorted(items, columns), choice.of_columns(columns)
         if output is Format.CSV:
             write_csv(for_programs(), rows, chosen)
-        elif sys.stdout.isatty() and not choice.wide:
-            _print_fitted(rows, chosen, title=title, in_rows=bool(choice.columns))
+        elif not sys.stdout.isatty():
+            click.echo(unfitted(_text_columns(rows, chosen), title=neutralised(title)), nl=False)
+        elif choice.wide:
+            console(wide=True).print(_table(rows, chosen, title=title))
         else:
-            console(wide=choice.wide).print(_table(rows, chosen, title=title))
+            _print_fitted(rows, chosen, title=title, in_rows=bool(choice.columns))
 
 
 def write_csv(file: IO[str], items: Iterable[ItemT], columns: Sequence[Column[ItemT]]) -> None:
@@ -142,6 +146,8 @@ def print_yaml(value: Any) -> None:
 
 def print_fields(facts: Iterable[tuple[str, Any]]) -> None:
     """Prints names and values below each other; empty values are left out."""
+    from rich.table import Table
+
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
@@ -153,6 +159,8 @@ def print_fields(facts: Iterable[tuple[str, Any]]) -> None:
 
 def console(*, wide: bool = False) -> Console:
     """The terminal; as wide as needed with ``wide``, and when the output goes elsewhere."""
+    from rich.console import Console
+
     fits = sys.stdout.isatty() and not wide
     return Console(soft_wrap=False, highlight=False, width=None if fits else _WIDE)
 
@@ -203,12 +211,16 @@ def _for_csv(value: Any) -> Any:
 
 
 def _cell(value: Any) -> str:
+    from rich.markup import escape
+
     return escape(neutralised(format_value(value)))
 
 
 def _print_fitted(
     items: Iterable[ItemT], columns: Sequence[Column[ItemT]], *, title: str, in_rows: bool
 ) -> None:
+    from rich.markup import escape
+
     rows, terminal = list(items), console()
     now = utc_now(SYSTEM_CLOCK.time())
     if title:
@@ -258,7 +270,22 @@ def _plain(value: Any) -> str:
     return neutralised(format_value(value)).replace("\n", " ")
 
 
+def _text_columns(items: Iterable[ItemT], columns: Sequence[Column[ItemT]]) -> list[FittedColumn]:
+    rows = list(items)
+    return [
+        FittedColumn(
+            neutralised(column.name),
+            [neutralised(format_value(column.value(item))) for item in rows],
+            right=column.right,
+        )
+        for column in columns
+    ]
+
+
 def _table(items: Iterable[ItemT], columns: Sequence[Column[ItemT]], *, title: str) -> Table:
+    from rich.markup import escape
+    from rich.table import Table
+
     table = Table(
         title=escape(neutralised(title)) or None,
         title_justify="left",

@@ -9,7 +9,6 @@ import click
 
 from resolute.cli.registry.counterparts import COUNTERPARTS
 from resolute.cli.registry.lazy import LazyCommand, LazyGroup
-from resolute.cli.registry.plugins import plugin_commands
 from resolute.cli.registry.refused_options import explained
 
 _COMMANDS = "resolute.cli.registry.commands"
@@ -262,7 +261,10 @@ class RootGroup(LazyGroup):
 
     def entries(self) -> Sequence[LazyCommand]:
         """The commands, in the order of the help."""
-        return (*ROOT_COMMANDS, *plugin_commands())
+        # The list of all installed distributions takes longer to read than most commands to run.
+        from resolute.cli.registry.plugins import plugin_commands
+
+        return (*super().entries(), *plugin_commands())
 
     def invoke(self, ctx: click.Context) -> Any:
         """Runs the command; its errors become messages while it is still known which cluster they concern."""

@@ -112,18 +112,23 @@ class LazyGroup(click.Group):
         return names + click.Command.shell_complete(self, ctx, incomplete)
 
     def _matches(self, typed: str) -> list[LazyCommand]:
-        entries = self.entries()
+        own = self._own(typed)
+        entries = self.entries() if own is None else (own,)
         exact = [entry for entry in entries if typed in (entry.name, *entry.aliases)]
         if exact:
             return exact[:1]
         return [entry for entry in entries if any(n.startswith(typed) for n in (entry.name, *entry.aliases))]
+
+    def _own(self, typed: str) -> LazyCommand | None:
+        """Finds a command of this group's own table by its full name, without asking for others."""
+        return next((one for one in self._entries if typed in (one.name, *one.aliases)), None)
 
     def _names(self) -> set[str]:
         return {name for entry in self.entries() for name in (entry.name, *entry.aliases)}
 
     def _absent(self, typed: str) -> list[str]:
         """Documented words without a command that may be meant; none if a command has exactly this name."""
-        if typed in self._names():
+        if self._own(typed) is not None or typed in self._names():
             return []
         if typed in self._counterparts:
             return [typed]

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import urllib3
-
 from resolute.contracts.calls.tls import ClientTls
 
 DISCOVERY_PATH = "/.well-known/resolute.json"
@@ -24,6 +22,9 @@ def grpc_address(url: str, *, tls: ClientTls | None = None) -> str:
     Returns:
         ``host:port``; empty if no gateway answers there: URLs of the gRPC port itself are in use too.
     """
+    # Few commands reach a cluster by a URL: the others need not wait for it.
+    import urllib3
+
     trusted: dict[str, Any] = {}
     if tls is not None:
         trusted["ssl_context"] = tls.context()

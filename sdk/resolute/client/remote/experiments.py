@@ -6,7 +6,7 @@ import itertools
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from google.protobuf.field_mask_pb2 import FieldMask
 
@@ -26,9 +26,11 @@ from resolute.client.connection.session import Session
 from resolute.client.schema import convert
 from resolute.client.schema.records import ExperimentRecord, TrialRecord
 from resolute.client.schema.states import ExperimentState
-from resolute.client.submission.packing import Archive
 from resolute.contracts.values import to_mapping
 from resolute.errors import UnavailableError
+
+if TYPE_CHECKING:
+    from resolute.client.submission.packing import Archive
 
 _pb = experiments_service_pb2
 _UPLOAD_BASE = 60.0
