@@ -15,6 +15,7 @@ import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Protocol
 
 from resolute.contracts.files.atomic_files import write_atomically, write_json
 from resolute.contracts.processes import ProcessIdentity, ProcessTree
@@ -31,6 +32,11 @@ END_SECONDS = 30.0
 def find_shell() -> str:
     """Returns the shell that hooks are written for: bash, or sh where there is none."""
     return shutil.which("bash") or "/bin/sh"
+
+
+def shell_command(run: RunDirectory) -> tuple[str, ...]:
+    """Returns the command of the shell that runs the hook and becomes the entrypoint."""
+    return (find_shell(), "-c", _script(run), "entrypoint")
 
 
 def barrier_file(run: RunDirectory) -> Path:
@@ -54,24 +60,36 @@ def process_tree_of(run: RunDirectory, leader: ProcessIdentity | None) -> Proces
     return ProcessTree(leader=leader, variable=f"{ENVIRONMENT_VARIABLE}={run.path}".encode())
 
 
-class EntrypointProcess:
-    """The entrypoint's processes, in a session of their own.
+class StartedProcess(Protocol):
+    """A process that waits to be released: a shell, or a fork that a parked process made."""
+
+    @property
+    def pid(self) -> int:
+        """Its process id, which is that of its group and session too."""
+
+    def release(self) -> None:
+        """Lets it begin; if it has ended already, the wait for it tells how."""
+
+    def wait_without_reaping(self) -> None:
+        """Waits until it has ended, without freeing its process id."""
+
+    def reap(self) -> int:
+        """Collects the exit code of the process, which has ended: 128 + n when signal n ended it."""
+
+
+class Shell:
+    """A shell that runs the startup hook, and then becomes the entrypoint.
 
     Args:
         process: The shell.
-        run: Its run directory.
     """
 
-    def __init__(self, process: subprocess.Popen[bytes], run: RunDirectory) -> None:
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process = process
-        self._run = run
-        self._identity = ProcessIdentity.of(process.pid)
 
     @classmethod
-    def start(
-        cls, run: RunDirectory, *, environment: Mapping[str, str], stdout: int, stderr: int
-    ) -> EntrypointProcess:
-        """Starts the shell, which runs the hook at once, and writes its identity to disk.
+    def start(cls, run: RunDirectory, *, environment: Mapping[str, str], stdout: int, stderr: int) -> Shell:
+        """Starts the shell, which runs the hook at once.
 
         Args:
             run: Its run directory.
@@ -80,7 +98,7 @@ class EntrypointProcess:
             stderr: Descriptor that takes its errors.
         """
         process = subprocess.Popen(
-            [find_shell(), "-c", _script(run), "entrypoint"],
+            shell_command(run),
             cwd=run.work,
             env=dict(environment),
             stdin=subprocess.PIPE,
@@ -88,26 +106,15 @@ class EntrypointProcess:
             stderr=stderr,
             start_new_session=True,
         )
-        child = cls(process, run)
-        identity = child._identity.to_json() if child._identity else {"pid": process.pid}
-        write_json(run.child_file, identity | {"pgid": process.pid}, sync=True)
-        return child
+        return cls(process)
 
     @property
     def pid(self) -> int:
-        """Process id of the shell, and later of the entrypoint; also of its group and session."""
+        """Its process id, which is that of its group and session too."""
         return self._process.pid
 
-    def release(self, argv: Sequence[str], environment: Mapping[str, str]) -> None:
-        """Releases the shell, which becomes the entrypoint.
-
-        Args:
-            argv: Command line of the entrypoint.
-            environment: Variables that were not known when the shell was started.
-        """
-        exports = [f"{_EXPORT}{name}={shlex.quote(value)}" for name, value in environment.items()]
-        lines = [*exports, f"exec {shlex.join(argv)} </dev/null", ""]
-        write_atomically(_release_file(self._run), "\n".join(lines))
+    def release(self) -> None:
+        """Lets it become the entrypoint."""
         assert self._process.stdin is not None
         # If it has ended already, the wait for it tells how.
         with contextlib.suppress(BrokenPipeError):
@@ -117,6 +124,50 @@ class EntrypointProcess:
     def wait_without_reaping(self) -> None:
         """Waits until the shell has ended, without freeing its process id."""
         os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
+
+    def reap(self) -> int:
+        """Collects the exit code of the shell, which has ended: 128 + n when signal n ended it."""
+        if self._process.stdin is not None and not self._process.stdin.closed:
+            self._process.stdin.close()
+        code = self._process.wait()
+        return 128 - code if code < 0 else code
+
+
+class EntrypointProcess:
+    """The entrypoint's processes, in a session of their own. Their identity is written to disk.
+
+    Args:
+        process: The first of them.
+        run: Its run directory.
+    """
+
+    def __init__(self, process: StartedProcess, run: RunDirectory) -> None:
+        self._process = process
+        self._run = run
+        self._identity = ProcessIdentity.of(process.pid)
+        identity = self._identity.to_json() if self._identity else {"pid": process.pid}
+        write_json(run.child_file, identity | {"pgid": process.pid}, sync=True)
+
+    @property
+    def pid(self) -> int:
+        """Process id of the shell, and later of the entrypoint; also of its group and session."""
+        return self._process.pid
+
+    def release(self, argv: Sequence[str], environment: Mapping[str, str]) -> None:
+        """Releases the process, which becomes the entrypoint.
+
+        Args:
+            argv: Command line of the entrypoint.
+            environment: Variables that were not known when the process was started.
+        """
+        exports = [f"{_EXPORT}{name}={shlex.quote(value)}" for name, value in environment.items()]
+        lines = [*exports, f"exec {shlex.join(argv)} </dev/null", ""]
+        write_atomically(_release_file(self._run), "\n".join(lines))
+        self._process.release()
+
+    def wait_without_reaping(self) -> None:
+        """Waits until the process has ended, without freeing its process id."""
+        self._process.wait_without_reaping()
 
     def signal_group(self, number: signal.Signals) -> None:
         """Sends a signal to the process group. Only before ``reap``: later another group may have its id."""
@@ -128,15 +179,8 @@ class EntrypointProcess:
         process_tree_of(self._run, self._identity).end(timeout=END_SECONDS)
 
     def reap(self) -> int:
-        """Collects the exit status of the shell, which has ended.
-
-        Returns:
-            Its exit code; 128 + n when signal n ended it.
-        """
-        if self._process.stdin is not None and not self._process.stdin.closed:
-            self._process.stdin.close()
-        code = self._process.wait()
-        return 128 - code if code < 0 else code
+        """Collects the exit code of the process, which has ended: 128 + n when signal n ended it."""
+        return self._process.reap()
 
 
 def released_variables(run: RunDirectory) -> dict[str, str]:

@@ -19,6 +19,7 @@ from resolute.spool.report_writer import refusals_of
 from resolute_launch.container import model_definition
 from resolute_launch.container.entrypoint_process import (
     EntrypointProcess,
+    Shell,
     barrier_file,
     create_scratch_directory,
 )
@@ -41,6 +42,7 @@ from resolute_launch.supervisor.late_lines import LateLines
 from resolute_launch.supervisor.lease import LeaseRenewer
 from resolute_launch.supervisor.start_barrier import StartBarrier
 from resolute_launch.supervisor.termination_policy import TerminationPolicy
+from resolute_launch.warm.client import WarmStart
 
 DRAIN_SECONDS = 30.0
 """How long spools are drained when the machine goes away."""
@@ -119,6 +121,7 @@ class RunExecutor:
             clock=clock,
         )
         self._shutdown_sequence = self._termination_policy.shutdown_sequence
+        self._warm_start = WarmStart(task, interrupted=self._interrupted, log_line=self._output.log_line)
         self._environment = EnvironmentReport(connection.control, python=task.order.python)
 
     def execute(self) -> ExitRecord:
@@ -159,7 +162,7 @@ class RunExecutor:
             )
             self._fetch()
             self._wait_for_tokens()
-            child = self._start_child()
+            child = self._start_child(command.argv)
             if not self._task.order.container_rank:
                 self._environment.start()
         except InterruptedError:
@@ -203,19 +206,17 @@ class RunExecutor:
         self._termination_policy.check()
         return self._observations.start_cancelled
 
-    def _start_child(self) -> EntrypointProcess:
+    def _start_child(self, argv: Sequence[str]) -> EntrypointProcess:
         rendezvous = single_container_rendezvous(self._task.order) if self._task.single_container else None
         info = cluster_info(self._task, rendezvous=rendezvous)
         info.write(self._run.info)
         environment = task_environment(
             self._environ, task=self._task, info=info, scratch=create_scratch_directory(self._run)
         )
-        child = EntrypointProcess.start(
-            self._run,
-            environment=environment,
-            stdout=self._output.stdout.writer,
-            stderr=self._output.stderr.writer,
-        )
+        stdout, stderr = self._output.stdout.writer, self._output.stderr.writer
+        forked = self._warm_start.fork(argv, environment=environment, stdout=stdout, stderr=stderr)
+        started = forked or Shell.start(self._run, environment=environment, stdout=stdout, stderr=stderr)
+        child = EntrypointProcess(started, self._run)
         self._output.start()
         return child
 

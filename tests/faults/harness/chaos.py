@@ -52,12 +52,17 @@ def loss(hparams: dict[str, float], length: int) -> float:
     return (hparams["x"] - 0.3) ** 2 + 1 / length
 
 
-def config(folder: Path, *, seed: int, trials: int, storage: Mapping[str, Any]) -> dict[str, object]:
+def config(
+    folder: Path, *, seed: int, trials: int, storage: Mapping[str, Any], warm_start: bool = False
+) -> dict[str, object]:
     """The experiment: a search whose restarts are budgeted for what it is going to suffer."""
     return {
         "name": f"chaos-{seed}",
         "entrypoint": "python3 train.py",
-        "environment": {"environment_variables": [f"CHAOS_FOLDER={folder}"]},
+        "environment": {
+            "environment_variables": [f"CHAOS_FOLDER={folder}"],
+            "warm_start": warm_start,
+        },
         "hyperparameters": {"x": {"type": "double", "minval": 0, "maxval": 1}},
         "reproducibility": {"experiment_seed": seed},
         "max_restarts": 1000,
@@ -84,6 +89,8 @@ class Outcome:
     seed: int
     trials: int
     on_postgres: bool = False
+    warm_start: bool = False
+    """Whether runs are forked from parked processes."""
     damage: Damage = field(default_factory=Damage)
     pauses: int = 0
     """How often a person paused the search."""
@@ -147,6 +154,7 @@ class FaultRun:
                     seed=self._outcome.seed,
                     trials=self._outcome.trials,
                     storage=self._cluster.storage(),
+                    warm_start=self._outcome.warm_start,
                 )
             )
         )
@@ -220,7 +228,9 @@ class FaultRun:
                 turns.write(line)
 
 
-def run_seed(seed: int, home: Path, *, kills: int = 100, trials: int = TRIALS) -> Outcome:
+def run_seed(
+    seed: int, home: Path, *, kills: int = 100, trials: int = TRIALS, warm_start: bool = False
+) -> Outcome:
     """Runs one seed and checks every invariant. Even seeds run on PostgreSQL and an object store.
 
     Args:
@@ -228,8 +238,9 @@ def run_seed(seed: int, home: Path, *, kills: int = 100, trials: int = TRIALS) -
         home: Empty directory for the cluster and all evidence.
         kills: Fewest kills of the run.
         trials: Trials of the search.
+        warm_start: Whether runs are forked from parked processes.
     """
-    outcome = Outcome(seed, trials, on_postgres=seed % 2 == 0)
+    outcome = Outcome(seed, trials, on_postgres=seed % 2 == 0, warm_start=warm_start)
     began = time.monotonic()
     folder = home / "evidence"
     folder.mkdir(parents=True)
@@ -269,11 +280,14 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=1, help="the first seed")
     parser.add_argument("--kills", type=int, default=100, help="fewest kills of each run")
     parser.add_argument("--trials", type=int, default=TRIALS, help="trials of each search")
+    parser.add_argument("--warm-start", action="store_true", help="fork runs from parked processes")
     options = parser.parse_args()
     bad = 0
     for seed in range(options.first, options.first + options.seeds):
         home = Path(tempfile.mkdtemp(prefix=f"chaos-{seed}-"))
-        outcome = run_seed(seed, home, kills=options.kills, trials=options.trials)
+        outcome = run_seed(
+            seed, home, kills=options.kills, trials=options.trials, warm_start=options.warm_start
+        )
         print(outcome, flush=True)
         if outcome.violations:
             bad += 1

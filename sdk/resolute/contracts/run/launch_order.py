@@ -51,6 +51,8 @@ class LaunchOrder:
     """Seconds between SIGTERM and SIGKILL once the processes must end, unless the config says it."""
     rendezvous_timeout_seconds: float = 600.0
     """Seconds that the containers of one run have to find each other."""
+    warm_directory: str = ""
+    """Directory of the parked processes that runs are forked from; empty where every run starts cold."""
     log_level: str = "INFO"
     """Level of the supervisor's own log."""
 

@@ -136,6 +136,7 @@ ENVIRONMENT = section(
     registry_auth=section(username=TEXT, password=TEXT),
     add_capabilities=st.lists(NAME, max_size=2),
     pod_spec=st.dictionaries(TEXT, JSON, max_size=2),
+    warm_start=FLAG | section(enabled=FLAG, preload=st.lists(NAME, max_size=2)),
 )
 RESOURCES = section(
     slots_per_trial=st.integers(0, 8),

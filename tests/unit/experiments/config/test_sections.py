@@ -58,6 +58,7 @@ def test_the_defaults_are_those_of_the_documented_api(accept: Accept) -> None:
             "add_capabilities": [],
             "drop_capabilities": [],
             "pod_spec": None,
+            "warm_start": None,
         },
         "bind_mounts": [],
         "data": {},

@@ -104,6 +104,25 @@ class RegistryAuth(Section):
     registrytoken: Text | None = None
 
 
+class WarmStart(Section):
+    """Starts runs as forks of a process that has imported their modules.
+
+    Attributes:
+        enabled: Whether to do so.
+        preload: Modules to import before; empty to learn them from the first run.
+    """
+
+    shape: ClassVar[str] = "true, false, or a map with enabled and preload"
+
+    enabled: Flag = True
+    preload: tuple[Name, ...] = ()
+
+    @classmethod
+    def expand_shorthand(cls, data: Any) -> Any:
+        """A flag alone says whether it is wanted."""
+        return {"enabled": data} if isinstance(data, bool) else data
+
+
 class Environment(Section):
     """Where a trial's processes run.
 
@@ -117,6 +136,7 @@ class Environment(Section):
         add_capabilities: Linux capabilities to give to the container.
         drop_capabilities: Linux capabilities to take from the container.
         pod_spec: Additions to the pod on Kubernetes.
+        warm_start: Whether runs are forked from a process that has imported their modules.
     """
 
     image: Image = Image()
@@ -128,3 +148,4 @@ class Environment(Section):
     add_capabilities: tuple[Name, ...] = ()
     drop_capabilities: tuple[Name, ...] = ()
     pod_spec: dict[str, Json] | None = None
+    warm_start: WarmStart | None = None

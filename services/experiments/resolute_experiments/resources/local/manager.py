@@ -107,6 +107,7 @@ class LocalResourceManager:
             python=sys.executable,
             lease_patience_seconds=self._outage_timeout,
             log_wait_seconds=self._log_wait,
+            warm_directory=str(self._runs.absolute().with_name("warm")),
         )
 
     async def inspect(self, allocation_id: str) -> Sequence[ContainerReport]:

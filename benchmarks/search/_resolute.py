@@ -1,0 +1,48 @@
+"""The search on a cluster of its own: ``python _resolute.py HOME warm|cold``."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "digits"
+RESOLUTE = str(Path(sys.executable).with_name("resolute"))
+
+
+def main() -> None:
+    home, warm = Path(sys.argv[1]), sys.argv[2] == "warm"
+    for name in [name for name in os.environ if name.startswith(("RESOLUTE_", "DET_"))]:
+        del os.environ[name]
+    os.environ["RESOLUTE_HOME"] = str(home)
+    subprocess.run([RESOLUTE, "up", "--detach", "--slots", "2"], check=True, stdout=subprocess.DEVNULL)
+    up = time.time()
+    try:
+        import yaml
+
+        from resolute.client import Determined
+
+        config = yaml.safe_load((EXAMPLE / "adaptive.yaml").read_text())
+        config["environment"]["warm_start"] = warm
+        with Determined() as cluster:
+            experiment = cluster.create_experiment(config, EXAMPLE)
+            experiment.wait(interval=0.1)
+            trials = list(experiment.iter_trials())
+            scores = {
+                trial.id: trial.summary_metrics["validation_metrics"]["accuracy"]["max"] for trial in trials
+            }
+            winner = max(trials, key=lambda trial: float(scores[trial.id]))
+            winner.select_checkpoint(best=True).download(str(home / "best"))
+            done = time.time()
+            epochs = sum(trial.summary_metrics["validation_metrics"]["accuracy"]["count"] for trial in trials)
+        result = {"up": up, "done": done, "best": scores[winner.id], "trials": len(trials), "epochs": epochs}
+        sys.stdout.write(json.dumps(result) + "\n")
+    finally:
+        subprocess.run([RESOLUTE, "down"], check=False, stdout=subprocess.DEVNULL)
+
+
+if __name__ == "__main__":
+    main()

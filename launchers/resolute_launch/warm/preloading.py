@@ -1,0 +1,85 @@
+"""Imports modules into a parked process, and checks that it may still be forked afterwards."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import importlib
+import os
+import sys
+import threading
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+_BLAS_THREADS = (
+    "openblas_get_num_threads",
+    "openblas_get_num_threads64_",
+    "scipy_openblas_get_num_threads",
+    "scipy_openblas_get_num_threads64_",
+)
+_SELF = Path("/proc/self")
+
+
+def preload(names: Iterable[str]) -> None:
+    """Imports modules; those that cannot be imported are left to the script, which then says why."""
+    for name in names:
+        if name in sys.modules:
+            continue
+        # What a script prints or raises when it imports this is its own business, and comes in its own log.
+        with contextlib.suppress(Exception, SystemExit):
+            importlib.import_module(name)
+
+
+def why_not_forkable() -> str:
+    """Says why this process must not be forked; empty if it may."""
+    if threading.active_count() > 1:
+        names = sorted(
+            thread.name for thread in threading.enumerate() if thread is not threading.main_thread()
+        )
+        return f"imports have started threads: {', '.join(names)}"
+    extra = len(os.listdir(_SELF / "task")) - 1 - sum(_blas_pools())  # noqa: PTH208 - names alone
+    if extra > 0:
+        return f"imports have started {extra} threads that are not of a BLAS library"
+    if any(link.startswith(("/dev/nvidia", "/dev/kfd")) for link in _open_files()):
+        return "imports have opened the GPU"
+    torch = sys.modules.get("torch")
+    if torch is not None and hasattr(torch, "cuda") and torch.cuda.is_initialized():
+        return "imports have initialized CUDA"
+    return ""
+
+
+def preloadable(*, beside: Iterable[str], outside: Path) -> list[str]:
+    """Names the modules of this process that another one may import before its script, in order.
+
+    Args:
+        beside: Modules that are not named.
+        outside: Directory whose modules are not named: the code of the run itself.
+    """
+    known, prefix = set(beside), f"{outside}{os.sep}"
+    found = []
+    for name, module in list(sys.modules.items()):
+        spec = getattr(module, "__spec__", None)
+        origin = getattr(spec, "origin", None)
+        if name in known or spec is None or spec.name != name or not origin:
+            continue
+        if os.path.isabs(origin) and not origin.startswith(prefix):  # noqa: PTH117 - may be no path at all
+            found.append(name)
+    return found
+
+
+def _blas_pools() -> Iterator[int]:
+    """Yields the threads of each OpenBLAS in this process, which itself survives a fork."""
+    paths = {line.split()[-1] for line in (_SELF / "maps").read_text().splitlines() if "openblas" in line}
+    for path in sorted(paths):
+        with contextlib.suppress(OSError):
+            library = ctypes.CDLL(path)
+            for name in _BLAS_THREADS:
+                if hasattr(library, name):
+                    yield max(int(getattr(library, name)()) - 1, 0)
+                    break
+
+
+def _open_files() -> Iterator[str]:
+    for name in os.listdir(_SELF / "fd"):  # noqa: PTH208 - names alone
+        with contextlib.suppress(OSError):
+            yield os.readlink(_SELF / "fd" / name)  # noqa: PTH115 - links of the kernel, not paths

@@ -1,0 +1,298 @@
+"""Warm starts: a fork of a parked process is to its script what a new interpreter is."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.clusters.control_plane import control_plane, make_spec
+from support.clusters.supervisors import supervised
+from support.waiting import wait_until
+
+from resolute.contracts.run.directory import RunDirectory
+from resolute.contracts.run.launch_order import LaunchOrder
+from resolute_launch.container.entrypoint_process import (
+    EntrypointProcess,
+    Shell,
+    StartedProcess,
+    barrier_file,
+    process_tree_of,
+)
+from resolute_launch.container.task import Task
+from resolute_launch.exec.entrypoint import plan
+from resolute_launch.warm import protocol
+from resolute_launch.warm.client import WarmStart
+
+WARM = {
+    "environment": {"environment_variables": {"cpu": ["FROM_CONFIG=yes"]}, "warm_start": {"enabled": True}}
+}
+PORTRAIT = '''
+"""Shows what a script can see of its process."""
+import json, os, signal, sys
+from helper import HELPED
+
+OWN = ("DET_", "RESOLUTE_", "TMP", "C10D_")
+
+def portrait():
+    pid = os.getpid()
+    numbers = [*range(1, 32), 34, 60]
+    shown = open("/proc/self/cmdline", "rb").read().rstrip(bytes(1)).split(bytes(1))
+    return {
+        "argv": sys.argv, "orig_argv": sys.orig_argv[1:], "path": sys.path, "executable": sys.executable,
+        "name": __name__, "doc": __doc__, "file": __file__,
+        "spec": str(__spec__).partition(" at ")[0], "package": __package__,
+        "main": sys.modules["__main__"].__dict__ is globals(),
+        "flags": str(sys.flags), "cached": __cached__,
+        "globals": sorted(globals()), "helped": HELPED, "loader": type(__loader__).__name__,
+        "cwd": os.getcwd(), "leads": [os.getpgid(0) == pid, os.getsid(0) == pid],
+        "fds": [os.readlink(f"/proc/self/fd/{n}") for n in (0, 1, 2)],
+        "open": len(os.listdir("/proc/self/fd")), "stdin": sys.stdin.read(),
+        "signals": [str(signal.getsignal(n)) for n in numbers], "mask": sorted(signal.pthread_sigmask(0, [])),
+        "umask": os.umask(0o22), "nice": os.nice(0), "cgroup": open("/proc/self/cgroup").read(),
+        "environment": {
+            k: v for k, v in os.environ.items() if not k.startswith(OWN)
+        },
+        "names": sorted(os.environ), "command": [word.decode() for word in shown][1:],
+        "run": ("RESOLUTE_RUN_DIR=" + os.environ["RESOLUTE_RUN_DIR"]).encode()
+            in open("/proc/self/environ", "rb").read().split(bytes(1)),
+        "streams": [(s.encoding, s.line_buffering, s.write_through) for s in (sys.stdout, sys.stderr)],
+    }
+
+print(json.dumps(portrait()))
+'''
+FILES = {"train.py": PORTRAIT, "helper.py": "import colorsys\nHELPED = True\n"}
+
+
+@dataclass
+class Started:
+    """One run of an entrypoint without a supervisor: its processes, and what they wrote."""
+
+    run: RunDirectory
+    process: EntrypointProcess
+    said: list[str]
+    """What the log of the trial would say."""
+
+    def finish(self) -> int:
+        self.process.wait_without_reaping()
+        return self.process.reap()
+
+    def text(self) -> str:
+        output = (self.run.path / "output").read_text() + (self.run.path / "errors").read_text()
+        return output.replace(str(self.run.path), "RUN")
+
+
+def start(
+    folder: Path,
+    name: str,
+    entrypoint: Any,
+    files: Mapping[str, str],
+    *,
+    warm: bool = True,
+    environ: Mapping[str, str] | None = None,
+) -> Started:
+    run = RunDirectory(folder / name)
+    run.prepare()
+    for path, text in files.items():
+        (run.work / path).write_text(text)
+    os.mkfifo(barrier_file(run))
+    order = LaunchOrder(
+        allocation_id=name, master="", token="", slot_ids=(0,), warm_directory=str(folder / "warm")
+    )
+    task = Task(make_spec(entrypoint, config=WARM, experiment_id="experiment-1"), order, run)
+    base = {key: value for key, value in os.environ.items() if not key.startswith(("DET_", "RESOLUTE_"))}
+    environment = {
+        **base,
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "PYTHONUNBUFFERED": "1",
+        "DET_SESSION_TOKEN": f"secret-of-{name}",
+        "RESOLUTE_RUN_DIR": str(run.path),
+        **(environ or {}),
+    }
+    said: list[str] = []
+    argv = plan(entrypoint, python=sys.executable).argv
+    with (run.path / "output").open("wb") as out, (run.path / "errors").open("wb") as err:
+        process: StartedProcess | None = None
+        streams = {"stdout": out.fileno(), "stderr": err.fileno()}
+        if warm:
+            warm_start = WarmStart(task, interrupted=lambda: False, log_line=said.append)
+            process = warm_start.fork(argv, environment=environment, **streams)
+        process = process or Shell.start(run, environment=environment, **streams)
+    started = Started(run, EntrypointProcess(process, run), said)
+    started.process.release(argv, {"RESOLUTE_COLLECTIVE_KEY": f"key-of-{name}"})
+    return started
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """A folder whose parked processes end with the test."""
+    yield tmp_path
+    for directory in (tmp_path / "warm").glob("*"):
+        connection = protocol.connect(directory)
+        if connection is not None:
+            with connection:
+                connection.sendall(protocol.QUIT)
+            socket = directory / protocol.SOCKET
+            wait_until(partial(missing, socket))
+
+
+def parked_process(folder: Path) -> int:
+    """Finds the parked process of a folder, which the kernel knows by the lock that it holds."""
+    (lock,) = (folder / "warm").glob("*/lock")
+    (inode,) = {str(lock.stat().st_ino)}
+    (line,) = [line for line in Path("/proc/locks").read_text().splitlines() if f":{inode} " in line]
+    return int(line.split()[4])
+
+
+def memory_of(pid: int) -> Iterator[bytes]:
+    """Yields what a process has in its writable memory."""
+    with Path(f"/proc/{pid}/mem").open("rb", buffering=0) as memory:
+        for line in Path(f"/proc/{pid}/maps").read_text().splitlines():
+            match = re.match(r"([0-9a-f]+)-([0-9a-f]+) rw", line)
+            if match:
+                begin, end = (int(number, 16) for number in match.groups())
+                with contextlib.suppress(OSError, ValueError, OverflowError):
+                    memory.seek(begin)
+                    yield memory.read(end - begin)
+
+
+def childless(pid: int) -> bool:
+    return not Path(f"/proc/{pid}/task/{pid}/children").read_text()
+
+
+def missing(path: Path) -> bool:
+    return not path.exists()
+
+
+def descriptors_of(pid: int) -> int:
+    return len(list(Path(f"/proc/{pid}/fd").iterdir()))
+
+
+def shown(folder: Path, entrypoint: Any, name: str, *, warm: bool) -> Any:
+    started = start(folder, name, entrypoint, FILES, warm=warm)
+    assert started.finish() == 0, started.text()
+    return json.loads(started.text())
+
+
+@pytest.mark.parametrize(
+    "entrypoint",
+    [["python3", "train.py", "--epochs", "3", "two words"], ["python3", "-u", "-m", "train", "--x"]],
+    ids=["script", "module"],
+)
+def test_a_fork_looks_to_its_script_like_a_new_interpreter(folder: Path, entrypoint: list[str]) -> None:
+    cold = shown(folder, entrypoint, "cold", warm=False)
+    first = shown(folder, entrypoint, "first", warm=True)
+    second = shown(folder, entrypoint, "second", warm=True)
+    assert list((folder / "warm").glob("*/socket"))
+    for part, value in cold.items():
+        assert first[part] == value, part
+        assert second[part] == value, part
+
+
+ENDINGS = """
+import atexit, sys, threading, time
+import colorsys
+atexit.register(print, "bye")
+threading.Thread(target=lambda: (time.sleep(0.05), print("thread"))).start()
+what = sys.argv[1]
+class Mine(Exception): pass
+def fail():
+    raise Mine("no") from KeyError("why")
+if what == "raise": fail()
+if what == "exit": sys.exit(7)
+if what == "text": sys.exit("left")
+if what == "interrupt": raise KeyboardInterrupt
+if what == "kill": import os, signal; os.kill(os.getpid(), signal.SIGTERM)
+"""
+
+
+@pytest.mark.parametrize("what", ["raise", "exit", "text", "interrupt", "kill", "end"])
+def test_a_fork_ends_as_a_new_interpreter_does(folder: Path, what: str) -> None:
+    entrypoint, files = ["python3", "train.py", what], {"train.py": ENDINGS}
+    cold = start(folder, "cold", entrypoint, files, warm=False)
+    warm = start(folder, "warm-run", entrypoint, files)
+    assert (warm.finish(), warm.text()) == (cold.finish(), cold.text())
+    assert not warm.said
+
+
+def test_what_the_first_run_imported_is_there_in_the_second_and_no_token_stays(folder: Path) -> None:
+    script = "import sys; print('wave' in sys.modules)\ndef f(): import wave\nf()"
+    shown = []
+    for name in ("first", "second"):
+        started = start(folder, name, ["python3", "train.py"], {"train.py": script})
+        assert started.finish() == 0
+        shown += started.text().split()
+    assert shown == ["False", "True"]
+    memory = list(memory_of(parked_process(folder)))
+    assert memory
+    assert not [part for part in memory if b"secret-of-" in part or b"key-of-" in part]
+
+
+SCRIPT = ["python3", "train.py"]
+REFUSALS: dict[str, tuple[Any, dict[str, str], str]] = {
+    "shell": ("python3 train.py && true", {"train.py": ""}, "its entrypoint needs a shell"),
+    "program": (["true"], {}, "its entrypoint starts true, not Python"),
+    "hook": (SCRIPT, {"train.py": "", "startup-hook.sh": ""}, "its code has a startup-hook.sh"),
+    "thread": (SCRIPT, {"train.py": "import starts_a_thread"}, "imports have started threads: started"),
+}
+
+
+@pytest.mark.parametrize("why", sorted(REFUSALS))
+def test_what_cannot_be_forked_starts_cold_and_says_so_once(folder: Path, why: str) -> None:
+    entrypoint, files, reason = REFUSALS[why]
+    library = folder / "library"
+    library.mkdir()
+    (library / "starts_a_thread.py").write_text(
+        "import threading\n"
+        "threading.Thread(target=threading.Event().wait, name='started', daemon=True).start()\n"
+    )
+    said = []
+    for name in ("first", "second"):
+        started = start(folder, name, entrypoint, files, environ={"PYTHONPATH": str(library)})
+        assert started.finish() == 0, started.text()
+        said += started.said
+    assert said == [f"warm start: this experiment's runs start cold: {reason}"]
+
+
+def test_a_parked_process_keeps_nothing_of_its_runs(folder: Path, pytestconfig: pytest.Config) -> None:
+    before = (0, 0)
+    for number in range(200 if pytestconfig.getoption("--whole") else 20):
+        started = start(folder, f"run-{number}", ["python3", "train.py"], {"train.py": "print('here')"})
+        assert started.finish() == 0
+        assert started.text() == "here\n"
+        parked = parked_process(folder)
+        wait_until(partial(childless, parked))
+        now = (parked, descriptors_of(parked))
+        if number >= 2:
+            assert now == before
+        before = now
+
+
+def test_a_supervised_run_starts_warm_and_its_processes_end_with_a_lost_supervisor(folder: Path) -> None:
+    script = "import os, time\nprint('begun', flush=True)\nif not os.fork(): os.setsid()\ntime.sleep(9e5)"
+    with (
+        control_plane(
+            ["python3", "train.py"], files={"train.py": script}, config=WARM, experiment_id="experiment-1"
+        ) as plane,
+        supervised(folder / "run", plane, warm_directory=str(folder / "warm")) as run,
+    ):
+        plane.wait_for(lambda: "begun" in plane.text(), seconds=60)
+        assert parked_process(folder)
+        wait_until(lambda: len(run.members()) == 2)
+        run.process.kill()
+        run.process.wait()
+        left = process_tree_of(run.run, run.child).end(timeout=60)
+        assert not left
+        assert not run.members()
+    (directory,) = (folder / "warm").glob("*")
+    connection = protocol.connect(directory)
+    assert connection is not None, "the parked process outlives the supervisor that started it"
+    connection.close()
