@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	experimentsv1 "github.com/resolute-train/resolute/clients/go/gen/resolute/api/experiments/v1"
 	logsv1 "github.com/resolute-train/resolute/clients/go/gen/resolute/api/logs/v1"
@@ -73,7 +72,14 @@ func taken(err error) error {
 	return refusal{err}
 }
 
-// reopened reads a stream, and opens it again when it ends with UNAVAILABLE or before its time, or when nothing has come for a
+// lost says whether a connection broke. Behind a proxy that has other codes, and no reason.
+func lost(err error) bool {
+	failure := FailureOf(err)
+	broken := failure.Code == codes.Internal || failure.Code == codes.Unknown
+	return failure.Code == codes.Unavailable || broken && failure.Reason == ""
+}
+
+// reopened reads a stream, and opens it again when its connection breaks or it ends before its time, or when nothing has come for a
 // minute.
 func reopened(ctx context.Context, ended *bool, open func(context.Context) (func() error, error)) error {
 	for attempt := 1; ; attempt++ {
@@ -84,7 +90,7 @@ func reopened(ctx context.Context, ended *bool, open func(context.Context) (func
 			return nil
 		case errors.As(err, &refused):
 			return refused.error
-		case err != nil && (ctx.Err() != nil || !silent && status.Code(err) != codes.Unavailable):
+		case err != nil && (ctx.Err() != nil || !silent && !lost(err)):
 			return err
 		}
 		if received {

@@ -1,8 +1,9 @@
 // Streams that are opened again when they break, as docs/clients.md says.
 
-import { Code, ConnectError } from "@connectrpc/connect";
+import { Code } from "@connectrpc/connect";
 import type { Experiment } from "../gen/resolute/api/experiments/v1/experiment_pb.js";
 import type { Line } from "../gen/resolute/api/logs/v1/line_pb.js";
+import { failureOf, type Failure } from "./errors.js";
 import { pause } from "./interceptors.js";
 import type { Services } from "./services.js";
 
@@ -50,7 +51,12 @@ export async function* followLog(services: Services, trialId: string, signal?: A
   }
 }
 
-/** Opens a stream again when it ends with UNAVAILABLE or before its time, or when nothing has come for a minute. */
+/** Whether a connection broke. Behind a proxy that has other codes, and no reason. */
+function isLost({ code, reason }: Failure): boolean {
+  return code === Code.Unavailable || (!reason && (code === Code.Internal || code === Code.Unknown));
+}
+
+/** Opens a stream again when its connection breaks or it ends before its time, or when nothing has come for a minute. */
 async function* reopened<Response>(
   open: Open<Response>,
   finished: () => boolean,
@@ -70,7 +76,7 @@ async function* reopened<Response>(
       }
       if (finished()) return;
     } catch (error) {
-      const lost = silence.signal.aborted || ConnectError.from(error).code === Code.Unavailable;
+      const lost = silence.signal.aborted || isLost(failureOf(error));
       if (!lost || signal?.aborted) throw error;
     } finally {
       clearTimeout(timer);

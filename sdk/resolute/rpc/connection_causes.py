@@ -21,6 +21,7 @@ _CAUSES = (
     ("connection reset", "it closed the connection"),
     ("socket closed", "it closed the connection"),
     ("goaway", "it closed the connection"),
+    ("rst_stream", "the connection behind a proxy broke"),
 )
 """Parts of what gRPC reports, the most telling first."""
 
@@ -33,3 +34,17 @@ def connection_cause(details: str) -> str:
     """
     lowered = details.lower()
     return next((cause for part, cause in _CAUSES if part in lowered), "the connection failed")
+
+
+def is_broken_connection(status_name: str, details: str) -> bool:
+    """Whether a call failed because a connection broke, and not because the service failed.
+
+    A proxy whose connection to a service breaks resets the streams of its clients. gRPC calls that
+    INTERNAL or UNKNOWN.
+
+    Args:
+        status_name: Name of the gRPC status code of a failure without a ``google.rpc.Status``.
+        details: What gRPC reports.
+    """
+    reset = status_name in {"INTERNAL", "UNKNOWN"} and "RST_STREAM" in details
+    return reset or status_name == "UNAVAILABLE"

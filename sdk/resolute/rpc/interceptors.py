@@ -12,7 +12,7 @@ from grpc_status import rpc_status
 from resolute import errors
 from resolute.contracts.calls.client_version import CLIENT_HEADER, own_header
 from resolute.contracts.calls.error_status import from_status
-from resolute.rpc.connection_causes import connection_cause
+from resolute.rpc.connection_causes import connection_cause, is_broken_connection
 
 DEFAULT_DEADLINE = 10.0
 """Seconds that a call may take when its caller names no other limit."""
@@ -123,6 +123,8 @@ def to_typed_error(failure: Any, address: str) -> errors.ResoluteError:
     # Every failure that grpcio raises for a call is the call itself as well; its types do not say so.
     status = rpc_status.from_call(cast("grpc.Call", failure))
     if status is None:
+        if is_broken_connection(status_name, details):
+            status_name = "UNAVAILABLE"
         if status_name in {"UNAVAILABLE", "CANCELLED"}:
             cause = connection_cause(details) if status_name == "UNAVAILABLE" else "the call was cancelled"
             details = (

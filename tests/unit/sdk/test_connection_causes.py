@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import grpc
 import pytest
 
-from resolute.rpc.connection_causes import connection_cause
+from resolute.errors import UnavailableError
+from resolute.rpc.connection_causes import connection_cause, is_broken_connection
+from resolute.rpc.interceptors import to_typed_error
 
 REFUSED = (
     "failed to connect to all addresses; last error: UNKNOWN: ipv4:127.0.0.1:9: "
     "Failed to connect to remote host: connect: Connection refused (111)"
 )
+
+RESET = "Stream removed (RST_STREAM (Received RST_STREAM with error code 2))"
 
 
 @pytest.mark.parametrize(
@@ -20,8 +25,43 @@ REFUSED = (
         ("Ssl handshake failed: SSL_ERROR_SSL: CERTIFICATE_VERIFY_FAILED", "its certificate is not trusted"),
         ("FD shutdown; connect: No route to host (113)", "the network has no way there"),
         ("Socket closed", "it closed the connection"),
+        (RESET, "the connection behind a proxy broke"),
         ("something new", "the connection failed"),
     ],
 )
 def test_a_cause_is_named_without_internals(details: str, cause: str) -> None:
     assert connection_cause(details) == cause
+
+
+class _Reset(grpc.RpcError):
+    """What grpcio raises for a stream that a proxy resets."""
+
+    def code(self) -> grpc.StatusCode:
+        return grpc.StatusCode.UNKNOWN
+
+    def details(self) -> str:
+        return RESET
+
+    def trailing_metadata(self) -> tuple[()]:
+        return ()
+
+
+def test_a_stream_that_a_proxy_resets_counts_as_a_broken_connection() -> None:
+    error = to_typed_error(_Reset(), "proxy:8443")
+    assert isinstance(error, UnavailableError)
+    assert "the connection behind a proxy broke" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("status_name", "details", "broken"),
+    [
+        ("UNAVAILABLE", REFUSED, True),
+        ("INTERNAL", RESET, True),
+        ("INTERNAL", "the service failed", False),
+        ("CANCELLED", RESET, False),
+    ],
+)
+def test_failures_of_services_are_told_from_broken_connections(
+    status_name: str, details: str, broken: bool
+) -> None:
+    assert is_broken_connection(status_name, details) is broken
