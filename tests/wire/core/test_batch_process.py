@@ -89,7 +89,6 @@ def test_reducers_of_a_processor_are_reported_as_its_validation(trial: Trial) ->
             self.total.update(float(batch[0].sum()))
 
     torch_batch_process(Summing, DATA, checkpoint_interval=9, dataloader_kwargs={"batch_size": 4})
-    trial.end()
     assert trial.series("validation", "total") == [(3, 66.0)]
 
 
