@@ -11,7 +11,8 @@ from typing import Any
 import grpc
 from google.protobuf.descriptor import MethodDescriptor
 from support.clusters.tenants import Tenant, Tenants, tenants
-from wire.access.requests import methods, path_of, request_of
+from support.contract_methods import methods, path
+from wire.access.requests import request_of
 from wire.access.test_access_matrix import outcome
 
 from resolute.api.checkpoints.v1 import checkpoint_pb2, checkpoints_service_pb2, storage_pb2
@@ -218,7 +219,7 @@ def test_a_superseded_run_adds_to_its_history_and_decides_nothing(tmp_path: Path
 
 def of_runs() -> list[MethodDescriptor]:
     """The calls that the token of a run may make."""
-    return [method for method in methods() if PERMISSIONS[path_of(method)].trial is not None]
+    return [method for method in methods() if PERMISSIONS[path(method)].trial is not None]
 
 
 def expected(name: str) -> set[grpc.StatusCode]:
