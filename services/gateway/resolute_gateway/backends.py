@@ -20,6 +20,7 @@ _OPTIONS: tuple[tuple[str, str | int], ...] = (
     ("grpc.enable_retries", 0),
 )
 _PREFIX = "/resolute.api."
+_OWN_PREFIX = "/resolute.api.gateway."
 
 
 class Backends:
@@ -28,13 +29,17 @@ class Backends:
     Args:
         addresses: ``host:port`` by short name of the service, such as ``metrics``; ``*`` is for every other.
         tls: How they are reached; None for plain ports.
+        own_port: Port of loopback where this process serves calls of its own; zero for none.
     """
 
-    def __init__(self, addresses: Mapping[str, str], *, tls: ClientTls | None = None) -> None:
+    def __init__(
+        self, addresses: Mapping[str, str], *, tls: ClientTls | None = None, own_port: int = 0
+    ) -> None:
         channels = {
             address: aio_channel(address, tls=tls, options=_OPTIONS) for address in set(addresses.values())
         }
         self._channels = {name: channels[address] for name, address in addresses.items()}
+        self._own = aio_channel(f"127.0.0.1:{own_port}", tls=None, options=_OPTIONS) if own_port else None
 
     def channel(self, method: str) -> grpc.aio.Channel | None:
         """The channel to the service of a call; None if no service has such calls.
@@ -45,7 +50,11 @@ class Backends:
         name = method.removeprefix(_PREFIX).partition(".")[0] if method.startswith(_PREFIX) else ""
         return self._channels.get(name) or (self._channels.get("*") if name else None)
 
+    def any_channel(self, method: str) -> grpc.aio.Channel | None:
+        """The same, also for calls that this process serves itself."""
+        return self._own if self._own and method.startswith(_OWN_PREFIX) else self.channel(method)
+
     async def close(self) -> None:
         """Closes the connections to the services."""
-        for channel in set(self._channels.values()):
+        for channel in {*self._channels.values(), *([self._own] if self._own else ())}:
             await channel.close()

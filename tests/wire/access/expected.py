@@ -103,6 +103,8 @@ CLUSTER: dict[str, Role] = {
             "ListTemplates",
             "PreviewSearch",
             "SimulateSearch",
+            # Each of its parts is a call to a service, which decides by itself.
+            "Watch",
         ],
         Role.MEMBER,
     ),

@@ -35,7 +35,7 @@ class RpcApplication(ConnectASGIApplication[None]):
         endpoints: dict[str, Any] = {}
         for method in methods():
             path = path_of(method)
-            channel = backends.channel(path)
+            channel = backends.any_channel(path)
             if channel is not None:
                 procedure = Procedure(
                     method, channel, conversion=conversion, sign_in=sign_in, streams=streams

@@ -62,6 +62,7 @@ class Peers:
         self._tls = tls
         self._token = token
         self._channels: dict[str, grpc.aio.Channel] = {}
+        self._callers_channels: dict[str, grpc.aio.Channel] = {}
 
     def channel(self, service: str) -> grpc.aio.Channel:
         """The channel to a service.
@@ -81,11 +82,26 @@ class Peers:
             )
         return self._channels[address]
 
+    def channel_for_callers(self, method: str) -> grpc.aio.Channel | None:
+        """The channel to the service of a call, for calls that are passed on with the token of their caller.
+
+        Args:
+            method: ``/package.Service/Method``.
+        """
+        service = method.removeprefix("/resolute.api.").partition(".")[0]
+        address = self._addresses.get(service) or self._addresses.get("*")
+        if not address:
+            return None
+        if address not in self._callers_channels:
+            self._callers_channels[address] = aio_channel(address, tls=self._tls, options=_OPTIONS)
+        return self._callers_channels[address]
+
     async def close(self) -> None:
         """Closes every channel."""
-        for channel in self._channels.values():
-            await channel.close()
-        self._channels.clear()
+        for channels in (self._channels, self._callers_channels):
+            for channel in channels.values():
+                await channel.close()
+            channels.clear()
 
 
 def _complete(details: Any, token: str, deadline: float | None) -> grpc.aio.ClientCallDetails:

@@ -282,6 +282,10 @@ _BY_SERVICE: Mapping[str, Mapping[str, Rule]] = {
         "UpdateVersion": _user(editor(MODEL)),
         "DeleteVersion": _user(editor(MODEL)),
     },
+    "resolute.api.gateway.v1.GatewayService": {
+        # It calls the services with the caller's own token, and each checks what it shows.
+        "Watch": _MEMBER,
+    },
     "resolute.api.preemption.v1.PreemptionService": {
         "WatchSignals": _trial(only_own_allocation, viewer(ALLOCATIONS)),
     },

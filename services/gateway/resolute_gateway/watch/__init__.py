@@ -1,0 +1,1 @@
+"""Watches of several services as one stream."""

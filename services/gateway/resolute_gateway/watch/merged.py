@@ -1,0 +1,104 @@
+"""Reads the watches of several services into one stream."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Any
+
+import grpc
+
+from resolute.api.gateway.v1 import gateway_service_pb2 as pb
+from resolute.errors import ResoluteError, UnavailableError
+from resolute_gateway.watch.parts import Part, parts_of
+from resolute_serving.server.peers import to_error
+from resolute_serving.validation import invalid
+
+Metadata = Sequence[tuple[str, str]]
+ChannelOf = Callable[[str], grpc.aio.Channel | None]
+_BUFFERED = 16
+"""Messages that wait for a slow reader; then the services wait."""
+
+
+class MergedWatches:
+    """Watches for callers, until it is closed.
+
+    Args:
+        channel_of: Gives the channel to the service of a call, without a token of its own.
+    """
+
+    def __init__(self, channel_of: ChannelOf) -> None:
+        self._channel_of = channel_of
+        self._open: set[asyncio.Queue[pb.WatchResponse | ResoluteError]] = set()
+        self._closed = False
+
+    async def watch(self, request: pb.WatchRequest, metadata: Metadata) -> AsyncIterator[pb.WatchResponse]:
+        """Yields the news of all parts until the last one has ended.
+
+        Args:
+            request: What to watch.
+            metadata: The caller's token and trace, with which each service is called.
+
+        Raises:
+            InvalidArgumentError: Nothing is asked for.
+            UnauthenticatedError: The token has ended, or is none.
+            UnavailableError: The gateway stops.
+        """
+        parts = list(parts_of(request))
+        if not parts:
+            raise invalid("experiments", "there is nothing to watch; ask for one part at least")
+        news: asyncio.Queue[pb.WatchResponse | ResoluteError] = asyncio.Queue(_BUFFERED)
+        readers = [asyncio.create_task(self._read(*part, metadata, news)) for part in parts]
+        self._open.add(news)
+        try:
+            while readers:
+                found = await news.get()
+                if self._closed:
+                    raise UnavailableError("the gateway stops; connect again")
+                if isinstance(found, ResoluteError):
+                    raise found
+                yield found
+                if found.HasField("end") and not (parts := parts[1:]):
+                    return
+        finally:
+            self._open.discard(news)
+            for reader in readers:
+                reader.cancel()
+            await asyncio.gather(*readers, return_exceptions=True)
+
+    def close(self) -> None:
+        """Ends all watches; their callers are told to connect again."""
+        self._closed = True
+        for news in self._open:
+            while not news.empty():  # what waits is sent again from the cursor that the caller has
+                news.get_nowait()
+            news.put_nowait(UnavailableError("the gateway stops; connect again"))
+
+    async def _read(
+        self,
+        part: Part,
+        request: Any,
+        metadata: Metadata,
+        news: asyncio.Queue[pb.WatchResponse | ResoluteError],
+    ) -> None:
+        channel = self._channel_of(part.path)
+        if channel is None:
+            await news.put(UnavailableError(f"the gateway has no address of the service of {part.path}"))
+            return
+        call: Any = channel.unary_stream(
+            part.path,
+            request_serializer=lambda message: message.SerializeToString(),
+            response_deserializer=part.response.FromString,
+        )(request, metadata=metadata)
+        end = pb.WatchResponse.PartEnd(part=part.kind)
+        try:
+            async for response in call:
+                await news.put(part.wrapped(response))
+        except grpc.aio.AioRpcError as failure:
+            if failure.code() is grpc.StatusCode.UNAUTHENTICATED:
+                await news.put(to_error(failure))
+                return
+            end.code, end.message = failure.code().value[0], failure.details() or ""
+        finally:
+            call.cancel()
+        await news.put(pb.WatchResponse(end=end))

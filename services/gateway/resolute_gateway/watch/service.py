@@ -1,0 +1,86 @@
+"""The gateway's own service, beside the others of a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+import grpc
+from grpc_status import rpc_status
+
+from resolute.api.gateway.v1 import gateway_service_pb2 as pb
+from resolute.api.gateway.v1 import gateway_service_pb2_grpc as rpc
+from resolute.errors import ResoluteError
+from resolute_gateway.watch.merged import MergedWatches
+from resolute_serving.server.interceptors import to_status
+from resolute_serving.server.service import Blueprint, Environment, Service
+
+_PASSED = ("authorization", "x-resolute-")
+
+
+class GatewayServicer(rpc.GatewayServiceServicer):
+    """Answers calls of the contract.
+
+    Args:
+        watches: Watches for callers.
+    """
+
+    def __init__(self, watches: MergedWatches) -> None:
+        self._watches = watches
+
+    async def Watch(self, request: pb.WatchRequest, context: Any) -> AsyncIterator[pb.WatchResponse]:  # noqa: N802
+        """Sends the news of several services."""
+        metadata = [
+            (key, value) for key, value in context.invocation_metadata() or () if key.startswith(_PASSED)
+        ]
+        async for response in self._watches.watch(request, metadata):
+            yield response
+
+
+class UncheckedServicer(GatewayServicer):
+    """The same on a server that checks no tokens and knows no errors: the services check them."""
+
+    async def Watch(self, request: pb.WatchRequest, context: Any) -> AsyncIterator[pb.WatchResponse]:  # noqa: N802
+        """Sends the news of several services."""
+        try:
+            async for response in super().Watch(request, context):
+                yield response
+        except ResoluteError as error:
+            await context.abort_with_status(rpc_status.to_status(to_status(error)))
+
+
+class GatewayService:
+    """Merges watches of the services of a cluster.
+
+    Args:
+        environment: What it is given to live in.
+    """
+
+    name = "gateway"
+    """Short name."""
+    grpc_names: Sequence[str] = ("resolute.api.gateway.v1.GatewayService",)
+    """Full names of its gRPC services."""
+
+    def __init__(self, environment: Environment) -> None:
+        self.directory = environment.directory
+        self._watches = MergedWatches(environment.peers.channel_for_callers)
+
+    def register(self, server: grpc.aio.Server) -> None:
+        """Adds its handler to a server that has not started."""
+        rpc.add_GatewayServiceServicer_to_server(GatewayServicer(self._watches), server)
+
+    async def start(self) -> None:
+        """Has nothing to do in the background."""
+
+    async def stop(self) -> None:
+        """Ends every watch."""
+        self._watches.close()
+
+
+def create(environment: Environment) -> Service:
+    """Makes the service."""
+    return GatewayService(environment)
+
+
+BLUEPRINT = Blueprint(name="gateway", package="", create=create)
+"""The gateway's own service. It owns no database."""
