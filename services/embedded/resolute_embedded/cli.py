@@ -28,7 +28,7 @@ _SERVER_MODULES = ("sqlalchemy", "alembic", "pydantic", "jwt", "structlog", "num
 _START_SECONDS = 60.0
 _STOP_SECONDS = 60.0
 _POLL_SECONDS = 0.05
-_ANNOUNCED = ("Resolute is up", "HTTP:", "Other machines:", "Fingerprint:")
+_ANNOUNCED = ("Resolute is up", "HTTP:", "Sign-in:", "Other machines:", "Fingerprint:")
 _COLORS = {"ok": "green", "warning": "yellow", "fault": "red"}
 
 

@@ -122,7 +122,11 @@ async def serve(state: StateDirectory, options: Options, *, ready: Ready) -> Non
     state.write_endpoint(address=address, http_url=http.url, cluster_id=cluster_id, token=token)
     if remote is not None:
         state.write_remote_port(remote.listener.port)
-    lines = [*http.announcement, *(remote.announcement if remote is not None else ())]
+    link = (
+        f"{http.url}/sign-in?code={await experiments.operator_sign_in_code()}" if http.url and token else ""
+    )
+    sign_in = [f"Sign-in: {link} signs a browser in once, within ten minutes"] if link else []
+    lines = [*http.announcement, *sign_in, *(remote.announcement if remote is not None else ())]
     ready(address, experiments.slot_count, lines)
     if await _shutdown_signal() is signal.SIGINT:
         await experiments.drain(timeout=_DRAIN_SECONDS)

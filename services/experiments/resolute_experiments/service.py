@@ -322,6 +322,10 @@ class ExperimentsService:
         issued = await TokenIssuer(self._core, self._signer).operator(description=description)
         return issued.text if issued is not None else ""
 
+    async def operator_sign_in_code(self) -> str:
+        """Returns a code that signs the operator in once."""
+        return (await TokenIssuer(self._core, self._signer).create_code(OPERATOR.name)).text
+
     async def _revoked_tokens(self) -> Sequence[str]:
         now = self._clock.time()
         return await self._core.database.read(partial(tokens.revoked, now=now))

@@ -11,6 +11,7 @@ from resolute_gateway.rpc.application import RpcApplication
 from resolute_gateway.rpc.json_conversion import JsonConversion
 from resolute_gateway.rpc.open_streams import OpenStreams
 from resolute_gateway.settings import HttpSettings
+from resolute_gateway.sign_in.browser import BrowserSignIn
 from resolute_gateway.web.application import WebApplication
 from resolute_gateway.web.asgi import Application
 from resolute_gateway.web.bodies import MAX_BODY_BYTES
@@ -48,6 +49,7 @@ class HttpGateway:
             paths=calls.paths,
             pages=Pages(settings, document=openapi_document),
             policy=BrowserPolicy(hosts=settings.hosts, origins=settings.origins),
+            sign_in=BrowserSignIn(backends, settings),
         )
         self._server = HttpServer(application, opened, tls=tls)
 

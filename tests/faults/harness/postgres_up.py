@@ -34,7 +34,7 @@ def main() -> None:
     try:
         state.remove_leftovers()
         options = Options(slots=int(sys.argv[2]), no_http=True)
-        asyncio.run(serve(state, options, ready=lambda _address, _slots, _http: None))
+        asyncio.run(serve(state, options, ready=lambda *_: None))
     finally:
         lock.release()
 

@@ -26,6 +26,7 @@ from resolute_serving.auth.policy.service_accounts import ACCOUNTS, EMBEDDED, ma
 from resolute_serving.context import Anonymous, Principal, Role, ServiceAccount, TrialRun, User
 
 ACCESS = "/resolute.api.experiments.v1.AccessService"
+PUBLIC = {"GetVerificationKeys", "Login", "RedeemSignInCode"}
 TRIAL = TrialRun(trial_id="t", run=2, experiment_id="e", allocation_id="t.2", workspace="w")
 
 
@@ -62,7 +63,7 @@ def test_method_without_an_entry_may_be_called_by_nobody() -> None:
 @pytest.mark.parametrize("method", METHODS)
 def test_without_a_token_only_keys_can_be_fetched_and_passwords_given(method: str) -> None:
     name = method.rsplit("/", 1)[1]
-    assert allowed(method, Anonymous(), REQUESTS[method]()) is (name in {"GetVerificationKeys", "Login"})
+    assert allowed(method, Anonymous(), REQUESTS[method]()) is (name in PUBLIC)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -75,7 +76,14 @@ def test_a_higher_role_may_do_all_that_a_lower_one_may(method: str) -> None:
 @pytest.mark.parametrize("method", METHODS)
 def test_viewers_change_nothing(method: str) -> None:
     verbs = ("Get", "List", "Watch", "Follow", "Validate", "Preview", "Replay", "Presign", "Read", "Simulate")
-    of_their_own = ("Login", "SetPassword", "CreateToken", "RevokeToken")
+    of_their_own = (
+        "Login",
+        "RedeemSignInCode",
+        "SetPassword",
+        "CreateToken",
+        "CreateSignInCode",
+        "RevokeToken",
+    )
     if allowed(method, User("v", Role.VIEWER), REQUESTS[method]()):
         assert method.rsplit("/", 1)[1].startswith((*verbs, *of_their_own))
 
@@ -105,7 +113,7 @@ def test_foreign_trial_reaches_nothing_of_others(method: str) -> None:
         "DeleteFiles",
     }
     name = method.rsplit("/", 1)[1]
-    assert verdict is (name in decided_by_handler or name in {"GetVerificationKeys", "Login"})
+    assert verdict is (name in decided_by_handler or name in PUBLIC)
 
 
 @pytest.mark.parametrize(

@@ -99,6 +99,7 @@ CLUSTER: dict[str, Role] = {
             "CreateToken",
             "ListTokens",
             "RevokeToken",
+            "CreateSignInCode",
             "GetTemplate",
             "ListTemplates",
             "PreviewSearch",
@@ -114,6 +115,6 @@ CLUSTER: dict[str, Role] = {
     ),
 }
 """Calls for which the role in the cluster alone counts."""
-PERSONAL = frozenset(["SetPassword", "CreateToken", "ListTokens", "RevokeToken"])
+PERSONAL = frozenset(["SetPassword", "CreateToken", "CreateSignInCode", "ListTokens", "RevokeToken"])
 """Calls about a user's own account, which no script of the user's trials makes."""
-PUBLIC = frozenset(["GetVerificationKeys", "Login"])
+PUBLIC = frozenset(["GetVerificationKeys", "Login", "RedeemSignInCode"])

@@ -14,6 +14,9 @@ _PROJECT = "resolute.cli.accounts.projects"
 
 USER_COMMANDS = (
     LazyCommand("login", "Log in as a user.", f"{_USER}.login:login"),
+    LazyCommand(
+        "sign-in-link", "Print a link that signs a browser in.", f"{_USER}.sign_in_link:sign_in_link"
+    ),
     LazyCommand("logout", "Log out: delete the token of the login.", f"{_USER}.login:logout"),
     LazyCommand("whoami", "Print the current user.", f"{_USER}.login:whoami"),
     LazyCommand("list", "List users.", f"{_USER}.users:list_", ("ls",)),

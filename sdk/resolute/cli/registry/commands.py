@@ -232,6 +232,7 @@ ROOT_COMMANDS = (
         ("p",),
     ),
     LazyCommand("user", "Manage users, log in and log out.", f"{_ACCOUNTS}:user", ("u",)),
+    LazyCommand("login", "Log in as a user.", "resolute.cli.accounts.login:login"),
     LazyCommand("token", "Manage access tokens for programs.", f"{_ACCOUNTS}:token", ("tkn",)),
     LazyCommand("rbac", "Give users roles, by their documented names.", f"{_ACCOUNTS}:rbac"),
     LazyCommand("audit", "Show the audit log: who changed what.", "resolute.cli.accounts.audit:audit"),

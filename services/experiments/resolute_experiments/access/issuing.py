@@ -7,6 +7,8 @@ Tokens of services belong to their accounts, whoever issued them.
 
 from __future__ import annotations
 
+import hashlib
+import secrets
 import uuid
 from dataclasses import dataclass
 from typing import Any
@@ -24,10 +26,16 @@ from resolute_serving.auth.tokens import TokenSigner
 from resolute_serving.context import Role, ServiceAccount, User, current_token_id
 
 _SIGN_IN_SECONDS = 30 * 86_400.0
+_BROWSER_SECONDS = 7 * 86_400.0
+_CODE_SECONDS = 600.0
+_CODE_BYTES = 24
 _OPERATOR_SECONDS = 365 * 86_400.0
 _SERVICE_RENEWAL_SECONDS = 86_400.0
 OPERATOR = User("admin", Role.ADMIN, user_id=1)
 """The first user of every cluster."""
+_WRONG_CODE = (
+    "the sign-in code is unknown, was used before or has expired; `resolute user sign-in-link` prints another"
+)
 
 
 @dataclass(frozen=True)
@@ -104,6 +112,62 @@ class TokenIssuer:
             expires_at = now + _SIGN_IN_SECONDS
             token = _user_token(
                 account, "login", created_at=now, expires_at=expires_at, kind=TokenKind.SIGN_IN
+            )
+            token_id = _insert(connection, token, action="login")
+            return self._sign_user(account, tokens.get(connection, token_id), now=now)
+
+        return await self._core.database.write(work)
+
+    async def create_code(self, user: str) -> SignedToken:
+        """Issues a code that signs a user in once; its text is the code.
+
+        Args:
+            user: Name of the user.
+        """
+        now = self._core.clock.time()
+        code = secrets.token_urlsafe(_CODE_BYTES)
+
+        def work(connection: Connection) -> SignedToken:
+            account = users.get(connection, name=user)
+            parent = _parent(connection)
+            token = _user_token(
+                account,
+                "sign-in code",
+                token_id=_code_id(code),
+                created_at=now,
+                expires_at=min(now + _CODE_SECONDS, parent.expires_at if parent else float("inf")),
+                kind=TokenKind.SIGN_IN_CODE,
+                parent_id=parent.id if parent else None,
+            )
+            _insert(connection, token, action="create_sign_in_code")
+            return SignedToken(code, token)
+
+        return await self._core.database.write(work)
+
+    async def redeem_code(self, code: str) -> SignedToken:
+        """Issues a token of a browser's session for a code.
+
+        Raises:
+            UnauthenticatedError: The code is unknown, was used before, or has expired.
+        """
+        now = self._core.clock.time()
+
+        def work(connection: Connection) -> SignedToken:
+            known = tokens.find(connection, _code_id(code))
+            if known is None or known.kind is not TokenKind.SIGN_IN_CODE or known.expires_at <= now:
+                raise UnauthenticatedError(_WRONG_CODE)
+            account = users.get(connection, number=known.user_number)
+            parent = tokens.find(connection, known.parent_id) if known.parent_id else None
+            # One of several requests with the same code gets here first.
+            if not account.active or not tokens.consume(connection, known.id):
+                raise UnauthenticatedError(_WRONG_CODE)
+            token = _user_token(
+                account,
+                "browser",
+                created_at=now,
+                expires_at=min(now + _BROWSER_SECONDS, parent.expires_at if parent else float("inf")),
+                kind=TokenKind.BROWSER,
+                parent_id=known.parent_id,
             )
             token_id = _insert(connection, token, action="login")
             return self._sign_user(account, tokens.get(connection, token_id), now=now)
@@ -243,9 +307,14 @@ def _insert(connection: Connection, token: IssuedToken, *, action: str) -> str:
     return token.id
 
 
-def _user_token(account: Account, description: str, **values: Any) -> IssuedToken:
+def _code_id(code: str) -> str:
+    """Identifies a code in the database, which does not tell the code itself."""
+    return str(uuid.UUID(bytes=hashlib.sha256(code.encode()).digest()[:16]))
+
+
+def _user_token(account: Account, description: str, *, token_id: str = "", **values: Any) -> IssuedToken:
     return IssuedToken(
-        id=str(uuid.uuid4()),
+        id=token_id or str(uuid.uuid4()),
         username=account.user.name,
         user_number=account.number,
         description=description,

@@ -100,6 +100,29 @@ class AccessServicer(TokenHandlers, access_service_pb2_grpc.AccessServiceService
             device_token=self._signer.device(number, ttl=_DEVICE_SECONDS, device_id=device),
         )
 
+    async def CreateSignInCode(
+        self, request: pb2.CreateSignInCodeRequest, context: Any
+    ) -> pb2.CreateSignInCodeResponse:
+        """Issues a code that signs the caller in once."""
+        caller = current_principal.get()
+        if not isinstance(caller, User):
+            raise PermissionDeniedError("only users can sign in; create the code with the token of a user")
+        created = await self._issuer.create_code(caller.name)
+        return pb2.CreateSignInCodeResponse(
+            code=created.text, expire_time=token_message(created.record).expire_time
+        )
+
+    async def RedeemSignInCode(
+        self, request: pb2.RedeemSignInCodeRequest, context: Any
+    ) -> pb2.RedeemSignInCodeResponse:
+        """Returns a token for a code, once."""
+        try:
+            issued = await self._issuer.redeem_code(request.code)
+        except UnauthenticatedError:
+            self._refusals.note("login_failed", "sign-in code", peer=client_address(context.peer()))
+            raise
+        return pb2.RedeemSignInCodeResponse(bearer_token=issued.text, token=token_message(issued.record))
+
     async def GetCurrentUser(
         self, request: pb2.GetCurrentUserRequest, context: Any
     ) -> pb2.GetCurrentUserResponse:

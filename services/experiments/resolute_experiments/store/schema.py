@@ -254,7 +254,7 @@ tokens = sa.Table(
     sa.Column("created_at", sa.Float, nullable=False),
     sa.Column("expires_at", sa.Float, nullable=False),
     sa.Column("revoked", sa.Boolean, nullable=False),
-    # How it came to be: access, sign_in, operator, service or run.
+    # How it came to be: a TokenKind.
     sa.Column("kind", sa.String(16), nullable=False, server_default="access"),
     # The token with which it was issued and ends.
     sa.Column("parent_id", sa.String(36)),

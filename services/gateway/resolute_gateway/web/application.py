@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from resolute.errors import ResoluteError
 from resolute_gateway.web.asgi import Application, Receive, Scope, Send, refuse, respond
@@ -16,6 +16,26 @@ from resolute_serving.bounds.requests import RequestReader
 _BODY_BYTES_IN_PROGRESS = MAX_BYTES_IN_PROGRESS // 3
 
 
+class SignIn(Protocol):
+    """Signs browsers in and out, and reads their sessions."""
+
+    page: str
+    """Path of its page."""
+    paths: Collection[str]
+    """Paths to which its forms are sent."""
+
+    def authorized(self, scope: Scope, headers: Mapping[str, str]) -> Scope:
+        """The call of a page of this origin, with the token of the browser's session."""
+
+    async def answer_get(self, scope: Scope, send: Send) -> None:
+        """Shows the page."""
+
+    async def answer_post(
+        self, scope: Scope, headers: Mapping[str, str], receive: Receive, send: Send
+    ) -> None:
+        """Signs in or out."""
+
+
 class WebApplication:
     """The ASGI application of the gateway.
 
@@ -24,15 +44,23 @@ class WebApplication:
         paths: The names of all calls.
         pages: What GET answers.
         policy: Decides about browsers.
+        sign_in: Signs browsers in and out.
     """
 
     def __init__(
-        self, calls: Application, *, paths: Collection[str], pages: Pages, policy: BrowserPolicy
+        self,
+        calls: Application,
+        *,
+        paths: Collection[str],
+        pages: Pages,
+        policy: BrowserPolicy,
+        sign_in: SignIn,
     ) -> None:
         self._calls = calls
         self._paths = paths
         self._pages = pages
         self._policy = policy
+        self._sign_in = sign_in
         self._bodies = RequestReader(max_bytes=_BODY_BYTES_IN_PROGRESS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -46,12 +74,16 @@ class WebApplication:
             await refuse(send, refusal.status, code="permission_denied", message=refusal.message)
         elif method == "OPTIONS" and listed:
             await respond(send, 204, headers=PREFLIGHT_HEADERS)
+        elif method in {"GET", "HEAD"} and scope["path"] == self._sign_in.page:
+            await self._sign_in.answer_get(scope, send)
         elif method in {"GET", "HEAD"}:
             await self._pages.answer(scope["path"], headers, send)
         elif method != "POST":
             await respond(send, 405, headers=[(b"allow", b"GET, HEAD, POST")])
+        elif scope["path"] in self._sign_in.paths:
+            await self._sign_in.answer_post(scope, headers, read_in_time(receive), send)
         else:
-            await self._call(scope, headers, receive, send)
+            await self._call(self._sign_in.authorized(scope, headers), headers, receive, send)
 
     async def _call(self, scope: Any, headers: Mapping[str, str], receive: Receive, send: Send) -> None:
         kind = headers.get("content-type", "")

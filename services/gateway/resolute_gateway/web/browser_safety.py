@@ -100,9 +100,9 @@ def marked(send: Send, *, origin: str) -> Send:
         send: Sends it.
         origin: The listed origin of the page that asked; empty for none.
     """
-    headers = list(SAFE_HEADERS)
+    allowed: list[Header] = []
     if origin:
-        headers += [
+        allowed = [
             (b"access-control-allow-origin", origin.encode()),
             (
                 b"access-control-expose-headers",
@@ -113,7 +113,11 @@ def marked(send: Send, *, origin: str) -> Send:
 
     async def send_marked(message: Message) -> None:
         if message["type"] == "http.response.start":
-            message = {**message, "headers": [*message.get("headers", ()), *headers]}
+            own = list(message.get("headers", ()))
+            named = {name for name, _ in own}
+            # What the response itself says goes before: a form needs a policy that lets it be sent.
+            safe = [(name, value) for name, value in SAFE_HEADERS if name not in named]
+            message = {**message, "headers": [*own, *safe, *allowed]}
         await send(message)
 
     return send_marked

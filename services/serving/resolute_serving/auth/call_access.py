@@ -12,7 +12,9 @@ from resolute_serving.auth.tokens import TokenVerifier, VerifiedToken
 from resolute_serving.context import Anonymous, current_principal, current_token_id
 
 _NO_RULE = Rule()
-_LOGIN = "/resolute.api.experiments.v1.AccessService/Login"
+_SIGN_IN = frozenset(
+    f"/resolute.api.experiments.v1.AccessService/{name}" for name in ("Login", "RedeemSignInCode")
+)
 _COUNTED = {"UNAUTHENTICATED": "unauthenticated", "PERMISSION_DENIED": "permission_denied"}
 
 
@@ -66,6 +68,6 @@ class CallAccess:
     def note_refusal(self, method: str, error: errors.ResoluteError, *, peer: str) -> None:
         """Counts a failed call if it was refused. Sign-ins are counted where their names are known."""
         action = _COUNTED.get(error.status)
-        if action is not None and method != _LOGIN:
+        if action is not None and method not in _SIGN_IN:
             call = "/".join(part.rpartition(".")[2] for part in method.strip("/").split("/"))
             self._refusals.note(action, f"call {call}", peer=client_address(peer))

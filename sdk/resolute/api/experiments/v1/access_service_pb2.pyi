@@ -136,6 +136,86 @@ class LoginResponse(google.protobuf.message.Message):
 global___LoginResponse = LoginResponse
 
 @typing.final
+class CreateSignInCodeRequest(google.protobuf.message.Message):
+    """Request of CreateSignInCode."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+
+global___CreateSignInCodeRequest = CreateSignInCodeRequest
+
+@typing.final
+class CreateSignInCodeResponse(google.protobuf.message.Message):
+    """Response of CreateSignInCode."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    CODE_FIELD_NUMBER: builtins.int
+    EXPIRE_TIME_FIELD_NUMBER: builtins.int
+    code: builtins.str
+    """The code. It is not stored, so no other call returns it."""
+    @property
+    def expire_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
+        """When it expires."""
+
+    def __init__(
+        self,
+        *,
+        code: builtins.str = ...,
+        expire_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["expire_time", b"expire_time"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["code", b"code", "expire_time", b"expire_time"]) -> None: ...
+
+global___CreateSignInCodeResponse = CreateSignInCodeResponse
+
+@typing.final
+class RedeemSignInCodeRequest(google.protobuf.message.Message):
+    """Request of RedeemSignInCode."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    CODE_FIELD_NUMBER: builtins.int
+    code: builtins.str
+    """The code."""
+    def __init__(
+        self,
+        *,
+        code: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["code", b"code"]) -> None: ...
+
+global___RedeemSignInCodeRequest = RedeemSignInCodeRequest
+
+@typing.final
+class RedeemSignInCodeResponse(google.protobuf.message.Message):
+    """Response of RedeemSignInCode."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    BEARER_TOKEN_FIELD_NUMBER: builtins.int
+    TOKEN_FIELD_NUMBER: builtins.int
+    bearer_token: builtins.str
+    """The token, to be sent as "authorization: Bearer TOKEN"."""
+    @property
+    def token(self) -> resolute.api.experiments.v1.token_pb2.Token:
+        """What it is."""
+
+    def __init__(
+        self,
+        *,
+        bearer_token: builtins.str = ...,
+        token: resolute.api.experiments.v1.token_pb2.Token | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["token", b"token"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["bearer_token", b"bearer_token", "token", b"token"]) -> None: ...
+
+global___RedeemSignInCodeResponse = RedeemSignInCodeResponse
+
+@typing.final
 class GetCurrentUserRequest(google.protobuf.message.Message):
     """Request of GetCurrentUser."""
 
@@ -565,7 +645,7 @@ class ListTokensRequest(google.protobuf.message.Message):
 
     @property
     def kinds(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[resolute.api.experiments.v1.token_pb2.TokenKind.ValueType]:
-        """Only tokens of these kinds; empty for all but TOKEN_KIND_RUN."""
+        """Only tokens of these kinds; empty for all but TOKEN_KIND_RUN and TOKEN_KIND_SIGN_IN_CODE."""
 
     def __init__(
         self,

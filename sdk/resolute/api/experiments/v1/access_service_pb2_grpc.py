@@ -46,6 +46,16 @@ class AccessServiceStub(object):
                 request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.LoginRequest.SerializeToString,
                 response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.LoginResponse.FromString,
                 _registered_method=True)
+        self.CreateSignInCode = channel.unary_unary(
+                '/resolute.api.experiments.v1.AccessService/CreateSignInCode',
+                request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.CreateSignInCodeRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.CreateSignInCodeResponse.FromString,
+                _registered_method=True)
+        self.RedeemSignInCode = channel.unary_unary(
+                '/resolute.api.experiments.v1.AccessService/RedeemSignInCode',
+                request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.RedeemSignInCodeRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.RedeemSignInCodeResponse.FromString,
+                _registered_method=True)
         self.GetCurrentUser = channel.unary_unary(
                 '/resolute.api.experiments.v1.AccessService/GetCurrentUser',
                 request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.GetCurrentUserRequest.SerializeToString,
@@ -123,6 +133,20 @@ class AccessServiceServicer(object):
     def Login(self, request, context):
         """Returns a token for a name and a password. Needs no token. At most 5 wrong passwords a minute for each name, and 30 for
         each address of clients; then RESOURCE_EXHAUSTED. A client with a device token of the user has a limit of its own.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CreateSignInCode(self, request, context):
+        """Issues a code that signs the caller in once, such as in a browser. It is valid for ten minutes.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RedeemSignInCode(self, request, context):
+        """Returns a token for a code of CreateSignInCode, once. Needs no token.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -225,6 +249,16 @@ def add_AccessServiceServicer_to_server(servicer, server):
                     servicer.Login,
                     request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.LoginRequest.FromString,
                     response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.LoginResponse.SerializeToString,
+            ),
+            'CreateSignInCode': grpc.unary_unary_rpc_method_handler(
+                    servicer.CreateSignInCode,
+                    request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.CreateSignInCodeRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.CreateSignInCodeResponse.SerializeToString,
+            ),
+            'RedeemSignInCode': grpc.unary_unary_rpc_method_handler(
+                    servicer.RedeemSignInCode,
+                    request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.RedeemSignInCodeRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.RedeemSignInCodeResponse.SerializeToString,
             ),
             'GetCurrentUser': grpc.unary_unary_rpc_method_handler(
                     servicer.GetCurrentUser,
@@ -343,6 +377,60 @@ class AccessService(object):
             '/resolute.api.experiments.v1.AccessService/Login',
             resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.LoginRequest.SerializeToString,
             resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.LoginResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CreateSignInCode(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.experiments.v1.AccessService/CreateSignInCode',
+            resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.CreateSignInCodeRequest.SerializeToString,
+            resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.CreateSignInCodeResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RedeemSignInCode(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.experiments.v1.AccessService/RedeemSignInCode',
+            resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.RedeemSignInCodeRequest.SerializeToString,
+            resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.RedeemSignInCodeResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -37,6 +37,18 @@ class AccessServiceStub:
     each address of clients; then RESOURCE_EXHAUSTED. A client with a device token of the user has a limit of its own.
     """
 
+    CreateSignInCode: grpc.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.access_service_pb2.CreateSignInCodeRequest,
+        resolute.api.experiments.v1.access_service_pb2.CreateSignInCodeResponse,
+    ]
+    """Issues a code that signs the caller in once, such as in a browser. It is valid for ten minutes."""
+
+    RedeemSignInCode: grpc.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.access_service_pb2.RedeemSignInCodeRequest,
+        resolute.api.experiments.v1.access_service_pb2.RedeemSignInCodeResponse,
+    ]
+    """Returns a token for a code of CreateSignInCode, once. Needs no token."""
+
     GetCurrentUser: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.GetCurrentUserRequest,
         resolute.api.experiments.v1.access_service_pb2.GetCurrentUserResponse,
@@ -129,6 +141,18 @@ class AccessServiceAsyncStub:
     """Returns a token for a name and a password. Needs no token. At most 5 wrong passwords a minute for each name, and 30 for
     each address of clients; then RESOURCE_EXHAUSTED. A client with a device token of the user has a limit of its own.
     """
+
+    CreateSignInCode: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.access_service_pb2.CreateSignInCodeRequest,
+        resolute.api.experiments.v1.access_service_pb2.CreateSignInCodeResponse,
+    ]
+    """Issues a code that signs the caller in once, such as in a browser. It is valid for ten minutes."""
+
+    RedeemSignInCode: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.access_service_pb2.RedeemSignInCodeRequest,
+        resolute.api.experiments.v1.access_service_pb2.RedeemSignInCodeResponse,
+    ]
+    """Returns a token for a code of CreateSignInCode, once. Needs no token."""
 
     GetCurrentUser: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.GetCurrentUserRequest,
@@ -226,6 +250,22 @@ class AccessServiceServicer(metaclass=abc.ABCMeta):
         """Returns a token for a name and a password. Needs no token. At most 5 wrong passwords a minute for each name, and 30 for
         each address of clients; then RESOURCE_EXHAUSTED. A client with a device token of the user has a limit of its own.
         """
+
+    @abc.abstractmethod
+    def CreateSignInCode(
+        self,
+        request: resolute.api.experiments.v1.access_service_pb2.CreateSignInCodeRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.experiments.v1.access_service_pb2.CreateSignInCodeResponse, collections.abc.Awaitable[resolute.api.experiments.v1.access_service_pb2.CreateSignInCodeResponse]]:
+        """Issues a code that signs the caller in once, such as in a browser. It is valid for ten minutes."""
+
+    @abc.abstractmethod
+    def RedeemSignInCode(
+        self,
+        request: resolute.api.experiments.v1.access_service_pb2.RedeemSignInCodeRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.experiments.v1.access_service_pb2.RedeemSignInCodeResponse, collections.abc.Awaitable[resolute.api.experiments.v1.access_service_pb2.RedeemSignInCodeResponse]]:
+        """Returns a token for a code of CreateSignInCode, once. Needs no token."""
 
     @abc.abstractmethod
     def GetCurrentUser(

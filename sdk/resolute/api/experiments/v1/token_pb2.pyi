@@ -36,6 +36,12 @@ class _TokenKindEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enum
     """Issued by CreateServiceToken, for a service that runs separately."""
     TOKEN_KIND_RUN: _TokenKind.ValueType  # 5
     """For the SDK in a trial: it acts for the experiment's owner in the experiment's workspace and ends with the run."""
+    TOKEN_KIND_BROWSER: _TokenKind.ValueType  # 6
+    """Issued by RedeemSignInCode, for the session of a browser. If another token than one of a sign-in asked for the code, it
+    ends with that token at the latest.
+    """
+    TOKEN_KIND_SIGN_IN_CODE: _TokenKind.ValueType  # 7
+    """A code of CreateSignInCode that has not expired. It is revoked when it is redeemed."""
 
 class TokenKind(_TokenKind, metaclass=_TokenKindEnumTypeWrapper):
     """How a token came to be, which decides when it ends."""
@@ -52,6 +58,12 @@ TOKEN_KIND_SERVICE: TokenKind.ValueType  # 4
 """Issued by CreateServiceToken, for a service that runs separately."""
 TOKEN_KIND_RUN: TokenKind.ValueType  # 5
 """For the SDK in a trial: it acts for the experiment's owner in the experiment's workspace and ends with the run."""
+TOKEN_KIND_BROWSER: TokenKind.ValueType  # 6
+"""Issued by RedeemSignInCode, for the session of a browser. If another token than one of a sign-in asked for the code, it
+ends with that token at the latest.
+"""
+TOKEN_KIND_SIGN_IN_CODE: TokenKind.ValueType  # 7
+"""A code of CreateSignInCode that has not expired. It is revoked when it is redeemed."""
 global___TokenKind = TokenKind
 
 @typing.final

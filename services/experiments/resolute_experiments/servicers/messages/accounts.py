@@ -33,8 +33,11 @@ _KIND_NUMBERS: Mapping[TokenKind, token_pb2.TokenKind.ValueType] = {
     TokenKind.OPERATOR: token_pb2.TOKEN_KIND_OPERATOR,
     TokenKind.SERVICE: token_pb2.TOKEN_KIND_SERVICE,
     TokenKind.RUN: token_pb2.TOKEN_KIND_RUN,
+    TokenKind.BROWSER: token_pb2.TOKEN_KIND_BROWSER,
+    TokenKind.SIGN_IN_CODE: token_pb2.TOKEN_KIND_SIGN_IN_CODE,
 }
 _KINDS: Mapping[int, TokenKind] = {number: kind for kind, number in _KIND_NUMBERS.items()}
+_UNLISTED = {TokenKind.RUN, TokenKind.SIGN_IN_CODE}
 _TEXT = 200
 """Longest text of a refusal."""
 
@@ -83,7 +86,7 @@ def token_kinds(numbers: Collection[int]) -> Collection[TokenKind]:
     """
     if any(number not in _KINDS for number in numbers):
         raise invalid("kinds", "kinds has an unknown value; leave it out, or use values of TokenKind")
-    return [_KINDS[number] for number in numbers] or set(TokenKind) - {TokenKind.RUN}
+    return [_KINDS[number] for number in numbers] or set(TokenKind) - _UNLISTED
 
 
 def refusal_of(message: access_service_pb2.Refusal) -> CountedRefusal:

@@ -33,6 +33,8 @@ class TokenKind(Enum):
     OPERATOR = "operator"
     SERVICE = "service"
     RUN = "run"
+    BROWSER = "browser"
+    SIGN_IN_CODE = "sign_in_code"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,6 +101,12 @@ def find(connection: Connection, token_id: str) -> IssuedToken | None:
     """Reads a token; None when it is not known."""
     row = connection.execute(all_tokens().where(tokens.c.id == token_id)).mappings().one_or_none()
     return None if row is None else issued(row)
+
+
+def consume(connection: Connection, token_id: str) -> bool:
+    """Ends a token that is valid once; tells whether it was valid until now."""
+    unused = sa.update(tokens).where(tokens.c.id == token_id, ~tokens.c.revoked).values(revoked=True)
+    return connection.execute(unused).rowcount == 1
 
 
 def current(
