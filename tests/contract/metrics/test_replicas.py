@@ -39,7 +39,7 @@ def test_replicas_that_get_the_same_batches_keep_each_report_once(database_url: 
 
         async def scenario() -> None:
             senders = (_send_all(replica, source) for replica in (one, other) for source in SOURCES)
-            await asyncio.wait_for(asyncio.gather(*senders), 50)
+            await asyncio.wait_for(asyncio.gather(*senders), 60)
 
         asyncio.run(scenario())
         for source in SOURCES:

@@ -143,7 +143,7 @@ def test_a_reader_of_replicas_that_write_at_once_misses_no_change(database_url: 
                 await asyncio.sleep(0)
             await writers
 
-        asyncio.run(asyncio.wait_for(scenario(), 50))
+        asyncio.run(asyncio.wait_for(scenario(), 60))
         assert seen == dict.fromkeys(trials, float(rounds - 1))
 
 

@@ -81,7 +81,7 @@ def patient(shared: Metrics) -> Metrics:
 
 
 def _run(scenario: Callable[[], Awaitable[None]]) -> None:
-    asyncio.run(asyncio.wait_for(scenario(), 30))
+    asyncio.run(asyncio.wait_for(scenario(), 60))
 
 
 def test_a_watch_gives_what_is_there_and_then_only_what_comes(patient: Metrics) -> None:

@@ -115,7 +115,7 @@ def play(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[Scenario],
 
     async def run(scenario: Scenario) -> None:
         async with opening(tmp_path) as fanout:
-            await asyncio.wait_for(scenario(fanout), timeout=20)
+            await asyncio.wait_for(scenario(fanout), timeout=60)
 
     return lambda scenario: asyncio.run(run(scenario))
 

@@ -70,7 +70,7 @@ def test_work_that_arrives_in_opposite_orders_is_committed_by_both_replicas(
         ]
         await asyncio.sleep(0)
         await loop.run_in_executor(None, began.wait, 30)
-        await asyncio.wait_for(asyncio.gather(*waiting, *work), 40)
+        await asyncio.wait_for(asyncio.gather(*waiting, *work), 60)
 
     with _replicas(postgres_server.clean_database()) as (one, other):
         asyncio.run(scenario(one, other))

@@ -33,7 +33,7 @@ from resolute.contracts.calls.keepalive import TOLERANCE_OPTIONS
 from resolute.contracts.times import to_duration
 from resolute.contracts.values import to_value
 
-WAIT_SECONDS = 20.0
+WAIT_SECONDS = 60.0
 
 
 def pack(files: Mapping[str, str]) -> bytes:

@@ -31,7 +31,7 @@ from resolute_checkpoints.domain.checkpoint import BucketStorage, Provider
 
 EMULATOR_VARIABLE = "STORAGE_EMULATOR_HOST"
 """Where Google's library looks for a server that is not Google's."""
-_START_SECONDS = 10.0
+_START_SECONDS = 60.0
 
 
 @dataclass

@@ -21,7 +21,7 @@ from resolute_serving.database.engine import Database
 
 T = TypeVar("T")
 LIMITS = ByteLimits(prefix="RESOLUTE_LOGS")
-TIMEOUT_SECONDS = 20.0
+TIMEOUT_SECONDS = 60.0
 """Seconds that a test waits for something that must happen."""
 
 

@@ -193,7 +193,7 @@ def test_a_run_that_was_settled_but_not_released_leaves_nothing_after_the_next_s
             await machines.recover()
             await wait_until_async(lambda: not (tmp_path / "runs/t.1").exists())
 
-    asyncio.run(asyncio.wait_for(body(), 20))
+    asyncio.run(asyncio.wait_for(body(), 60))
 
 
 def test_what_is_left_of_a_run_that_nobody_knows_is_not_touched(tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ def test_what_is_left_of_a_run_that_nobody_knows_is_not_touched(tmp_path: Path) 
             await wait_until_async(lambda: not (tmp_path / "runs/t.1").exists())
             assert (tmp_path / "runs/stranger.1/0").is_dir()
 
-    asyncio.run(asyncio.wait_for(body(), 20))
+    asyncio.run(asyncio.wait_for(body(), 60))
 
 
 @pytest.mark.parametrize("end", [{"exited": True, "exit_code": 3}, {"lost": True}])
@@ -242,7 +242,7 @@ def test_the_containers_that_a_failed_one_leaves_behind_are_ended_after_a_minute
             await machines._enforce()
             assert manager.killed == ["t.1"]
 
-    asyncio.run(asyncio.wait_for(body(), 20))
+    asyncio.run(asyncio.wait_for(body(), 60))
 
 
 def test_runs_that_were_placed_but_not_launched_are_launched_by_the_next_pass(tmp_path: Path) -> None:
@@ -279,7 +279,7 @@ def test_runs_that_were_placed_but_not_launched_are_launched_by_the_next_pass(tm
             await machines.launch_pending()
             assert sorted(manager.launched) == ["a.1", "b.1"]
 
-    asyncio.run(asyncio.wait_for(body(), 20))
+    asyncio.run(asyncio.wait_for(body(), 60))
 
 
 def launched_after_wakeup(machines: Fleet, manager: RecordingManager) -> bool:
@@ -300,7 +300,7 @@ def test_the_fleet_launches_what_is_pending_by_itself(tmp_path: Path) -> None:
             await running
             assert manager.launched == ["t.1"]
 
-    asyncio.run(asyncio.wait_for(body(), 20))
+    asyncio.run(asyncio.wait_for(body(), 60))
 
 
 def test_a_watch_that_fails_is_begun_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -317,7 +317,7 @@ def test_a_watch_that_fails_is_begun_again(tmp_path: Path, capsys: pytest.Captur
             await running
             assert (await machines._database.read(lambda c: runs.container(c, "t.1", 0))).lost
 
-    asyncio.run(asyncio.wait_for(body(), 20))
+    asyncio.run(asyncio.wait_for(body(), 60))
     assert capsys.readouterr().out.count("the watch over the containers failed") == 1
 
 
@@ -337,7 +337,7 @@ def test_a_run_that_ran_and_left_nothing_here_is_lost_and_not_launched_again(tmp
             assert manager.launched == []
             assert (await database.read(lambda c: runs.container(c, "ran.1", 0))).lost
 
-    asyncio.run(asyncio.wait_for(body(), 20))
+    asyncio.run(asyncio.wait_for(body(), 60))
 
 
 def test_runs_of_an_earlier_incarnation_are_lost_and_not_launched(tmp_path: Path) -> None:
@@ -356,4 +356,4 @@ def test_runs_of_an_earlier_incarnation_are_lost_and_not_launched(tmp_path: Path
             assert manager.launched == []
             assert (await database.read(lambda c: runs.container(c, "began.1", 0))).lost
 
-    asyncio.run(asyncio.wait_for(body(), 20))
+    asyncio.run(asyncio.wait_for(body(), 60))

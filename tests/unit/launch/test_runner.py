@@ -127,7 +127,7 @@ def test_who_survives_being_killed_does_not_hold_up_the_end(
         target=launch._wait_for_group, args=(Undying(leader=None, variable=b""),), name="end", daemon=True
     )
     thread.start()
-    thread.join(20)
+    thread.join(60)
     assert not thread.is_alive()
 
 

@@ -118,7 +118,7 @@ def test_signals_are_passed_on(number: signal.Signals) -> None:
         assert process.stdout is not None
         assert process.stdout.readline() == b"[rank=0] ready\n"
         process.send_signal(number)
-        assert process.wait(10) == 40
+        assert process.wait(60) == 40
 
 
 def test_a_script_that_a_signal_ended_ends_like_in_a_shell() -> None:
@@ -211,7 +211,7 @@ def test_a_reader_that_leaves_does_not_end_the_script(tmp_path: Path) -> None:
     process = subprocess.Popen([*WRAP, "0", "sh", "-c", script], stdout=subprocess.PIPE)
     assert process.stdout is not None
     process.stdout.close()
-    assert process.wait(10) == 0
+    assert process.wait(60) == 0
     assert (tmp_path / "done").exists()
 
 

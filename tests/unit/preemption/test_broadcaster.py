@@ -27,7 +27,7 @@ async def watch_one(
 
 
 def run(scenario: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(scenario, timeout=5))
+    asyncio.run(asyncio.wait_for(scenario, timeout=60))
 
 
 async def settled(broadcaster: SignalBroadcaster, watchers: int) -> None:

@@ -23,7 +23,7 @@ def test_callers_that_go_away_leave_the_writer_alive(tmp_path: Path) -> None:
 
     def slow(connection: Connection) -> None:
         entered.set()
-        assert release.wait(10)
+        assert release.wait(60)
         connection.execute(insert("running"))
 
     async def scenario(database: Database) -> list[str]:
@@ -36,7 +36,7 @@ def test_callers_that_go_away_leave_the_writer_alive(tmp_path: Path) -> None:
         waiting.cancel()
         await asyncio.gather(running, waiting, return_exceptions=True)
         release.set()
-        await asyncio.wait_for(database.write(lambda c: c.execute(insert("later"))), 10)
+        await asyncio.wait_for(database.write(lambda c: c.execute(insert("later"))), 60)
         return await database.read(lambda c: list(c.execute(sa.select(TABLE.c.mark)).scalars()))
 
     database = Database(f"sqlite:///{tmp_path / 'marks.sqlite'}", name="marks")
@@ -52,9 +52,9 @@ def test_a_closed_database_refuses_work_instead_of_letting_it_wait(tmp_path: Pat
     async def scenario(database: Database) -> None:
         database.close()
         with pytest.raises(UnavailableError, match="marks service stops"):
-            await asyncio.wait_for(database.write(TABLE.metadata.create_all), 10)
+            await asyncio.wait_for(database.write(TABLE.metadata.create_all), 60)
         with pytest.raises(UnavailableError, match="marks service stops"):
-            await asyncio.wait_for(database.read(lambda c: c.execute(sa.select(1))), 10)
+            await asyncio.wait_for(database.read(lambda c: c.execute(sa.select(1))), 60)
 
     asyncio.run(scenario(Database(f"sqlite:///{tmp_path / 'marks.sqlite'}", name="marks")))
 
@@ -68,7 +68,7 @@ def test_closing_with_much_queued_leaves_no_caller_waiting(tmp_path: Path) -> No
 
     def slow(_: Connection) -> None:
         entered.set()
-        assert release.wait(30)
+        assert release.wait(60)
 
     async def scenario(database: Database) -> None:
         await database.write(TABLE.metadata.create_all)
@@ -79,7 +79,7 @@ def test_closing_with_much_queued_leaves_no_caller_waiting(tmp_path: Path) -> No
         closing = threading.Thread(target=database.close)
         closing.start()
         release.set()
-        await asyncio.wait_for(asyncio.gather(running, *waiting), 30)
+        await asyncio.wait_for(asyncio.gather(running, *waiting), 60)
         closing.join()
 
     url = f"sqlite:///{tmp_path / 'marks.sqlite'}"

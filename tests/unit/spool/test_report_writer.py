@@ -234,8 +234,8 @@ def test_a_forked_child_must_not_report(tmp_path: Path) -> None:
     results = fork.Queue()
     child = fork.Process(target=_report_in_child, args=(writer, results))
     child.start()
-    assert "forked off the one that called core.init" in results.get(timeout=10)
-    child.join(10)
+    assert "forked off the one that called core.init" in results.get(timeout=60)
+    child.join(60)
     assert child.exitcode == 0
     assert not len(SpoolReader(writer.path).peek())
 

@@ -409,7 +409,7 @@ def test_the_next_batch_is_made_while_the_service_works_on_one(tmp_path: Path) -
 
     def ingest(request: metrics.IngestReportsRequest) -> metrics.IngestReportsResponse:
         if receiver.calls == 0:
-            assert packed[1].wait(30)
+            assert packed[1].wait(60)
         return receiver.ingest(request)
 
     sender = SpoolSender(tmp_path, Watched(IDENTITY, ingest=ingest, validate=take_all), clock=clock)

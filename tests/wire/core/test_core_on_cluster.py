@@ -90,7 +90,7 @@ def test_a_checkpoint_is_visible_only_once_its_reports_have_arrived(trial: Trial
         thread.start()
         assert not done.wait(0.5)
         trial.__post_init__()
-        assert done.wait(20)
+        assert done.wait(60)
         thread.join()
 
 

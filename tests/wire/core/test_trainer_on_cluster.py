@@ -257,7 +257,7 @@ def test_the_machine_is_sampled_while_a_trial_trains_if_asked_for(
 
     class Waiting(Judged):
         def train_batch(self, batch: Any, epoch_idx: int, batch_idx: int) -> Any:
-            assert sampled.wait(20)
+            assert sampled.wait(60)
             return super().train_batch(batch, epoch_idx, batch_idx)
 
     monkeypatch.setattr(MachineSampler, "sample", noting)

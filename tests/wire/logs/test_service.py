@@ -76,7 +76,7 @@ def _on_a_server(tmp_path: Path, scenario: Scenario) -> None:
         async with serving([BLUEPRINT], tmp_path) as running:
             callers = Callers(running)
             try:
-                await asyncio.wait_for(scenario(callers), 30)
+                await asyncio.wait_for(scenario(callers), 60)
             finally:
                 await callers.close()
 
@@ -131,7 +131,7 @@ def test_a_stopping_service_ends_streams_with_an_error_that_can_be_retried(tmp_p
             follower = asyncio.create_task(_collect(callers, found, news))
             await news.wait()
         with pytest.raises(UnavailableError):
-            await asyncio.wait_for(follower, 10)
+            await asyncio.wait_for(follower, 60)
         await callers.close()
 
     asyncio.run(serve())

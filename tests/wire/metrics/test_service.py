@@ -81,7 +81,7 @@ def _on_a_server(tmp_path: Path, scenario: Scenario) -> None:
         async with serving([BLUEPRINT], tmp_path) as running:
             callers = Callers(running)
             try:
-                await asyncio.wait_for(scenario(callers), 30)
+                await asyncio.wait_for(scenario(callers), 60)
             finally:
                 await callers.close()
 

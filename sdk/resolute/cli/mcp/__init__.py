@@ -1,1 +1,1 @@
-"""``resolute mcp``: experiments for assistants that speak the Model Context Protocol."""
+"""``resolute mcp``: experiments as tools of the Model Context Protocol."""

@@ -24,7 +24,7 @@ from resolute.client.connection.home import Home
 )
 @click.pass_obj
 def mcp(settings: Settings, allow_changes: bool, address: str, token_file: Path | None) -> None:
-    """Serve the Model Context Protocol, so that assistants can read experiments, over stdin and stdout."""
+    """Serve the Model Context Protocol, by which language models read experiments, over stdin and stdout."""
     if importlib.util.find_spec("mcp") is None:
         raise click.ClickException("MCP is not installed; install it with: pip install 'resolute-train[mcp]'")
     # These import what the extra installs.

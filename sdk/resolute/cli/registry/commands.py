@@ -240,7 +240,7 @@ ROOT_COMMANDS = (
         "preview-search", "Show what a config's search would run.", f"{_SEARCH}.preview:preview_search"
     ),
     LazyCommand("tensorboard", "Start TensorBoard for experiments.", "resolute.cli.tensorboard:tensorboard"),
-    LazyCommand("mcp", "Let assistants read experiments by MCP.", "resolute.cli.mcp.command:mcp"),
+    LazyCommand("mcp", "Serve experiments to MCP clients.", "resolute.cli.mcp.command:mcp"),
     LazyCommand("compat", "Use the import name `determined` outside of trials.", f"{_COMMANDS}:compat"),
     LazyCommand("sync", "Upload runs that were recorded offline.", "resolute.cli.sync:sync"),
     LazyCommand(

@@ -24,7 +24,7 @@ def test_the_end_of_a_process_is_seen_at_once() -> None:
         await asyncio.sleep(0)
         assert not waiter.done()
         process.kill()
-        await asyncio.wait_for(waiter, 5)
+        await asyncio.wait_for(waiter, 60)
         await process.wait()
 
     asyncio.run(scenario())
@@ -58,4 +58,4 @@ def test_where_an_end_cannot_be_known_it_waits_a_moment(who: str, monkeypatch: p
         process = replace(mine, start_time=mine.start_time + 1)
     else:
         monkeypatch.delattr(os, "pidfd_open")
-    asyncio.run(asyncio.wait_for(wait_for_exit(process), 5))
+    asyncio.run(asyncio.wait_for(wait_for_exit(process), 60))
