@@ -175,7 +175,7 @@ def test_the_module_functions_log_in_once(cluster: ScriptedCluster) -> None:
     with pytest.raises(ValueError, match="already logged in"):
         client.login(master=cluster.address)
     client.logout()
-    with pytest.warns(UserWarning, match="have no effect"):
+    with pytest.warns(UserWarning, match="has no effect"):
         client.login(master=f"http://{cluster.address}", user="grace", noverify=True)
     assert client.get_session_username() == "grace"
 
