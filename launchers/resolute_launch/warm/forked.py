@@ -46,6 +46,8 @@ class Origin:
     pid: int
     learns: bool
     """Whether modules are learned from the first run."""
+    signal_handlers: Mapping[int, Any]
+    """Of the signals that the parked process handles, those of a new interpreter: some may be ignored."""
 
     def with_modules(self, modules: frozenset[str]) -> Origin:
         """The same with more modules."""
@@ -69,8 +71,8 @@ class ForkedRun:
     def run(self) -> None:
         """Runs the script, or becomes the cold start."""
         os.setsid()
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        for number, handler in self._origin.signal_handlers.items():
+            signal.signal(number, handler)
         os.dup2(self._output, 1)
         os.dup2(self._errors, 2)
         os.dup2(self._control, 0)

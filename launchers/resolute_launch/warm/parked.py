@@ -25,6 +25,7 @@ from resolute_launch.warm.forked import AT_EXIT, ForkedRun, Origin
 from resolute_launch.warm.preloading import preload, why_not_forkable
 
 _POLL_SECONDS = 1.0
+_HANDLED = (signal.SIGTERM, signal.SIGINT)
 
 
 def park(folder: str) -> None:
@@ -52,6 +53,7 @@ def park(folder: str) -> None:
         modules=frozenset(sys.modules),
         pid=os.getpid(),
         learns=bool(order["learns"]),
+        signal_handlers={number: signal.getsignal(number) for number in _HANDLED},
     )
     forked = _Parked(directory, origin, order).serve()
     if forked is not None:
@@ -81,7 +83,7 @@ class _Parked:
 
     def serve(self) -> ForkedRun | None:
         """Serves until it is time to leave; returns the run in each fork, and None in the parked process."""
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in _HANDLED:
             signal.signal(number, self._leave)
         with protocol.address(self._directory) as path:
             with contextlib.suppress(FileNotFoundError):

@@ -28,6 +28,7 @@ NOT_OF_THE_CLUSTER = {
     "config set",
     "help",
     "init",
+    "login",
     "mcp",
     "open",
     "sync",

@@ -64,7 +64,15 @@ def test_numbers_of_all_services_are_served_to_prometheus(tmp_path: Path) -> Non
     assert found["resolute_calls"]["OK,/a.B/C"] == 2.0
     assert found["resolute_call_seconds"]["OK,/a.B/C"] == 0.75
     assert set(found["resolute_up"].values()) == {1.0}
-    assert len(found["resolute_up"]) == 6
+    assert set(found["resolute_up"]) == {
+        "searcher",
+        "metrics",
+        "logs",
+        "checkpoints",
+        "preemption",
+        "gateway",
+        "experiments",
+    }
     for name in (
         "resolute_event_loop_lag_seconds",
         "resolute_oldest_unacknowledged_action_seconds",

@@ -20,6 +20,8 @@ from resolute.rpc import checkpoint_files, storage_providers
 
 _pb = checkpoints_service_pb2
 _EXAMINATION_DEADLINE = 300.0
+_DELETION_DEADLINE = 600.0
+"""Seconds for a deletion: the answer follows when all files are gone, and a checkpoint may have many."""
 
 
 @dataclass(frozen=True)
@@ -91,9 +93,11 @@ class Checkpoints:
     def delete(self, keys: Sequence[str], *, globs: Sequence[str] = ()) -> None:
         """Removes checkpoints, or only their files that match one of ``globs``."""
         if globs:
-            self._stub.DeleteFiles(_pb.DeleteFilesRequest(checkpoint_ids=keys, globs=globs))
+            files = _pb.DeleteFilesRequest(checkpoint_ids=keys, globs=globs)
+            self._stub.DeleteFiles(files, timeout=_DELETION_DEADLINE)
         else:
-            self._stub.DeleteCheckpoints(_pb.DeleteCheckpointsRequest(checkpoint_ids=keys))
+            checkpoints = _pb.DeleteCheckpointsRequest(checkpoint_ids=keys)
+            self._stub.DeleteCheckpoints(checkpoints, timeout=_DELETION_DEADLINE)
 
     def examine(self, storage: DirectoryStorage | BucketStorage) -> list[Finding]:
         """Has the service check a storage."""
