@@ -9,6 +9,7 @@ from typing import Any
 import hypothesis
 import pytest
 from support import backends
+from support.logs import plain_logs
 from support.sampling import Sample, choose_items
 
 
@@ -32,6 +33,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     # Tests start hundreds of processes: they shall find modules compiled.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    plain_logs()
     # Keras chooses TensorFlow by default, which only some tests install.
     os.environ.setdefault("KERAS_BACKEND", "torch")
     if config.option.sample_seed is None:

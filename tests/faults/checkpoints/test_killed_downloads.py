@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 from support.clusters.trial_cluster import Trial, cluster
 from support.object_stores.s3 import S3Server, own_s3_server
 
@@ -118,15 +119,18 @@ def test_a_killed_download_goes_on_in_the_middle_of_the_file(
             check=False,
         )
 
-    killed = download(KILL_AFTER)
+    with capture_logs() as logs:
+        killed = download(KILL_AFTER)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     assert not (target / "metadata.json").exists()
     left = max(path.stat().st_size for path in target.glob(".partial-*/*"))
     assert 0 < left < len(BIG)
 
     journal.unlink()
-    again = download(0)
+    with capture_logs() as more_logs:
+        again = download(0)
     assert again.returncode == 0, again.stderr
+    assert not [entry for entry in logs + more_logs if entry["log_level"] == "error"], "none is a defect"
     assert (target / "big").read_bytes() == BIG
     assert {path.name for path in target.iterdir()} == {"a", "big", "metadata.json"}
     asked = journal.read_text().splitlines()

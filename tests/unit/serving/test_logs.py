@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import structlog
+from support.logs import plain_logs
 
 from resolute.errors import InvalidArgumentError
 from resolute_serving.observability.logs import configure_logs, log_file_bytes
@@ -26,7 +27,7 @@ def logging_as_before() -> Iterator[None]:
     root.handlers[:] = handlers
     root.setLevel(level)
     logging.captureWarnings(capture=False)
-    structlog.reset_defaults()
+    plain_logs()
     os.umask(umask)
 
 

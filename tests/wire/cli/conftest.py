@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import structlog
+from support.logs import plain_logs
 from wire.cli.scripted import ScriptedCluster
 
 from resolute.cli.main import run
@@ -50,7 +51,7 @@ def cluster(home: Path, tmp_path: Path) -> Iterator[ScriptedCluster]:
         endpoint = {"address": scripted.address, "token_path": str(token), "cluster_id": "", "pid": 1}
         (home / "endpoint.json").write_text(json.dumps(endpoint))
         yield scripted
-    structlog.reset_defaults()
+    plain_logs()
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import structlog
 import yaml
+from support.logs import plain_logs
 from support.services.in_process import Running, serving
 from wire.cli.conftest import CommandLine
 
@@ -41,7 +42,7 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     yield found[0]
     loop.call_soon_threadsafe(stop.set)
     thread.join(60)
-    structlog.reset_defaults()
+    plain_logs()
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ import click
 import pytest
 import structlog
 import yaml
+from support.logs import plain_logs
 from wire.cli.hostile import HOSTILE, MARK, hostile_cluster
 
 from resolute.cli.main import cli, run
@@ -85,7 +86,7 @@ def output(home: Path, tmp_path: Path) -> Iterator[Say]:
         endpoint = {"address": running.address, "token_path": str(home / "token"), "cluster_id": "", "pid": 1}
         (home / "endpoint.json").write_text(json.dumps(endpoint))
         yield said
-    structlog.reset_defaults()
+    plain_logs()
 
 
 def commands(

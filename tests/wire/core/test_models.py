@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import structlog
 from support.clusters.trial_cluster import Trial, cluster
+from support.logs import plain_logs
 
 from resolute import core
 from resolute.cli.main import run
@@ -44,7 +45,7 @@ def trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Trial]:
             monkeypatch.delenv(name, raising=False)
         monkeypatch.setenv("RESOLUTE_HOME", str(home))
         yield running
-    structlog.reset_defaults()
+    plain_logs()
 
 
 @pytest.fixture

@@ -146,6 +146,9 @@ class _Call:
                                 await context.write(response)
                     else:
                         await responses  # health and reflection write to the context themselves
+            except grpc.aio.InternalError:
+                # So a write fails whose client is gone before gRPC cancels this call.
+                self._done("CANCELLED", began)
             except Exception as error:  # noqa: BLE001 - whatever a handler raises becomes a status
                 await self._fail(error, context, began)
             else:
