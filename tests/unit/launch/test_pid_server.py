@@ -90,7 +90,7 @@ def test_a_failure_is_never_an_exit_code_of_zero(
 
 def test_when_all_workers_have_ended_well_a_command_without_end_can_be_ended(address: str) -> None:
     words = ["--on-exit", "SIGTERM", "--signal-children", address, "1"]
-    command = f"{CLIENT} {address} true; sleep 60 & wait; wait"
+    command = f"{CLIENT} {address} true; sleep 60 >/dev/null 2>&1 & wait; wait"
     assert finish(start(*words, "sh", "-c", command))[0] == SIGNALLED
 
 
