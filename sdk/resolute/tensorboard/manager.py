@@ -6,12 +6,13 @@ import logging
 import queue
 import threading
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from resolute.core.tensorboard.destinations import Destination, open_destination
+from resolute.core.tensorboard.file_copier import FileCopier
 from resolute.core.tensorboard.manager import Mangler, PathSelector, keep_path, select_all
-from resolute.errors import ResoluteError
-from resolute.tensorboard.destinations import Destination, open_destination
 from resolute.tensorboard.paths import get_base_path, get_experiment_sync_path, get_sync_path
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class TensorboardManager:
         self.sync_path = sync_path
         self._sync_on_close = sync_on_close
         self._destination = destination
-        self._seen: dict[Path, tuple[int, int]] = {}
+        self._copier = FileCopier(destination)
         self._requests: queue.Queue[Callable[[], None] | None] = queue.Queue(_QUEUE_LENGTH)
         self._thread: threading.Thread | None = None
         self._async = async_upload
@@ -96,22 +97,16 @@ class TensorboardManager:
             mangler: Gives a file its path at the destination, from its relative path and the rank.
             rank: The rank.
         """
-        changed = []
-        for path in self.list_tb_files(selector=selector):
-            status = path.stat()
-            version = (status.st_size, status.st_mtime_ns)
-            if self._seen.get(path) != version:
-                self._seen[path] = version
-                changed.append((path, mangler(path.relative_to(self.base_path), rank).as_posix()))
-
-        def upload() -> None:
-            for path, name in changed:
-                self._upload(path, name)
-
+        copy = partial(
+            self._copier.copy,
+            self.base_path,
+            select=selector,
+            rename=lambda relative: mangler(relative, rank),
+        )
         if self._thread is None:
-            upload()
-        elif changed:
-            self._requests.put(upload)
+            copy()
+        else:
+            self._requests.put(copy)
 
     def delete(self) -> None:
         """Removes what was copied."""
@@ -120,13 +115,6 @@ class TensorboardManager:
     def _upload_requested(self) -> None:
         while (request := self._requests.get()) is not None:
             request()
-
-    def _upload(self, path: Path, name: str) -> None:
-        try:
-            self._destination.put(path, name)
-        except (OSError, ResoluteError) as failure:
-            self._seen.pop(path, None)
-            _log.warning("the TensorBoard file %s was not copied: %s", path, failure)
 
 
 def build(

@@ -11,6 +11,7 @@ from support.clocks import ManualClock
 from support.object_stores.s3 import s3_server
 
 from resolute.core.tensorboard import AutoTensorboard, ManualTensorboard
+from resolute.core.tensorboard.destinations import DirectoryDestination
 from resolute.core.tensorboard.event_thread import EventThread
 from resolute.core.tensorboard.events import EventFile, SpoolTail
 from resolute.core.tensorboard.file_copier import FileCopier
@@ -85,7 +86,7 @@ def test_every_reported_number_becomes_an_event(tmp_path: Path) -> None:
     spool.mkdir()
     writer = ReportWriter(spool, segment_bytes=400)
     path = tmp_path / "local"
-    copier = FileCopier(target)
+    copier = FileCopier(DirectoryDestination(target))
     thread = EventThread(SpoolTail(spool, writer.pattern), EventFile(path), copy=lambda: copier.copy(path))
     auto = AutoTensorboard(path, copier, events=thread)
     auto.start()
@@ -108,7 +109,9 @@ def test_without_reports_there_is_no_event_file(tmp_path: Path) -> None:
     spool.mkdir()
     writer = ReportWriter(spool)
     events = EventThread(SpoolTail(spool, writer.pattern), EventFile(tmp_path / "local"), copy=lambda: None)
-    auto = AutoTensorboard(tmp_path / "local", FileCopier(tmp_path / "kept"), events=events)
+    auto = AutoTensorboard(
+        tmp_path / "local", FileCopier(DirectoryDestination(tmp_path / "kept")), events=events
+    )
     auto.start()
     auto.close()
     assert not (tmp_path / "kept").exists()
@@ -116,7 +119,7 @@ def test_without_reports_there_is_no_event_file(tmp_path: Path) -> None:
 
 def test_files_of_the_script_are_copied_when_they_have_changed(tmp_path: Path) -> None:
     local, kept = tmp_path / "local", tmp_path / "kept"
-    manual = ManualTensorboard(local, FileCopier(kept), rank=2)
+    manual = ManualTensorboard(local, FileCopier(DirectoryDestination(kept)), rank=2)
     (manual.path / "sub").mkdir()
     (manual.path / "sub" / "events").write_text("one")
     (manual.path / "other").write_text("two")
@@ -149,7 +152,7 @@ def test_a_full_or_missing_destination_is_no_reason_to_stop(
     local = tmp_path / "local"
     local.mkdir()
     (local / "events").write_text("one")
-    FileCopier(tmp_path / "file" / "below").copy(local)
+    FileCopier(DirectoryDestination(tmp_path / "file" / "below")).copy(local)
     assert "was not copied" in caplog.text
 
 

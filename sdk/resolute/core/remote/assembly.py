@@ -34,6 +34,7 @@ from resolute.core.searcher import (
 )
 from resolute.core.system_metrics import MachineSampler
 from resolute.core.tensorboard import AutoTensorboard, ManualTensorboard, Tensorboard, TensorboardMode
+from resolute.core.tensorboard.destinations import DirectoryDestination
 from resolute.core.tensorboard.event_thread import EventThread
 from resolute.core.tensorboard.events import EventFile, SpoolTail
 from resolute.core.tensorboard.file_copier import FileCopier
@@ -180,10 +181,10 @@ def _tensorboard(
     return AutoTensorboard(path, copier, events=events)
 
 
-def _tensorboard_destination(info: ClusterInfo, storage: Storage) -> Path | None:
+def _tensorboard_destination(info: ClusterInfo, storage: Storage) -> DirectoryDestination | None:
     """Returns where events are beside the checkpoints; None for storages that take no such files."""
     if not isinstance(storage, DirectoryStorage):
         return None
     trial = info.trial
     below = f"tensorboard/experiment/{trial.experiment_id}/trial/{trial.trial_id}"
-    return storage.path / info.cluster_id / below
+    return DirectoryDestination(storage.path / info.cluster_id / below)

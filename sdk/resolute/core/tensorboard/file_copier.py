@@ -1,13 +1,14 @@
-"""Copies files that have changed to a directory that others read."""
+"""Copies files that have changed to where others read them."""
 
 from __future__ import annotations
 
 import logging
-import os
-import shutil
 import threading
 from collections.abc import Callable
 from pathlib import Path
+
+from resolute.core.tensorboard.destinations import Destination
+from resolute.errors import ResoluteError
 
 _log = logging.getLogger("resolute.core")
 
@@ -19,9 +20,9 @@ class FileCopier:
         destination: Where files go; None where the storage takes no such files, then nothing is copied.
     """
 
-    def __init__(self, destination: Path | None) -> None:
+    def __init__(self, destination: Destination | None) -> None:
         self._destination = destination
-        self._seen: dict[Path, tuple[int, int]] = {}
+        self._seen: dict[str, tuple[int, int]] = {}
         self._lock = threading.Lock()
 
     def copy(
@@ -46,18 +47,15 @@ class FileCopier:
             for path in sorted(source.rglob("*")):
                 if path.is_file() and (select is None or select(path)):
                     relative = path.relative_to(source)
-                    self._copy_file(path, self._destination / (rename(relative) if rename else relative))
+                    name = (rename(relative) if rename else relative).as_posix()
+                    self._copy_file(path, name, self._destination)
 
-    def _copy_file(self, path: Path, target: Path) -> None:
+    def _copy_file(self, path: Path, name: str, destination: Destination) -> None:
         try:
             status = path.stat()
             version = (status.st_size, status.st_mtime_ns)
-            if self._seen.get(target) == version:
-                return
-            target.parent.mkdir(parents=True, exist_ok=True)
-            partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
-            shutil.copyfile(path, partial)
-            partial.replace(target)
-            self._seen[target] = version
-        except OSError as failure:
-            _log.warning("a TensorBoard file was not copied: %s", failure)
+            if self._seen.get(name) != version:
+                destination.put(path, name)
+                self._seen[name] = version
+        except (OSError, ResoluteError) as failure:
+            _log.warning("the TensorBoard file %s was not copied: %s", path, failure)
