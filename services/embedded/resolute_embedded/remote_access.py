@@ -11,6 +11,7 @@ import socket
 from dataclasses import dataclass
 from pathlib import Path
 
+from resolute.contracts.calls.tls import fingerprint_of
 from resolute.errors import InvalidArgumentError
 from resolute_embedded.port import choose_remote_port
 from resolute_embedded.state_directory import StateDirectory
@@ -72,7 +73,10 @@ class RemoteAccess:
             tls=None if files is None else ServerTls(files),
             insecure=options.insecure,
         )
-        return cls(listener=listener, fingerprint=_fingerprint(files) if options.tls_self_signed else "")
+        fingerprint = ""
+        if files is not None and options.tls_self_signed:
+            fingerprint = fingerprint_of(files.certificate.read_bytes())
+        return cls(listener=listener, fingerprint=fingerprint)
 
     @property
     def names(self) -> frozenset[str]:
@@ -102,13 +106,6 @@ def _files(state: StateDirectory, options: RemoteOptions, host: str) -> TlsFiles
     if options.tls_cert is None or options.tls_key is None:
         raise InvalidArgumentError("give both --tls-cert and --tls-key")
     return TlsFiles(certificate=options.tls_cert.absolute(), key=options.tls_key.absolute())
-
-
-def _fingerprint(files: TlsFiles | None) -> str:
-    from resolute_embedded.self_signed import fingerprint
-
-    assert files is not None
-    return fingerprint(files.certificate)
 
 
 def _shown(host: str) -> str:

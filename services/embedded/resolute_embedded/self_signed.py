@@ -41,12 +41,6 @@ def self_signed(directory: Path, *, names: Sequence[str], now: dt.datetime) -> T
     return files
 
 
-def fingerprint(certificate: Path) -> str:
-    """SHA-256 of a certificate, in the form in which programs print it."""
-    digest = x509.load_pem_x509_certificate(certificate.read_bytes()).fingerprint(hashes.SHA256())
-    return ":".join(f"{byte:02X}" for byte in digest)
-
-
 def _is_valid(certificate: Path, now: dt.datetime) -> bool:
     try:
         found = x509.load_pem_x509_certificate(certificate.read_bytes())

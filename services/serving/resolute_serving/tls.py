@@ -65,14 +65,17 @@ class TlsFiles:
             ) from error
         return context
 
-    def stamp(self) -> list[tuple[int, int, int]]:
-        """Changes when a file does.
+    def stamp(self) -> list[tuple[int, int, int] | None]:
+        """Changes when a file does."""
+        return [_stamp(path) for path in (self.certificate, self.key, self.clients) if path]
 
-        Raises:
-            OSError: A file is not there.
-        """
-        found = [path.stat() for path in (self.certificate, self.key, self.clients) if path]
-        return [(one.st_mtime_ns, one.st_ino, one.st_size) for one in found]
+
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ctime_ns, found.st_ino, found.st_size
 
 
 @dataclass(frozen=True)
@@ -100,8 +103,8 @@ class ServerTls:
         self.files = files
         """Where it lies."""
         self._lock = threading.Lock()  # gRPC asks in threads of its own
-        self._loaded = files.read()
         self._stamp = files.stamp()
+        self._loaded = files.read()
 
     def credentials(self) -> grpc.ServerCredentials:
         """The certificate for a server of gRPC."""
@@ -136,15 +139,15 @@ class ServerTls:
     def current(self) -> LoadedTls:
         """The files as they are now; as they were while they cannot be used."""
         with self._lock:
-            try:
-                stamp = self.files.stamp()
-                if stamp != self._stamp:
+            stamp = self.files.stamp()
+            if stamp != self._stamp:
+                # Files are replaced one after the other: each change is tried once, not for every connection.
+                self._stamp = stamp
+                try:
                     self._loaded = self.files.read()
-                    self._stamp = stamp
                     _log.info("certificate read again", file=str(self.files.certificate))
-            except (FailedPreconditionError, OSError) as error:
-                # Files are replaced one after the other: the next connection asks again.
-                _log.warning("the new certificate cannot be used", error=str(error))
+                except (FailedPreconditionError, OSError) as error:
+                    _log.warning("the new certificate cannot be used", error=str(error))
             return self._loaded
 
 

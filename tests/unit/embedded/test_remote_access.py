@@ -9,9 +9,10 @@ import pytest
 from support.certificates import Authority
 
 from resolute.client.connection.home import Home
+from resolute.contracts.calls.tls import fingerprint_of
 from resolute.errors import InvalidArgumentError
 from resolute_embedded.remote_access import RemoteAccess, RemoteOptions
-from resolute_embedded.self_signed import fingerprint, self_signed
+from resolute_embedded.self_signed import self_signed
 from resolute_embedded.state_directory import StateDirectory
 
 NOW = dt.datetime(2026, 1, 1, tzinfo=dt.timezone.utc)
@@ -58,9 +59,8 @@ def test_plain_ports_are_served_where_somebody_insists(state: StateDirectory) ->
 
 def test_a_certificate_is_made_once_and_again_when_it_has_expired(tmp_path: Path) -> None:
     def made(now: dt.datetime) -> str:
-        return fingerprint(
-            self_signed(tmp_path / "tls", names=["a.example", "127.0.0.1"], now=now).certificate
-        )
+        files = self_signed(tmp_path / "tls", names=["a.example", "127.0.0.1"], now=now)
+        return fingerprint_of(files.certificate.read_bytes())
 
     first = made(NOW)
     assert made(NOW + dt.timedelta(days=3000)) == first

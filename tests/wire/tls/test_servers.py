@@ -12,6 +12,7 @@ from pathlib import Path
 import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
+from structlog.testing import capture_logs
 from support.certificates import Authority
 
 from resolute.contracts.calls.tls import ClientTls, aio_channel
@@ -128,6 +129,27 @@ def test_new_connections_get_a_new_certificate_without_a_restart(tmp_path: Path)
                 await health.Check(ASKED, timeout=60)
 
     run(scenario)
+
+
+def test_a_change_of_the_files_is_tried_once_however_many_connections_come(tmp_path: Path) -> None:
+    ours = Authority.create(tmp_path)
+    files = ours.issue(tmp_path)
+    key = files.key.read_bytes()
+    server = ServerTls(files)
+    first = server.current()
+    with capture_logs() as said:
+        files.key.unlink()
+        kept = [server.current() for _ in range(3)]
+        files.key.write_bytes(b"no key")
+        kept += [server.current() for _ in range(3)]
+        assert all(one is first for one in kept)
+        files.key.write_bytes(key)
+        files.key.chmod(0o600)
+        assert server.current() is not first
+    warned = [line["error"] for line in said if line["log_level"] == "warning"]
+    assert len(warned) == 2, said
+    assert "cannot read" in warned[0]
+    assert "not a PEM file" in warned[1]
 
 
 def test_a_service_lets_in_who_shows_a_certificate_of_the_cluster(tmp_path: Path) -> None:

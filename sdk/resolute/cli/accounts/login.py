@@ -11,7 +11,7 @@ from resolute.cli.accounts.passwords import ask, password_option
 from resolute.cli.options.settings import Settings
 from resolute.client.connection import credentials, trust
 from resolute.client.connection.home import Home
-from resolute.contracts.calls.tls import ClientTls
+from resolute.contracts.calls.tls import ClientTls, fingerprint_of
 from resolute.errors import FailedPreconditionError
 
 
@@ -62,7 +62,7 @@ def _confirm_certificate(settings: Settings, fingerprint: str) -> ClientTls | No
         )
     shown = trust.presented(address)
     click.echo(f"Nobody known signed the certificate of {address}. Its SHA-256 fingerprint is", err=True)
-    found = trust.fingerprint(shown)
+    found = fingerprint_of(shown.authority or b"")
     click.echo(f"  {found}", err=True)
     if not fingerprint:
         click.confirm("Is it the one that `resolute up` printed?", abort=True, err=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import socket
 import ssl
@@ -79,13 +78,6 @@ def presented(address: str) -> ClientTls:
             f"the certificate of {address} cannot be used: {error.verify_message}"
         ) from error
     return ClientTls(authority=pem.encode(), server_name=names[0] if names else "")
-
-
-def fingerprint(tls: ClientTls) -> str:
-    """SHA-256 of a trusted certificate, in the form in which programs print it."""
-    assert tls.authority is not None
-    digest = hashlib.sha256(ssl.PEM_cert_to_DER_cert(tls.authority.decode())).hexdigest().upper()
-    return ":".join(digest[start : start + 2] for start in range(0, len(digest), 2))
 
 
 def _shown(address: str, context: ssl.SSLContext, *, name: str = "") -> tuple[bytes, list[str]]:

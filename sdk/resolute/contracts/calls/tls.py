@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -109,6 +110,18 @@ def aio_channel(
     return grpc.aio.secure_channel(
         address, tls.credentials(), options=[*options, *tls.options], interceptors=interceptors
     )
+
+
+def fingerprint_of(certificate: bytes) -> str:
+    """SHA-256 of a certificate, in the form in which programs print it.
+
+    Args:
+        certificate: PEM of one certificate.
+    """
+    import ssl
+
+    digest = hashlib.sha256(ssl.PEM_cert_to_DER_cert(certificate.decode())).hexdigest().upper()
+    return ":".join(digest[start : start + 2] for start in range(0, len(digest), 2))
 
 
 def read_pem(path: Path) -> bytes:
