@@ -197,21 +197,9 @@ class ExperimentsService:
 
     def register(self, server: grpc.aio.Server) -> None:
         """Adds its handlers to a server that has not started."""
-        admission = Admission(
-            cluster_defaults=self._settings.cluster_defaults,
-            slots=self._fleet.slot_count,
-            largest_node=self._fleet.largest_node,
-        )
         storage_quota = StorageQuota(self._core.database, self._clients)
         storage_roots = StorageRoots(self._clients)
-        submissions = Submissions(
-            self._core.database,
-            clock=self._clock,
-            admission=admission,
-            storage_quota=storage_quota,
-            storage_roots=storage_roots,
-            reader=self._config_reader,
-        )
+        submissions = self._submissions(storage_quota, storage_roots)
         experiments_service_pb2_grpc.add_ExperimentsServiceServicer_to_server(
             ExperimentsServicer(
                 self._core, wait_reasons=self._wait_reasons, submissions=submissions, adopt=self._adopt
@@ -268,6 +256,21 @@ class ExperimentsService:
         )
         jobs_service_pb2_grpc.add_JobsServiceServicer_to_server(
             JobsServicer(self._core, wait_reasons=self._wait_reasons), server
+        )
+
+    def _submissions(self, storage_quota: StorageQuota, storage_roots: StorageRoots) -> Submissions:
+        admission = Admission(
+            cluster_defaults=self._settings.cluster_defaults,
+            slots=self._fleet.slot_count,
+            largest_node=self._fleet.largest_node,
+        )
+        return Submissions(
+            self._core.database,
+            clock=self._clock,
+            admission=admission,
+            storage_quota=storage_quota,
+            storage_roots=storage_roots,
+            reader=self._config_reader,
         )
 
     async def start(self) -> None:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 
 import pytest
 from contract.experiments.test_sign_in import ada_signs_in, audit_rows, caller
+from sqlalchemy.engine import Connection
 from support.services.access import Calls, Scenario, calls
 from support.services.in_process import Running
 
 from resolute.api.experiments.v1 import access_service_pb2 as pb2
 from resolute.api.experiments.v1 import token_pb2, user_pb2
 from resolute.errors import UnauthenticatedError
+from resolute_experiments.service import ExperimentsService
 
 Play = Callable[[Scenario], None]
 
@@ -78,5 +81,26 @@ def test_nobody_signs_in_as_a_user_who_is_deactivated(play: Play) -> None:
         await admin.access.UpdateUser(request)
         with pytest.raises(UnauthenticatedError):
             await redeem(admin, code)
+
+    play(scenario)
+
+
+def test_a_wrong_code_does_not_wait_for_those_who_write(play: Play) -> None:
+    async def scenario(running: Running, admin: Calls) -> None:
+        (service,) = (one for one in running.services if isinstance(one, ExperimentsService))
+        entered, release = threading.Event(), threading.Event()
+
+        def hold(_: Connection) -> None:
+            entered.set()
+            assert release.wait(60)
+
+        holding = asyncio.ensure_future(service._core.database.write(hold))
+        try:
+            assert await asyncio.to_thread(entered.wait, 60)
+            with pytest.raises(UnauthenticatedError, match="sign-in-link"):
+                await redeem(admin, "a guess")
+        finally:
+            release.set()
+        await holding
 
     play(scenario)
