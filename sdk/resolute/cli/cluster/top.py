@@ -14,7 +14,7 @@ from resolute.cli.display.fitted_table import FittedColumn, print_fitted
 from resolute.cli.display.output import console, format_value, print_json
 from resolute.cli.display.terminal import neutralised
 from resolute.cli.options.settings import Settings
-from resolute.client.schema.records import SeriesPoint, TrialRecord
+from resolute.client.schema.records import MetricSummary, SeriesPoint, TrialRecord
 from resolute.client.schema.states import TrialState
 from resolute.client.services import Services
 
@@ -79,11 +79,23 @@ def read(services: Services) -> Overview:
     held = Counter(slot.trial_id for slot in cluster.slots if slot.trial_id)
     names = {job.experiment_id: job.name for job in services.jobs.list()}
     trials = [services.trials.get(number) for number in sorted(held)]
+    reported: dict[str, list[MetricSummary]] = {}
+    for metric in services.metrics.summaries([trial.uuid for trial in trials], group=_TRAINING):
+        reported.setdefault(metric.trial_uuid, []).append(metric)
     return Overview(
         slots=len(cluster.slots),
         slots_in_use=sum(bool(slot.allocation_id) for slot in cluster.slots),
         queued_trials=cluster.queued_trials,
-        trials=tuple(_activity(services, trial, names, held[trial.id]) for trial in trials),
+        trials=tuple(
+            _activity(
+                services,
+                trial,
+                name=names.get(trial.experiment_id, ""),
+                slots=held[trial.id],
+                latest=max(reported.get(trial.uuid, ()), key=lambda metric: metric.last_steps, default=None),
+            )
+            for trial in trials
+        ),
         problems=cluster.problems,
     )
 
@@ -107,9 +119,9 @@ def show(overview: Overview) -> None:
         print_fitted(console(), _columns(overview.trials), notes=())
 
 
-def _activity(services: Services, trial: TrialRecord, names: dict[int, str], slots: int) -> Activity:
-    reported = services.metrics.summaries([trial.uuid], group=_TRAINING)
-    latest = max(reported, key=lambda metric: metric.last_steps, default=None)
+def _activity(
+    services: Services, trial: TrialRecord, *, name: str, slots: int, latest: MetricSummary | None
+) -> Activity:
     points = (
         services.metrics.series(trial.uuid, group=_TRAINING, name=latest.name, max_points=_POINTS)
         if latest is not None and latest.mean is not None
@@ -118,7 +130,7 @@ def _activity(services: Services, trial: TrialRecord, names: dict[int, str], slo
     return Activity(
         trial=trial.id,
         experiment=trial.experiment_id,
-        name=names.get(trial.experiment_id, ""),
+        name=name,
         state=trial.state,
         slots=slots,
         steps=trial.steps_completed if latest is None else latest.last_steps,

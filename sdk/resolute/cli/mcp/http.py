@@ -98,7 +98,11 @@ def http_server(server: MCPServer[Any], opened: socket.socket, *, token: str) ->
     security = TransportSecuritySettings(allowed_hosts=names, allowed_origins=[])
     application = server.streamable_http_app(streamable_http_path=PATH, transport_security=security)
     config = uvicorn.Config(
-        _Authenticated(application, token), log_config=None, access_log=False, server_header=False
+        _Authenticated(application, token),
+        ws="none",  # only requests of HTTP are checked
+        log_config=None,
+        access_log=False,
+        server_header=False,
     )
     return uvicorn.Server(config)
 

@@ -50,16 +50,16 @@ class MergedWatches:
         news: asyncio.Queue[pb.WatchResponse | ResoluteError] = asyncio.Queue(_BUFFERED)
         readers = [asyncio.create_task(self._read(*part, metadata, news)) for part in parts]
         self._open.add(news)
+        under_way = len(parts)
         try:
-            while readers:
+            while under_way:
                 found = await news.get()
                 if self._closed:
                     raise UnavailableError("the gateway stops; connect again")
                 if isinstance(found, ResoluteError):
                     raise found
                 yield found
-                if found.HasField("end") and not (parts := parts[1:]):
-                    return
+                under_way -= found.HasField("end")
         finally:
             self._open.discard(news)
             for reader in readers:
