@@ -22,7 +22,7 @@ class FileCopier:
 
     def __init__(self, destination: Destination | None) -> None:
         self._destination = destination
-        self._seen: dict[str, tuple[int, int]] = {}
+        self._seen: dict[Path, tuple[int, int]] = {}
         self._lock = threading.Lock()
 
     def copy(
@@ -54,8 +54,8 @@ class FileCopier:
         try:
             status = path.stat()
             version = (status.st_size, status.st_mtime_ns)
-            if self._seen.get(name) != version:
+            if self._seen.get(path) != version:
                 destination.put(path, name)
-                self._seen[name] = version
+                self._seen[path] = version
         except (OSError, ResoluteError) as failure:
             _log.warning("the TensorBoard file %s was not copied: %s", path, failure)
