@@ -152,6 +152,7 @@ def test_what_cannot_go_on_says_why(cluster: EmbeddedCluster, finished: str) -> 
     assert described(cluster, finished)["state"] == "COMPLETED"
 
 
+@pytest.mark.sampled(2, group="continued experiments")
 def test_a_trial_gives_its_weights_and_a_fork_only_the_config(
     cluster: EmbeddedCluster, finished: str
 ) -> None:
@@ -177,6 +178,7 @@ def test_a_trial_gives_its_weights_and_a_fork_only_the_config(
     assert "weights of trial" not in cluster.det("t", "logs", str(trial["id"])).stdout
 
 
+@pytest.mark.sampled(2, group="continued experiments")
 def test_a_finished_asha_is_given_more_trials_and_a_greater_length(
     cluster: EmbeddedCluster, finished: str
 ) -> None:
@@ -198,6 +200,7 @@ def test_a_finished_asha_is_given_more_trials_and_a_greater_length(
     assert replays(cluster, asha)
 
 
+@pytest.mark.sampled(2, group="continued experiments")
 def test_a_failed_trial_is_tried_again_as_itself_from_its_checkpoint(
     cluster: EmbeddedCluster, project: Path
 ) -> None:
@@ -222,6 +225,7 @@ def test_a_failed_trial_is_tried_again_as_itself_from_its_checkpoint(
     assert "weights of trial" in cluster.det("t", "logs", str(trial["id"])).stdout
 
 
+@pytest.mark.sampled(2, group="continued experiments")
 def test_a_paused_and_a_cancelled_search_go_on_where_they_were(
     cluster: EmbeddedCluster, project: Path
 ) -> None:

@@ -39,6 +39,7 @@ def reported(trial: Trial, group: str) -> list[int]:
     return [report.steps_completed for report in trial.iter_metrics(group)]
 
 
+@pytest.mark.sampled(1, group="digits trials at length")
 def test_const_trains_well_and_the_best_validation_has_its_checkpoint(
     cluster: EmbeddedCluster, client: Determined
 ) -> None:
@@ -51,6 +52,7 @@ def test_const_trains_well_and_the_best_validation_has_its_checkpoint(
     assert validation.metrics["accuracy"] == best
 
 
+@pytest.mark.sampled(1, group="digits trials at length")
 def test_a_pause_in_mid_training_checkpoints_and_frees_the_slot_and_activate_goes_on(
     cluster: EmbeddedCluster, client: Determined
 ) -> None:

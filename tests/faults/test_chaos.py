@@ -14,8 +14,8 @@ from support.sampling import Sample
 def test_a_search_under_fire_loses_nothing_and_decides_as_if_undisturbed(
     tmp_path: Path, sample: Sample
 ) -> None:
-    kills = sample.size(whole=100, part=15)
-    outcome = run_seed(sample.number, tmp_path, kills=kills, trials=sample.size(whole=TRIALS, part=6))
+    kills = sample.size(whole=100, part=10)
+    outcome = run_seed(sample.number, tmp_path, kills=kills, trials=sample.size(whole=TRIALS, part=5))
     print(outcome)
     assert not outcome.violations, outcome
     assert outcome.damage.kills.total() >= kills

@@ -274,6 +274,7 @@ def test_absent_credentials_are_explained(
     assert [str(fault) for fault in store.faults(checkpoint_id, [File("a", 1)])] == ["'a' is not there"]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_store_that_is_down_may_come_back(tmp_path: Path, checkpoint_id: str, kind: str) -> None:
     with object_server(kind, tmp_path / kind, lasting=True) as server:

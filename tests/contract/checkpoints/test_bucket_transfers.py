@@ -96,6 +96,7 @@ def test_a_large_file_goes_in_parts_read_once(
     assert (tmp_path / "target" / "big").read_bytes() == data
 
 
+@pytest.mark.sampled(1)
 def test_a_large_file_comes_by_several_connections_and_its_end_is_not_made_up(
     store: PresignedStore, links: DirectUrls, tmp_path: Path, checkpoint_id: str
 ) -> None:

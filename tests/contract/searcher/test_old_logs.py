@@ -113,6 +113,7 @@ class Replayed:
         return found
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", sorted(DECISIONS))
 def test_an_old_search_goes_on_to_the_same_decisions(database_url: str, tmp_path: Path, name: str) -> None:
     recorded = DECISIONS[name]

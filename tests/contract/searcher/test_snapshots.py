@@ -74,6 +74,7 @@ async def folded(storage: Storage, asked: spec_pb.SearchSpec = ASKED) -> tuple[d
 RANDOM = spec(random=spec_pb.RandomMethod(max_length=5, max_trials=60, max_concurrent_trials=4))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("asked", [ASKED, RANDOM], ids=["adaptive", "random"])
 def test_a_search_is_the_same_from_its_snapshot_as_from_its_whole_log(
     backend: dict[str, Any], asked: spec_pb.SearchSpec
@@ -196,6 +197,7 @@ def bring_back(connection: sa.Connection, saved: list[tuple[sa.Table, Sequence[A
         connection.execute(sa.insert(table), [dict(row) for row in old])
 
 
+@pytest.mark.sampled(1)
 def test_snapshots_follow_the_log_by_shares_of_its_length(backend: dict[str, Any]) -> None:
     async def scenario() -> None:
         async with searcher(**backend) as service:

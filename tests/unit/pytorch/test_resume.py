@@ -62,6 +62,7 @@ def assert_equal(one: Any, other: Any) -> None:
     assert equal(one.state, other.state)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("aggregation", [1, 2])
 @pytest.mark.parametrize("stop", [3, EPOCH, 6], ids=lambda stop: f"after-{stop}-batches")
 def test_a_trial_that_is_preempted_after_any_batch_goes_on_as_if_it_had_not_been(
@@ -89,6 +90,7 @@ def test_a_trial_that_is_preempted_after_any_batch_goes_on_as_if_it_had_not_been
     assert before + after == reports
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("trial_class", [LineTrial, Workers, ScaledTrial])
 @pytest.mark.parametrize("half", [EPOCH, 6])
 def test_training_n_and_n_more_equals_training_2n(

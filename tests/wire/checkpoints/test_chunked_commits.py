@@ -104,6 +104,7 @@ def test_nothing_more_is_read_for_a_caller_that_owns_no_such_checkpoint(tmp_path
     served(tmp_path, scenario)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("chunk", [empty_files, long_paths, empty_tags])
 def test_a_commit_is_refused_once_it_takes_more_than_its_bound(
     tmp_path: Path, chunk: Callable[[int], Chunk]

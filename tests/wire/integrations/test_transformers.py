@@ -44,6 +44,7 @@ def train(output: Path, *callbacks: Any, **options: Any) -> Trainer:
     return trainer
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("logging_steps", [1, 7])
 def test_it_evaluates_where_the_search_says(start: Any, tmp_path: Path, logging_steps: int) -> None:
     evaluations = Evaluations()
@@ -57,6 +58,7 @@ def test_it_evaluates_where_the_search_says(start: Any, tmp_path: Path, logging_
     assert saved == {"checkpoint-4", "checkpoint-12"}
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("eval_strategy", ["no", "epoch", "steps"])
 def test_it_follows_a_search_that_counts_in_epochs(start: Any, tmp_path: Path, eval_strategy: str) -> None:
     with start(max_length=3, unit="epochs", rungs=2) as trial:

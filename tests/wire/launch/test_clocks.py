@@ -25,6 +25,7 @@ from resolute_launch.supervisor.lease import LeaseRenewer
 HOUR, DAY = 3600.0, 86_400.0
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("jump", "seconds"),
     [

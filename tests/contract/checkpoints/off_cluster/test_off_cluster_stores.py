@@ -176,6 +176,7 @@ def test_a_directory_from_elsewhere_counts_and_objects_from_elsewhere_do_not(
         context.checkpoint.download("copied", tmp_path / "back")
 
 
+@pytest.mark.sampled(1)
 def test_a_large_file_goes_in_parts_and_comes_by_several_connections(
     distant: tuple[StorageLocation, Server], tmp_path: Path
 ) -> None:
@@ -197,6 +198,7 @@ def test_a_large_file_goes_in_parts_and_comes_by_several_connections(
 
 
 # The server that speaks as Google's forgets everything when it ends.
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("distant", ["s3", "azure"], indirect=True)
 def test_a_store_that_is_down_is_waited_for(
     distant: tuple[StorageLocation, Server], source: Path, tmp_path: Path
@@ -219,6 +221,7 @@ def test_a_store_that_is_down_is_waited_for(
     store.read(checkpoint_id, tmp_path / "back", ["model.pt"], expected=entries)
 
 
+@pytest.mark.sampled(1)
 def test_a_store_that_stays_down_fails_in_the_end(
     distant: tuple[StorageLocation, Server], source: Path
 ) -> None:
