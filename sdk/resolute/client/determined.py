@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 import warnings
@@ -24,7 +25,13 @@ from resolute.client.objects.workspace import Workspace
 from resolute.client.remote.experiments import ExperimentFilter, Submission
 from resolute.client.remote.models import ModelFilter, ModelUpdate
 from resolute.client.schema.accounts import UserRole
-from resolute.client.schema.ordering import ExperimentSortBy, ModelSortBy, OrderBy
+from resolute.client.schema.ordering import (
+    EXPERIMENT_FIELDS,
+    ExperimentSortBy,
+    ModelSortBy,
+    OrderBy,
+    order_of,
+)
 from resolute.client.schema.records import (
     ExperimentRecord,
     ModelRecord,
@@ -173,34 +180,35 @@ class Determined:
             name: Only experiments whose name contains this text, in any case.
             project_id: Only experiments of the project of this number.
         """
-        project = None if project_id is None else self._services.workspaces.get_project(project_id)
         wanted = ExperimentFilter(
             states=tuple(states or ()),
             owners=tuple(users or ()),
             labels=tuple(labels or ()),
             name=name or "",
             include_archived=True,
+            project_ids=() if project_id is None else (project_id,),
         )
-        chosen = None if experiment_ids is None else set(experiment_ids)
-        found = [
-            record
-            for record in self._services.experiments.list(wanted)
-            if (chosen is None or record.id in chosen)
-            and (project is None or (record.workspace, record.project) == (project.workspace, project.name))
-        ]
-        key = _KEYS.get(sort_by or ExperimentSortBy.ID) or self._measures(sort_by)
-        found.sort(key=key, reverse=order_by is OrderBy.DESCENDING)
-        return [Experiment(self._services, record) for record in found]
+        sort_by = sort_by or ExperimentSortBy.ID
+        order = order_of(EXPERIMENT_FIELDS.get(sort_by, "number"), order_by)
+        records = self._services.experiments.list(wanted, order_by=order)
+        if experiment_ids is not None:
+            chosen = set(experiment_ids)
+            # No page is read after the last of them.
+            records = itertools.islice((one for one in records if one.id in chosen), len(chosen))
+        if sort_by not in EXPERIMENT_FIELDS:
+            key = _KEYS.get(sort_by) or self._measures(sort_by)
+            records = iter(sorted(records, key=key, reverse=order_by is OrderBy.DESCENDING))
+        return [Experiment(self._services, record) for record in records]
 
-    def _measures(self, sort_by: ExperimentSortBy | None) -> Callable[[ExperimentRecord], float]:
+    def _measures(self, sort_by: ExperimentSortBy) -> Callable[[ExperimentRecord], float]:
         """Returns a function that tells what lists of experiments do not: it asks once for each."""
 
         def measure(record: ExperimentRecord) -> float:
             if sort_by is ExperimentSortBy.SEARCHER_METRIC_VAL:
-                best = [trial.best_validation for trial in self._services.trials.list(record.uuid)]
-                values = [one.value for one in best if one is not None and one.value is not None]
-                pick = min if record.smaller_is_better else max
-                return pick(values, default=math.inf)
+                order = "best_validation" if record.smaller_is_better else "best_validation desc"
+                first = next(self._services.trials.list(record.uuid, order_by=order, limit=1), None)
+                best = first.best_validation if first is not None else None
+                return math.inf if best is None or best.value is None else best.value
             checkpoints = list(self._services.checkpoints.of_experiment(record.uuid))
             if sort_by is ExperimentSortBy.CHECKPOINT_COUNT:
                 return len(checkpoints)
@@ -417,16 +425,8 @@ _MODEL_KEYS: Mapping[ModelSortBy, Callable[[ModelRecord], Any]] = {
     ModelSortBy.WORKSPACE: lambda record: record.workspace,
 }
 _KEYS: Mapping[ExperimentSortBy, Callable[[ExperimentRecord], Any]] = {
-    ExperimentSortBy.ID: lambda record: record.id,
-    ExperimentSortBy.NAME: lambda record: record.name,
     ExperimentSortBy.DESCRIPTION: lambda record: record.description,
-    ExperimentSortBy.START_TIME: lambda record: record.create_time or _EPOCH,
-    ExperimentSortBy.END_TIME: lambda record: record.end_time or _EPOCH,
-    ExperimentSortBy.STATE: lambda record: record.shown_state,
     ExperimentSortBy.NUM_TRIALS: lambda record: record.trial_count,
-    ExperimentSortBy.PROGRESS: lambda record: record.progress,
-    ExperimentSortBy.USER: lambda record: record.owner,
-    ExperimentSortBy.FORKED_FROM: lambda record: record.id,
-    ExperimentSortBy.RESOURCE_POOL: lambda record: record.id,
     ExperimentSortBy.PROJECT_ID: lambda record: record.project_id,
 }
+"""What the service does not sort by, and its lists tell."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 from wire.cli.scripted_explanations import ExplanationHandlers
-from wire.cli.scripted_state import TERMINAL, State
+from wire.cli.scripted_state import TERMINAL, State, in_order
 
 from resolute.api.checkpoints.v1 import checkpoint_pb2, checkpoints_service_pb2
 from resolute.api.experiments.v1 import (
@@ -115,11 +115,12 @@ class Handlers(ExplanationHandlers):
         self._enter("ListExperiments")
         found = [
             message
-            for message in reversed(self.state.experiments)
+            for message in in_order(self.state.experiments, request.order_by or "number desc")
             if (not request.states or message.state in request.states)
             and (not request.HasField("archived") or message.archived == request.archived)
             and request.name_contains in message.name
             and set(request.labels) <= set(message.labels)
+            and (not request.project_ids or message.project_id in request.project_ids)
         ]
         page, token = _page(request, found)
         return experiments_service_pb2.ListExperimentsResponse(experiments=page, next_page_token=token)
@@ -227,12 +228,13 @@ class Handlers(ExplanationHandlers):
     async def ListTrials(self, request: Any, _context: Any) -> Any:
         self._enter("ListTrials")
         owner = self._experiment(request.experiment).experiment_id
-        page, token = _page(request, [t for t in self.state.trials if t.experiment_id == owner])
         best = {one.trial_id: one for one in self.state.bests}
-        for trial in page:
+        trials = [trial for trial in self.state.trials if trial.experiment_id == owner]
+        for trial in trials:
             if trial.trial_id in best:
                 found = best[trial.trial_id]
                 trial.best_validation.CopyFrom(trial_pb2.Validation(value=found.value, steps=found.steps))
+        page, token = _page(request, in_order(trials, request.order_by or "number"))
         return trials_service_pb2.ListTrialsResponse(trials=page, next_page_token=token)
 
     async def KillTrial(self, request: Any, _context: Any) -> Any:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import hashlib
 import uuid
 from collections import defaultdict
+from collections.abc import Iterable
 from typing import Any
+
+from google.protobuf.timestamp_pb2 import Timestamp
 
 from resolute.api.checkpoints.v1 import checkpoint_pb2
 from resolute.api.experiments.v1 import (
@@ -157,3 +160,16 @@ class State:
                 trial.state = trial_pb2.TRIAL_STATE_COMPLETED
                 trial.revision = experiment.revision
                 self.closed_logs.add(trial.trial_id)
+
+
+def in_order(messages: Iterable[Any], order_by: str) -> list[Any]:
+    """Sorts messages by one field, as a service does."""
+    field, _, direction = order_by.partition(" ")
+
+    def value(message: Any) -> Any:
+        found = getattr(message, field)
+        if isinstance(found, Timestamp):
+            return found.ToNanoseconds()
+        return found.value if isinstance(found, trial_pb2.Validation) else found
+
+    return sorted(messages, key=value, reverse=direction == "desc")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -93,6 +93,31 @@ def test_trials_are_reached_from_their_experiment(
     assert trial.state is client.TrialState.STOPPING
     with pytest.raises(NotFoundError, match="there is no trial 9"):
         determined.get_trial(9)
+
+
+def test_the_service_sorts_and_filters_so_that_no_page_is_read_in_vain(
+    cluster: ScriptedCluster, determined: client.Determined
+) -> None:
+    for number in range(12):
+        cluster.state.add_experiment(name=f"n{20 - number}", project_id=1 + number % 2)
+        cluster.state.add_trial(cluster.state.experiments[0], restarts=number % 5)
+
+    def calls_of(work: Callable[[], list[int]]) -> tuple[list[int], int]:
+        before = len(cluster.state.callers)
+        return work(), len(cluster.state.callers) - before
+
+    experiment, key = determined.get_experiment(1), client.TrialSortBy.RESTARTS
+    most = calls_of(
+        lambda: [trial.id for trial in experiment.iter_trials(key, client.OrderBy.DESCENDING, limit=2)]
+    )
+    assert most == ([5, 10], 1)
+    by_name, descending = client.ExperimentSortBy.NAME, client.OrderBy.DESCENDING
+    chosen = calls_of(
+        lambda: [one.id for one in determined.list_experiments(by_name, descending, experiment_ids=[1, 3])]
+    )
+    assert chosen == ([1, 3], 2)
+    of_project = calls_of(lambda: [one.id for one in determined.list_experiments(project_id=2)])
+    assert of_project == ([2, 4, 6, 8, 10, 12], 2)
 
 
 def test_logs_and_metrics_are_read(cluster: ScriptedCluster, determined: client.Determined) -> None:

@@ -14,13 +14,18 @@ from resolute.client.objects.checkpoint import Checkpoint
 from resolute.client.objects.checkpoint_ranking import ranked, with_validations
 from resolute.client.objects.refused import refusal
 from resolute.client.objects.trial_base import TrialBase
-from resolute.client.schema.ordering import CheckpointSortBy, OrderBy, TrialSortBy, check_sorting
-from resolute.client.schema.records import ExperimentRecord, TrialRecord, ValidationRecord
+from resolute.client.schema.ordering import (
+    TRIAL_FIELDS,
+    CheckpointSortBy,
+    OrderBy,
+    TrialSortBy,
+    check_sorting,
+    order_of,
+)
+from resolute.client.schema.records import ExperimentRecord, TrialRecord
 from resolute.client.schema.states import ExperimentState
 from resolute.client.submission.config import config_text
 from resolute.errors import NotFoundError
-
-_EPOCH = datetime.fromtimestamp(0, tz=timezone.utc)
 
 
 class Trial(TrialBase):
@@ -247,14 +252,20 @@ class Experiment(ArchivableObject[ExperimentRecord]):
         """Yields its trials.
 
         Args:
-            sort_by: What they are sorted by.
+            sort_by: What they are sorted by; trials without a value come last.
             order_by: Direction.
             limit: Only this many; None for all.
         """
-        records = list(self._services.trials.list(self.uuid))
-        key = _TRIAL_KEYS.get(sort_by) or self._sizes()
-        found = sorted(records, key=key, reverse=order_by is OrderBy.DESCENDING)
-        for record in found[:limit]:
+        if (field := TRIAL_FIELDS.get(sort_by)) is not None:
+            order = order_of(field, order_by)
+            records = self._services.trials.list(self.uuid, order_by=order, limit=limit)
+        else:
+            key = _duration if sort_by is TrialSortBy.DURATION else self._sizes()
+            found = sorted(
+                self._services.trials.list(self.uuid), key=key, reverse=order_by is OrderBy.DESCENDING
+            )
+            records = iter(found[:limit])
+        for record in records:
             yield Trial(self._services, record)
 
     def _sizes(self) -> Callable[[TrialRecord], int]:
@@ -373,22 +384,6 @@ class Experiment(ArchivableObject[ExperimentRecord]):
         return self.list_checkpoints(sort_by, order_by, limit)
 
 
-def _validation(record: ValidationRecord | None) -> tuple[bool, float]:
-    value = record.value if record is not None else None
-    return (value is None, 0.0 if value is None else value)
-
-
-_TRIAL_KEYS: Mapping[TrialSortBy, Callable[[TrialRecord], Any]] = {
-    TrialSortBy.ID: lambda trial: trial.id,
-    TrialSortBy.START_TIME: lambda trial: trial.create_time or _EPOCH,
-    TrialSortBy.END_TIME: lambda trial: trial.end_time or _EPOCH,
-    TrialSortBy.STATE: lambda trial: trial.state.value,
-    TrialSortBy.BEST_VALIDATION_METRIC: lambda trial: _validation(trial.best_validation),
-    TrialSortBy.LATEST_VALIDATION_METRIC: lambda trial: _validation(trial.last_validation),
-    TrialSortBy.BATCHES_PROCESSED: lambda trial: trial.steps_completed,
-    TrialSortBy.DURATION: lambda trial: (
-        (trial.end_time or datetime.now(timezone.utc)) - (trial.create_time or _EPOCH)
-    ),
-    TrialSortBy.RESTARTS: lambda trial: trial.restarts,
-    TrialSortBy.LOG_RETENTION_DAYS: lambda trial: trial.id,
-}
+def _duration(trial: TrialRecord) -> float:
+    end = trial.end_time or datetime.now(timezone.utc)
+    return (end - (trial.create_time or end)).total_seconds()

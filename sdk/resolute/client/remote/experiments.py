@@ -224,7 +224,7 @@ class Experiments:
             order_by=order_by,
         )
         # What an active experiment is doing is filtered here, so that more may have to be read.
-        most = None if wanted.states else limit
+        most = limit if _STATES.keys() >= set(wanted.states) else None
         messages = all_items(self._stub.ListExperiments, request, "experiments", limit=most)
         found = map(convert.experiment, messages)
         yield from itertools.islice((record for record in found if wanted.takes(record)), limit)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
 
 
@@ -86,6 +87,38 @@ class CheckpointSortBy(Enum):
     STATE = "STATE"
     SEARCHER_METRIC = "SEARCHER_METRIC"
     """The metric that the experiment decides by."""
+
+
+EXPERIMENT_FIELDS: Mapping[ExperimentSortBy, str] = {
+    ExperimentSortBy.ID: "number",
+    ExperimentSortBy.NAME: "name",
+    ExperimentSortBy.START_TIME: "create_time",
+    ExperimentSortBy.END_TIME: "end_time",
+    ExperimentSortBy.STATE: "state",
+    ExperimentSortBy.PROGRESS: "progress",
+    ExperimentSortBy.USER: "owner_name",
+    ExperimentSortBy.FORKED_FROM: "number",
+    ExperimentSortBy.RESOURCE_POOL: "number",
+}
+"""What the service sorts experiments by, as its API calls it. The client sorts by all else."""
+
+TRIAL_FIELDS: Mapping[TrialSortBy, str] = {
+    TrialSortBy.ID: "number",
+    TrialSortBy.START_TIME: "create_time",
+    TrialSortBy.END_TIME: "end_time",
+    TrialSortBy.STATE: "state",
+    TrialSortBy.BEST_VALIDATION_METRIC: "best_validation",
+    TrialSortBy.LATEST_VALIDATION_METRIC: "last_validation",
+    TrialSortBy.BATCHES_PROCESSED: "steps_completed",
+    TrialSortBy.RESTARTS: "restarts",
+    TrialSortBy.LOG_RETENTION_DAYS: "number",
+}
+"""The same for trials."""
+
+
+def order_of(field: str, order_by: OrderBy | None) -> str:
+    """Writes an order as requests of lists take it; None is ascending."""
+    return f"{field} desc" if order_by is OrderBy.DESCENDING else field
 
 
 def check_sorting(sort_by: object, order_by: object) -> None:
