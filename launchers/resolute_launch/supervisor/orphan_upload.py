@@ -100,7 +100,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="resolute_launch.supervisor.orphan_upload", description=__doc__)
     parser.add_argument("run_dir", help="directory of a run that has ended")
     parser.add_argument(
-        "--patience", type=float, help="seconds that an outage may last; default: the timeout of the run"
+        "--outage-timeout", type=float, help="seconds that an outage may last; default: that of the run"
     )
     parser.add_argument("--master", default="", help="address of the services now; default: the run's")
     parser.add_argument(
@@ -122,7 +122,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         done = upload_orphans(
             run,
-            outage_timeout_seconds=options.patience,
+            outage_timeout_seconds=options.outage_timeout,
             note_late_lines=options.note_late_lines,
             master=options.master,
         )

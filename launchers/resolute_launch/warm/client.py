@@ -100,7 +100,7 @@ class WarmStart:
             raise CannotForkError(f"its code has a {HOOK}")
         connection = self._connect(python, command, list(wanted.get("preload") or ()), environment)
         process = _request(connection, output)
-        verdict = process.prepare(
+        cold_because = process.prepare(
             {
                 "work": str(work),
                 "gate": str(barrier_file(self._task.run)),
@@ -114,8 +114,8 @@ class WarmStart:
                 "limits": inherited(),
             }
         )
-        if verdict:
-            self._say(f"warm start: this run starts cold: {verdict}")
+        if cold_because:
+            self._say(f"warm start: this run starts cold: {cold_because}")
         return process
 
     def _connect(
@@ -212,11 +212,11 @@ class ForkedProcess:
             OSError: It has ended.
         """
         protocol.send_message(self._control, start)
-        verdict = protocol.receive_message(self._control)
-        if verdict is None:
+        answer = protocol.receive_message(self._control)
+        if answer is None:
             self.reap()
             raise OSError("the fork of the parked process ended before it began")
-        return str(verdict["cold"])
+        return str(answer["cold"])
 
     def release(self) -> None:
         """Lets it begin; if it has ended already, the wait for it tells how."""

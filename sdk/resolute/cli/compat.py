@@ -19,7 +19,7 @@ _FILE = "resolute_compat.pth"
 def install() -> None:
     """Make `import determined` reach Resolute in this Python environment.
 
-    Trials need nothing of this. It is refused where the package `determined` itself is installed.
+    Trials do not need this. It is refused where the package `determined` itself is installed.
     """
     other = _other_package()
     if other:

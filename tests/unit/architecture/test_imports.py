@@ -1,4 +1,4 @@
-"""What importing the SDK costs. Who may import whom is held by import-linter: see ``pyproject.toml``."""
+"""What importing the SDK costs, and how large folders are. Who may import whom is held by import-linter."""
 
 from __future__ import annotations
 
@@ -31,3 +31,15 @@ def test_files_are_mapped_in_one_module_only() -> None:
         if maps.search(path.read_text())
     ]
     assert found == ["sdk/resolute/contracts/files/mapped_file.py"]
+
+
+def test_no_folder_has_too_many_modules() -> None:
+    most = 14
+    packages = [
+        package.parent
+        for folder in ("sdk", "launchers", "services", "compat")
+        for package in (ROOT / folder).rglob("__init__.py")
+        if not {"api", "versions"} & set(package.parts)  # generated, and one file for each migration
+    ]
+    counts = {str(package.relative_to(ROOT)): len(list(package.glob("[!_]*.py"))) for package in packages}
+    assert {package: count for package, count in counts.items() if count > most} == {}

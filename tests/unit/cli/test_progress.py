@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from resolute.api.experiments.v1 import experiment_pb2, trial_pb2
-from resolute.cli.display.experiment_progress import Progress
+from resolute.cli.display.experiment.progress import Progress
 from resolute.client.remote.experiments import Change
 from resolute.client.schema import convert
 from resolute.client.schema.records import BestRecord, ExperimentRecord, TrialRecord

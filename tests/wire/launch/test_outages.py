@@ -93,7 +93,7 @@ flags.acknowledge()
         assert (record.exit_code, record.acknowledged) == (0, True)
         assert plane.exits == []
         assert plane.text() == ["training"]
-        assert upload_orphans(run.run, "--patience", "0.2") == 1
+        assert upload_orphans(run.run, "--outage-timeout", "0.2") == 1
         plane.start()
         assert upload_orphans(run.run) == 0
         assert f"saved because {SIGNAL_REASON_TIMEOUT}" in plane.text()

@@ -41,8 +41,8 @@ def verify(ctx: click.Context, uuids: tuple[str, ...], verbose: bool, mode: str)
             elif verbose:
                 click.echo(f"{checked.path} is as it was committed")
         damaged = damaged or faults > 0
-        verdict = f"{faults} of {files} files are damaged" if faults else f"{files} files are sound"
+        result = f"{faults} of {files} files are damaged" if faults else f"{files} files are sound"
         note = f", {unknown} of them by size only: they have no digest" if unknown else ""
-        click.echo(f"checkpoint {uuid} ({human_size(bytes_)}): {verdict}{note}")
+        click.echo(f"checkpoint {uuid} ({human_size(bytes_)}): {result}{note}")
     if damaged:
         ctx.exit(1)

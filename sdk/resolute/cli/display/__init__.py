@@ -1,5 +1,1 @@
-"""What commands print.
-
-Tables, JSON and CSV, log lines, progress of experiments and of transfers, curves as text, and following an
-experiment to its end.
-"""
+"""What commands print: tables, JSON and CSV, log lines, progress of transfers, and curves as text."""

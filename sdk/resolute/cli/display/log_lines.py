@@ -75,7 +75,13 @@ _OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
         help="Only lines of at least this severity.",
     ),
     click.option("--source", "origins", multiple=True, metavar="NAME", help="Only from this part: task, ..."),
-    click.option("--stdtype", "stdtypes", multiple=True, type=click.Choice(["stdout", "stderr"])),
+    click.option(
+        "--stdtype",
+        "stdtypes",
+        multiple=True,
+        type=click.Choice(["stdout", "stderr"]),
+        help="Only lines of this stream (repeatable).",
+    ),
     click.option("--search", "text", default="", metavar="TEXT", help="Only lines that contain this text."),
     click.option(
         "--regex", default="", metavar="PATTERN", help="Only lines that match this regular expression (RE2)."

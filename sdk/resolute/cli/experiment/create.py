@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from resolute.cli.display.experiment_outcome import exit_by_state
-from resolute.cli.display.follow import follow
+from resolute.cli.display.experiment.follow import follow
+from resolute.cli.display.experiment.outcome import exit_by_state
 from resolute.cli.display.output import json_option, print_json
 from resolute.cli.options.settings import Settings
 from resolute.client.remote.experiments import Created, Submission

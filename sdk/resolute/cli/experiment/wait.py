@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from resolute.cli.display.experiment_outcome import describe_outcome, exit_by_state
+from resolute.cli.display.experiment.outcome import describe_outcome, exit_by_state
 from resolute.cli.main import INTERRUPTED
 from resolute.cli.options.identifiers import EXPERIMENT
 from resolute.cli.options.settings import Settings

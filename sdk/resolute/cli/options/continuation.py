@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from resolute.cli.display.experiment_outcome import exit_by_state
-from resolute.cli.display.follow import follow
+from resolute.cli.display.experiment.follow import follow
+from resolute.cli.display.experiment.outcome import exit_by_state
 from resolute.cli.options.confirmation import confirm
 from resolute.cli.options.settings import Settings
 from resolute.client.submission.config import config_text, parse_config, read_config, with_overrides

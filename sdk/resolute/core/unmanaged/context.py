@@ -148,7 +148,7 @@ def _begin_with(
         tls=None if tls is None else tls.to_json(),
         identity=_identity(begun),
         trainer={} if trainer is None else trainer.to_json(),
-        patience=_OUTAGE_TIMEOUT,
+        outage_timeout=_OUTAGE_TIMEOUT,
     ).write(files)
     return _Begun(info, run.directory), ScriptExit(files, _start_sidecar(files))
 
@@ -216,7 +216,7 @@ def _info(services: Services, begun: StartedRun, files: RunDirectory, run: Offli
 
 def _start_sidecar(files: RunDirectory) -> subprocess.Popen[bytes]:
     # A session of its own: Ctrl-C ends the script and not what it has reported.
-    with (files.path / "companion.log").open("wb") as log:
+    with (files.path / "sidecar.log").open("wb") as log:
         return subprocess.Popen(
             [sys.executable, "-m", "resolute.core.unmanaged.sidecar", str(files.path)],
             stdin=subprocess.DEVNULL,

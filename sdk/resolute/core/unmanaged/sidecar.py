@@ -37,7 +37,7 @@ HEARTBEAT_SECONDS = 60.0
 RETRY_SECONDS = 10.0
 """Seconds until a heartbeat that failed is tried again."""
 _POLL_SECONDS = 0.2
-_log = logging.getLogger("resolute.companion")
+_log = logging.getLogger("resolute.sidecar")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,8 +52,8 @@ class SidecarConfig:
     """Fields of the ``RunIdentity``."""
     trainer: dict[str, Any]
     """The script's process."""
-    patience: float
-    """Seconds to continue after the script has ended. The name is a key of the file."""
+    outage_timeout: float
+    """Seconds to continue after the script has ended."""
 
     def write(self, run: RunDirectory) -> None:
         """Leaves the order for the sidecar."""
@@ -73,7 +73,7 @@ class SidecarConfig:
 
 
 def _config_file(run: RunDirectory) -> Path:
-    return run.path / "companion.json"
+    return run.path / "sidecar.json"
 
 
 class Sidecar:
@@ -203,7 +203,7 @@ def main(directory: Path) -> int:
             shipping=session.stub(
                 lambda channel: SpoolShipper(channel, run.spool, identity, clock=SYSTEM_CLOCK)
             ),
-            outage_timeout=order.patience,
+            outage_timeout=order.outage_timeout,
         )
         done = sidecar.serve()
     if done and not list(refusals_of(run.spool)):

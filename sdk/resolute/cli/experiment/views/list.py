@@ -39,7 +39,12 @@ _STATES = sorted(state.value for state in ExperimentState if state is not Experi
 @click.command(name="list")
 @click.option("-a", "--all", "everything", is_flag=True, help="Include archived experiments.")
 @click.option(
-    "--state", "states", multiple=True, type=click.Choice(_STATES, case_sensitive=False), metavar="STATE"
+    "--state",
+    "states",
+    multiple=True,
+    type=click.Choice(_STATES, case_sensitive=False),
+    metavar="STATE",
+    help="Only experiments in this state (repeatable).",
 )
 @click.option(
     "--owner", "owners", multiple=True, metavar="NAME", help="Only experiments of this user (repeatable)."

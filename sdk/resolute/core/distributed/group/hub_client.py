@@ -122,7 +122,7 @@ class HubClient:
         refusals: list[tuple[float, str]] = []
         while True:
             now = time.monotonic()
-            # The verdict of the hub is the better one, once there is a hub.
+            # Once there is a hub, its error says more.
             limit = start + timeout + (_HUB_GRACE if missing else 0.0)
             if refusals:
                 limit = min(limit, refusals[0][0] + _REFUSAL_TIMEOUT)

@@ -9,8 +9,8 @@ from typing import Protocol
 
 import click
 
-from resolute.cli.display.experiment_outcome import describe_outcome
-from resolute.cli.display.experiment_progress import Progress
+from resolute.cli.display.experiment.outcome import describe_outcome
+from resolute.cli.display.experiment.progress import Progress
 from resolute.cli.display.log_lines import format_line
 from resolute.cli.display.output import format_value
 from resolute.cli.display.problems import ProblemWatch
