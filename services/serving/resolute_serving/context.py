@@ -73,6 +73,9 @@ current_principal: ContextVar[Principal] = ContextVar("current_principal", defau
 current_token_id: ContextVar[str] = ContextVar("current_token_id", default="")
 """Identifier of the token of the call that is being handled; empty for calls without, and for runs."""
 
+current_token_expired: ContextVar[bool] = ContextVar("current_token_expired", default=False)
+"""Whether that token has expired: calls that renew tokens take such ones too."""
+
 current_trace: ContextVar[str] = ContextVar("current_trace", default="")
 """The trace id of the call that is being handled; empty outside of calls."""
 

@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 import sqlalchemy as sa
 from support.services.access import Calls, Scenario
 from support.services.in_process import Running
@@ -14,10 +15,12 @@ from resolute.api.experiments.v1 import (
     access_service_pb2,
     allocations_service_pb2,
     allocations_service_pb2_grpc,
+    run_pb2,
     trials_service_pb2,
     trials_service_pb2_grpc,
     user_pb2,
 )
+from resolute.errors import RunSupersededError
 from resolute_experiments.service import ExperimentsService
 from resolute_experiments.store import runs
 from resolute_experiments.store.schema import containers
@@ -65,6 +68,33 @@ def test_the_token_of_a_run_is_not_renewed_while_its_owner_is_deactivated(play: 
             assert (await own_trials.RenewRun(renewal)).token == short
             await set_active(admin, ada.user_id, active=True)
             assert (await own_trials.RenewRun(renewal)).token not in {"", short}
+
+    play(scenario)
+
+
+def test_an_expired_token_is_renewed_until_its_run_has_ended(play: Play) -> None:
+    async def scenario(running: Running, admin: Calls) -> None:
+        ada = await admin.user("ada")
+        own = await admin.access.CreateToken(access_service_pb2.CreateTokenRequest(user_id=ada.user_id))
+        begun = await begin_run(running, own.bearer_token)
+        trial_id, run = begun.trial.trial_id, begun.run
+        renewal = trials_service_pb2.RenewRunRequest(trial_id=trial_id, run=run)
+        identity = TrialRun(
+            trial_id, run, begun.trial.experiment_id, allocation_id(trial_id, run), "Uncategorized"
+        )
+        expired = running.signer.trial(identity, ttl=-60)
+        async with running.channel(expired) as late, running.channel(begun.token) as timely:
+            of_late: Any = trials_service_pb2_grpc.TrialsServiceStub(late)
+            in_time: Any = trials_service_pb2_grpc.TrialsServiceStub(timely)
+            assert (await of_late.RenewRun(renewal)).token not in {"", expired}
+            ended = trials_service_pb2.EndRunRequest(
+                trial_id=trial_id, run=run, outcome=run_pb2.RUN_OUTCOME_COMPLETED
+            )
+            await in_time.EndRun(ended)
+            answer = await in_time.RenewRun(renewal)
+            assert (answer.ended, answer.token) == (True, begun.token), "it hears so, and gets no more time"
+            with pytest.raises(RunSupersededError, match="has ended, and its token has expired"):
+                await of_late.RenewRun(renewal)
 
     play(scenario)
 

@@ -27,7 +27,7 @@ from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.exit_record import ExitRecord
 from resolute.contracts.run.flags import Flags
 from resolute.contracts.run.lock import RunLock
-from resolute.errors import ConflictError, ResoluteError
+from resolute.errors import ConflictError, ResoluteError, RunSupersededError
 from resolute.runtime.offline_run import OfflineRun
 from resolute.spool.delivery.requests import RunIdentity
 from resolute.spool.delivery.shipping import SpoolShipper
@@ -147,6 +147,9 @@ class Sidecar:
             if renewal.ended:
                 # The script hears of it as of any other preemption.
                 self._flags.set_signal(revision=1, preempt=True)
+        except RunSupersededError as refusal:
+            _log.warning("%s", refusal)
+            self._flags.set_signal(revision=1, preempt=True)
         except ResoluteError as failure:
             _log.warning("a heartbeat failed: %s", failure)
             pause = RETRY_SECONDS

@@ -13,7 +13,7 @@ from resolute.api.experiments.v1 import run_pb2, trial_pb2, trials_service_pb2_g
 from resolute.api.experiments.v1 import trials_service_pb2 as pb2
 from resolute.api.experiments.v1.run_environment_pb2 import RunEnvironment
 from resolute.contracts.values import to_mapping, to_value
-from resolute.errors import InvalidArgumentError, NotFoundError
+from resolute.errors import InvalidArgumentError, NotFoundError, RunSupersededError
 from resolute_experiments.admission.preparation import ConfigReader
 from resolute_experiments.admission.storage_quotas import StorageQuota
 from resolute_experiments.admission.storage_roots import StorageRoots
@@ -35,6 +35,7 @@ from resolute_experiments.transitions.signals import allocation_id
 from resolute_experiments.unmanaged import tracking
 from resolute_experiments.unmanaged.heartbeats import HeartbeatMonitor
 from resolute_serving.auth.tokens import TokenSigner
+from resolute_serving.context import current_token_expired
 from resolute_serving.validation import invalid, parse_uuid
 
 _STATUS_LENGTH = 200
@@ -204,19 +205,25 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
 
     async def RenewRun(self, request: pb2.RenewRunRequest, context: Any) -> pb2.RenewRunResponse:
         """Notes that a run outside of the cluster continues."""
-        moment = self._core.moment()
+        moment, expired = self._core.moment(), current_token_expired.get()
 
         def work(connection: Connection) -> tuple[bool, Run, bool]:
             ended = tracking.renew(connection, request.trial_id, request.run, moment=moment)
             run = runs.get(connection, allocation_id(request.trial_id, request.run))
+            if ended and expired:
+                raise RunSupersededError(
+                    f"{run.label} has ended, and its token has expired; "
+                    "`resolute sync` sends what it recorded",
+                    resource=run.label,
+                )
             owner = users.owner_of(connection, run.experiment_id)
             return ended, run, owner is None or owner.active
 
         ended, run, owner_active = await self._core.database.write(work)
         if not ended:
             self._heartbeats.note(run)
-        # A run without its owner keeps the token that it has, and nothing takes its calls after that.
-        token = await self._token(run) if owner_active else _present_token(context)
+        # A run that has ended, or has no owner, keeps its token, which nothing takes once it has expired.
+        token = await self._token(run) if owner_active and not ended else _present_token(context)
         return pb2.RenewRunResponse(token=token, ended=ended)
 
     async def EndRun(self, request: pb2.EndRunRequest, context: Any) -> pb2.EndRunResponse:

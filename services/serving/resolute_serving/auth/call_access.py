@@ -9,7 +9,12 @@ from resolute_serving.auth.open_streams import OpenStreams
 from resolute_serving.auth.policy.permissions import PERMISSIONS, Rule
 from resolute_serving.auth.refusals import Refusals, client_address
 from resolute_serving.auth.tokens import TokenVerifier, VerifiedToken
-from resolute_serving.context import Anonymous, current_principal, current_token_id
+from resolute_serving.context import (
+    Anonymous,
+    current_principal,
+    current_token_expired,
+    current_token_id,
+)
 
 _NO_RULE = Rule()
 _SIGN_IN = frozenset(
@@ -59,6 +64,7 @@ class CallAccess:
         token = await self._verifier.verify(text, expired=rule.expired)
         current_principal.set(token.principal)
         current_token_id.set(token.token_id)
+        current_token_expired.set(self._verifier.has_expired(token))
         return token
 
     def stream(self, token: VerifiedToken | None) -> AbstractContextManager[None]:

@@ -280,10 +280,14 @@ class TokenVerifier:
         Raises:
             UnauthenticatedError: It has expired, or was revoked.
         """
-        if verified.expires <= self._clock.time() and not expired:
+        if not expired and self.has_expired(verified):
             raise UnauthenticatedError("the token has expired; log in again")
         if verified.token_id and verified.token_id in await self._source.revoked():
             raise UnauthenticatedError("the token was revoked; log in again")
+
+    def has_expired(self, verified: VerifiedToken) -> bool:
+        """Whether the time of a token is over."""
+        return verified.expires <= self._clock.time()
 
     async def _check(self, token: str) -> VerifiedToken:
         """Verifies a token's signature and claims."""

@@ -482,7 +482,7 @@ class RenewRunResponse(google.protobuf.message.Message):
     TOKEN_FIELD_NUMBER: builtins.int
     ENDED_FIELD_NUMBER: builtins.int
     token: builtins.str
-    """Replaces the token; the same one again when the owner of the run is deactivated."""
+    """Replaces the token; the same one again when the run has ended or its owner is deactivated."""
     ended: builtins.bool
     """Whether the run is to end: a person ended it here, or a later run has begun."""
     def __init__(

@@ -145,7 +145,7 @@ class TrialsServiceServicer(object):
 
     def RenewRun(self, request, context):
         """Says that a run outside the cluster is alive. A run without this call for five minutes counts as lost, until it is
-        heard of again.
+        heard of again. Takes a token that has expired too, unless the run has ended: then it fails with ABORTED.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

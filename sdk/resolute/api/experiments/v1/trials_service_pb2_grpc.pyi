@@ -75,7 +75,7 @@ class TrialsServiceStub:
         resolute.api.experiments.v1.trials_service_pb2.RenewRunResponse,
     ]
     """Says that a run outside the cluster is alive. A run without this call for five minutes counts as lost, until it is
-    heard of again.
+    heard of again. Takes a token that has expired too, unless the run has ended: then it fails with ABORTED.
     """
 
     EndRun: grpc.UnaryUnaryMultiCallable[
@@ -141,7 +141,7 @@ class TrialsServiceAsyncStub:
         resolute.api.experiments.v1.trials_service_pb2.RenewRunResponse,
     ]
     """Says that a run outside the cluster is alive. A run without this call for five minutes counts as lost, until it is
-    heard of again.
+    heard of again. Takes a token that has expired too, unless the run has ended: then it fails with ABORTED.
     """
 
     EndRun: grpc.aio.UnaryUnaryMultiCallable[
@@ -223,7 +223,7 @@ class TrialsServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.trials_service_pb2.RenewRunResponse, collections.abc.Awaitable[resolute.api.experiments.v1.trials_service_pb2.RenewRunResponse]]:
         """Says that a run outside the cluster is alive. A run without this call for five minutes counts as lost, until it is
-        heard of again.
+        heard of again. Takes a token that has expired too, unless the run has ended: then it fails with ABORTED.
         """
 
     @abc.abstractmethod
