@@ -159,7 +159,7 @@ def _protect(folder: Path) -> None:
 
 def _end_runs(folder: Path) -> None:
     for process in processes_of(folder / "var" / "experiments"):
-        if process.role in {Role.SUPERVISOR, Role.TRIAL, Role.SALVAGE}:
+        if process.role in {Role.SUPERVISOR, Role.TRIAL, Role.ORPHAN_UPLOAD}:
             process.identity.send(signal.SIGKILL)
 
 

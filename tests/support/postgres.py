@@ -24,7 +24,8 @@ from psycopg import sql
 from support.backends import missing
 from support.ports import free_port
 
-_START_SECONDS = 60
+_START_SECONDS = 180
+_COMMAND_SECONDS = 300.0
 _names = itertools.count(1)
 
 
@@ -205,7 +206,14 @@ def _run(command: list[str], *, user: str | None) -> None:
     # The server outlives pg_ctl, so its output must not be a pipe that is read to its end.
     with tempfile.TemporaryFile() as output:
         done = subprocess.run(
-            command, user=user, cwd="/", stdin=subprocess.DEVNULL, stdout=output, stderr=output, check=False
+            command,
+            user=user,
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            check=False,
+            timeout=_COMMAND_SECONDS,
         )
         if done.returncode != 0:
             output.seek(0)

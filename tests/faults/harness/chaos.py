@@ -1,4 +1,4 @@
-"""A search under fire: a whole cluster is killed piece by piece at random times, and nothing may be lost.
+"""Faults during a search: a whole cluster is killed piece by piece at random times, and nothing may be lost.
 
 Run as ``make chaos SEEDS=n``. A seed decides the search and the times and targets of the kills; how far the
 processes have come when they are hit is up to the machine, so a seed repeats the kind of a failure, not its
@@ -42,6 +42,9 @@ SLOTS = 4
 _PROJECT = Path(__file__).parent / "search"
 _TIMEOUT_SECONDS = 3600.0
 """How long a search may take that is killed all the time."""
+_WAIT_SECONDS = 300
+"""How long a command may wait for the end of an experiment whose search has ended."""
+_KILLS_PER_PAUSE = 5
 _TICK_SECONDS = 0.1
 _LEAD_SHARE = 8
 """Which part of the kills may come before its time."""
@@ -122,7 +125,7 @@ def _counts(counter: Counter[Role], what: str) -> str:
 
 
 class FaultRun:
-    """One search from its submission to its end, under fire.
+    """One search from its submission to its end, with faults.
 
     Args:
         cluster: The cluster; it is up.
@@ -138,7 +141,8 @@ class FaultRun:
         self._kills = kills
         self._turns = folder / "turns"
         self._replayed = 0
-        self._fire = ProcessKiller(cluster, dice=random.Random(outcome.seed), damage=outcome.damage)
+        self._error = ""
+        self._killer = ProcessKiller(cluster, dice=random.Random(outcome.seed), damage=outcome.damage)
 
     def submit(self) -> str:
         """Submits the search and returns its UUID."""
@@ -173,26 +177,30 @@ class FaultRun:
                         raise
                     time.sleep(_TICK_SECONDS)
 
-    def run(self, experiment: str, course: ReferenceRun) -> None:
+    def run(self, experiment: str, course: ReferenceRun, *, seconds: float = _TIMEOUT_SECONDS) -> None:
         """Kills while the search runs, hands out turns, and returns when it is over.
 
         Raises:
-            AssertionError: It did not end, or its log went wrong on the way.
+            AssertionError: It did not end within ``seconds``, or its log went wrong on the way.
         """
-        deadline = time.monotonic() + _TIMEOUT_SECONDS
+        deadline = time.monotonic() + seconds
         with channel_to(self._cluster) as channel:
             person = Pauser(channel, experiment, dice=random.Random(self._outcome.seed))
-            self._fire.start()
+            self._killer.start()
             try:
                 while (done := self._look(channel, experiment)) < len(course.completions):
                     if done >= 0:
                         self._pace(experiment, course, done)
-                    person.tick()
-                    assert time.monotonic() < deadline, "the search did not end in time"
+                    person.tick(most=1 + self._killer.budget // _KILLS_PER_PAUSE)
+                    self._killer.check()
+                    assert time.monotonic() < deadline, (
+                        f"the search did not end within {seconds:g} s: "
+                        f"{self._progress(experiment, course, done)}"
+                    )
                     time.sleep(_TICK_SECONDS)
             finally:
                 self._outcome.pauses = person.pauses
-                self._fire.stop()
+                self._killer.stop()
             person.leave()
 
     def _look(self, channel: grpc.Channel, experiment: str) -> int:
@@ -204,7 +212,8 @@ class FaultRun:
         lives = self._outcome.damage.kills[Role.CONTROL_PLANE]
         try:
             log = log_of(channel, experiment)
-        except ResoluteError:
+        except ResoluteError as failure:
+            self._error = str(failure)
             return -1
         if lives > self._replayed:
             # Who does not answer now is asked at the next look; the search goes on meanwhile.
@@ -214,11 +223,24 @@ class FaultRun:
                 assert again.equal, f"after kill {lives} of the control plane: {again.detail}"
         return sum(entry.event.HasField("validation_completed") for entry in log)
 
+    def _progress(self, experiment: str, course: ReferenceRun, done: int) -> str:
+        """What the search waits for."""
+        kills = self._outcome.damage.kills.total()
+        if done < 0:
+            return f"nobody answers ({self._error}); {kills} kills of {self._kills}"
+        following = course.completions[done]
+        waits_for = f"trial {trial_id(experiment, following.trial_key)} at length {following.length}"
+        trials = self._cluster.rows("SELECT number, state, run, restarts, explanation FROM trials")
+        return (
+            f"{done} of {len(course.completions)} operations are completed, {kills} kills of {self._kills}; "
+            f"it waits for {waits_for}; number, state, run, restarts and explanation of trials: {trials}"
+        )
+
     def _pace(self, experiment: str, course: ReferenceRun, done: int) -> None:
         """Lets the next operation complete, unless the search would end before it was hit often enough."""
         total = len(course.completions)
         lead = max(total // _LEAD_SHARE, 1)
-        self._fire.budget = max(lead, self._kills * (done + lead) // total)
+        self._killer.budget = max(lead, self._kills * (done + lead) // total)
         if done == total - 1 and self._outcome.damage.kills.total() < self._kills:
             return
         following = course.completions[done]
@@ -229,7 +251,13 @@ class FaultRun:
 
 
 def run_seed(
-    seed: int, home: Path, *, kills: int = 100, trials: int = TRIALS, warm_start: bool = False
+    seed: int,
+    home: Path,
+    *,
+    kills: int = 100,
+    trials: int = TRIALS,
+    warm_start: bool = False,
+    seconds: float = _TIMEOUT_SECONDS,
 ) -> Outcome:
     """Runs one seed and checks every invariant. Even seeds run on PostgreSQL and an object store.
 
@@ -239,6 +267,7 @@ def run_seed(
         kills: Fewest kills of the run.
         trials: Trials of the search.
         warm_start: Whether runs are forked from parked processes.
+        seconds: How long the search may take.
     """
     outcome = Outcome(seed, trials, on_postgres=seed % 2 == 0, warm_start=warm_start)
     began = time.monotonic()
@@ -246,19 +275,19 @@ def run_seed(
     folder.mkdir(parents=True)
     with fault_cluster(home, slots=SLOTS, services_apart=outcome.on_postgres) as cluster:
         try:
-            _attack(cluster, folder, outcome=outcome, kills=kills)
+            _attack(cluster, folder, outcome=outcome, kills=kills, seconds=seconds)
         except AssertionError as failure:
             outcome.violations.append(str(failure))
         outcome.seconds = time.monotonic() - began
     return outcome
 
 
-def _attack(cluster: FaultCluster, folder: Path, *, outcome: Outcome, kills: int) -> None:
-    siege = FaultRun(cluster, folder, outcome=outcome, kills=kills)
-    experiment = siege.submit()
-    course = siege.course(experiment)
-    siege.run(experiment, course)
-    cluster.det("e", "wait", "1", timeout=120)
+def _attack(cluster: FaultCluster, folder: Path, *, outcome: Outcome, kills: int, seconds: float) -> None:
+    run = FaultRun(cluster, folder, outcome=outcome, kills=kills)
+    experiment = run.submit()
+    course = run.course(experiment)
+    run.run(experiment, course, seconds=seconds)
+    cluster.det("e", "wait", "1", timeout=_WAIT_SECONDS)
     journals = read_journals(folder / "journals")
     outcome.runs = len(journals)
     outcome.reports = sum(journal.made.total() for journal in journals.values())

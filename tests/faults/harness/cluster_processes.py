@@ -17,7 +17,7 @@ class Role(Enum):
 
     CONTROL_PLANE = "control plane"
     SUPERVISOR = "supervisor"
-    SALVAGE = "sender"
+    ORPHAN_UPLOAD = "orphan upload"
     TRIAL = "trial"
     POSTGRES = "PostgreSQL"
     OBJECT_STORE = "object store"
@@ -57,7 +57,11 @@ def _role(entry: Path, *, home: Path, runs: bytes) -> Role | None:
     if any(variable.startswith(b"RESOLUTE_RUN_DIR=" + runs) for variable in environment):
         return Role.TRIAL
     if any(argument.startswith(runs) for argument in arguments):
-        return Role.SALVAGE if b"resolute_launch.supervisor.orphan_upload" in arguments else Role.SUPERVISOR
+        return (
+            Role.ORPHAN_UPLOAD
+            if b"resolute_launch.supervisor.orphan_upload" in arguments
+            else Role.SUPERVISOR
+        )
     if b"resolute_embedded" in arguments and b"RESOLUTE_HOME=" + str(home).encode() in environment:
         return Role.CONTROL_PLANE
     return None

@@ -1,4 +1,4 @@
-"""What must hold after a search under fire, each as a check that says what is wrong."""
+"""What must hold after a search with faults, each as a check that says what is wrong."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ import random
 import signal
 import subprocess
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from functools import partial
 
 from faults.harness.cluster_processes import ClusterProcess, Role, processes_of
 from faults.harness.fault_cluster import FaultCluster
+from faults.harness.watched_threads import WatchedThread
 
 _MEAN_PAUSE_SECONDS = 0.6
 """Between two kills."""
@@ -22,16 +24,22 @@ _STOP_SECONDS = (5.0, 40.0)
 """How long a process is stopped: shorter and longer than a lease and than keepalive."""
 _START_SHARE = 0.1
 """Share of the chances to kill a control plane before it serves that are taken."""
+_KILLS_PER_STOP = 5
+"""Kills for each stop that is allowed: a slow machine is not stopped more often than a fast one."""
 _TICK_SECONDS = 0.1
+_JOIN_SECONDS = 400.0
+"""How long a thread may take to stop: it may be starting a control plane or a database."""
+_LAST_START_SECONDS = 600.0
+"""How long it may take to start the control plane for good, after the last kill."""
 _WEIGHTS = {
     Role.TRIAL: 5.0,
     Role.SUPERVISOR: 4.0,
     Role.CONTROL_PLANE: 1.0,
-    Role.SALVAGE: 1.0,
+    Role.ORPHAN_UPLOAD: 1.0,
     Role.POSTGRES: 0.5,
     Role.OBJECT_STORE: 0.7,
 }
-_STOPPED = (Role.TRIAL, Role.SUPERVISOR, Role.CONTROL_PLANE, Role.SALVAGE)
+_STOPPED = (Role.TRIAL, Role.SUPERVISOR, Role.CONTROL_PLANE, Role.ORPHAN_UPLOAD)
 
 
 @dataclass
@@ -59,7 +67,7 @@ class ProcessKiller:
         self._damage = damage
         self._stop = threading.Event()
         self._threads = [
-            threading.Thread(target=work, name=name)
+            WatchedThread(name, work)
             for name, work in (
                 ("killer", self._kill),
                 ("stopper", self._interrupt),
@@ -67,20 +75,35 @@ class ProcessKiller:
             )
         ]
         self.budget = 0
-        """Kills that are allowed so far; kills go with the search's progress."""
+        """Kills that are allowed so far; kills and stops go with the search's progress."""
 
     def start(self) -> None:
         """Begins."""
         for thread in self._threads:
             thread.start()
 
+    def check(self) -> None:
+        """Makes sure that every thread still does its work.
+
+        Raises:
+            AssertionError: One has failed.
+        """
+        for thread in self._threads:
+            thread.check()
+
     def stop(self) -> None:
-        """Ends, and sees to it that the cluster is up."""
+        """Ends, and sees to it that the cluster is up.
+
+        Raises:
+            AssertionError: A thread has failed or does not stop, or the control plane does not start.
+        """
         self._stop.set()
         for thread in self._threads:
-            thread.join()
+            thread.join(_JOIN_SECONDS)
+        deadline = time.monotonic() + _LAST_START_SECONDS
         while not self._serves():
             self._up()
+            assert time.monotonic() < deadline, "no control plane could be started after the last kill"
 
     def _kill(self) -> None:
         while not self._stop.wait(self._dice.expovariate(1 / _MEAN_PAUSE_SECONDS)):
@@ -122,7 +145,7 @@ class ProcessKiller:
             living = [one for one in processes_of(self._cluster.home) if one.role in _STOPPED]
             # By role first: there are many more trials than control planes.
             roles = sorted({one.role for one in living}, key=lambda role: role.value)
-            if roles:
+            if roles and self._damage.stops.total() <= self.budget // _KILLS_PER_STOP:
                 role = self._stop_dice.choice(roles)
                 self._interrupt_one(self._stop_dice.choice([one for one in living if one.role is role]))
 
@@ -132,8 +155,10 @@ class ProcessKiller:
             return
         self._damage.stops[victim.role] += 1
         self._damage.stopped_seconds += seconds
-        self._stop.wait(seconds)
-        victim.identity.send(signal.SIGCONT)
+        try:
+            self._stop.wait(seconds)
+        finally:
+            victim.identity.send(signal.SIGCONT)
 
     def _keep_up(self) -> None:
         while not self._stop.wait(_TICK_SECONDS):

@@ -34,9 +34,14 @@ class Pauser:
         self.pauses = 0
         """How often they paused it."""
 
-    def tick(self) -> None:
-        """Changes their mind if it is time, and asks until they are answered."""
-        if time.monotonic() < self._due:
+    def tick(self, *, most: int) -> None:
+        """Changes their mind if it is time, and asks until they are answered.
+
+        Args:
+            most: Pauses that are allowed so far: they go with the search's progress. On a slow machine trials
+                might otherwise be paused again before they have started.
+        """
+        if time.monotonic() < self._due or (self._wants_active and self.pauses >= most):
             return
         try:
             if self._wants_active:

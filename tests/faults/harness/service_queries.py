@@ -20,6 +20,7 @@ from resolute.rpc.channel import open_channel
 
 _PAGE = 1000
 _REPLAY_SECONDS = 60.0
+_READ_SECONDS = 60.0
 
 
 @contextmanager
@@ -122,7 +123,7 @@ def content_of(channel: grpc.Channel, checkpoint_id: str, file: checkpoint_pb2.F
     stub = checkpoints_service_pb2_grpc.CheckpointsServiceStub(channel)
     request = checkpoints_service_pb2.ReadFileRequest(checkpoint_id=checkpoint_id, path=file.path)
     try:
-        content = b"".join(response.data for response in stub.ReadFile(request))
+        content = b"".join(response.data for response in stub.ReadFile(request, timeout=_READ_SECONDS))
     except (NotFoundError, DataLossError):
         return None
     hasher = hasher_for(file.digest)

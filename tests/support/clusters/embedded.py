@@ -22,6 +22,8 @@ from resolute.client.connection.home import HOME_VARIABLE
 
 T = TypeVar("T")
 _BIN = Path(sys.executable).parent
+_UP_SECONDS = 300.0
+"""How long a start or a stop may take, on a machine that has much else to do."""
 
 
 @dataclass
@@ -49,11 +51,11 @@ class EmbeddedCluster:
 
     def up(self) -> None:
         """Starts the cluster and waits until it serves."""
-        self.run("resolute", "up", "--detach", "--slots", str(self.slots), timeout=90)
+        self.run("resolute", "up", "--detach", "--slots", str(self.slots), timeout=_UP_SECONDS)
 
     def down(self) -> None:
         """Stops it, if it runs."""
-        self.run("resolute", "down", check=False, timeout=90)
+        self.run("resolute", "down", check=False, timeout=_UP_SECONDS)
 
     def kill(self) -> None:
         """Ends the control plane as a crash would, and waits until it is gone."""

@@ -33,7 +33,7 @@ from resolute_checkpoints.domain.checkpoint import BucketStorage
 ENDPOINT_VARIABLE = "RESOLUTE_TEST_MINIO_ENDPOINT"
 ACCESS_KEY, SECRET_KEY = "ACCESSKEY12345678", "SECRETKEY12345678"
 REGION = "us-east-1"
-_START_SECONDS = 60.0
+_START_SECONDS = 180.0
 
 
 @dataclass

@@ -134,7 +134,7 @@ def test_nothing_is_uploaded_from_a_run_that_lives(tmp_path: Path) -> None:
         assert upload_orphans(run.run) == 75
 
 
-def test_a_run_that_never_learned_what_it_was_has_nothing_to_salvage(tmp_path: Path) -> None:
+def test_a_run_that_never_learned_what_it_was_has_nothing_to_upload(tmp_path: Path) -> None:
     with control_plane("true") as plane, supervised(tmp_path, plane, allocation_id="other") as run:
         run.process.kill()
         run.wait()
@@ -143,7 +143,7 @@ def test_a_run_that_never_learned_what_it_was_has_nothing_to_salvage(tmp_path: P
         assert upload_orphans(run.run) == 0
 
 
-def test_salvage_sends_reports_too(tmp_path: Path) -> None:
+def test_the_orphan_upload_sends_reports_too(tmp_path: Path) -> None:
     with control_plane("true") as plane, supervised(tmp_path, plane) as run:
         assert run.wait() == 0
         writer = ReportWriter(run.run.spool)

@@ -148,7 +148,7 @@ def test_what_a_lost_supervisor_had_not_read_arrives_once_and_the_log_says_that_
 
 
 def senders(tmp_path: Path) -> list[ProcessIdentity]:
-    return [one.identity for one in processes_of(tmp_path) if one.role is Role.SALVAGE]
+    return [one.identity for one in processes_of(tmp_path) if one.role is Role.ORPHAN_UPLOAD]
 
 
 def test_what_is_left_is_sent_even_when_its_sender_is_killed(tmp_path: Path) -> None:
