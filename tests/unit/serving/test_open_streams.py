@@ -12,8 +12,8 @@ from resolute.errors import UnauthenticatedError
 from resolute_serving.auth.open_streams import OpenStreams
 from resolute_serving.auth.policy.permissions import PERMISSIONS
 from resolute_serving.auth.refusals import MOST_KINDS, Refusals, client_address
-from resolute_serving.auth.tokens import StaticKeys, TokenSigner, TokenVerifier
-from resolute_serving.context import TrialRun
+from resolute_serving.auth.tokens import StaticKeys, TokenSigner, TokenVerifier, VerifiedToken
+from resolute_serving.context import Role, TrialRun, User
 
 RUN = TrialRun(trial_id="t", run=1, experiment_id="e", allocation_id="t.1", workspace="w")
 
@@ -41,6 +41,38 @@ def test_a_stream_ends_when_its_token_expires_and_others_go_on() -> None:
         long.cancel()
         with pytest.raises(asyncio.CancelledError):
             await long
+
+    asyncio.run(scenario())
+
+
+def test_streams_are_checked_again_after_a_check_that_failed_by_a_defect() -> None:
+    defects = [RuntimeError("a defect")]
+
+    class FailingOnce(StaticKeys):
+        async def revoked(self) -> frozenset[str]:
+            if defects:
+                raise defects.pop()
+            return frozenset({"its id"})
+
+    async def scenario() -> None:
+        clock = ManualClock()
+        signer = TokenSigner(Ed25519PrivateKey.generate(), cluster_id="c", clock=clock)
+        keys = FailingOnce({signer.key_id: signer.public_key})
+        streams = OpenStreams(
+            TokenVerifier(keys, cluster_id="c", clock=clock), sleep=lambda _: asyncio.sleep(0)
+        )
+        token = VerifiedToken(User("ada", Role.EDITOR), expires=clock.time() + 600, token_id="its id")
+
+        async def stream() -> None:
+            with streams.registered(token):
+                await asyncio.Event().wait()
+
+        revoked = asyncio.create_task(stream())
+        streams.start()
+        with pytest.raises(UnauthenticatedError, match="revoked"):
+            await asyncio.wait_for(revoked, 60)
+        await streams.stop()
+        assert not defects
 
     asyncio.run(scenario())
 

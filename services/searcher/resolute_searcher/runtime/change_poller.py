@@ -26,11 +26,13 @@ class ChangePoller:
     Args:
         storage: Where the logs are.
         watchers: The followers.
+        pause: Seconds between two looks.
     """
 
-    def __init__(self, storage: Storage, watchers: Watchers) -> None:
+    def __init__(self, storage: Storage, watchers: Watchers, *, pause: float = _PAUSE_SECONDS) -> None:
         self._storage = storage
         self._watchers = watchers
+        self._pause = pause
         self._seen: dict[str, str] = {}
         self._stop = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -63,7 +65,9 @@ class ChangePoller:
                 await self.poll()
             except ResoluteError as failure:
                 _log.warning("followers may hear late of what other replicas wrote", reason=str(failure))
+            except Exception:  # noqa: BLE001 - without the next look, followers would wait for ever
+                _log.exception("a look for changes failed by a defect")
             try:
-                await asyncio.wait_for(self._stop.wait(), _PAUSE_SECONDS)
+                await asyncio.wait_for(self._stop.wait(), self._pause)
             except asyncio.TimeoutError:
                 continue

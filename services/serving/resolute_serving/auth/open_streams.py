@@ -6,10 +6,13 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 
+import structlog
+
 from resolute.errors import ResoluteError
 from resolute_serving.auth.tokens import TokenVerifier, VerifiedToken
 
 _CHECK_SECONDS = 0.4
+_log = structlog.get_logger("access")
 
 
 class OpenStreams:
@@ -76,7 +79,10 @@ class OpenStreams:
     async def _run(self) -> None:
         while True:
             await self._sleep(_CHECK_SECONDS)
-            await self.check()
+            try:
+                await self.check()
+            except Exception:  # noqa: BLE001 - without the next check, streams would outlive their tokens
+                _log.exception("a check of open streams failed by a defect")
 
 
 class _Stream:

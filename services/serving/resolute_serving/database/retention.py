@@ -80,6 +80,8 @@ class RetentionSweeper:
                 await self.sweep()
             except ResoluteError as failure:
                 _log.warning("a sweep failed; the next one goes on", reason=str(failure))
+            except Exception:  # noqa: BLE001 - a defect must not end the sweeps for good
+                _log.exception("a sweep failed by a defect")
             await self._pause()
 
     async def _pause(self) -> None:
