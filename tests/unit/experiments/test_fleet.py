@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 import sqlalchemy as sa
@@ -28,9 +28,10 @@ from resolute_experiments.states import RunOutcome
 from resolute_experiments.store import experiments, runs, schema, trials
 from resolute_experiments.store.directory import workspaces
 from resolute_serving.context import TrialRun
-from resolute_serving.database.engine import Database
+from resolute_serving.database.engine import Database, Work
 from resolute_serving.server.bootstrap import upgrade
 
+T = TypeVar("T")
 EXPERIMENT = {
     "id": "e",
     "request_id": "r",
@@ -135,6 +136,18 @@ class FailingWatch(RecordingManager):
             yield report
 
 
+class DatabaseThatIsAway(Database):
+    """Takes no writes for as many times as it is told to."""
+
+    times = 0
+
+    async def write(self, work: Work[T], *, order: str = "") -> T:
+        if self.times:
+            self.times -= 1
+            raise UnavailableError("the database is away")
+        return await super().write(work, order=order)
+
+
 class Tokens:
     """Issues tokens of runs, except while it is told to fail."""
 
@@ -156,7 +169,7 @@ async def served(
     """The machines of a service that has one trial."""
     url = f"sqlite:///{tmp_path}/experiments.sqlite"
     upgrade(BLUEPRINT, url)
-    database = Database(url, name="experiments")
+    database = DatabaseThatIsAway(url, name="experiments")
     await database.write(lambda c: workspaces.create(c, "w", owner="ada", now=1.0))
     await database.write(lambda c: experiments.insert(c, EXPERIMENT, [b"code"]))
     await database.write(lambda c: trials.insert(c, TRIAL))
@@ -319,6 +332,31 @@ def test_a_watch_that_fails_is_begun_again(tmp_path: Path, capsys: pytest.Captur
 
     asyncio.run(asyncio.wait_for(body(), 60))
     assert capsys.readouterr().out.count("the watch over the containers failed") == 1
+
+
+def test_the_end_of_a_container_that_could_not_be_noted_is_noted_later(tmp_path: Path) -> None:
+    """Nothing else tells it: its supervisor died before it said who it is."""
+
+    async def body() -> None:
+        manager = FailingWatch(tmp_path / "runs", failures=0)
+        async with served(manager, tmp_path, ManualClock()) as machines:
+            database = machines._database
+            assert isinstance(database, DatabaseThatIsAway)
+            run = {**RUN, "run": 1, "allocation_id": "t.1", "outcome": "UNSPECIFIED"}
+            await database.write(lambda c: runs.insert(c, run, placements=[[0]]))
+            state = sa.update(schema.trials).values(state="RUNNING")
+            await database.write(lambda c: c.execute(state))
+            database.times = 2
+            running = asyncio.create_task(machines.run())
+            while not (await database.read(lambda c: runs.container(c, "t.1", 0))).lost:
+                # Its next look comes at once instead of in five seconds.
+                machines._notifier.notify("fleet")
+                await asyncio.sleep(0.01)
+            machines._notifier.close()
+            await running
+            assert database.times == 0
+
+    asyncio.run(asyncio.wait_for(body(), 60))
 
 
 def test_a_run_that_ran_and_left_nothing_here_is_lost_and_not_launched_again(tmp_path: Path) -> None:

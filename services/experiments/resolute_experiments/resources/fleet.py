@@ -12,7 +12,7 @@ from sqlalchemy.engine import Connection
 
 from resolute.contracts.clock import Clock
 from resolute.contracts.run.exit_record import ExitRecord
-from resolute.errors import NotFoundError
+from resolute.errors import InternalError, NotFoundError, ResoluteError
 from resolute_experiments.backoff import LoggedBackoff
 from resolute_experiments.exits.recording import record_container_exit
 from resolute_experiments.moment import Moment
@@ -79,6 +79,8 @@ class Fleet:
         self._address = address
         self._preemption_timeout = preemption_timeout
         self._broken_since: dict[str, float] = {}
+        self._unnoted: list[ContainerReport] = []
+        """Ends that could not be noted yet: whoever watches a container tells its end once."""
         self._launching = asyncio.Lock()
         self._launched: set[str] = set()
         """Allocations that this process has launched, or found launched. Only runs that have not ended."""
@@ -221,6 +223,7 @@ class Fleet:
                     try:
                         await self._enforce()
                         await self.launch_pending()
+                        await self._note_again()
                         backoff.succeeded()
                     except Exception as failure:  # noqa: BLE001 - a defect must not end the watch over the machines for good
                         backoff.failed(failure)
@@ -245,8 +248,24 @@ class Fleet:
     async def _note_logged(self, report: ContainerReport) -> None:
         try:
             await self._note(report)
-        except Exception:  # noqa: BLE001 - the others must be noted; this one is inspected when its lease expires
-            _log.exception("the end of a container could not be noted", container=report)
+        except Exception as failure:  # noqa: BLE001 - the others must be noted; this one is noted later
+            expected = isinstance(failure, ResoluteError) and not isinstance(failure, InternalError)
+            _log.warning(
+                "the end of a container could not be noted; it will be tried again",
+                container=report,
+                reason=str(failure),
+                exc_info=None if expected else failure,
+            )
+            self._unnoted.append(report)
+
+    async def _note_again(self) -> None:
+        """Notes the ends that could not be noted when they came, such as while the database was away.
+
+        A container whose supervisor left no trace could never be told from one that was not launched.
+        """
+        waiting, self._unnoted = self._unnoted, []
+        for report in waiting:
+            await self._note_logged(report)
 
     async def _note(self, report: ContainerReport) -> None:
         """Writes down a container that ended, unless it reported that itself."""
