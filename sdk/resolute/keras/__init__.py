@@ -8,8 +8,8 @@
 """
 
 from resolute.keras import callbacks
-from resolute.keras.callback import DeterminedCallback
 from resolute.keras.callbacks import TensorBoard as TFKerasTensorBoard
+from resolute.keras.fit_callback import DeterminedCallback
 from resolute.keras.tensorboard import TensorBoard
 from resolute.keras.trial.checkpoint import load_model_from_checkpoint_path
 from resolute.keras.trial.context import TFKerasExperimentalContext, TFKerasTrialContext

@@ -151,7 +151,7 @@ def db() -> None:
 def db_upgrade(url: str) -> None:
     """Upgrade the databases of all services to the newest schema."""
     _check_installed()
-    from resolute_embedded.maintenance import upgrade_databases
+    from resolute_embedded.backups import upgrade_databases
 
     names = upgrade_databases(url, _state())
     click.echo(f"up to date: {', '.join(names)}")
@@ -163,7 +163,7 @@ def db_upgrade(url: str) -> None:
 def db_restored(url: str, take_over: bool) -> None:
     """Prepare a database that was restored from a dump, before services use it."""
     _check_installed()
-    from resolute_embedded.maintenance import begin_restored
+    from resolute_embedded.backups import begin_restored
 
     begin_restored(url, take_over=take_over)
     click.echo(f"the services can be started{_kept(take_over)}")
@@ -174,7 +174,7 @@ def db_restored(url: str, take_over: bool) -> None:
 def backup(directory: Path) -> None:
     """Back up the cluster of this machine to DIRECTORY, even while it runs; checkpoints are not copied."""
     _check_installed()
-    from resolute_embedded.maintenance import back_up
+    from resolute_embedded.backups import back_up
 
     back_up(_state(), directory)
     click.echo(f"{directory} holds the cluster; `resolute restore {directory}` makes a new home of it")
@@ -190,7 +190,7 @@ def restore(directory: Path, take_over: bool) -> None:
     checkpoints in the backup are read and never removed, until `resolute take-over`.
     """
     _check_installed()
-    from resolute_embedded.maintenance import restore as restore_home
+    from resolute_embedded.backups import restore as restore_home
 
     state = _state()
     restore_home(directory, state, take_over=take_over)
@@ -206,7 +206,7 @@ def adopt_copy(take_over: bool) -> None:
     read and never removed, until `resolute take-over`.
     """
     _check_installed()
-    from resolute_embedded.maintenance import adopt_copy as adopt
+    from resolute_embedded.backups import adopt_copy as adopt
 
     state = _state()
     adopt(state, take_over=take_over)
@@ -218,7 +218,7 @@ def adopt_copy(take_over: bool) -> None:
 def take_over(url: str) -> None:
     """Let a restored or copied cluster remove the checkpoints of its original, which is gone for good."""
     _check_installed()
-    from resolute_embedded.maintenance import take_over as take_over_home
+    from resolute_embedded.backups import take_over as take_over_home
 
     count = take_over_home(url, _state())
     click.echo(f"{count} inherited checkpoints are this cluster's own now")

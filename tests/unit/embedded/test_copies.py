@@ -20,9 +20,9 @@ from resolute.contracts.files.atomic_files import write_json
 from resolute.contracts.processes import ProcessIdentity
 from resolute.contracts.run.lock import RunLock
 from resolute.errors import FailedPreconditionError
+from resolute_embedded.backups import adopt_copy, back_up, restore
 from resolute_embedded.blueprints import BLUEPRINTS
 from resolute_embedded.identity import HomeIdentity, record_identity, require_original
-from resolute_embedded.maintenance import adopt_copy, back_up, restore
 from resolute_embedded.state_directory import StateDirectory
 from resolute_experiments.resources.local.container import containers_in
 from resolute_serving.auth.tokens import load_or_create_key

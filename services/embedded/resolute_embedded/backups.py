@@ -1,4 +1,4 @@
-"""What operators do to a home besides serving it: upgrade its databases, back it up, restore or adopt it."""
+"""Copies of a home: made, restored and adopted; and the upgrade of its databases."""
 
 from __future__ import annotations
 
