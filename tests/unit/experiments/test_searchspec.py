@@ -64,3 +64,11 @@ def test_searches_by_others_reach_the_searcher_whole(searcher: dict[str, Any], e
     assert works_by_operations(config)
     if isinstance(spec.method, ModelSpec):
         assert [bracket.endings for bracket in preview(spec).brackets] == [((3, 14), (9, 6))]
+
+
+@pytest.mark.parametrize("searcher", [{"name": "single"}, {"name": "random", "max_trials": 2}], ids=str)
+def test_a_length_of_zero_lets_trials_end_by_themselves(searcher: dict[str, Any]) -> None:
+    zero, without = (document({**searcher, **length}) for length in ({"max_length": 0}, {}))
+    assert zero["searcher"]["max_length"] == 0
+    assert spec_from(stored_spec(search_spec(zero))) == spec_from(stored_spec(search_spec(without)))
+    assert not works_by_operations(zero)

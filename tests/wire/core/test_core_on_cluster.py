@@ -61,6 +61,22 @@ def test_a_script_trains_reports_checkpoints_and_completes(trial: Trial) -> None
     assert not trial.directory.early_exit_file.exists()
 
 
+def test_a_length_of_zero_is_one_operation_of_length_zero(
+    trial: Trial, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trial.time_metric = "batches"  # as the experiments service starts a trial that ends by itself
+    trial.config = {"searcher": {"name": "single", "max_length": 0}}
+    trial.enter(monkeypatch)
+    lengths = []
+    with core.init(tensorboard_mode=core.TensorboardMode.MANUAL) as context:
+        for op in context.searcher.operations():
+            lengths.append(op.length)
+            op.report_progress(op.length)
+            op.report_completed(0.5)
+        assert context.searcher.get_configured_units() is None
+    assert lengths == [0]
+
+
 def test_before_any_validation_there_is_no_best(trial: Trial) -> None:
     with core.init() as context:
         assert context.train.get_experiment_best_validation() is None

@@ -152,9 +152,11 @@ def _searcher(
     length = max_length_of(config)
     if length is None:
         return SearcherContextMissing()
-    source = LocalOperations(
-        length, report_progress=lambda reached: record.report_progress(min(max(reached / length, 0.0), 1.0))
-    )
+
+    def report_progress(reached: float) -> None:
+        record.report_progress(min(max(reached / length, 0.0), 1.0) if length else 1.0)
+
+    source = LocalOperations(length, report_progress=report_progress)
     return SearcherContext(distributed, source=source, units=units_of(config))
 
 

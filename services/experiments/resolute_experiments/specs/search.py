@@ -55,11 +55,15 @@ def works_by_operations(config: Mapping[str, Any]) -> bool:
 
 
 def length_of(searcher: Mapping[str, Any]) -> int | None:
-    """Returns the length of the longest trial, in whatever unit; None where trials end by themselves."""
+    """Returns the length of the longest trial, in whatever unit.
+
+    Returns:
+        None where trials end by themselves: without a length, and with 0, which asks for no training.
+    """
     length = searcher.get("max_length")
     if isinstance(length, Mapping):
-        return int(next(iter(length.values())))
-    return None if length is None else int(length)
+        length = next(iter(length.values()))
+    return int(length) if length else None
 
 
 def _limit(searcher: Mapping[str, Any]) -> int:

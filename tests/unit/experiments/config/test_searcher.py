@@ -167,6 +167,10 @@ def test_a_search_needs_a_metric(refuse: Refuse) -> None:
             "max_steps: unknown field; removed; give the length of a trial as",
         ),
         ({**ASHA, "max_length": 0}, "max_length: found 0; expected exactly one of"),
+        (
+            {"name": "optuna", "metric": "loss", "max_trials": 2, "max_length": 0},
+            "max_length: found 0; expected exactly one of",
+        ),
         ({**ASHA, "max_length": 1, "divisor": 1}, "divisor: found 1; expected a number greater than 1"),
         ({**ASHA, "max_length": 1, "divisor": True}, "divisor: found true; expected a number"),
         ({**ASHA, "max_length": 1, "mode": "slow"}, 'mode: found "slow"; expected one of'),

@@ -85,10 +85,10 @@ Period: TypeAlias = Annotated[Length, PlainValidator(_period), _AS_CONFIG, _SCHE
 """A length with a unit; 0 means never."""
 
 SearchLength: TypeAlias = Annotated[Length, PlainValidator(_search_length), _AS_CONFIG, _SCHEMA]
-"""The length of a trial: with a unit at least 1; without a unit 0 or more."""
+"""The length of a trial: with a unit at least 1; without a unit 0 or more, where 0 lets the script decide."""
 
 RungLength: TypeAlias = Annotated[Length, PlainValidator(_rung_length), _AS_CONFIG, _SCHEMA]
-"""The length of the longest trial of a halving search: at least 1, with or without a unit."""
+"""The length of the longest trial of a search with rungs: at least 1, with or without a unit."""
 
 UnitLength: TypeAlias = Annotated[Length, PlainValidator(_length_with_unit), _AS_CONFIG, _SCHEMA]
 """A length of at least 1 that needs a unit."""

@@ -57,7 +57,7 @@ class CommonSearcher(Section):
 
 
 class SingleSearcher(CommonSearcher):
-    """One trial. Without ``max_length`` it ends when its script does."""
+    """One trial. Without ``max_length``, or with 0, it ends when its script does."""
 
     name: Literal["single"] = "single"
     max_length: SearchLength | None = None
@@ -170,7 +170,7 @@ class OptunaSearcher(CommonSearcher):
 
     name: Literal["optuna"] = "optuna"
     max_trials: Positive = Field(description="the number of trials, 1 or more")
-    max_length: SearchLength = Field(description="the length of the longest trial, such as {batches: 1000}")
+    max_length: RungLength = Field(description="the length of the longest trial, such as {batches: 1000}")
     sampler: Literal["tpe", "gp", "cmaes", "qmc", "random"] = "tpe"
     sampler_settings: dict[str, Json] = Field(default_factory=dict)
     max_concurrent_trials: Count = 16
