@@ -22,8 +22,9 @@ WORKERS ?= 4
 PARALLEL = -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 AZURITE := .cache/azurite/node_modules/.bin/azurite-blob
+OPENID := .cache/oidc-provider/node_modules/oidc-provider/package.json
 
-.PHONY: setup demo backends azurite test nightly check proto bench format deployment distributed release chaos gateway-kills soak fuzz openapi clients front docs clean
+.PHONY: setup demo backends azurite oidc-provider test nightly check proto bench format deployment distributed release chaos gateway-kills soak fuzz openapi clients front docs clean
 
 setup: $(STAMP)
 
@@ -48,13 +49,22 @@ $(AZURITE):
 	command -v npm >/dev/null || { echo 'npm is not here: install Node 20 or newer' >&2; exit 1; }
 	npm install --silent --no-audit --no-fund --prefix .cache/azurite azurite@3.35.0
 
+# A real OpenID provider for the tests of sign-in. Without npm they are skipped by name.
+oidc-provider: $(OPENID)
+
+$(OPENID):
+	command -v npm >/dev/null || { echo 'npm is not here: install Node 20 or newer' >&2; exit 1; }
+	npm install --silent --no-audit --no-fund --prefix .cache/oidc-provider oidc-provider@9.13.3
+
 test: $(STAMP)
 	-test -x $(AZURITE) || $(MAKE) azurite
+	-test -f $(OPENID) || $(MAKE) oidc-provider
 	$(PYTEST) $(PARALLEL)
 
 # Every case of what `make test` samples, real distributed trainings, many seeds of the fault harness, a million odd calls.
 nightly: $(STAMP) $(VENV)/.distributed
 	-test -x $(AZURITE) || $(MAKE) azurite
+	-test -f $(OPENID) || $(MAKE) oidc-provider
 	$(PYTEST) --whole $(PARALLEL)
 	$(PYTEST) --whole tests/distributed
 	$(MAKE) deployment

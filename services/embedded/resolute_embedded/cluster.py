@@ -16,6 +16,7 @@ from resolute_embedded.http import ClusterHttp
 from resolute_embedded.port import choose_port
 from resolute_embedded.remote_access import RemoteAccess, RemoteOptions
 from resolute_embedded.state_directory import StateDirectory
+from resolute_experiments.access.openid_settings import OpenIdSettings
 from resolute_experiments.blueprint import BLUEPRINT as EXPERIMENTS
 from resolute_experiments.service import ExperimentsService, ExperimentsSettings
 from resolute_serving.auth.policy.service_accounts import EMBEDDED
@@ -164,6 +165,7 @@ def _experiments(
         slots=options.slots,
         nodes=int(os.environ.get("RESOLUTE_LOCAL_NODES") or 1),
         log_wait=float(os.environ.get("RESOLUTE_LOG_WAIT") or 10),
+        openid=OpenIdSettings.from_environment(os.environ),
         cluster_defaults={"checkpoint_storage": {"type": "shared_fs", "host_path": str(state.checkpoints)}},
     )
     return ExperimentsService(environment, settings)

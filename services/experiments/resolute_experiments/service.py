@@ -28,6 +28,7 @@ from resolute.api.experiments.v1 import (
 )
 from resolute.contracts.calls.tls import ClientTls
 from resolute_experiments.access.issuing import OPERATOR, TokenIssuer
+from resolute_experiments.access.openid_settings import OpenIdSettings
 from resolute_experiments.access.refusal_log import RefusalLog
 from resolute_experiments.admission.id_assignment import assign_ids
 from resolute_experiments.admission.preparation import Admission, ConfigReader
@@ -95,6 +96,8 @@ class ExperimentsSettings:
     """Seconds that the end of a run waits for the logs service to take the run's last lines."""
     preemption_timeout: float = 3600.0
     """Seconds that trials get to checkpoint after a signal."""
+    openid: OpenIdSettings | None = None
+    """The OpenID provider that signs people in; None for passwords alone."""
 
 
 class ExperimentsService:
@@ -240,7 +243,11 @@ class ExperimentsService:
         )
         access_service_pb2_grpc.add_AccessServiceServicer_to_server(
             AccessServicer(
-                self._core, self._signer, revoked=self._ended, refusals=self._environment.refusals
+                self._core,
+                self._signer,
+                revoked=self._ended,
+                refusals=self._environment.refusals,
+                openid=self._settings.openid,
             ),
             server,
         )
@@ -391,6 +398,7 @@ def create(environment: Environment) -> ExperimentsService:
     RESOLUTE_RUNS_DIR where run directories lie (``runs`` in the data directory), RESOLUTE_SLOTS how many
     slots there are, RESOLUTE_LOCAL_NODES as how many machines they appear (1), RESOLUTE_LOG_WAIT how many
     seconds the end of a run waits for the logs service to take the run's last lines (10).
+    ``OpenIdSettings`` names those of sign-in.
     """
     slots = os.environ.get("RESOLUTE_SLOTS", "")
     authority = os.environ.get("RESOLUTE_ADVERTISED_CA", "")
@@ -401,6 +409,7 @@ def create(environment: Environment) -> ExperimentsService:
         slots=int(slots) if slots else None,
         nodes=int(os.environ.get("RESOLUTE_LOCAL_NODES") or 1),
         log_wait=float(os.environ.get("RESOLUTE_LOG_WAIT") or 10),
+        openid=OpenIdSettings.from_environment(os.environ),
         cluster_defaults={
             "checkpoint_storage": {
                 "type": "shared_fs",

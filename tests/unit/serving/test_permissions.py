@@ -26,7 +26,7 @@ from resolute_serving.auth.policy.service_accounts import ACCOUNTS, EMBEDDED, ma
 from resolute_serving.context import Anonymous, Principal, Role, ServiceAccount, TrialRun, User
 
 ACCESS = "/resolute.api.experiments.v1.AccessService"
-PUBLIC = {"GetVerificationKeys", "Login", "RedeemSignInCode"}
+PUBLIC = {"GetVerificationKeys", "GetSignInMethods", "Login", "LoginWithIdToken", "RedeemSignInCode"}
 TRIAL = TrialRun(trial_id="t", run=2, experiment_id="e", allocation_id="t.2", workspace="w")
 
 

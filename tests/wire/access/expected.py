@@ -117,4 +117,6 @@ CLUSTER: dict[str, Role] = {
 """Calls for which the role in the cluster alone counts."""
 PERSONAL = frozenset(["SetPassword", "CreateToken", "CreateSignInCode", "ListTokens", "RevokeToken"])
 """Calls about a user's own account, which no script of the user's trials makes."""
-PUBLIC = frozenset(["GetVerificationKeys", "Login", "RedeemSignInCode"])
+PUBLIC = frozenset(
+    ["GetVerificationKeys", "GetSignInMethods", "Login", "LoginWithIdToken", "RedeemSignInCode"]
+)

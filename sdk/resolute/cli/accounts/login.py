@@ -8,6 +8,7 @@ from dataclasses import replace
 import click
 
 from resolute.cli.accounts.passwords import ask, password_option
+from resolute.cli.accounts.provider_login import log_in_with_provider
 from resolute.cli.options.settings import Settings
 from resolute.client.connection import credentials, trust
 from resolute.client.connection.home import Home
@@ -17,17 +18,23 @@ from resolute.errors import FailedPreconditionError
 
 @click.command()
 @click.argument("name", default="")
+@click.option("--sso", is_flag=True, help="Log in with the OpenID provider of the cluster.")
 @password_option
 @click.option(
     "--fingerprint", default="", help="SHA-256 of the cluster's certificate, as `resolute up` printed it."
 )
 @click.pass_obj
-def login(settings: Settings, name: str, piped: bool, fingerprint: str) -> None:
+def login(settings: Settings, name: str, sso: bool, piped: bool, fingerprint: str) -> None:
     """Log in as the user NAME, or the one of -u; later commands act as that user."""
     from resolute.client.connection.session import Session
     from resolute.client.remote.access import Access
 
+    if sso and (name or piped):
+        raise click.UsageError("--sso takes no NAME and no password: the provider knows both")
     confirmed = _confirm_certificate(settings, fingerprint)
+    if sso:
+        log_in_with_provider(settings)
+        return
     name = name or settings.user or click.prompt("User", err=True)
     endpoint = settings.services().session.endpoint
     device = credentials.device_file(endpoint.credential_file, name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from google.protobuf.field_mask_pb2 import FieldMask
 
@@ -17,6 +18,9 @@ from resolute.client.schema.accounts import AuditRecord, NewToken, TokenRecord, 
 from resolute.client.schema.convert import datetime_field
 from resolute.contracts.times import to_duration
 from resolute.contracts.values import from_value
+
+if TYPE_CHECKING:
+    from resolute.client.connection.device_flow import Provider
 
 ROLES = {
     user_pb2.USER_ROLE_MEMBER: UserRole.MEMBER,
@@ -60,6 +64,26 @@ class Access:
             pb2.LoginRequest(user_name=username, password=password, device_token=device_token)
         )
         return replace(_new_token(response), device_token=response.device_token)
+
+    def openid_provider(self) -> Provider | None:
+        """Returns the OpenID provider that signs people in; None if the cluster has none."""
+        # What it needs for HTTP is not loaded for every command.
+        from resolute.client.connection.device_flow import Provider
+
+        response = self._stub.GetSignInMethods(pb2.GetSignInMethodsRequest())
+        if not response.HasField("openid_provider"):
+            return None
+        found = response.openid_provider
+        return Provider(found.issuer, found.client_id, tuple(found.scopes))
+
+    def login_with_id_token(self, id_token: str) -> NewToken:
+        """Returns a token in return for an ID token of the cluster's OpenID provider.
+
+        Raises:
+            UnauthenticatedError: The ID token is not accepted.
+            PermissionDeniedError: No group of the person has a role in the cluster.
+        """
+        return _new_token(self._stub.LoginWithIdToken(pb2.LoginWithIdTokenRequest(id_token=id_token)))
 
     def create_sign_in_code(self) -> str:
         """Returns a code that signs the caller in once, within ten minutes."""
@@ -166,8 +190,11 @@ class Access:
         return user if isinstance(user, int) else user_id(self._stub, user)
 
 
-def _new_token(response: pb2.LoginResponse | pb2.CreateTokenResponse) -> NewToken:
+def _new_token(
+    response: pb2.LoginResponse | pb2.LoginWithIdTokenResponse | pb2.CreateTokenResponse,
+) -> NewToken:
     return NewToken(
+        username=response.token.user_name,
         id=response.token.token_id,
         text=response.bearer_token,
         expire_time=datetime_field(response.token, "expire_time"),

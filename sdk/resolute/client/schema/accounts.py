@@ -61,6 +61,8 @@ class NewToken:
     id: str
     text: str
     expire_time: datetime | None
+    username: str = ""
+    """Whom it speaks for."""
     device_token: str = ""
     """For the next login from this device; empty for a token that is not of a login."""
 

@@ -14,7 +14,9 @@ from resolute.api.experiments.v1 import access_service_pb2_grpc, user_pb2
 from resolute.contracts.times import seconds_of
 from resolute.errors import FailedPreconditionError, PermissionDeniedError, QuotaError, UnauthenticatedError
 from resolute_experiments.access.attempts import SignInAttempts
+from resolute_experiments.access.id_tokens import IdTokenVerifier
 from resolute_experiments.access.issuing import TokenIssuer
+from resolute_experiments.access.openid_settings import OpenIdSettings
 from resolute_experiments.access.passwords import hash_password, matches
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.servicers.checks.fields import any_of, equals, required_id
@@ -51,10 +53,17 @@ class AccessServicer(TokenHandlers, access_service_pb2_grpc.AccessServiceService
         signer: Issues tokens.
         revoked: Where the verifier of this process reads which tokens were revoked.
         refusals: What was refused, for the audit log.
+        openid: The OpenID provider that signs people in; None for passwords alone.
     """
 
     def __init__(
-        self, core: ServiceContext, signer: TokenSigner, *, revoked: RevokedTokens, refusals: Refusals
+        self,
+        core: ServiceContext,
+        signer: TokenSigner,
+        *,
+        revoked: RevokedTokens,
+        refusals: Refusals,
+        openid: OpenIdSettings | None = None,
     ) -> None:
         self._core = core
         self._signer = signer
@@ -62,6 +71,10 @@ class AccessServicer(TokenHandlers, access_service_pb2_grpc.AccessServiceService
         self._refusals = refusals
         self._issuer = TokenIssuer(core, signer)
         self._attempts = SignInAttempts(core.clock)
+        self._openid = openid
+        # Apart from passwords, which must not wait where the provider answers slowly.
+        self._id_token_attempts = SignInAttempts(core.clock)
+        self._id_tokens = IdTokenVerifier(openid) if openid is not None else None
 
     async def GetVerificationKeys(
         self, request: pb2.GetVerificationKeysRequest, context: Any
@@ -99,6 +112,39 @@ class AccessServicer(TokenHandlers, access_service_pb2_grpc.AccessServiceService
             token=token_message(issued.record),
             device_token=self._signer.device(number, ttl=_DEVICE_SECONDS, device_id=device),
         )
+
+    async def GetSignInMethods(
+        self, request: pb2.GetSignInMethodsRequest, context: Any
+    ) -> pb2.GetSignInMethodsResponse:
+        """Returns how people can sign in."""
+        response = pb2.GetSignInMethodsResponse()
+        if self._openid is not None:
+            response.openid_provider.issuer = self._openid.issuer
+            response.openid_provider.client_id = self._openid.client_id
+            response.openid_provider.scopes.extend(self._openid.scopes)
+        return response
+
+    async def LoginWithIdToken(
+        self, request: pb2.LoginWithIdTokenRequest, context: Any
+    ) -> pb2.LoginWithIdTokenResponse:
+        """Returns a token for an ID token of the OpenID provider."""
+        if self._openid is None or self._id_tokens is None:
+            raise FailedPreconditionError("this cluster has no OpenID provider; sign in with a password")
+        peer, now = client_address(context.peer()), self._core.clock.time()
+        try:
+            # A token with an unknown key makes this service ask the provider, so attempts are limited.
+            async with self._id_token_attempts.attempt("", peer=peer) as succeeded:
+                identity = await asyncio.to_thread(
+                    self._id_tokens.verify, request.id_token, nonce=request.nonce, now=now
+                )
+                succeeded()
+            issued = await self._issuer.sign_in_identity(self._openid, identity)
+        except (UnauthenticatedError, PermissionDeniedError, QuotaError) as error:
+            action = "login_limited" if isinstance(error, QuotaError) else "login_failed"
+            self._refusals.note(action, "ID token", peer=peer)
+            raise
+        await self._refresh()
+        return pb2.LoginWithIdTokenResponse(bearer_token=issued.text, token=token_message(issued.record))
 
     async def CreateSignInCode(
         self, request: pb2.CreateSignInCodeRequest, context: Any

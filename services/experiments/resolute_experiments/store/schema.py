@@ -244,6 +244,15 @@ users = sa.Table(
     sqlite_autoincrement=True,
 )
 
+# Whom the OpenID provider knows by which subject. Names can change there; subjects cannot.
+openid_identities = sa.Table(
+    "openid_identities",
+    metadata,
+    sa.Column("issuer", sa.String(512), primary_key=True),
+    sa.Column("subject", sa.String(255), primary_key=True),
+    sa.Column("user_number", sa.Integer, nullable=False),
+)
+
 tokens = sa.Table(
     "tokens",
     metadata,

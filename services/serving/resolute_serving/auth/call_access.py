@@ -18,7 +18,8 @@ from resolute_serving.context import (
 
 _NO_RULE = Rule()
 _SIGN_IN = frozenset(
-    f"/resolute.api.experiments.v1.AccessService/{name}" for name in ("Login", "RedeemSignInCode")
+    f"/resolute.api.experiments.v1.AccessService/{name}"
+    for name in ("Login", "LoginWithIdToken", "RedeemSignInCode")
 )
 _COUNTED = {"UNAUTHENTICATED": "unauthenticated", "PERMISSION_DENIED": "permission_denied"}
 

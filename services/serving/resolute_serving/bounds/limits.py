@@ -45,6 +45,8 @@ _SEARCHER = "/resolute.api.searcher.v1.SearcherService"
 
 LIMITS: Mapping[str, RequestLimits] = {
     f"{_EXPERIMENTS}.AccessService/Login": RequestLimits(message_bytes=16 * KIB, elements=10),
+    f"{_EXPERIMENTS}.AccessService/LoginWithIdToken": RequestLimits(message_bytes=16 * KIB, elements=10),
+    f"{_EXPERIMENTS}.AccessService/GetSignInMethods": RequestLimits(message_bytes=KIB, elements=10),
     f"{_EXPERIMENTS}.AccessService/RedeemSignInCode": RequestLimits(message_bytes=KIB, elements=10),
     f"{_EXPERIMENTS}.AccessService/GetVerificationKeys": RequestLimits(message_bytes=KIB, elements=10),
     f"{_EXPERIMENTS}.ExperimentsService/CreateExperiment": _LARGE,

@@ -136,6 +136,116 @@ class LoginResponse(google.protobuf.message.Message):
 global___LoginResponse = LoginResponse
 
 @typing.final
+class GetSignInMethodsRequest(google.protobuf.message.Message):
+    """Request of GetSignInMethods."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+
+global___GetSignInMethodsRequest = GetSignInMethodsRequest
+
+@typing.final
+class GetSignInMethodsResponse(google.protobuf.message.Message):
+    """Response of GetSignInMethods."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    OPENID_PROVIDER_FIELD_NUMBER: builtins.int
+    @property
+    def openid_provider(self) -> global___OpenIdProvider:
+        """The provider whose ID tokens are accepted; absent if there is none."""
+
+    def __init__(
+        self,
+        *,
+        openid_provider: global___OpenIdProvider | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["openid_provider", b"openid_provider"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["openid_provider", b"openid_provider"]) -> None: ...
+
+global___GetSignInMethodsResponse = GetSignInMethodsResponse
+
+@typing.final
+class OpenIdProvider(google.protobuf.message.Message):
+    """An OpenID provider, and what this cluster is to it."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    ISSUER_FIELD_NUMBER: builtins.int
+    CLIENT_ID_FIELD_NUMBER: builtins.int
+    SCOPES_FIELD_NUMBER: builtins.int
+    issuer: builtins.str
+    """Its URL. Its endpoints are described below it, at /.well-known/openid-configuration."""
+    client_id: builtins.str
+    """Identifies this cluster to the provider: a public client, which has no secret."""
+    @property
+    def scopes(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """What to ask for."""
+
+    def __init__(
+        self,
+        *,
+        issuer: builtins.str = ...,
+        client_id: builtins.str = ...,
+        scopes: collections.abc.Iterable[builtins.str] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["client_id", b"client_id", "issuer", b"issuer", "scopes", b"scopes"]) -> None: ...
+
+global___OpenIdProvider = OpenIdProvider
+
+@typing.final
+class LoginWithIdTokenRequest(google.protobuf.message.Message):
+    """Request of LoginWithIdToken."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    ID_TOKEN_FIELD_NUMBER: builtins.int
+    NONCE_FIELD_NUMBER: builtins.int
+    id_token: builtins.str
+    """The ID token: a signed JWT, issued for the cluster's client within the last minutes."""
+    nonce: builtins.str
+    """What the client asked the provider to put into the token, so that it cannot be the token of another sign-in; empty if
+    it asked for nothing.
+    """
+    def __init__(
+        self,
+        *,
+        id_token: builtins.str = ...,
+        nonce: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["id_token", b"id_token", "nonce", b"nonce"]) -> None: ...
+
+global___LoginWithIdTokenRequest = LoginWithIdTokenRequest
+
+@typing.final
+class LoginWithIdTokenResponse(google.protobuf.message.Message):
+    """Response of LoginWithIdToken."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    BEARER_TOKEN_FIELD_NUMBER: builtins.int
+    TOKEN_FIELD_NUMBER: builtins.int
+    bearer_token: builtins.str
+    """The token, to be sent as "authorization: Bearer TOKEN"."""
+    @property
+    def token(self) -> resolute.api.experiments.v1.token_pb2.Token:
+        """What it is."""
+
+    def __init__(
+        self,
+        *,
+        bearer_token: builtins.str = ...,
+        token: resolute.api.experiments.v1.token_pb2.Token | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["token", b"token"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["bearer_token", b"bearer_token", "token", b"token"]) -> None: ...
+
+global___LoginWithIdTokenResponse = LoginWithIdTokenResponse
+
+@typing.final
 class CreateSignInCodeRequest(google.protobuf.message.Message):
     """Request of CreateSignInCode."""
 

@@ -46,6 +46,16 @@ class AccessServiceStub(object):
                 request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.LoginRequest.SerializeToString,
                 response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.LoginResponse.FromString,
                 _registered_method=True)
+        self.GetSignInMethods = channel.unary_unary(
+                '/resolute.api.experiments.v1.AccessService/GetSignInMethods',
+                request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.GetSignInMethodsRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.GetSignInMethodsResponse.FromString,
+                _registered_method=True)
+        self.LoginWithIdToken = channel.unary_unary(
+                '/resolute.api.experiments.v1.AccessService/LoginWithIdToken',
+                request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.LoginWithIdTokenRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.LoginWithIdTokenResponse.FromString,
+                _registered_method=True)
         self.CreateSignInCode = channel.unary_unary(
                 '/resolute.api.experiments.v1.AccessService/CreateSignInCode',
                 request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.CreateSignInCodeRequest.SerializeToString,
@@ -133,6 +143,21 @@ class AccessServiceServicer(object):
     def Login(self, request, context):
         """Returns a token for a name and a password. Needs no token. At most 5 wrong passwords a minute for each name, and 30 for
         each address of clients; then RESOURCE_EXHAUSTED. A client with a device token of the user has a limit of its own.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetSignInMethods(self, request, context):
+        """Returns how people can sign in. Needs no token.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def LoginWithIdToken(self, request, context):
+        """Returns a token for an ID token of the cluster's OpenID provider. Needs no other token. At the first time it creates the
+        user; each time it gives the user the roles of the groups that the token names.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -249,6 +274,16 @@ def add_AccessServiceServicer_to_server(servicer, server):
                     servicer.Login,
                     request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.LoginRequest.FromString,
                     response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.LoginResponse.SerializeToString,
+            ),
+            'GetSignInMethods': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetSignInMethods,
+                    request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.GetSignInMethodsRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.GetSignInMethodsResponse.SerializeToString,
+            ),
+            'LoginWithIdToken': grpc.unary_unary_rpc_method_handler(
+                    servicer.LoginWithIdToken,
+                    request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.LoginWithIdTokenRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.LoginWithIdTokenResponse.SerializeToString,
             ),
             'CreateSignInCode': grpc.unary_unary_rpc_method_handler(
                     servicer.CreateSignInCode,
@@ -377,6 +412,60 @@ class AccessService(object):
             '/resolute.api.experiments.v1.AccessService/Login',
             resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.LoginRequest.SerializeToString,
             resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.LoginResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetSignInMethods(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.experiments.v1.AccessService/GetSignInMethods',
+            resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.GetSignInMethodsRequest.SerializeToString,
+            resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.GetSignInMethodsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def LoginWithIdToken(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.experiments.v1.AccessService/LoginWithIdToken',
+            resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.LoginWithIdTokenRequest.SerializeToString,
+            resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.LoginWithIdTokenResponse.FromString,
             options,
             channel_credentials,
             insecure,

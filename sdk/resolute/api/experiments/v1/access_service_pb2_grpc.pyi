@@ -37,6 +37,20 @@ class AccessServiceStub:
     each address of clients; then RESOURCE_EXHAUSTED. A client with a device token of the user has a limit of its own.
     """
 
+    GetSignInMethods: grpc.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.access_service_pb2.GetSignInMethodsRequest,
+        resolute.api.experiments.v1.access_service_pb2.GetSignInMethodsResponse,
+    ]
+    """Returns how people can sign in. Needs no token."""
+
+    LoginWithIdToken: grpc.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.access_service_pb2.LoginWithIdTokenRequest,
+        resolute.api.experiments.v1.access_service_pb2.LoginWithIdTokenResponse,
+    ]
+    """Returns a token for an ID token of the cluster's OpenID provider. Needs no other token. At the first time it creates the
+    user; each time it gives the user the roles of the groups that the token names.
+    """
+
     CreateSignInCode: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.CreateSignInCodeRequest,
         resolute.api.experiments.v1.access_service_pb2.CreateSignInCodeResponse,
@@ -140,6 +154,20 @@ class AccessServiceAsyncStub:
     ]
     """Returns a token for a name and a password. Needs no token. At most 5 wrong passwords a minute for each name, and 30 for
     each address of clients; then RESOURCE_EXHAUSTED. A client with a device token of the user has a limit of its own.
+    """
+
+    GetSignInMethods: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.access_service_pb2.GetSignInMethodsRequest,
+        resolute.api.experiments.v1.access_service_pb2.GetSignInMethodsResponse,
+    ]
+    """Returns how people can sign in. Needs no token."""
+
+    LoginWithIdToken: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.access_service_pb2.LoginWithIdTokenRequest,
+        resolute.api.experiments.v1.access_service_pb2.LoginWithIdTokenResponse,
+    ]
+    """Returns a token for an ID token of the cluster's OpenID provider. Needs no other token. At the first time it creates the
+    user; each time it gives the user the roles of the groups that the token names.
     """
 
     CreateSignInCode: grpc.aio.UnaryUnaryMultiCallable[
@@ -249,6 +277,24 @@ class AccessServiceServicer(metaclass=abc.ABCMeta):
     ) -> typing.Union[resolute.api.experiments.v1.access_service_pb2.LoginResponse, collections.abc.Awaitable[resolute.api.experiments.v1.access_service_pb2.LoginResponse]]:
         """Returns a token for a name and a password. Needs no token. At most 5 wrong passwords a minute for each name, and 30 for
         each address of clients; then RESOURCE_EXHAUSTED. A client with a device token of the user has a limit of its own.
+        """
+
+    @abc.abstractmethod
+    def GetSignInMethods(
+        self,
+        request: resolute.api.experiments.v1.access_service_pb2.GetSignInMethodsRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.experiments.v1.access_service_pb2.GetSignInMethodsResponse, collections.abc.Awaitable[resolute.api.experiments.v1.access_service_pb2.GetSignInMethodsResponse]]:
+        """Returns how people can sign in. Needs no token."""
+
+    @abc.abstractmethod
+    def LoginWithIdToken(
+        self,
+        request: resolute.api.experiments.v1.access_service_pb2.LoginWithIdTokenRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.experiments.v1.access_service_pb2.LoginWithIdTokenResponse, collections.abc.Awaitable[resolute.api.experiments.v1.access_service_pb2.LoginWithIdTokenResponse]]:
+        """Returns a token for an ID token of the cluster's OpenID provider. Needs no other token. At the first time it creates the
+        user; each time it gives the user the roles of the groups that the token names.
         """
 
     @abc.abstractmethod

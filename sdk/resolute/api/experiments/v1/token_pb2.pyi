@@ -29,7 +29,7 @@ class _TokenKindEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enum
     TOKEN_KIND_ACCESS: _TokenKind.ValueType  # 1
     """Issued by CreateToken. If another token than one of a sign-in asked for it, it ends with that token at the latest."""
     TOKEN_KIND_SIGN_IN: _TokenKind.ValueType  # 2
-    """Issued by Login, for a password. Tokens that it issues have their own expiry and do not end with it."""
+    """Issued by Login or LoginWithIdToken. Tokens that it issues have their own expiry and do not end with it."""
     TOKEN_KIND_OPERATOR: _TokenKind.ValueType  # 3
     """The operator's token in the home directory of an embedded cluster. It is replaced when the cluster starts."""
     TOKEN_KIND_SERVICE: _TokenKind.ValueType  # 4
@@ -51,7 +51,7 @@ TOKEN_KIND_UNSPECIFIED: TokenKind.ValueType  # 0
 TOKEN_KIND_ACCESS: TokenKind.ValueType  # 1
 """Issued by CreateToken. If another token than one of a sign-in asked for it, it ends with that token at the latest."""
 TOKEN_KIND_SIGN_IN: TokenKind.ValueType  # 2
-"""Issued by Login, for a password. Tokens that it issues have their own expiry and do not end with it."""
+"""Issued by Login or LoginWithIdToken. Tokens that it issues have their own expiry and do not end with it."""
 TOKEN_KIND_OPERATOR: TokenKind.ValueType  # 3
 """The operator's token in the home directory of an embedded cluster. It is replaced when the cluster starts."""
 TOKEN_KIND_SERVICE: TokenKind.ValueType  # 4

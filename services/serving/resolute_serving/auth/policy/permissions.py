@@ -161,6 +161,8 @@ _BY_SERVICE: Mapping[str, Mapping[str, Rule]] = {
     "resolute.api.experiments.v1.AccessService": {
         "GetVerificationKeys": Rule(public=True),
         "Login": Rule(public=True),
+        "GetSignInMethods": Rule(public=True),
+        "LoginWithIdToken": Rule(public=True),
         "CreateSignInCode": _PERSONAL,
         "RedeemSignInCode": Rule(public=True),
         "GetCurrentUser": _MEMBER,

@@ -1,0 +1,94 @@
+"""A real OpenID provider on loopback, and a person with a browser at it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from urllib.parse import urljoin
+
+import httpx2
+from support.backends import missing
+
+INSTALLED = Path(__file__).parents[2] / ".cache" / "oidc-provider"
+CLIENT = "resolute"
+_PROGRAM = Path(__file__).with_name("openid_provider.mjs")
+
+
+@dataclass(frozen=True)
+class Provider:
+    """A provider that runs."""
+
+    issuer: str
+
+    def confirm(self, url: str, *, login: str) -> str:
+        """Does what a person does in a browser: opens a page, signs in, agrees; returns the last page."""
+        with httpx2.Client(follow_redirects=True, timeout=60) as browser:
+            page = browser.get(url)
+            for _ in range(8):
+                form = _Form(page.text)
+                if form.action is None:
+                    return str(page.text)
+                filled = {"login": login, "password": "any", **form.fields}
+                fields = {name: filled.get(name, "") for name in form.names}
+                page = browser.post(urljoin(str(page.url), form.action), data=fields)
+        raise AssertionError(f"the provider asks on and on: {page.text}")
+
+
+@contextmanager
+def openid_provider(accounts: Mapping[str, Mapping[str, Any]]) -> Iterator[Provider]:
+    """Serves a provider until the block ends; skips the test where it is not installed.
+
+    Args:
+        accounts: Claims by subject.
+    """
+    node = shutil.which("node")
+    if node is None or not (INSTALLED / "node_modules" / "oidc-provider").is_dir():
+        missing("oidc-provider is not installed: `make oidc-provider` installs it with npm")
+    process = subprocess.Popen(
+        [node, str(_PROGRAM), str(INSTALLED), json.dumps(accounts)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        while (line := process.stdout.readline()) and not line.startswith("listening at "):
+            pass
+        assert line, "the provider did not start"
+        yield Provider(line.removeprefix("listening at ").strip())
+    finally:
+        process.kill()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+class _Form(HTMLParser):
+    """The first form of a page."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.action: str | None = None
+        self.fields: dict[str, str] = {}
+        self.names: list[str] = []
+        self._inside = False
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        if tag == "form" and self.action is None:
+            self.action, self._inside = given.get("action", ""), True
+        elif tag == "input" and self._inside and "name" in given:
+            self.names.append(given["name"])
+            if given.get("type") == "hidden" or given.get("value"):
+                self.fields[given["name"]] = given.get("value", "")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = self._inside and tag != "form"

@@ -1,0 +1,160 @@
+"""People sign in with a real OpenID provider, from the command line."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jwt
+import pytest
+from support.openid_provider import CLIENT, Provider, openid_provider
+from support.services.access import Calls, calls
+from support.services.in_process import Running, serving
+
+from resolute.api.experiments.v1 import access_service_pb2 as pb2
+from resolute.api.experiments.v1 import roles_service_pb2, roles_service_pb2_grpc, user_pb2
+from resolute.cli.main import run as cli
+from resolute.client.connection import device_flow
+from resolute.client.connection.device_flow import Confirmation
+from resolute.errors import PermissionDeniedError, UnauthenticatedError
+from resolute_experiments.blueprint import BLUEPRINT
+from resolute_serving.auth.tokens import load_or_create_key
+
+SCOPES = ("openid", "profile", "groups")
+ACCOUNTS = {
+    "1": {"preferred_username": "ada", "groups": ["staff", "vision"]},
+    "2": {"preferred_username": "admin", "groups": ["staff"]},
+    "3": {"preferred_username": "eve", "groups": ["visitors"]},
+}
+
+
+@pytest.fixture(scope="module")
+def provider() -> Iterator[Provider]:
+    with openid_provider(ACCOUNTS) as served:
+        yield served
+
+
+def id_token(provider: Provider, subject: str, *, client: str = CLIENT) -> str:
+    """Signs somebody in at the provider, by the device flow, without waiting between its questions."""
+    shown: list[Confirmation] = []
+
+    def confirm(_seconds: float) -> None:
+        if len(shown) == 1:
+            provider.confirm(shown[0].complete_url, login=subject)
+        assert len(shown) < 5, "the provider does not notice the confirmation"
+        shown.append(shown[0])
+
+    known = device_flow.Provider(provider.issuer, client, SCOPES)
+    return device_flow.sign_in(known, shown.append, sleep=confirm)
+
+
+def run(
+    tmp_path: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch, scenario: Any, roles: str
+) -> None:
+    monkeypatch.setenv("RESOLUTE_OPENID_ISSUER", provider.issuer)
+    monkeypatch.setenv("RESOLUTE_OPENID_CLIENT_ID", CLIENT)
+    monkeypatch.setenv("RESOLUTE_OPENID_ROLES", roles)
+
+    async def serve() -> None:
+        key = load_or_create_key(tmp_path / "data/experiments/signing-key.pem")
+        async with (
+            serving([BLUEPRINT], tmp_path, key=key) as running,
+            calls(running, running.user_token(name="admin")) as admin,
+        ):
+            await scenario(running, admin)
+
+    asyncio.run(asyncio.wait_for(serve(), 120))
+
+
+async def log_in(admin: Calls, token: str) -> pb2.LoginWithIdTokenResponse:
+    request = pb2.LoginWithIdTokenRequest(id_token=token)
+    response: pb2.LoginWithIdTokenResponse = await admin.access.LoginWithIdToken(request)
+    return response
+
+
+def test_groups_give_roles_anew_at_each_sign_in(
+    tmp_path: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = id_token(provider, "1")
+
+    async def first(running: Running, admin: Calls) -> None:
+        await admin.workspace("pictures")
+        methods = await admin.access.GetSignInMethods(pb2.GetSignInMethodsRequest())
+        assert methods.openid_provider.issuer == provider.issuer
+        response = await log_in(admin, token)
+        async with calls(running, response.bearer_token) as ada:
+            user = (await ada.access.GetCurrentUser(pb2.GetCurrentUserRequest())).user
+        assert (user.name, user.role, user.has_password) == ("ada", user_pb2.USER_ROLE_MEMBER, False)
+        assert await workspace_roles(running) == [("pictures", user_pb2.USER_ROLE_EDITOR)]
+
+    async def later(running: Running, admin: Calls) -> None:
+        response = await log_in(admin, token)
+        async with calls(running, response.bearer_token) as ada:
+            user = (await ada.access.GetCurrentUser(pb2.GetCurrentUserRequest())).user
+        assert (user.name, user.role) == ("ada", user_pb2.USER_ROLE_EDITOR)
+        assert await workspace_roles(running) == []
+
+    run(tmp_path, provider, monkeypatch, first, "vision=pictures:editor,staff=member")
+    run(tmp_path, provider, monkeypatch, later, "others=pictures:editor,staff=viewer,vision=editor")
+
+
+async def workspace_roles(running: Running) -> list[tuple[str, int]]:
+    async with running.channel(running.user_token(name="admin")) as channel:
+        stub: Any = roles_service_pb2_grpc.RolesServiceStub(channel)
+        found = (await stub.ListRoles(roles_service_pb2.ListRolesRequest())).roles
+    return [(one.workspace_name, one.role) for one in found if one.user_name == "ada"]
+
+
+def test_nobody_becomes_another_user_or_gets_in_without_a_role(
+    tmp_path: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    namesake, visitor = id_token(provider, "2"), id_token(provider, "3")
+    others = id_token(provider, "1", client="another")
+    good = id_token(provider, "1")
+    head, body, signature = good.split(".")
+    key = {"kid": jwt.get_unverified_header(good)["kid"], "alg": "ES256"}  # that of an RSA key
+    confused = base64.urlsafe_b64encode(json.dumps(key).encode()).decode().rstrip("=")
+
+    async def scenario(running: Running, admin: Calls) -> None:
+        with pytest.raises(PermissionDeniedError, match="user admin exists in this cluster"):
+            await log_in(admin, namesake)
+        with pytest.raises(PermissionDeniedError, match="none of the groups of 'eve'"):
+            await log_in(admin, visitor)
+        forged = [f"{head}.{body}.{signature[::-1]}", f"{head}.{body}.", f"{confused}.{body}.{signature}"]
+        for wrong in (others, *forged, "a guess"):
+            with pytest.raises(UnauthenticatedError):
+                await log_in(admin, wrong)
+        request = pb2.LoginWithIdTokenRequest(id_token=good, nonce="of another sign-in")
+        with pytest.raises(UnauthenticatedError, match="another sign-in"):
+            await admin.access.LoginWithIdToken(request)
+
+    run(tmp_path, provider, monkeypatch, scenario, "staff=editor")
+
+
+def test_the_command_logs_in_and_keeps_the_token(
+    tmp_path: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("RESOLUTE_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("RESOLUTE_TOKEN", raising=False)
+    said: list[str] = []
+
+    def confirm(_seconds: float) -> None:
+        said.append(capfd.readouterr().err)
+        if len(said) == 1:
+            (url,) = re.findall(r"Open (\S+)", said[0])
+            assert provider.confirm(url, login="1")
+        assert len(said) < 5, "the provider does not notice the confirmation"
+
+    monkeypatch.setattr(device_flow, "wait", confirm)
+
+    async def scenario(running: Running, admin: Calls) -> None:
+        for command, expected in ((["login", "--sso"], " as ada\n"), (["user", "whoami"], "ada\n")):
+            code = await asyncio.to_thread(cli, ["-m", running.address, *command], program="resolute")
+            assert (code, capfd.readouterr().out.endswith(expected)) == (0, True)
+
+    run(tmp_path, provider, monkeypatch, scenario, "staff=editor")
