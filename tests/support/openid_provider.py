@@ -29,15 +29,31 @@ class Provider:
 
     def confirm(self, url: str, *, login: str) -> str:
         """Does what a person does in a browser: opens a page, signs in, agrees; returns the last page."""
-        with httpx2.Client(follow_redirects=True, timeout=60) as browser:
+        page, _ = self._walk(url, login)
+        return page
+
+    def authorize(self, url: str, *, login: str) -> str:
+        """Does the same; returns the URL outside of the provider to which the browser is led."""
+        page, target = self._walk(url, login)
+        assert target, f"the provider does not lead the browser back: {page}"
+        return target
+
+    def _walk(self, url: str, login: str) -> tuple[str, str]:
+        with httpx2.Client(timeout=60) as browser:
             page = browser.get(url)
-            for _ in range(8):
+            for _ in range(30):
                 form = _Form(page.text)
-                if form.action is None:
-                    return str(page.text)
-                filled = {"login": login, "password": "any", **form.fields}
-                fields = {name: filled.get(name, "") for name in form.names}
-                page = browser.post(urljoin(str(page.url), form.action), data=fields)
+                if page.has_redirect_location:
+                    target = urljoin(str(page.url), page.headers["location"])
+                    if not target.startswith(f"{self.issuer}/"):
+                        return "", target
+                    page = browser.get(target)
+                elif form.action is not None:
+                    filled = {"login": login, "password": "any", **form.fields}
+                    fields = {name: filled.get(name, "") for name in form.names}
+                    page = browser.post(urljoin(str(page.url), form.action), data=fields)
+                else:
+                    return str(page.text), ""
         raise AssertionError(f"the provider asks on and on: {page.text}")
 
 

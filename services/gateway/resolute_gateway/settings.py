@@ -9,6 +9,7 @@ from resolute.errors import InvalidArgumentError
 
 HOSTS_VARIABLE = "RESOLUTE_HTTP_HOSTS"
 ORIGINS_VARIABLE = "RESOLUTE_HTTP_ORIGINS"
+URL_VARIABLE = "RESOLUTE_HTTP_URL"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +27,9 @@ class HttpSettings:
     """RESOLUTE_HTTP_HOSTS: names by which the gateway may be reached, besides ``localhost`` and addresses."""
     origins: frozenset[str] = frozenset()
     """RESOLUTE_HTTP_ORIGINS: origins of other pages that may make calls, such as ``https://page.example``."""
+    url: str = ""
+    """RESOLUTE_HTTP_URL: URL at which browsers reach the gateway, with the path of a proxy; empty for that of
+    each request."""
 
     @classmethod
     def from_environment(
@@ -41,6 +45,7 @@ class HttpSettings:
             grpc_port=grpc_port,
             grpc_address=variables.get("RESOLUTE_GRPC_ADDRESS", ""),
             hosts=frozenset(name.lower() for name in _items(variables.get(HOSTS_VARIABLE, ""))),
+            url=_url(variables.get(URL_VARIABLE, "")),
             origins=frozenset(_origin(text) for text in _items(variables.get(ORIGINS_VARIABLE, ""))),
         )
 
@@ -56,6 +61,13 @@ def _origin(text: str) -> str:
             f"{ORIGINS_VARIABLE} has {text!r}; write origins as SCHEME://HOST[:PORT], separated by commas"
         )
     return text.lower()
+
+
+def _url(text: str) -> str:
+    scheme, separator, rest = text.partition("://")
+    if text and (scheme not in {"http", "https"} or not separator or not rest or set(rest) & set("*?# ")):
+        raise InvalidArgumentError(f"{URL_VARIABLE} is {text!r}; write it as https://HOST[:PORT][/PATH]")
+    return text.rstrip("/")
 
 
 def http_port(variables: Mapping[str, str]) -> int:

@@ -32,6 +32,14 @@ def test_an_origin_that_is_none_is_named(origin: str) -> None:
         read(RESOLUTE_HTTP_ORIGINS=origin)
 
 
+def test_the_url_of_browsers_may_have_a_path_and_no_more() -> None:
+    assert read(RESOLUTE_HTTP_URL="https://hub.example/resolute/").url == "https://hub.example/resolute"
+    assert read().url == ""
+    for wrong in ("hub.example", "https://", "ftp://hub.example", "https://hub.example/?a=b"):
+        with pytest.raises(InvalidArgumentError, match="RESOLUTE_HTTP_URL"):
+            read(RESOLUTE_HTTP_URL=wrong)
+
+
 def test_the_port_is_a_number() -> None:
     assert (http_port({}), http_port({"RESOLUTE_HTTP_PORT": "8087"})) == (0, 8087)
     with pytest.raises(InvalidArgumentError, match="RESOLUTE_HTTP_PORT is '65536'"):

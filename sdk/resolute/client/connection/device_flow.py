@@ -10,19 +10,15 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlencode
 
-import urllib3
-
+from resolute.contracts.calls import openid
 from resolute.errors import FailedPreconditionError, UnauthenticatedError, UnavailableError
 
 _GRANT = "urn:ietf:params:oauth:grant-type:device_code"
-_TIMEOUT_SECONDS = 30.0
 _DEFAULT_INTERVAL = 5.0
 _SLOW_DOWN_SECONDS = 5.0
 wait = time.sleep
 """Waits some seconds."""
-_LOOPBACK = ("http://127.0.0.1:", "http://[::1]:")
 
 
 @dataclass(frozen=True)
@@ -61,73 +57,44 @@ def sign_in(
         UnauthenticatedError: The person refused, or took too long.
         UnavailableError: The provider does not answer as it should.
     """
-    with urllib3.PoolManager(timeout=_TIMEOUT_SECONDS) as pool:
-        flow = _Flow(pool, provider)
-        started = flow.start()
-        show(
-            Confirmation(
-                url=str(started["verification_uri"]),
-                code=str(started["user_code"]),
-                complete_url=str(started.get("verification_uri_complete", "")),
-            )
+    described = openid.describe(provider.issuer)
+    started = _start(provider, described)
+    show(
+        Confirmation(
+            url=str(started["verification_uri"]),
+            code=str(started["user_code"]),
+            complete_url=str(started.get("verification_uri_complete", "")),
         )
-        interval = float(started.get("interval") or _DEFAULT_INTERVAL)
-        while True:
-            (sleep or wait)(interval)
-            answer = flow.ask(str(started["device_code"]))
-            error = answer.get("error", "")
-            if not error:
-                return _id_token(answer, provider)
-            if error == "slow_down":
-                interval += _SLOW_DOWN_SECONDS
-            elif error != "authorization_pending":
-                raise UnauthenticatedError(f"{provider.issuer} did not sign you in: {_reason(answer)}")
+    )
+    fields = {
+        "client_id": provider.client_id,
+        "device_code": str(started["device_code"]),
+        "grant_type": _GRANT,
+    }
+    interval = float(started.get("interval") or _DEFAULT_INTERVAL)
+    while True:
+        (sleep or wait)(interval)
+        answer = openid.ask(openid.endpoint(described, "token_endpoint"), fields)
+        error = answer.get("error", "")
+        if not error:
+            return _id_token(answer, provider)
+        if error == "slow_down":
+            interval += _SLOW_DOWN_SECONDS
+        elif error != "authorization_pending":
+            raise UnauthenticatedError(f"{provider.issuer} did not sign you in: {openid.reason(answer)}")
 
 
-class _Flow:
-    """The requests of one sign-in."""
-
-    def __init__(self, pool: urllib3.PoolManager, provider: Provider) -> None:
-        self._pool = pool
-        self._provider = provider
-        found = self._json("GET", f"{provider.issuer.rstrip('/')}/.well-known/openid-configuration")
-        if found.get("issuer") != provider.issuer:
-            raise UnavailableError(f"{provider.issuer} describes itself as another provider; ask an admin")
-        self._endpoints = found
-
-    def start(self) -> Mapping[str, Any]:
-        """Asks for a code."""
-        url = self._endpoints.get("device_authorization_endpoint")
-        if not url:
-            raise FailedPreconditionError(
-                f"{self._provider.issuer} offers no sign-in from a terminal (device flow); use a token"
-            )
-        fields = {"client_id": self._provider.client_id, "scope": " ".join(self._provider.scopes)}
-        answer = self._json("POST", url, fields)
-        if not {"device_code", "user_code", "verification_uri"} <= answer.keys():
-            raise UnavailableError(f"{self._provider.issuer} refuses to sign in: {_reason(answer)}")
-        return answer
-
-    def ask(self, device_code: str) -> Mapping[str, Any]:
-        """Asks whether the person has confirmed."""
-        fields = {"client_id": self._provider.client_id, "device_code": device_code, "grant_type": _GRANT}
-        return self._json("POST", str(self._endpoints.get("token_endpoint", "")), fields)
-
-    def _json(self, method: str, url: str, fields: Mapping[str, str] | None = None) -> Mapping[str, Any]:
-        if not url.startswith(("https://", *_LOOPBACK)):
-            raise UnavailableError(f"the OpenID provider names {url!r}, which has no TLS; ask an admin")
-        try:
-            body = None if fields is None else urlencode(fields)
-            headers = {"content-type": "application/x-www-form-urlencoded"} if body else {}
-            response = self._pool.request(
-                method, url, body=body, headers=headers, redirect=False, retries=False
-            )
-            found = response.json()
-        except (urllib3.exceptions.HTTPError, ValueError) as error:
-            raise UnavailableError(f"{url} does not answer as an OpenID provider: {error}") from error
-        if not isinstance(found, dict):
-            raise UnavailableError(f"{url} does not answer as an OpenID provider")
-        return found
+def _start(provider: Provider, described: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Asks for a code."""
+    url = openid.endpoint(described, "device_authorization_endpoint")
+    if not url:
+        raise FailedPreconditionError(
+            f"{provider.issuer} offers no sign-in from a terminal (device flow); use a token"
+        )
+    answer = openid.ask(url, {"client_id": provider.client_id, "scope": " ".join(provider.scopes)})
+    if not {"device_code", "user_code", "verification_uri"} <= answer.keys():
+        raise UnavailableError(f"{provider.issuer} refuses to sign in: {openid.reason(answer)}")
+    return answer
 
 
 def _id_token(answer: Mapping[str, Any], provider: Provider) -> str:
@@ -135,7 +102,3 @@ def _id_token(answer: Mapping[str, Any], provider: Provider) -> str:
     if not isinstance(token, str):
         raise UnavailableError(f"{provider.issuer} returned no ID token; the scopes must include openid")
     return token
-
-
-def _reason(answer: Mapping[str, Any]) -> str:
-    return str(answer.get("error_description") or answer.get("error") or "it gave no reason")

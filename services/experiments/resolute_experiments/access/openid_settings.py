@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
+from resolute.contracts.calls.openid import is_safe_url
 from resolute.errors import InvalidArgumentError
 from resolute_serving.context import Role
 
@@ -70,17 +69,6 @@ class OpenIdSettings:
             name_claim=variables.get("RESOLUTE_OPENID_NAME_CLAIM") or cls.name_claim,
             groups_claim=variables.get("RESOLUTE_OPENID_GROUPS_CLAIM") or cls.groups_claim,
         )
-
-
-def is_safe_url(url: str) -> bool:
-    """Whether nobody on the way can change what a URL answers: it has TLS, or is on this machine."""
-    parts = urlsplit(url)
-    if parts.scheme == "https":
-        return bool(parts.hostname)
-    try:
-        return parts.scheme == "http" and ipaddress.ip_address(parts.hostname or "").is_loopback
-    except ValueError:
-        return False
 
 
 def _group_role(text: str) -> GroupRole:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,11 +13,27 @@ import grpc
 
 from resolute.api.experiments.v1 import access_service_pb2 as pb2
 from resolute.api.experiments.v1 import access_service_pb2_grpc
-from resolute.errors import UnavailableError
+from resolute.errors import (
+    FailedPreconditionError,
+    PermissionDeniedError,
+    QuotaError,
+    ResoluteError,
+    UnauthenticatedError,
+    UnavailableError,
+)
 from resolute_gateway.backends import Backends
 
 _REDEEM = "/resolute.api.experiments.v1.AccessService/RedeemSignInCode"
 _SECONDS = 10.0
+_PROVIDER_SECONDS = 30.0
+"""The service may ask the provider for its keys."""
+_SILENT = "the service that knows the users does not answer; try again"
+_REFUSALS: Mapping[grpc.StatusCode, type[ResoluteError]] = {
+    grpc.StatusCode.UNAUTHENTICATED: UnauthenticatedError,
+    grpc.StatusCode.PERMISSION_DENIED: PermissionDeniedError,
+    grpc.StatusCode.FAILED_PRECONDITION: FailedPreconditionError,
+    grpc.StatusCode.RESOURCE_EXHAUSTED: QuotaError,
+}
 
 
 @dataclass(frozen=True)
@@ -25,6 +43,20 @@ class Session:
     token: str
     expires_at: int
     """Unix time."""
+
+    @property
+    def seconds(self) -> int:
+        """How long it lasts from now."""
+        return max(0, self.expires_at - int(time.time()))
+
+
+@dataclass(frozen=True)
+class OpenIdProvider:
+    """An OpenID provider, and what the cluster is to it."""
+
+    issuer: str
+    client_id: str
+    scopes: Sequence[str]
 
 
 class AccessCalls:
@@ -51,6 +83,45 @@ class AccessCalls:
             if failure.code() is grpc.StatusCode.UNAUTHENTICATED:
                 return None
             raise
+        return Session(response.bearer_token, response.token.expire_time.seconds)
+
+    async def openid_provider(self) -> OpenIdProvider | None:
+        """Returns the provider that signs people in; None if the cluster has none.
+
+        Raises:
+            UnavailableError: Nobody could be asked.
+        """
+        try:
+            response = await self._stub().GetSignInMethods(pb2.GetSignInMethodsRequest(), timeout=_SECONDS)
+        except grpc.aio.AioRpcError as failure:
+            raise UnavailableError(_SILENT) from failure
+        if not response.HasField("openid_provider"):
+            return None
+        found = response.openid_provider
+        return OpenIdProvider(found.issuer, found.client_id, tuple(found.scopes))
+
+    async def login_with_id_token(self, id_token: str, *, nonce: str) -> Session:
+        """Returns a session for an ID token.
+
+        Args:
+            id_token: The token.
+            nonce: What it must carry.
+
+        Raises:
+            UnauthenticatedError: It is not accepted.
+            PermissionDeniedError: Whom it names may not sign in.
+            FailedPreconditionError: The cluster has no provider, or would lose its last admin.
+            QuotaError: There were too many attempts.
+            UnavailableError: Nobody could be asked.
+        """
+        request = pb2.LoginWithIdTokenRequest(id_token=id_token, nonce=nonce)
+        try:
+            response = await self._stub().LoginWithIdToken(request, timeout=_PROVIDER_SECONDS)
+        except grpc.aio.AioRpcError as failure:
+            refusal = _REFUSALS.get(failure.code())
+            if refusal is not None:
+                raise refusal(failure.details() or "the service gave no reason") from failure
+            raise UnavailableError(_SILENT) from failure
         return Session(response.bearer_token, response.token.expire_time.seconds)
 
     async def revoke(self, token: str) -> None:

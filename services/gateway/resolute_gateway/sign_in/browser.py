@@ -1,9 +1,8 @@
-"""Signing a browser in by a one-time code, and out."""
+"""Signing a browser in, by a one-time code or the OpenID provider, and out."""
 
 from __future__ import annotations
 
 import html
-import time
 from collections.abc import Collection, Mapping
 from urllib.parse import parse_qs
 
@@ -12,8 +11,9 @@ import grpc
 from resolute.errors import UnavailableError
 from resolute_gateway.backends import Backends
 from resolute_gateway.settings import HttpSettings
-from resolute_gateway.sign_in.access_calls import AccessCalls
-from resolute_gateway.sign_in.cookies import SessionCookie, from_own_page
+from resolute_gateway.sign_in.access_calls import AccessCalls, OpenIdProvider
+from resolute_gateway.sign_in.cookies import Cookie, from_own_page
+from resolute_gateway.sign_in.provider import ProviderSignIn
 from resolute_gateway.web.asgi import Header, Receive, Scope, Send, refuse, respond
 
 _SIGN_IN, _SIGN_OUT = "/sign-in", "/sign-out"
@@ -31,7 +31,7 @@ _PAGE_HEADERS: tuple[Header, ...] = (
 _PAGE = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>Sign in to Resolute</title>
 <h1>Sign in to Resolute</h1>
-<form method="post" action="sign-in">
+{provider}<form method="post" action="sign-in">
 <label>One-time code <input name="code" value="{code}" autocomplete="off" required></label>
 <button>Sign in</button>
 </form>
@@ -52,7 +52,9 @@ class BrowserSignIn:
         self.page = _SIGN_IN
         self.paths: Collection[str] = frozenset([_SIGN_IN, _SIGN_OUT])
         self._calls = AccessCalls(backends)
-        self._cookie = SessionCookie(settings.cluster_id)
+        self._cookie = Cookie(settings.cluster_id)
+        self._provider = ProviderSignIn(self._calls, settings, session=self._cookie)
+        self.visits = self._provider.paths
 
     def authorized(self, scope: Scope, headers: Mapping[str, str]) -> Scope:
         """The call of a page of this origin, with the token of the browser's session.
@@ -61,7 +63,7 @@ class BrowserSignIn:
             scope: The call.
             headers: Its headers, with names in lower case.
         """
-        token = self._cookie.token(headers)
+        token = self._cookie.value(headers)
         if not token or "authorization" in headers or not from_own_page(headers):
             return scope
         authorization = (b"authorization", f"Bearer {token}".encode())
@@ -70,8 +72,25 @@ class BrowserSignIn:
     async def answer_get(self, scope: Scope, send: Send) -> None:
         """Shows the page that takes a code; the link that is printed brings the code along."""
         given = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("code", [""])
-        page = _PAGE.format(code=html.escape(given[0]))
+        page = _PAGE.format(code=html.escape(given[0]), provider=await self._provider_link())
         await respond(send, 200, page.encode(), kind="text/html; charset=utf-8", headers=_PAGE_HEADERS)
+
+    async def answer_visit(self, scope: Scope, headers: Mapping[str, str], send: Send) -> None:
+        """Leads a browser to the OpenID provider, or signs in a browser that comes from there.
+
+        Args:
+            scope: The request.
+            headers: Its headers, with names in lower case.
+            send: Sends the response.
+        """
+        await self._provider.answer(scope, headers, send)
+
+    async def _provider_link(self) -> str:
+        try:
+            provider = await self._calls.openid_provider()
+        except UnavailableError:
+            return ""  # the page says so when the code is sent
+        return "" if provider is None else _link(provider)
 
     async def answer_post(
         self, scope: Scope, headers: Mapping[str, str], receive: Receive, send: Send
@@ -112,23 +131,27 @@ class BrowserSignIn:
             )
             await refuse(send, 401, code="unauthenticated", message=message)
             return
-        seconds = max(0, session.expires_at - int(time.time()))
-        await self._redirect(scope, headers, send, token=session.token, seconds=seconds)
+        secure = _over_tls(scope, headers)
+        await _redirect(send, self._cookie.kept(session.token, seconds=session.seconds, secure=secure))
 
     async def _sign_out(self, scope: Scope, headers: Mapping[str, str], send: Send) -> None:
-        token = self._cookie.token(headers)
+        token = self._cookie.value(headers)
         if token:
             await self._calls.revoke(token)
-        await self._redirect(scope, headers, send, token="", seconds=0)
+        await _redirect(send, self._cookie.ended(secure=_over_tls(scope, headers)))
 
-    async def _redirect(
-        self, scope: Scope, headers: Mapping[str, str], send: Send, *, token: str, seconds: int
-    ) -> None:
-        # Behind a proxy with TLS only the browser knows that it is there.
-        secure = scope.get("scheme") == "https" or headers.get("origin", "").startswith("https://")
-        cookie = self._cookie.written(token, seconds=seconds, secure=secure)
-        ending = [(b"set-cookie", cookie), (b"location", b"./"), (b"cache-control", b"no-store")]
-        await respond(send, 303, headers=ending)
+
+async def _redirect(send: Send, cookie: Header) -> None:
+    await respond(send, 303, headers=[cookie, (b"location", b"./"), (b"cache-control", b"no-store")])
+
+
+def _over_tls(scope: Scope, headers: Mapping[str, str]) -> bool:
+    # Behind a proxy with TLS only the browser knows that it is there.
+    return scope.get("scheme") == "https" or headers.get("origin", "").startswith("https://")
+
+
+def _link(provider: OpenIdProvider) -> str:
+    return f'<p><a href="sign-in/provider">Sign in with {html.escape(provider.issuer)}</a></p>\n'
 
 
 async def _body(receive: Receive) -> bytes | None:

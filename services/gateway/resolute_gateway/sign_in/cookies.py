@@ -1,4 +1,4 @@
-"""The cookie of a browser's session. It holds the token, so that every replica of the gateway knows it.
+"""Cookies of the gateway. That of a browser's session holds the token, so that every replica knows it.
 
 Cookies are kept by host, whatever the port: the id of the cluster in the name keeps clusters of one machine
 apart. No script can read the cookie, and no page of another site makes a browser send it. Pages of other
@@ -11,46 +11,61 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-_TOKEN = re.compile(r"[A-Za-z0-9._-]{1,3800}")
+from resolute_gateway.web.asgi import Header
+
+_VALUE = re.compile(r"[A-Za-z0-9._-]{1,3800}")
 
 
 @dataclass(frozen=True)
-class SessionCookie:
-    """Reads and writes the cookie.
+class Cookie:
+    """Reads and writes one cookie.
 
     Attributes:
         cluster_id: UUID of the cluster.
+        purpose: Tells it from others of the cluster; empty for that of the session.
+        same_site: ``Strict``, or ``Lax`` if it is also sent where a page of another site leads here.
     """
 
     cluster_id: str
+    purpose: str = ""
+    same_site: str = "Strict"
 
     @property
     def name(self) -> str:
         """What it is called."""
-        return f"resolute-{self.cluster_id}"
+        return f"resolute-{self.cluster_id}{self.purpose}"
 
-    def token(self, headers: Mapping[str, str]) -> str:
-        """The token of a request; empty if it has none.
+    def value(self, headers: Mapping[str, str]) -> str:
+        """What a request brings; empty for nothing.
 
         Args:
             headers: Its headers, with names in lower case.
         """
         for item in headers.get("cookie", "").split(";"):
             name, _, value = item.strip().partition("=")
-            if name == self.name and _TOKEN.fullmatch(value):
+            if name == self.name and _VALUE.fullmatch(value):
                 return value
         return ""
 
-    def written(self, token: str, *, seconds: int, secure: bool) -> bytes:
-        """The header that makes a browser keep a token.
+    def kept(self, value: str, *, seconds: int, secure: bool) -> Header:
+        """The header that makes a browser keep it.
 
         Args:
-            token: The token; empty to forget one.
+            value: What it holds.
             seconds: How long it is kept.
             secure: Whether the browser may send it over TLS only.
         """
         ending = "; Secure" if secure else ""
-        return f"{self.name}={token}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{ending}".encode()
+        attributes = f"Path=/; Max-Age={seconds}; HttpOnly; SameSite={self.same_site}{ending}"
+        return b"set-cookie", f"{self.name}={value}; {attributes}".encode()
+
+    def ended(self, *, secure: bool) -> Header:
+        """The header that makes a browser forget it.
+
+        Args:
+            secure: Whether the browser sends it over TLS only.
+        """
+        return self.kept("", seconds=0, secure=secure)
 
 
 def from_own_page(headers: Mapping[str, str]) -> bool:

@@ -23,12 +23,17 @@ class SignIn(Protocol):
     """Path of its page."""
     paths: Collection[str]
     """Paths to which its forms are sent."""
+    visits: Collection[str]
+    """Paths by which a browser goes to the OpenID provider and comes back."""
 
     def authorized(self, scope: Scope, headers: Mapping[str, str]) -> Scope:
         """The call of a page of this origin, with the token of the browser's session."""
 
     async def answer_get(self, scope: Scope, send: Send) -> None:
         """Shows the page."""
+
+    async def answer_visit(self, scope: Scope, headers: Mapping[str, str], send: Send) -> None:
+        """Leads a browser to the OpenID provider, or signs in one that comes from there."""
 
     async def answer_post(
         self, scope: Scope, headers: Mapping[str, str], receive: Receive, send: Send
@@ -74,6 +79,8 @@ class WebApplication:
             await refuse(send, refusal.status, code="permission_denied", message=refusal.message)
         elif method == "OPTIONS" and listed:
             await respond(send, 204, headers=PREFLIGHT_HEADERS)
+        elif method == "GET" and scope["path"] in self._sign_in.visits:
+            await self._sign_in.answer_visit(scope, headers, send)
         elif method in {"GET", "HEAD"} and scope["path"] == self._sign_in.page:
             await self._sign_in.answer_get(scope, send)
         elif method in {"GET", "HEAD"}:

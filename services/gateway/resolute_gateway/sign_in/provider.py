@@ -1,0 +1,207 @@
+"""Signing a browser in with the cluster's OpenID provider: the code flow, with PKCE.
+
+What a flow must remember is in a cookie of the browser. So any replica can finish what another began, and the
+answer of the provider is worth nothing in another browser.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import hmac
+import secrets
+from collections.abc import AsyncIterator, Collection, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
+
+from resolute.contracts.calls import openid
+from resolute.errors import (
+    FailedPreconditionError,
+    PermissionDeniedError,
+    QuotaError,
+    ResoluteError,
+    UnauthenticatedError,
+    UnavailableError,
+)
+from resolute_gateway.settings import HttpSettings
+from resolute_gateway.sign_in.access_calls import AccessCalls, OpenIdProvider, Session
+from resolute_gateway.sign_in.cookies import Cookie
+from resolute_gateway.web.asgi import Header, Scope, Send, refuse, respond
+
+BEGIN = "/sign-in/provider"
+"""Where a sign-in with the provider begins."""
+_RETURN = "/sign-in/provider/return"
+"""Where the provider sends the browser back to. Operators register it there."""
+_HOME = b"../../"
+_FLOW_SECONDS = 600
+_MOST_AT_ONCE = 8
+"""Requests to the provider at the same time: each takes a thread, and strangers can cause them."""
+_NO_STORE: Header = (b"cache-control", b"no-store")
+_STATUS = {
+    UnauthenticatedError: (401, "unauthenticated"),
+    PermissionDeniedError: (403, "permission_denied"),
+    FailedPreconditionError: (400, "failed_precondition"),
+    QuotaError: (429, "resource_exhausted"),
+}
+
+
+@dataclass(frozen=True)
+class _Flow:
+    """The secrets of one sign-in."""
+
+    state: str
+    """Comes back with the browser."""
+    nonce: str
+    """Comes back in the ID token."""
+    verifier: str
+    """Proves to the provider that whoever began the sign-in redeems its code."""
+
+    @classmethod
+    def new(cls) -> _Flow:
+        return cls(*(secrets.token_urlsafe(32) for _ in range(3)))
+
+    @classmethod
+    def of(cls, cookie: str) -> _Flow | None:
+        parts = cookie.split(".")
+        return cls(*parts) if len(parts) == 3 and all(parts) else None
+
+    @property
+    def cookie(self) -> str:
+        return f"{self.state}.{self.nonce}.{self.verifier}"
+
+    @property
+    def challenge(self) -> str:
+        digest = hashlib.sha256(self.verifier.encode()).digest()
+        return base64.urlsafe_b64encode(digest).decode().rstrip("=")
+
+
+class ProviderSignIn:
+    """Answers the requests of browsers that sign in with the provider.
+
+    Args:
+        calls: The service that knows the provider and the users.
+        settings: Name the cluster, and the URL at which browsers reach this gateway.
+        session: The cookie of a session.
+    """
+
+    def __init__(self, calls: AccessCalls, settings: HttpSettings, *, session: Cookie) -> None:
+        self.paths: Collection[str] = frozenset([BEGIN, _RETURN])
+        self._calls = calls
+        self._url = settings.url
+        self._session = session
+        # The provider's page leads the browser back, which counts as another site.
+        self._flow = Cookie(settings.cluster_id, purpose="-sign-in", same_site="Lax")
+        self._asking = 0
+
+    async def answer(self, scope: Scope, headers: Mapping[str, str], send: Send) -> None:
+        """Begins a sign-in, or ends one.
+
+        Args:
+            scope: The request.
+            headers: Its headers, with names in lower case.
+            send: Sends the response.
+        """
+        own = self._url or f"{scope.get('scheme', 'http')}://{headers.get('host', '')}"
+        try:
+            if scope["path"] == BEGIN:
+                await self._begin(own, send)
+            else:
+                await self._end(own, scope, headers, send)
+        except ResoluteError as error:
+            status, code = _STATUS.get(type(error), (503, "unavailable"))
+            await refuse(send, status, code=code, message=str(error))
+
+    async def _begin(self, own: str, send: Send) -> None:
+        provider = await self._provider()
+        flow = _Flow.new()
+        async with self._bounded():
+            described = await asyncio.to_thread(openid.describe, provider.issuer)
+        page = openid.endpoint(described, "authorization_endpoint")
+        if not page:
+            raise UnavailableError(f"{provider.issuer} has no page to sign in; ask an operator")
+        query = urlencode(
+            {
+                "response_type": "code",
+                "client_id": provider.client_id,
+                "scope": " ".join(provider.scopes),
+                "redirect_uri": f"{own}{_RETURN}",
+                "state": flow.state,
+                "nonce": flow.nonce,
+                "code_challenge": flow.challenge,
+                "code_challenge_method": "S256",
+            }
+        )
+        location = f"{page}{'&' if '?' in page else '?'}{query}"
+        cookie = self._flow.kept(flow.cookie, seconds=_FLOW_SECONDS, secure=_secure(own))
+        await respond(send, 303, headers=[cookie, (b"location", location.encode()), _NO_STORE])
+
+    async def _end(self, own: str, scope: Scope, headers: Mapping[str, str], send: Send) -> None:
+        given = dict(parse_qsl(scope.get("query_string", b"").decode("latin-1")))
+        flow = _Flow.of(self._flow.value(headers))
+        if flow is None or not hmac.compare_digest(flow.state.encode(), given.get("state", "").encode()):
+            raise UnauthenticatedError(
+                f"this browser did not begin the sign-in, or more than {_FLOW_SECONDS // 60} minutes ago; "
+                "begin again at the page sign-in"
+            )
+        provider = await self._provider()
+        # Of RFC 9207: the answer of another provider is not for this sign-in.
+        if given.get("iss", provider.issuer) != provider.issuer:
+            raise UnauthenticatedError("another provider answered the sign-in; begin again")
+        if "code" not in given:
+            raise UnauthenticatedError(f"{provider.issuer} did not sign you in: {openid.reason(given)}")
+        token = await self._id_token(provider, flow, own=own, code=given["code"])
+        session = await self._calls.login_with_id_token(token, nonce=flow.nonce)
+        await self._redirect(session, secure=_secure(own), send=send)
+
+    async def _id_token(self, provider: OpenIdProvider, flow: _Flow, *, own: str, code: str) -> str:
+        fields = {
+            "grant_type": "authorization_code",
+            "client_id": provider.client_id,
+            "code": code,
+            "redirect_uri": f"{own}{_RETURN}",
+            "code_verifier": flow.verifier,
+        }
+
+        def ask() -> Mapping[str, Any]:
+            described = openid.describe(provider.issuer)
+            return openid.ask(openid.endpoint(described, "token_endpoint"), fields)
+
+        async with self._bounded():
+            answer = await asyncio.to_thread(ask)
+        token = answer.get("id_token")
+        if not isinstance(token, str):
+            raise UnauthenticatedError(f"{provider.issuer} did not sign you in: {openid.reason(answer)}")
+        return token
+
+    async def _redirect(self, session: Session, *, secure: bool, send: Send) -> None:
+        headers = [
+            self._session.kept(session.token, seconds=session.seconds, secure=secure),
+            self._flow.ended(secure=secure),
+            # Always to this gateway, whatever the request asked for.
+            (b"location", _HOME),
+            _NO_STORE,
+        ]
+        await respond(send, 303, headers=headers)
+
+    async def _provider(self) -> OpenIdProvider:
+        provider = await self._calls.openid_provider()
+        if provider is None:
+            raise FailedPreconditionError("this cluster has no OpenID provider; sign in with a one-time code")
+        return provider
+
+    @asynccontextmanager
+    async def _bounded(self) -> AsyncIterator[None]:
+        if self._asking >= _MOST_AT_ONCE:
+            raise UnavailableError("too many people sign in at the same time; try again in some seconds")
+        self._asking += 1
+        try:
+            yield
+        finally:
+            self._asking -= 1
+
+
+def _secure(own: str) -> bool:
+    return own.startswith("https://")
