@@ -32,6 +32,8 @@ class User:
     """Zero for tokens of before users had ids."""
     workspace_id: int = 0
     """The only workspace where the role counts, for the SDK in a trial; zero for the whole cluster."""
+    read_only: bool = False
+    """Whether the token may only read what a viewer may; the role is that of the user."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from resolute.api.experiments.v1 import (
 )
 from resolute.contracts.times import to_duration
 from resolute.contracts.values import from_value
-from resolute.errors import PermissionDeniedError, QuotaError, UnauthenticatedError
+from resolute.errors import InvalidArgumentError, PermissionDeniedError, QuotaError, UnauthenticatedError
 from resolute_serving.context import ServiceAccount
 
 Play = Callable[[Scenario], None]
@@ -237,5 +237,33 @@ def test_refused_calls_are_recorded_by_caller_and_call(play: Play) -> None:
             ("ada", "permission_denied", "call AccessService/CreateUser", 3),
             ("anonymous", "unauthenticated", "call AccessService/ListUsers", 1),
         ]
+
+    play(scenario)
+
+
+def test_a_read_only_token_reads_and_does_nothing_else(play: Play) -> None:
+    async def scenario(running: Running, admin: Calls) -> None:
+        await admin.workspace("vision")
+        request = pb2.CreateTokenRequest(request_id=str(uuid.uuid4()), scope=token_pb2.TOKEN_SCOPE_READ)
+        created = await admin.access.CreateToken(request)
+        again = await admin.access.CreateToken(request)
+        assert (created.token.scope, again.token) == (token_pb2.TOKEN_SCOPE_READ, created.token)
+        async with calls(running, again.bearer_token) as reader:
+            assert await caller(running, again.bearer_token) == "admin"
+            users = (await reader.access.ListUsers(pb2.ListUsersRequest())).users
+            assert "admin" in [user.name for user in users]
+            for refused in (
+                reader.user("eve"),
+                reader.workspace("text"),
+                reader.access.CreateToken(pb2.CreateTokenRequest()),
+                reader.access.CreateSignInCode(pb2.CreateSignInCodeRequest()),
+                reader.access.ListAuditRows(pb2.ListAuditRowsRequest()),
+            ):
+                with pytest.raises(PermissionDeniedError, match="may only read"):
+                    await refused
+        other = await admin.access.CreateToken(pb2.CreateTokenRequest())
+        assert other.token.scope == token_pb2.TOKEN_SCOPE_ALL
+        with pytest.raises(InvalidArgumentError, match="scope is 9"):
+            await admin.access.CreateToken(pb2.CreateTokenRequest(scope=9))  # type: ignore[arg-type]
 
     play(scenario)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import re
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +23,14 @@ from resolute.api.searcher.v1 import searcher_service_pb2 as searcher
 from resolute.errors import PermissionDeniedError
 from resolute_serving.auth.authorization import authorize as authorize_call
 from resolute_serving.auth.policy.permissions import PERMISSIONS
+from resolute_serving.auth.policy.resources import Resource
 from resolute_serving.auth.policy.service_accounts import ACCOUNTS, EMBEDDED, may_call
 from resolute_serving.context import Anonymous, Principal, Role, ServiceAccount, TrialRun, User
 
 ACCESS = "/resolute.api.experiments.v1.AccessService"
 PUBLIC = {"GetVerificationKeys", "GetSignInMethods", "Login", "LoginWithIdToken", "RedeemSignInCode"}
+READING = ("Get", "List", "Watch", "Follow", "Validate", "Preview", "Replay", "Presign", "Read", "Simulate")
+"""How the names of calls begin that change nothing."""
 TRIAL = TrialRun(trial_id="t", run=2, experiment_id="e", allocation_id="t.2", workspace="w")
 
 
@@ -75,7 +79,6 @@ def test_a_higher_role_may_do_all_that_a_lower_one_may(method: str) -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_viewers_change_nothing(method: str) -> None:
-    verbs = ("Get", "List", "Watch", "Follow", "Validate", "Preview", "Replay", "Presign", "Read", "Simulate")
     of_their_own = (
         "Login",
         "RedeemSignInCode",
@@ -85,7 +88,39 @@ def test_viewers_change_nothing(method: str) -> None:
         "RevokeToken",
     )
     if allowed(method, User("v", Role.VIEWER), REQUESTS[method]()):
-        assert method.rsplit("/", 1)[1].startswith((*verbs, *of_their_own))
+        assert method.rsplit("/", 1)[1].startswith((*READING, *of_their_own))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_read_only_token_makes_the_calls_of_a_viewer_but_none_about_the_account(method: str) -> None:
+    rule, request = PERMISSIONS[method], REQUESTS[method]()
+    by_viewer = allowed(method, User("v", Role.VIEWER), request)
+    for role in (Role.VIEWER, Role.EDITOR, Role.ADMIN):
+        reads = allowed(method, User("u", role, read_only=True), request)
+        assert reads is (by_viewer and not rule.personal)
+    if not rule.public and by_viewer and not rule.personal:
+        assert method.rsplit("/", 1)[1].startswith(READING)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_role_in_a_workspace_gives_a_read_only_token_no_more(method: str) -> None:
+    class Everywhere:
+        async def roles(self, user: User) -> dict[int, Role]:
+            return {1: Role.ADMIN}
+
+        async def workspaces(self, resources: Collection[Resource]) -> dict[Resource, int]:
+            return dict.fromkeys(resources, 1)
+
+    request = REQUESTS[method]()
+    reader = User("u", Role.MEMBER, user_id=1, read_only=True)
+    if PERMISSIONS[method].public:
+        return
+    try:
+        grants = asyncio.run(authorize_call(method, reader, request, directory=Everywhere()))
+    except PermissionDeniedError:
+        return
+    assert method.rsplit("/", 1)[1].startswith(READING)
+    assert not grants.anywhere(Role.EDITOR)
 
 
 @pytest.mark.parametrize("method", METHODS)

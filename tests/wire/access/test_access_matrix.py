@@ -58,7 +58,8 @@ def is_allowed(method: MethodDescriptor, caller: Caller, tenant: Tenant) -> bool
         return may_call(caller.principal.name, path(method))
     if not isinstance(caller.principal, User):
         return False
-    if caller.principal.workspace_id and name in expected.PERSONAL:
+    limited = caller.principal.workspace_id or caller.principal.read_only
+    if limited and name in expected.PERSONAL:
         return False
     needed = {
         **dict.fromkeys(expected.WORKSPACE_VIEWER, Role.VIEWER),
@@ -95,6 +96,9 @@ async def callers(platform: Tenants) -> list[Caller]:
     owner = await platform.user("owner", cluster=Role.ADMIN)
     in_alpha = replace(owner, role=Role.EDITOR, workspace_id=alpha.workspace_id)
     found.append(Caller("SDK in a trial of alpha", in_alpha, in_alpha=Role.EDITOR))
+    boss = await platform.user("boss", roles={alpha.workspace_id: Role.ADMIN})
+    reader = replace(boss, read_only=True)
+    found.append(Caller("read-only token of an admin of alpha", reader, in_alpha=Role.VIEWER))
     both = await platform.user("mixed", cluster=Role.VIEWER, roles={alpha.workspace_id: Role.EDITOR})
     found.append(Caller("editor of alpha, cluster viewer", both, cluster=Role.VIEWER, in_alpha=Role.EDITOR))
     return found

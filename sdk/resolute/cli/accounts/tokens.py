@@ -24,6 +24,7 @@ _COLUMNS: tuple[Column[TokenRecord], ...] = (
     Column("ID", lambda token: token.id, kept=True),
     Column("User", lambda token: token.username or f"service {token.service}"),
     Column("Kind", lambda token: token.kind),
+    Column("Scope", lambda token: "read" if token.read_only else "all"),
     Column("Parent", lambda token: token.parent_id),
     Column("Description", lambda token: token.description),
     Column("Created", lambda token: token.create_time),
@@ -45,18 +46,31 @@ _COLUMNS: tuple[Column[TokenRecord], ...] = (
     help="Days for which it is valid.",
 )
 @click.option("-d", "--description", default="", help="Purpose of the token.")
+@click.option(
+    "--scope",
+    type=click.Choice(["all", "read"]),
+    default="all",
+    show_default=True,
+    help="What it may be used for: everything that the user may do, or reading as a viewer.",
+)
 @json_option
 @click.option("--yaml", "as_yaml", is_flag=True, help="Print YAML.")
 @click.pass_obj
 def create(
-    settings: Settings, username: str, days: int, description: str, as_json: bool, as_yaml: bool
+    settings: Settings,
+    username: str,
+    days: int,
+    description: str,
+    scope: str,
+    as_json: bool,
+    as_yaml: bool,
 ) -> None:
     """Create a token for yourself or USER and print it; it is never shown again.
 
     Programs pass it in the environment variable RESOLUTE_TOKEN.
     """
     token = settings.services().access.create_token(
-        username, ttl_seconds=days * _DAY, description=description
+        username, ttl_seconds=days * _DAY, description=description, read_only=scope == "read"
     )
     facts = {"id": token.id, "token": token.text, "expire_time": token.expire_time}
     if as_json:

@@ -141,19 +141,23 @@ class Access:
         """Sets a password, and ends all tokens of the user."""
         self._stub.SetPassword(pb2.SetPasswordRequest(user_id=self._user_id(user), password=password))
 
-    def create_token(self, username: str = "", *, ttl_seconds: int = 0, description: str = "") -> NewToken:
+    def create_token(
+        self, username: str = "", *, ttl_seconds: int = 0, description: str = "", read_only: bool = False
+    ) -> NewToken:
         """Issues a token.
 
         Args:
             username: Whom it speaks for; empty for the caller.
             ttl_seconds: How long it is valid; zero for 30 days.
             description: What it is for.
+            read_only: Whether it may only read, with the role viewer at most.
         """
         request = pb2.CreateTokenRequest(
             request_id=str(uuid.uuid4()),
             user_id=self._user_id(username) if username else None,
             ttl=to_duration(ttl_seconds) if ttl_seconds else None,
             description=description,
+            scope=token_pb2.TOKEN_SCOPE_READ if read_only else token_pb2.TOKEN_SCOPE_ALL,
         )
         return _new_token(self._stub.CreateToken(request))
 
@@ -229,4 +233,5 @@ def _token(message: token_pb2.Token) -> TokenRecord:
         kind=_kind(message.kind),
         parent_id=message.parent_token_id,
         service=message.service_name,
+        read_only=message.scope == token_pb2.TOKEN_SCOPE_READ,
     )

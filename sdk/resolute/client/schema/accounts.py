@@ -52,6 +52,8 @@ class TokenRecord:
     """The token with which it ends; empty for none."""
     service: str = ""
     """The service that it authenticates; empty for a user."""
+    read_only: bool = False
+    """Whether it may only read, with the role viewer at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

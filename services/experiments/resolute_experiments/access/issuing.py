@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy.engine import Connection
@@ -22,7 +22,12 @@ from resolute_experiments.access.provider_accounts import account_of
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.store import audit
 from resolute_experiments.store.directory import tokens, users
-from resolute_experiments.store.directory.tokens import RENEWABLE_SECONDS, IssuedToken, TokenKind
+from resolute_experiments.store.directory.tokens import (
+    RENEWABLE_SECONDS,
+    IssuedToken,
+    TokenKind,
+    TokenScope,
+)
 from resolute_experiments.store.directory.users import Account
 from resolute_experiments.store.schema import IDEMPOTENCY_KEYS
 from resolute_serving.auth.tokens import TokenSigner
@@ -61,6 +66,7 @@ class TokenParameters:
     """Seconds that it is valid."""
     description: str
     """What it is for."""
+    scope: TokenScope = TokenScope.ALL
 
 
 class TokenIssuer:
@@ -100,6 +106,7 @@ class TokenIssuer:
                     created_at=now,
                     expires_at=expires_at,
                     parent_id=parent.id if parent else None,
+                    scope=wanted.scope,
                 )
                 return _insert(connection, token, action="create_token")
 
@@ -275,7 +282,8 @@ class TokenIssuer:
 
     def _sign_user(self, account: Account, record: IssuedToken, *, now: float) -> SignedToken:
         ttl = record.expires_at - now
-        return SignedToken(self._signer.user(account.user, ttl=ttl, token_id=record.id), record)
+        user = replace(account.user, read_only=record.scope is TokenScope.READ)
+        return SignedToken(self._signer.user(user, ttl=ttl, token_id=record.id), record)
 
     def _sign_service(self, record: IssuedToken, *, now: float) -> SignedToken:
         account = ServiceAccount(record.service)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy.engine import Connection
@@ -13,7 +14,7 @@ from resolute.errors import InvalidArgumentError, PermissionDeniedError
 from resolute_experiments.access.issuing import TokenIssuer, TokenParameters
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.servicers.checks.fields import any_of, check_length, equals, required_id
-from resolute_experiments.servicers.messages.accounts import token_kinds, token_message
+from resolute_experiments.servicers.messages.accounts import TOKEN_SCOPES, token_kinds, token_message
 from resolute_experiments.store import audit
 from resolute_experiments.store import schema as tables
 from resolute_experiments.store.directory import tokens, users
@@ -44,7 +45,7 @@ class TokenHandlers:
 
     async def CreateToken(self, request: pb2.CreateTokenRequest, context: Any) -> pb2.CreateTokenResponse:
         """Issues a token for a user."""
-        wanted = _wanted(request, default_ttl=_DEFAULT_TTL)
+        wanted = replace(_wanted(request, default_ttl=_DEFAULT_TTL), scope=TOKEN_SCOPES[request.scope])
         issued = await self._issuer.create(await self._user_of(request), wanted, request=request)
         return pb2.CreateTokenResponse(bearer_token=issued.text, token=token_message(issued.record))
 

@@ -271,6 +271,8 @@ tokens = sa.Table(
     sa.Column("service", sa.String(32), nullable=False, server_default=""),
     # The allocation with which the token of a run ends.
     sa.Column("allocation_id", sa.String(64)),
+    # What it may be used for: a TokenScope.
+    sa.Column("scope", sa.String(16), nullable=False, server_default="all"),
     sqlite_autoincrement=True,
 )
 sa.Index("tokens_by_user", tokens.c.username)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from resolute.errors import InvalidArgumentError, PermissionDeniedError
@@ -46,7 +47,8 @@ async def authorize(
     if rule.public:
         return Grants()
     if isinstance(principal, User):
-        return await _authorize_user(rule, principal, request, name=name, directory=directory)
+        user = _reader(rule, principal, name=name) if principal.read_only else principal
+        return await _authorize_user(rule, user, request, name=name, directory=directory)
     if isinstance(principal, TrialRun):
         # Of streamed requests nothing is known yet: only a handler can check them.
         known = request is not None or rule.trial is checked_by_handler
@@ -96,7 +98,24 @@ async def _own_grants(user: User, directory: WorkspaceDirectory | None) -> Grant
     """The roles of a user; for the SDK in a trial the one in its workspace alone."""
     if user.workspace_id:
         return Grants(Role.MEMBER, {user.workspace_id: user.role})
-    return Grants(user.role, await directory.roles(user) if directory is not None else {})
+    roles = await directory.roles(user) if directory is not None else {}
+    if user.read_only:
+        roles = {workspace: _at_most_viewer(role) for workspace, role in roles.items()}
+    return Grants(user.role, roles)
+
+
+def _reader(rule: Rule, user: User, *, name: str) -> User:
+    """A user with the role viewer at most; refuses calls that need more, or are about the user's account."""
+    if rule.personal or any(not Role.VIEWER.includes(need.role) for need in rule.user):
+        raise PermissionDeniedError(
+            f"the token of user {user.name} may only read, with the role viewer at most, and {name} is more "
+            "than that; use another token"
+        )
+    return replace(user, role=_at_most_viewer(user.role))
+
+
+def _at_most_viewer(role: Role) -> Role:
+    return Role.VIEWER if role.includes(Role.VIEWER) else role
 
 
 async def _require(

@@ -149,7 +149,7 @@ class TokenSigner:
         """
         claims: dict[str, Any] = {
             "sub": user.name,
-            "kind": "script" if user.workspace_id else "user",
+            "kind": _kind(user),
             "role": user.role.value,
             "user_id": user.user_id,
             "jti": token_id or str(uuid.uuid4()),
@@ -302,7 +302,7 @@ class TokenVerifier:
         except jwt.InvalidTokenError as error:
             raise UnauthenticatedError(f"the token is not valid ({error}); log in again") from error
         token_id = str(claims.get("jti", ""))
-        if claims.get("kind") == "user" and not token_id:
+        if claims.get("kind") in {"user", "reader"} and not token_id:
             raise UnauthenticatedError("the token is of an early release and cannot be revoked; log in again")
         return VerifiedToken(_principal(claims), float(claims["exp"]), token_id)
 
@@ -318,12 +318,21 @@ def _decoded(token: str, key: Ed25519PublicKey, *, cluster_id: str) -> dict[str,
     )
 
 
+def _kind(user: User) -> str:
+    # Kinds of their own: services that do not know what limits these users refuse them.
+    if user.workspace_id:
+        return "script"
+    return "reader" if user.read_only else "user"
+
+
 def _principal(claims: Mapping[str, Any]) -> Principal:
     try:
         if claims["kind"] == "user":
             return User(name=claims["sub"], role=Role(claims["role"]), user_id=int(claims.get("user_id", 0)))
+        if claims["kind"] == "reader":
+            role, number = Role(claims["role"]), int(claims["user_id"])
+            return User(name=claims["sub"], role=role, user_id=number, read_only=True)
         if claims["kind"] == "script":
-            # A kind of its own: services that do not know of the workspace refuse it.
             return User(
                 name=claims["sub"],
                 role=Role(claims["role"]),

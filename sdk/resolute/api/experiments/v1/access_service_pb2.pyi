@@ -583,6 +583,7 @@ class CreateTokenRequest(google.protobuf.message.Message):
     USER_ID_FIELD_NUMBER: builtins.int
     TTL_FIELD_NUMBER: builtins.int
     DESCRIPTION_FIELD_NUMBER: builtins.int
+    SCOPE_FIELD_NUMBER: builtins.int
     request_id: builtins.str
     """UUID that the client chooses for this creation and sends again when it repeats the call; empty if it never does.
     A repeated call returns the same token, signed again.
@@ -591,6 +592,8 @@ class CreateTokenRequest(google.protobuf.message.Message):
     """The user; absent for the caller."""
     description: builtins.str
     """What it is for: at most 1000 characters."""
+    scope: resolute.api.experiments.v1.token_pb2.TokenScope.ValueType
+    """What it may be used for."""
     @property
     def ttl(self) -> google.protobuf.duration_pb2.Duration:
         """How long the token is valid: 1 second to 365 days; absent for 30 days."""
@@ -602,9 +605,10 @@ class CreateTokenRequest(google.protobuf.message.Message):
         user_id: builtins.int | None = ...,
         ttl: google.protobuf.duration_pb2.Duration | None = ...,
         description: builtins.str = ...,
+        scope: resolute.api.experiments.v1.token_pb2.TokenScope.ValueType = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_user_id", b"_user_id", "ttl", b"ttl", "user_id", b"user_id"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_user_id", b"_user_id", "description", b"description", "request_id", b"request_id", "ttl", b"ttl", "user_id", b"user_id"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_user_id", b"_user_id", "description", b"description", "request_id", b"request_id", "scope", b"scope", "ttl", b"ttl", "user_id", b"user_id"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["_user_id", b"_user_id"]) -> typing.Literal["user_id"] | None: ...
 
 global___CreateTokenRequest = CreateTokenRequest

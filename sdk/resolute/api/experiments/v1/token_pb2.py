@@ -25,15 +25,17 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\'resolute/api/experiments/v1/token.proto\x12\x1bresolute.api.experiments.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc1\x02\n\x05Token\x12\x10\n\x08token_id\x18\x01 \x01(\t\x12\x0f\n\x07user_id\x18\x02 \x01(\x03\x12\x11\n\tuser_name\x18\x03 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x04 \x01(\t\x12/\n\x0b\x63reate_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0b\x65xpire_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07revoked\x18\x07 \x01(\x08\x12\x34\n\x04kind\x18\x08 \x01(\x0e\x32&.resolute.api.experiments.v1.TokenKind\x12\x17\n\x0fparent_token_id\x18\t \x01(\t\x12\x14\n\x0cservice_name\x18\n \x01(\t\x12\x15\n\rallocation_id\x18\x0b \x01(\t*\xd0\x01\n\tTokenKind\x12\x1a\n\x16TOKEN_KIND_UNSPECIFIED\x10\x00\x12\x15\n\x11TOKEN_KIND_ACCESS\x10\x01\x12\x16\n\x12TOKEN_KIND_SIGN_IN\x10\x02\x12\x17\n\x13TOKEN_KIND_OPERATOR\x10\x03\x12\x16\n\x12TOKEN_KIND_SERVICE\x10\x04\x12\x12\n\x0eTOKEN_KIND_RUN\x10\x05\x12\x16\n\x12TOKEN_KIND_BROWSER\x10\x06\x12\x1b\n\x17TOKEN_KIND_SIGN_IN_CODE\x10\x07\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\'resolute/api/experiments/v1/token.proto\x12\x1bresolute.api.experiments.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xf9\x02\n\x05Token\x12\x10\n\x08token_id\x18\x01 \x01(\t\x12\x0f\n\x07user_id\x18\x02 \x01(\x03\x12\x11\n\tuser_name\x18\x03 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x04 \x01(\t\x12/\n\x0b\x63reate_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0b\x65xpire_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07revoked\x18\x07 \x01(\x08\x12\x34\n\x04kind\x18\x08 \x01(\x0e\x32&.resolute.api.experiments.v1.TokenKind\x12\x17\n\x0fparent_token_id\x18\t \x01(\t\x12\x14\n\x0cservice_name\x18\n \x01(\t\x12\x15\n\rallocation_id\x18\x0b \x01(\t\x12\x36\n\x05scope\x18\x0c \x01(\x0e\x32\'.resolute.api.experiments.v1.TokenScope*\xd0\x01\n\tTokenKind\x12\x1a\n\x16TOKEN_KIND_UNSPECIFIED\x10\x00\x12\x15\n\x11TOKEN_KIND_ACCESS\x10\x01\x12\x16\n\x12TOKEN_KIND_SIGN_IN\x10\x02\x12\x17\n\x13TOKEN_KIND_OPERATOR\x10\x03\x12\x16\n\x12TOKEN_KIND_SERVICE\x10\x04\x12\x12\n\x0eTOKEN_KIND_RUN\x10\x05\x12\x16\n\x12TOKEN_KIND_BROWSER\x10\x06\x12\x1b\n\x17TOKEN_KIND_SIGN_IN_CODE\x10\x07*T\n\nTokenScope\x12\x1b\n\x17TOKEN_SCOPE_UNSPECIFIED\x10\x00\x12\x13\n\x0fTOKEN_SCOPE_ALL\x10\x01\x12\x14\n\x10TOKEN_SCOPE_READ\x10\x02\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'resolute.api.experiments.v1.token_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_TOKENKIND']._serialized_start=430
-  _globals['_TOKENKIND']._serialized_end=638
+  _globals['_TOKENKIND']._serialized_start=486
+  _globals['_TOKENKIND']._serialized_end=694
+  _globals['_TOKENSCOPE']._serialized_start=696
+  _globals['_TOKENSCOPE']._serialized_end=780
   _globals['_TOKEN']._serialized_start=106
-  _globals['_TOKEN']._serialized_end=427
+  _globals['_TOKEN']._serialized_end=483
 # @@protoc_insertion_point(module_scope)

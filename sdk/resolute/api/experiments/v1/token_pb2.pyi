@@ -66,6 +66,30 @@ TOKEN_KIND_SIGN_IN_CODE: TokenKind.ValueType  # 7
 """A code of CreateSignInCode that has not expired. It is revoked when it is redeemed."""
 global___TokenKind = TokenKind
 
+class _TokenScope:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _TokenScopeEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_TokenScope.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    TOKEN_SCOPE_UNSPECIFIED: _TokenScope.ValueType  # 0
+    """Not set: the same as TOKEN_SCOPE_ALL."""
+    TOKEN_SCOPE_ALL: _TokenScope.ValueType  # 1
+    """Everything that the user may do."""
+    TOKEN_SCOPE_READ: _TokenScope.ValueType  # 2
+    """Reading what the user may see, with the role viewer at most. Calls about the user's own account are refused too."""
+
+class TokenScope(_TokenScope, metaclass=_TokenScopeEnumTypeWrapper):
+    """What a token may be used for."""
+
+TOKEN_SCOPE_UNSPECIFIED: TokenScope.ValueType  # 0
+"""Not set: the same as TOKEN_SCOPE_ALL."""
+TOKEN_SCOPE_ALL: TokenScope.ValueType  # 1
+"""Everything that the user may do."""
+TOKEN_SCOPE_READ: TokenScope.ValueType  # 2
+"""Reading what the user may see, with the role viewer at most. Calls about the user's own account are refused too."""
+global___TokenScope = TokenScope
+
 @typing.final
 class Token(google.protobuf.message.Message):
     """What is known of a token that was issued. The token itself is not stored."""
@@ -83,6 +107,7 @@ class Token(google.protobuf.message.Message):
     PARENT_TOKEN_ID_FIELD_NUMBER: builtins.int
     SERVICE_NAME_FIELD_NUMBER: builtins.int
     ALLOCATION_ID_FIELD_NUMBER: builtins.int
+    SCOPE_FIELD_NUMBER: builtins.int
     token_id: builtins.str
     """UUID of the token."""
     user_id: builtins.int
@@ -101,6 +126,8 @@ class Token(google.protobuf.message.Message):
     """The service that it authenticates; empty for a user."""
     allocation_id: builtins.str
     """The allocation that it belongs to; empty unless the kind is TOKEN_KIND_RUN."""
+    scope: global___TokenScope.ValueType
+    """What it may be used for."""
     @property
     def create_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
         """When it was issued."""
@@ -123,8 +150,9 @@ class Token(google.protobuf.message.Message):
         parent_token_id: builtins.str = ...,
         service_name: builtins.str = ...,
         allocation_id: builtins.str = ...,
+        scope: global___TokenScope.ValueType = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["create_time", b"create_time", "expire_time", b"expire_time"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["allocation_id", b"allocation_id", "create_time", b"create_time", "description", b"description", "expire_time", b"expire_time", "kind", b"kind", "parent_token_id", b"parent_token_id", "revoked", b"revoked", "service_name", b"service_name", "token_id", b"token_id", "user_id", b"user_id", "user_name", b"user_name"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["allocation_id", b"allocation_id", "create_time", b"create_time", "description", b"description", "expire_time", b"expire_time", "kind", b"kind", "parent_token_id", b"parent_token_id", "revoked", b"revoked", "scope", b"scope", "service_name", b"service_name", "token_id", b"token_id", "user_id", b"user_id", "user_name", b"user_name"]) -> None: ...
 
 global___Token = Token

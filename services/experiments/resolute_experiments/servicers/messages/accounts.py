@@ -10,7 +10,7 @@ from resolute.api.experiments.v1 import access_service_pb2, audit_row_pb2, role_
 from resolute.contracts.times import seconds_of
 from resolute.contracts.values import to_value
 from resolute_experiments.servicers.messages.experiments import timestamp
-from resolute_experiments.store.directory.tokens import IssuedToken, TokenKind
+from resolute_experiments.store.directory.tokens import IssuedToken, TokenKind, TokenScope
 from resolute_experiments.store.directory.users import Account
 from resolute_experiments.store.directory.workspace_roles import WorkspaceRole
 from resolute_serving.auth.directory import ROLES
@@ -37,6 +37,15 @@ _KIND_NUMBERS: Mapping[TokenKind, token_pb2.TokenKind.ValueType] = {
     TokenKind.SIGN_IN_CODE: token_pb2.TOKEN_KIND_SIGN_IN_CODE,
 }
 _KINDS: Mapping[int, TokenKind] = {number: kind for kind, number in _KIND_NUMBERS.items()}
+_SCOPE_NUMBERS: Mapping[TokenScope, token_pb2.TokenScope.ValueType] = {
+    TokenScope.ALL: token_pb2.TOKEN_SCOPE_ALL,
+    TokenScope.READ: token_pb2.TOKEN_SCOPE_READ,
+}
+TOKEN_SCOPES: Mapping[int, TokenScope] = {
+    token_pb2.TOKEN_SCOPE_UNSPECIFIED: TokenScope.ALL,
+    **{number: scope for scope, number in _SCOPE_NUMBERS.items()},
+}
+"""Scopes by their numbers in the contract. Requests with other numbers come to no handler."""
 _UNLISTED = {TokenKind.RUN, TokenKind.SIGN_IN_CODE}
 _TEXT = 200
 """Longest text of a refusal."""
@@ -115,6 +124,7 @@ def token_message(token: IssuedToken) -> token_pb2.Token:
         parent_token_id=token.parent_id or "",
         service_name=token.service,
         allocation_id=token.allocation_id or "",
+        scope=_SCOPE_NUMBERS[token.scope],
     )
 
 

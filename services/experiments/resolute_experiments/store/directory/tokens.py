@@ -37,6 +37,13 @@ class TokenKind(Enum):
     SIGN_IN_CODE = "sign_in_code"
 
 
+class TokenScope(Enum):
+    """What a token may be used for."""
+
+    ALL = "all"
+    READ = "read"
+
+
 @dataclass(frozen=True, kw_only=True)
 class IssuedToken:
     """One row of ``tokens``."""
@@ -57,6 +64,7 @@ class IssuedToken:
     """Name of the service account."""
     allocation_id: str | None = None
     """The allocation with which it ends."""
+    scope: TokenScope = TokenScope.ALL
 
 
 def insert(connection: Connection, token: IssuedToken) -> None:
@@ -78,6 +86,7 @@ def insert(connection: Connection, token: IssuedToken) -> None:
             parent_id=token.parent_id,
             service=token.service,
             allocation_id=token.allocation_id,
+            scope=token.scope.value,
         )
     )
 
@@ -153,6 +162,7 @@ def issued(row: RowMapping) -> IssuedToken:
         parent_id=row["parent_id"],
         service=row["service"],
         allocation_id=row["allocation_id"],
+        scope=TokenScope(row["scope"]),
     )
 
 
