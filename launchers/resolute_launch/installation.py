@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 _HERE = Path(__file__).resolve().parent
@@ -21,3 +22,7 @@ def compat_path() -> Path:
     raise FileNotFoundError(
         f"there is no package 'determined' in {candidates[0]} or {candidates[1]}; install resolute again"
     )
+
+
+if __name__ == "__main__":
+    sys.stdout.write(f"{compat_path()}\n")

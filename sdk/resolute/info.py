@@ -10,6 +10,7 @@ from typing import Any
 
 from resolute.contracts.files.atomic_files import read_json, write_json
 from resolute.runtime.connection import Connection
+from resolute.runtime.local_task import LocalTask
 
 DIRECTORY_VARIABLE = "RESOLUTE_INFO_DIR"
 """Names the directory of the info files in the environment of the entrypoint."""
@@ -127,6 +128,7 @@ class ClusterInfo:
         resources_info: ResourcesInfo | None = None,
         *,
         connection: Connection | None = None,
+        local: LocalTask | None = None,
     ) -> None:
         self.master_url = master_url
         self.cluster_id = cluster_id
@@ -143,11 +145,17 @@ class ClusterInfo:
         self._rendezvous_info = rendezvous_info
         self._resources_info = resources_info
         self._connection = connection
+        self._local = local
 
     @property
     def connection(self) -> Connection | None:
         """How to reach the services; None where no supervisor of ours wrote the info."""
         return self._connection
+
+    @property
+    def local(self) -> LocalTask | None:
+        """What stands for the cluster where none runs the trial; None on a cluster."""
+        return self._local
 
     @property
     def latest_checkpoint(self) -> str | None:
@@ -211,10 +219,12 @@ class ClusterInfo:
         self._to_file(directory / "cluster.json")
 
     def _to_file(self, path: Path) -> None:
-        parts = {"trial_info", "rendezvous_info", "resources_info", "connection"}
+        parts = {"trial_info", "rendezvous_info", "resources_info", "connection", "local"}
         content = {key: value for key, value in _attributes(self).items() if key not in parts}
         if self._connection is not None:
             content["resolute"] = self._connection.to_json()
+        if self._local is not None:
+            content["local"] = self._local.to_json()
         write_json(path, content)
 
     @classmethod
@@ -227,12 +237,14 @@ class ClusterInfo:
         rendezvous = read_json(directory / "rendezvous.json")
         resources = read_json(directory / "resources.json")
         connection = content.pop("resolute", None)
+        local = content.pop("local", None)
         return cls(
             **content,
             trial_info=TrialInfo(**trial) if trial else None,
             rendezvous_info=RendezvousInfo(**rendezvous) if rendezvous else None,
             resources_info=ResourcesInfo(**resources) if resources else None,
             connection=Connection.from_json(connection) if connection else None,
+            local=LocalTask.from_json(local) if local else None,
         )
 
     @classmethod

@@ -52,6 +52,24 @@ def test_const_trains_well_and_the_best_validation_has_its_checkpoint(
     assert validation.metrics["accuracy"] == best
 
 
+def test_a_trial_runs_again_without_its_cluster_to_the_same_bits(
+    cluster: EmbeddedCluster, client: Determined, tmp_path: Path
+) -> None:
+    # Other hyperparameters, length and seed than those that the script has without a cluster.
+    options = ("--config", "searcher.max_length.epochs=2", "--config", "hyperparameters.hidden=48")
+    (trial,) = client.get_experiment(create(cluster, "-f", *options)).list_trials()
+    again = cluster.run("resolute", "reproduce", str(trial.id), "--run", cwd=tmp_path, timeout=120)
+    assert f"have equal weights after {2 * BATCHES_PER_EPOCH} steps" in again.stdout
+    assert "warning" not in again.stderr
+    written = tmp_path / f"reproduction-{trial.id}"
+    assert "torch==" in (written / "requirements.lock").read_text()
+    assert (written / "code" / "train.py").read_bytes() == (DIGITS / "train.py").read_bytes()
+
+    refused = cluster.run("resolute", "reproduce", str(trial.id), "--run", cwd=tmp_path, check=False)
+    assert refused.returncode == 1
+    assert "is not empty" in refused.stderr
+
+
 @pytest.mark.sampled(1, group="digits trials at length")
 def test_a_pause_in_mid_training_checkpoints_and_frees_the_slot_and_activate_goes_on(
     cluster: EmbeddedCluster, client: Determined

@@ -54,6 +54,15 @@ def test_a_trial_class_trains_as_its_config_says(cluster: EmbeddedCluster, clien
 
 
 @pytest.mark.sampled(1, group="digits trials at length")
+def test_a_trial_class_runs_again_without_its_cluster_to_the_same_bits(
+    cluster: EmbeddedCluster, client: Determined, tmp_path: Path
+) -> None:
+    trial = finished_trial(cluster, client, "const.yaml", 2)
+    again = cluster.run("resolute", "reproduce", str(trial.id), "--run", cwd=tmp_path, timeout=120)
+    assert f"have equal weights after {2 * BATCHES_PER_EPOCH} steps" in again.stdout
+
+
+@pytest.mark.sampled(1, group="digits trials at length")
 def test_a_trial_class_that_is_paused_reports_what_one_does_that_is_not(
     cluster: EmbeddedCluster, client: Determined
 ) -> None:

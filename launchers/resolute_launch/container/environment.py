@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from resolute.contracts.run.directory import ENVIRONMENT_VARIABLE
 from resolute.contracts.run.launch_order import LaunchOrder
 from resolute.info import DIRECTORY_VARIABLE, ClusterInfo
+from resolute.runtime.environment_variables import configured_variables
 from resolute.transfer import cache
 from resolute_launch import environment_variables
 from resolute_launch.container.output import stderr_pipe, stdout_pipe
@@ -25,7 +25,6 @@ _NOT_OURS = (
 )
 _LONGEST_VALUE = 100_000
 """Bytes of one variable: the kernel refuses to start programs with more than 128 KiB in one."""
-_DEVICE_CLASSES = {"cpu": ("cpu",), "gpu": ("cuda", "gpu", "rocm")}
 
 
 def cleaned(environ: Mapping[str, str]) -> dict[str, str]:
@@ -63,32 +62,6 @@ def task_environment(
     environment[DIRECTORY_VARIABLE] = str(task.run.info)
     environment[environment_variables.TERMINATION_GRACE] = f"{task.term_grace_seconds:g}"
     return {name: value for name, value in environment.items() if len(os.fsencode(value)) <= _LONGEST_VALUE}
-
-
-def configured_variables(
-    config: Mapping[str, Any], *, slot_kind: str, agent: Mapping[str, str]
-) -> dict[str, str]:
-    """Reads ``environment.environment_variables``: a list, or lists by class of device.
-
-    Args:
-        config: The experiment's config.
-        slot_kind: ``cpu`` or ``gpu``.
-        agent: Environment of the machine, for entries that are a name alone and pass its value on.
-    """
-    section = (config.get("environment") or {}).get("environment_variables") or ()
-    if isinstance(section, Mapping):
-        lists = [section.get(name) or () for name in _DEVICE_CLASSES.get(slot_kind, ("cpu",))]
-        entries: Iterable[str] = [entry for part in lists for entry in part]
-    else:
-        entries = section
-    result: dict[str, str] = {}
-    for entry in entries:
-        name, equals, value = str(entry).partition("=")
-        if equals:
-            result[name] = value
-        elif name in agent:
-            result[name] = agent[name]
-    return result
 
 
 def rendezvous_environment(ports: Sequence[Sequence[int]], *, key: str) -> dict[str, str]:

@@ -12,11 +12,11 @@ from resolute.contracts.run.launch_order import LaunchOrder
 from resolute.contracts.run.remaining_output import PIPES, lost_file, mark_told, rest_file
 from resolute.contracts.spool.format import LOGS_SUFFIX, Line, Stdtype
 from resolute.info import ClusterInfo
+from resolute.runtime.redaction import Secrets, StreamRedactor
 from resolute.spool.line_splitter import LineSplitter
 from resolute.spool.line_writer import LineWriter
 from resolute_launch import environment_variables
 from resolute_launch.container.entrypoint_process import released_variables
-from resolute_launch.redaction import Secrets, StreamRedactor
 
 MARKER = (
     "WARNING: the supervisor of this run was lost and its processes were killed; "

@@ -15,10 +15,10 @@ from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.remaining_output import PIPES
 from resolute.contracts.spool.format import Line, Stdtype
 from resolute.errors import ResoluteError
+from resolute.runtime.redaction import Secrets, StreamRedactor
 from resolute.spool.line_splitter import LineSplitter
 from resolute.spool.line_writer import LineWriter
 from resolute_launch.ranks.failures import OutputTail
-from resolute_launch.redaction import Secrets, StreamRedactor
 
 STATE_SECONDS = 10.0
 """How often a progress bar that lasts is shown."""

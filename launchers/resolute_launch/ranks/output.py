@@ -16,9 +16,9 @@ from dataclasses import dataclass
 
 from resolute.contracts.clock import Clock
 from resolute.contracts.processes import open_pidfd
+from resolute.runtime.redaction import StreamRedactor
 from resolute_launch.ranks.line_prefix import Prefixer
 from resolute_launch.ranks.secrets import RankSecrets
-from resolute_launch.redaction import StreamRedactor
 
 LINGER_SECONDS = 0.5
 """Seconds that others may go on writing after the process has ended, such as ``>(tee log)``."""

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from resolute.contracts.run.directory import RunDirectory, read_token
+from resolute.runtime.redaction import Secrets
 from resolute_launch import environment_variables
-from resolute_launch.redaction import Secrets
 
 _NAMES = ("DET_SESSION_TOKEN", environment_variables.COLLECTIVE_KEY)
 

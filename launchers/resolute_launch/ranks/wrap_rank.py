@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 from resolute.contracts.run.directory import RunDirectory
+from resolute.runtime.redaction import StreamRedactor
 from resolute_launch import environment_variables
 from resolute_launch.processes.child_process import SignalForwarder, start_child
 from resolute_launch.ranks.environment_file import load_environment_file
@@ -24,7 +25,6 @@ from resolute_launch.ranks.failures import KEPT_LINES, RankFailure, record_rank_
 from resolute_launch.ranks.line_prefix import Prefixer
 from resolute_launch.ranks.output import RankOutput, Target
 from resolute_launch.ranks.secrets import RankSecrets
-from resolute_launch.redaction import StreamRedactor
 
 _ATTEMPT = "TORCHELASTIC_RESTART_COUNT"
 

@@ -13,6 +13,7 @@ from resolute.contracts.run.flags import Flags
 from resolute.contracts.spool.format import Line, Stdtype
 from resolute.contracts.times import seconds_of
 from resolute.errors import ResoluteError
+from resolute.runtime.redaction import Secrets
 from resolute.spool.delivery.shipping import SpoolShipper
 from resolute.spool.line_writer import LineWriter
 from resolute.spool.report_writer import refusals_of
@@ -34,7 +35,6 @@ from resolute_launch.control_plane.signal_watcher import SignalWatcher
 from resolute_launch.exec import entrypoint
 from resolute_launch.processes.shutdown_sequence import ShutdownStep
 from resolute_launch.processes.signal_handlers import SignalHandlers
-from resolute_launch.redaction import Secrets
 from resolute_launch.supervisor import exit_summary
 from resolute_launch.supervisor.environment_report import EnvironmentReport
 from resolute_launch.supervisor.exit_summary import Observations

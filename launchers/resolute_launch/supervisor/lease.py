@@ -21,10 +21,10 @@ from resolute.errors import (
     PermissionDeniedError,
     UnimplementedError,
 )
+from resolute.runtime.redaction import Secrets
 from resolute_launch.container.task import Task
 from resolute_launch.control_plane.connection import ControlPlaneConnection
 from resolute_launch.control_plane.signal_state import SignalState
-from resolute_launch.redaction import Secrets
 
 _LONGEST_PAUSE = 5.0
 _LOOK_SECONDS = 1.0

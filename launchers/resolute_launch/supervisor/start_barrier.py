@@ -8,12 +8,12 @@ from secrets import token_hex
 
 from resolute.api.experiments.v1.allocations_service_pb2 import RendezvousResponse
 from resolute.contracts.clock import Clock
+from resolute.runtime.redaction import Secrets
 from resolute_launch.container.entrypoint_process import EntrypointProcess
 from resolute_launch.container.environment import rendezvous_environment
 from resolute_launch.container.task import Task
 from resolute_launch.container.task_info import cluster_info
 from resolute_launch.control_plane.client import ControlPlane
-from resolute_launch.redaction import Secrets
 from resolute_launch.supervisor.exit_summary import Observations
 from resolute_launch.supervisor.ports import ReservedPorts
 from resolute_launch.supervisor.rendezvous import Rendezvous

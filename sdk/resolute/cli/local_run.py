@@ -19,6 +19,7 @@ from resolute.cli.display.output import format_value
 from resolute.client.downloads.model_definition import unpack_model_definition
 from resolute.client.submission.packing import pack
 from resolute.errors import InvalidConfigError
+from resolute.runtime.environment_variables import configured_variables
 from resolute.runtime.sampling import sample
 
 _TRIAL_CLASS = re.compile(r"[a-zA-Z0-9_.]+:[a-zA-Z0-9_]+")
@@ -76,6 +77,7 @@ def _command(entrypoint: Any) -> list[str]:
 
 
 def _environment(config: Mapping[str, Any], hparams: Mapping[str, Any], seed: int) -> dict[str, str]:
+    _section(config, "environment")
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(_CLUSTER_VARIABLES)}
     # Scripts say `python3` and mean the one that has what they import.
     path = os.pathsep.join([str(Path(sys.executable).parent), inherited.get("PATH", os.defpath)])
@@ -83,20 +85,12 @@ def _environment(config: Mapping[str, Any], hparams: Mapping[str, Any], seed: in
     return {
         **inherited,
         "PATH": path,
-        **_configured(config),
+        **configured_variables(config, slot_kind="cpu", agent=os.environ),
         "PYTHONPATH": os.pathsep.join(paths),
         "DET_HPARAMS": json.dumps(hparams),
         "DET_EXPERIMENT_CONFIG": json.dumps(config),
         "DET_TRIAL_SEED": str(seed),
     }
-
-
-def _configured(config: Mapping[str, Any]) -> dict[str, str]:
-    variables = _section(config, "environment").get("environment_variables") or []
-    if isinstance(variables, Mapping):
-        variables = variables.get("cpu") or []
-    pairs = (str(variable).partition("=") for variable in variables)
-    return {name: value if equals else os.environ.get(name, "") for name, equals, value in pairs}
 
 
 def compat_paths() -> list[str]:

@@ -42,6 +42,7 @@ from resolute.client.schema.records import (
 from resolute.client.schema.states import ExperimentState
 from resolute.client.services import Services
 from resolute.client.submission.config import config_text, read_config, with_project
+from resolute.client.submission.git_state import known_secrets, read_git_state
 from resolute.client.submission.packing import configured_limit, pack
 from resolute.errors import NotFoundError
 
@@ -123,6 +124,9 @@ class Determined:
     ) -> Experiment:
         """Submits an experiment.
 
+        If the code lies in a git work tree, its commit and uncommitted changes are recorded with the
+        experiment; RESOLUTE_NO_GIT=1 in the environment switches that off.
+
         Args:
             config: Path of a YAML file, or the config itself.
             model_dir: Directory of code, or a single file; None for no code.
@@ -141,9 +145,12 @@ class Determined:
             text = with_project(text, workspace=project.workspace, project=project.name)
         limit = configured_limit(os.environ)
         paths = [Path(include) for include in includes or ()]
-        with pack(Path(model_dir) if model_dir is not None else None, paths, limit=limit) as archive:
+        code = Path(model_dir) if model_dir is not None else None
+        secrets = known_secrets(self._services.session.endpoint.token(), os.environ)
+        source = read_git_state(code, secrets=secrets)
+        with pack(code, paths, limit=limit) as archive:
             created = self._services.experiments.create(
-                Submission(config=text, template=template or ""), archive
+                Submission(config=text, template=template or "", source=source), archive
             )
         for warning in created.warnings:
             warnings.warn(warning, stacklevel=2)

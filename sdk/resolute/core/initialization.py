@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,9 +18,18 @@ from resolute.core.preempt import DummyPreemptContext, PreemptMode
 from resolute.core.profiler import DummyProfilerContext
 from resolute.core.reporting.offline import OFFLINE_DIRECTORY, record_offline
 from resolute.core.reporting.train import DummyTrainContext, TrainContext
-from resolute.core.searcher import DummySearcherContext
+from resolute.core.searcher import (
+    DummySearcherContext,
+    LocalOperations,
+    SearcherContext,
+    SearcherContextMissing,
+    max_length_of,
+    units_of,
+)
 from resolute.core.tensorboard import LocalTensorboard, TensorboardMode
-from resolute.info import TRIAL
+from resolute.info import TRIAL, ClusterInfo, info_directory
+from resolute.runtime.experiment_config import ExperimentConfig
+from resolute.runtime.local_task import LocalTask
 from resolute.transfer.cache import FileCache
 
 _FORK_SUPPORT = "GRPC_ENABLE_FORK_SUPPORT"
@@ -40,6 +49,9 @@ def init(
     Off cluster every part works without a server: reports are logged, checkpoints go to a directory, nobody
     preempts, and the search asks for one operation of length 1. With an offline directory, reports and
     metadata are recorded there too, and ``resolute sync`` sends them to a cluster later.
+
+    So does a trial that ``resolute reproduce`` runs again, with the hyperparameters, the seed and the
+    operations that it had on its cluster; its checkpoints go to the directory of the reproduction.
 
     Args:
         distributed: The other processes; needed as soon as the trial has more than one slot.
@@ -65,6 +77,8 @@ def init(
         distributed = DummyDistributedContext()
     if info.task_type != TRIAL:
         return Context(_local_parts(distributed, checkpoint_storage), info=info)
+    if info.local is not None:
+        return Context(_parts_of_local_task(info, info.local, distributed), info=info)
     disable_grpc_fork_support()
     from resolute.core.remote.assembly import assemble
 
@@ -98,6 +112,20 @@ def _init_off_cluster(
         )
         parts = replace(parts, train=train, closers=(recorder.reporter.close,))
     return Context(parts)
+
+
+def _parts_of_local_task(info: ClusterInfo, task: LocalTask, distributed: DistributedContext) -> Parts:
+    # Never where the script wants its checkpoints: those of the trial on its cluster are there.
+    parts = _local_parts(distributed, str(info_directory() / task.checkpoints))
+    searcher = ExperimentConfig(info.trial._config).get_searcher()  # noqa: SLF001 - the documented private name
+    lengths: Sequence[int] = task.lengths
+    if not lengths:  # validation reports drove the search
+        length = max_length_of(searcher)
+        if length is None:
+            return replace(parts, searcher=SearcherContextMissing())
+        lengths = [length]
+    source = LocalOperations(lengths)
+    return replace(parts, searcher=SearcherContext(distributed, source=source, units=units_of(searcher)))
 
 
 def _dummy_init(

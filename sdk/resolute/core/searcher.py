@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from resolute.core.distributed import DistributedContext
@@ -49,26 +49,27 @@ class OperationSource(Protocol):
 
 
 class LocalOperations:
-    """One operation, known beforehand: off cluster, and where validation reports drive the search.
+    """Operations known beforehand: off cluster, and where validation reports drive the search.
 
     Args:
-        length: Length of the operation.
+        lengths: Lengths of the operations, in order.
         report_progress: Passes on how far the trial is.
     """
 
-    def __init__(self, length: int, *, report_progress: Callable[[float], None] | None = None) -> None:
-        self._length = length
+    def __init__(
+        self, lengths: Sequence[int], *, report_progress: Callable[[float], None] | None = None
+    ) -> None:
+        self._left = list(lengths)
         self._report_progress = report_progress
-        self._done = False
 
     def current_length(self) -> int | None:
-        """The length once, then None."""
-        return None if self._done else self._length
+        """The length of the first that is not completed; None after the last."""
+        return self._left[0] if self._left else None
 
     def complete(self, length: int, metric: float) -> None:
-        """Ends the one operation."""
+        """Ends the operation."""
         _log.info("operation of length %d completed with %r", length, metric)
-        self._done = True
+        self._left.pop(0)
 
     def report_progress(self, length: float) -> None:
         """Passes on how far the trial is."""
@@ -222,7 +223,7 @@ class DummySearcherContext(SearcherContext):
     """
 
     def __init__(self, dist: DistributedContext, length: int = 1) -> None:
-        super().__init__(dist, source=LocalOperations(length), units=Unit.EPOCHS)
+        super().__init__(dist, source=LocalOperations([length]), units=Unit.EPOCHS)
 
 
 class SearcherContextMissing(SearcherContext):

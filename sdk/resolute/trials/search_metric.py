@@ -58,5 +58,9 @@ class SearcherMetric:
 
 def is_time_driven(context: core.Context) -> bool:
     """Whether validation reports, and no operations, tell the search how far a trial is."""
-    connection = None if context.info is None else context.info.connection
+    if context.info is None:
+        return False
+    connection, local = context.info.connection, context.info.local
+    if local is not None:
+        return not local.lengths
     return connection is not None and connection.time_driven

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from resolute.contracts.run.directory import RunDirectory
+from resolute.runtime.redaction import Secrets, StreamRedactor
 from resolute_launch.ranks.secrets import RankSecrets
-from resolute_launch.redaction import Secrets, StreamRedactor
 
 TOKEN = "eyJh.eyJz.c2ln"
 KEY = "eyJk"

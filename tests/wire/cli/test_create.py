@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
 import tarfile
 from pathlib import Path
 
@@ -28,6 +29,24 @@ def test_create_uploads_config_and_code(cluster: ScriptedCluster, resolute: Comm
     assert not spec.paused
     (archive,) = cluster.state.archives.values()
     assert names(archive) == ["const.yaml", "train.py"]
+
+
+def test_the_git_work_tree_of_the_code_is_told_unless_it_shall_not(
+    cluster: ScriptedCluster, resolute: CommandLine, code: Path, home: Path
+) -> None:
+    for command in (
+        ["init", "-q", "-b", "main"],
+        ["add", "."],
+        ["-c", "user.name=A", "-c", "user.email=a@example.org", "commit", "-q", "-m", "first"],
+    ):
+        subprocess.run(["git", "-C", str(code), *command], check=True)
+    (code / "train.py").write_text(f"token = {(home / 'token').read_text()!r}\n")
+    for option in ([], ["--no-git"]):
+        assert resolute("e", "create", str(code / "const.yaml"), str(code), *option).code == 0
+    told, silent = cluster.state.specs
+    assert told.source.git_branch == "main"
+    assert "+token = '***'" in told.source.git_diff
+    assert not silent.HasField("source")
 
 
 def test_large_code_travels_in_chunks(cluster: ScriptedCluster, resolute: CommandLine, code: Path) -> None:

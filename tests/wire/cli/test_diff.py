@@ -12,6 +12,7 @@ from wire.cli.conftest import CommandLine
 from wire.cli.scripted import ScriptedCluster
 
 from resolute.api.experiments.v1 import run_pb2
+from resolute.api.experiments.v1.experiment_pb2 import CodeSource
 from resolute.api.experiments.v1.run_environment_pb2 import RunEnvironment
 
 
@@ -40,6 +41,7 @@ def pair(cluster: ScriptedCluster) -> ScriptedCluster:
         experiment = state.add_experiment(
             config={"searcher": {"name": "single"}, "resources": {"slots_per_trial": number}},
             model_definition_bytes=len(archive),
+            source=CodeSource(git_commit=str(number) * 40, git_branch="main", git_diff="+a\n+b\n" * number),
         )
         state.archives[experiment.experiment_id] = archive
         trial = state.add_trial(experiment, hparams={"lr": 0.1, "net": {"width": number}}, runs=runs[number:])
@@ -72,7 +74,13 @@ def test_trials_differ_in_values_and_lines_of_code(resolute: CommandLine) -> Non
     changes = {one["path"]: one["change"] for one in found["code"]}
     assert changes == {"a.py": "changed", "c.py": "added"}
     assert "-x = 1\n+x = 2" in found["code"][0]["diff"]
+    sources = {one["path"]: (one["a"], one["b"]) for one in found["source"]}
+    assert sources == {
+        "git commit": ("0" * 40, "1" * 40),
+        "uncommitted changes": ("", "+a\n+b\n"),
+    }
     text = resolute("diff", "1", "2").out
+    assert "2 lines (" in text
     assert "net.width" in text
     assert "+x = 2" in text
 

@@ -14,12 +14,12 @@ from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.flags import Flags
 from resolute.contracts.run.launch_order import LaunchOrder
 from resolute.rpc.channel import open_channel
+from resolute.runtime.redaction import Secrets
 from resolute_launch.container.task import Task
 from resolute_launch.control_plane.client import ControlPlane
 from resolute_launch.control_plane.connection import ControlPlaneConnection
 from resolute_launch.control_plane.outage_timeout import OutageTimeout
 from resolute_launch.control_plane.signal_state import SignalState
-from resolute_launch.redaction import Secrets
 from resolute_launch.supervisor.lease import LeaseRenewer
 
 HOUR, DAY = 3600.0, 86_400.0

@@ -13,7 +13,9 @@ from resolute.cli.display.experiment.outcome import exit_by_state
 from resolute.cli.display.output import json_option, print_json
 from resolute.cli.options.settings import Settings
 from resolute.client.remote.experiments import Created, Submission
+from resolute.client.services import Services
 from resolute.client.submission.config import config_text, parse_config, read_config, with_overrides
+from resolute.client.submission.git_state import GitState, known_secrets, read_git_state
 from resolute.client.submission.packing import configured_limit, pack
 from resolute.contracts.sizes import human_size
 
@@ -31,6 +33,8 @@ class Request:
     template: str = ""
     paused: bool = False
     test_mode: bool = False
+    git: bool = True
+    """Whether the commit and the changes of the work tree are recorded."""
 
 
 @click.command()
@@ -63,6 +67,11 @@ class Request:
     "--template", default="", metavar="NAME", help="Use this template: the config overrides its fields."
 )
 @click.option(
+    "--no-git",
+    is_flag=True,
+    help="Do not record the git commit and the uncommitted changes [RESOLUTE_NO_GIT=1].",
+)
+@click.option(
     "--project_id", "--project-id", "project_id", type=click.IntRange(min=1), help="Number of the project."
 )
 @json_option
@@ -78,6 +87,7 @@ def create(  # noqa: PLR0913, PLR0917 - click hands over every option
     includes: tuple[Path, ...],
     overrides: tuple[str, ...],
     template: str,
+    no_git: bool,
     project_id: int | None,
     as_json: bool,
 ) -> None:
@@ -113,6 +123,7 @@ def create(  # noqa: PLR0913, PLR0917 - click hands over every option
         template=template,
         paused=paused,
         test_mode=test_mode,
+        git=not no_git,
     )
     if local:
         _run_locally(ctx, request)
@@ -144,6 +155,7 @@ def submit(ctx: click.Context, request: Request, *, follow_it: bool, as_json: bo
             template=request.template,
             paused=request.paused,
             test_mode=request.test_mode,
+            source=_source(services, request),
         )
         created: Created = services.experiments.create(submission, archive)
     for warning in created.warnings:
@@ -156,6 +168,13 @@ def submit(ctx: click.Context, request: Request, *, follow_it: bool, as_json: bo
         click.echo(f"Created experiment {created.experiment.id}")
     if follow_it:
         exit_by_state(ctx, follow(services, created.experiment))
+
+
+def _source(services: Services, request: Request) -> GitState | None:
+    if not request.git:
+        return None
+    secrets = known_secrets(services.session.endpoint.token(), os.environ)
+    return read_git_state(request.model_definition, secrets=secrets)
 
 
 def _run_locally(ctx: click.Context, request: Request) -> None:

@@ -21,6 +21,7 @@ _LAUNCH = ["-m", "determined.launch.torch_distributed", "--"]
 @click.option(
     "--metric", default="loss", show_default=True, help="Validation metric by which checkpoints are compared."
 )
+@click.option("--no-git", is_flag=True, help="Do not record the git commit and the uncommitted changes.")
 @click.option("--detach", is_flag=True, help="Do not follow the log.")
 @click.pass_context
 def run(
@@ -30,6 +31,7 @@ def run(
     slots: int,
     name: str,
     metric: str,
+    no_git: bool,
     detach: bool,
 ) -> None:
     """Run SCRIPT with ARGS on slots of the cluster, as an experiment with one trial, and follow its log.
@@ -49,5 +51,5 @@ def run(
         "searcher": {"name": "single", "metric": metric, "max_length": {"batches": 1}},
         "max_restarts": 0,
     }
-    request = Request(config=config_text(config), model_definition=directory)
+    request = Request(config=config_text(config), model_definition=directory, git=not no_git)
     submit(ctx, request, follow_it=not detach)

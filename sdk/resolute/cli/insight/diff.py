@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +37,7 @@ class _RunKey(_RunKeyType):
 
 
 RUN = _RunKey()
-_SECTIONS = ("config", "hyperparameters", "run", "environment", "metrics")
+_SECTIONS = ("config", "hyperparameters", "run", "source", "environment", "metrics")
 
 
 @click.command()
@@ -45,9 +46,10 @@ _SECTIONS = ("config", "hyperparameters", "run", "environment", "metrics")
 @format_option
 @click.pass_context
 def diff(ctx: click.Context, a: RunKey, b: RunKey, output: Format) -> None:
-    """Show what differs between trials A and B: config, hyperparameters, code, environment and metrics.
+    """Show what differs between trials A and B.
 
-    A and B are trials, such as 12, or runs of trials, such as 12.3. The exit code is 1 if anything differs.
+    Compared are config, hyperparameters, code and its git commit, environment and metrics. A and B are
+    trials, such as 12, or runs of trials, such as 12.3. The exit code is 1 if anything differs.
     """
     settings: Settings = ctx.obj
     found = compare(settings.services(), a, b)
@@ -71,11 +73,19 @@ _CSV_COLUMNS: tuple[Column[tuple[str, Difference]], ...] = (
 )
 
 
+def _short(value: Any) -> Any:
+    """A text of many lines, such as a diff, as what it is: tables have no room for it."""
+    if isinstance(value, str) and "\n" in value:
+        digest = hashlib.sha256(value.encode()).hexdigest()[:8]
+        return f"{value.count(chr(10))} lines ({digest})"
+    return value
+
+
 def _show(found: Comparison) -> None:
     columns: tuple[Column[Difference], ...] = (
         Column("Name", lambda one: one.path),
-        Column(found.a, lambda one: one.a),
-        Column(found.b, lambda one: one.b),
+        Column(found.a, lambda one: _short(one.a)),
+        Column(found.b, lambda one: _short(one.b)),
     )
     for name in _SECTIONS:
         rows: tuple[Difference, ...] = getattr(found, name)

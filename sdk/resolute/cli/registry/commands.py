@@ -218,6 +218,9 @@ ROOT_COMMANDS = (
     LazyCommand("open", "Open the HTTP address of the cluster.", "resolute.cli.cluster.open:open_"),
     LazyCommand("cost", "Show slot-hours and GPU-hours.", f"{_INSIGHT}.cost:cost"),
     LazyCommand("diff", "Show what differs between two trials or runs.", f"{_INSIGHT}.diff:diff"),
+    LazyCommand(
+        "reproduce", "Run a trial again without its cluster, and compare.", f"{_INSIGHT}.reproduce:reproduce"
+    ),
     LazyCommand("explain", "Explain why trials and experiments are where they are.", f"{_COMMANDS}:explain"),
     LazyCommand(
         "workspace",

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from resolute.client.insight.code import CodeDifference, code_differences, read_code
-from resolute.client.schema.records import RunRecord, TrialRecord
+from resolute.client.schema.records import RunRecord, SourceRecord, TrialRecord
 from resolute.client.services import Services
 from resolute.errors import NotFoundError
 
@@ -44,6 +44,8 @@ class Comparison:
     hyperparameters: tuple[Difference, ...]
     run: tuple[Difference, ...]
     """The seed, and how the runs ended."""
+    source: tuple[Difference, ...]
+    """The git work trees that the code came from; empty where one of the two was not recorded."""
     code: tuple[CodeDifference, ...]
     environment: tuple[Difference, ...]
     """Packages, interpreter, driver and host; empty where one of the two was not recorded."""
@@ -53,7 +55,17 @@ class Comparison:
     @property
     def differs(self) -> bool:
         """Whether anything differs."""
-        return any((self.config, self.hyperparameters, self.run, self.code, self.environment, self.metrics))
+        return any(
+            (
+                self.config,
+                self.hyperparameters,
+                self.run,
+                self.source,
+                self.code,
+                self.environment,
+                self.metrics,
+            )
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +73,7 @@ class _Subject:
     trial: TrialRecord
     run: RunRecord | None
     config: dict[str, Any]
+    source: SourceRecord | None
     environment: dict[str, Any] | None
     metrics: dict[str, Any]
 
@@ -87,6 +100,9 @@ def compare(services: Services, a: RunKey, b: RunKey) -> Comparison:
         config=differences(first.config, second.config),
         hyperparameters=differences(first.trial.hparams, second.trial.hparams),
         run=differences(_facts(first), _facts(second)),
+        source=()
+        if same_code or first.source is None or second.source is None
+        else differences(_source_facts(first.source), _source_facts(second.source)),
         code=tuple(code),
         environment=()
         if first.environment is None or second.environment is None
@@ -128,13 +144,24 @@ def _read(services: Services, key: RunKey) -> _Subject:
     number = trial.run if key.run is None else key.run
     if key.run is not None and key.run not in runs:
         raise NotFoundError(f"trial {trial.id} has no run {key.run}; it has had {len(runs)}")
+    experiment = services.experiments.get(trial.experiment_uuid)
     return _Subject(
         trial=trial,
         run=runs.get(number),
-        config=services.experiments.get(trial.experiment_uuid).config or {},
+        config=experiment.config or {},
+        source=experiment.source,
         environment=_environment(services, trial, number),
         metrics=_metrics(services, trial, key.run),
     )
+
+
+def _source_facts(source: SourceRecord) -> dict[str, Any]:
+    return {
+        "git commit": source.git_commit,
+        "git branch": source.git_branch,
+        "uncommitted changes": source.git_diff,
+        "uncommitted changes cut": source.git_diff_truncated,
+    }
 
 
 def _environment(services: Services, trial: TrialRecord, run: int) -> dict[str, Any] | None:

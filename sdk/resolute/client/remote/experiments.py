@@ -30,6 +30,7 @@ from resolute.contracts.values import to_mapping
 from resolute.errors import UnavailableError
 
 if TYPE_CHECKING:
+    from resolute.client.submission.git_state import GitState
     from resolute.client.submission.packing import Archive
 
 _pb = experiments_service_pb2
@@ -52,6 +53,8 @@ class Submission:
     """Create it paused."""
     test_mode: bool = False
     """Rewrite the config to train one batch."""
+    source: GitState | None = None
+    """The git work tree that the code comes from; None for none."""
     request_id: str = field(default_factory=lambda: str(uuid.uuid4()))
     """Makes retries safe: the same identifier gives the first answer."""
 
@@ -357,6 +360,16 @@ def _spec(submission: Submission) -> _pb.ExperimentSpec:
         template=submission.template,
         paused=submission.paused,
         test_mode=submission.test_mode,
+        source=None if submission.source is None else _source(submission.source),
+    )
+
+
+def _source(state: GitState) -> experiment_pb2.CodeSource:
+    return experiment_pb2.CodeSource(
+        git_commit=state.commit,
+        git_branch=state.branch,
+        git_diff=state.diff,
+        git_diff_truncated=state.truncated,
     )
 
 

@@ -136,6 +136,16 @@ def experiment(message: experiment_pb2.Experiment) -> records.ExperimentRecord:
         warning=message.warning,
         notes=message.notes,
         etag=message.etag,
+        source=_source(message.source) if message.HasField("source") else None,
+    )
+
+
+def _source(message: experiment_pb2.CodeSource) -> records.SourceRecord:
+    return records.SourceRecord(
+        git_commit=message.git_commit,
+        git_branch=message.git_branch,
+        git_diff=message.git_diff,
+        git_diff_truncated=message.git_diff_truncated,
     )
 
 

@@ -10,6 +10,19 @@ from resolute.client.schema.states import CheckpointState, ExperimentState, LogL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SourceRecord:
+    """The git work tree that code was submitted from."""
+
+    git_commit: str
+    git_branch: str
+    """Empty for none."""
+    git_diff: str
+    """How the submitted files differed from the commit; empty for no difference."""
+    git_diff_truncated: bool
+    """Whether the diff was longer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExperimentRecord:
     """An experiment at one moment."""
 
@@ -55,6 +68,8 @@ class ExperimentRecord:
     """What people noted of it; empty in lists and watches."""
     etag: str = ""
     """Changes whenever a person changes it."""
+    source: SourceRecord | None = None
+    """Where its code came from; None when that is not known, and in lists and watches."""
 
     @property
     def shown_state(self) -> str:

@@ -156,7 +156,7 @@ def _searcher(
     def report_progress(reached: float) -> None:
         record.report_progress(min(max(reached / length, 0.0), 1.0) if length else 1.0)
 
-    source = LocalOperations(length, report_progress=report_progress)
+    source = LocalOperations([length], report_progress=report_progress)
     return SearcherContext(distributed, source=source, units=units_of(config))
 
 

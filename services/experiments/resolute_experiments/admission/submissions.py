@@ -53,6 +53,8 @@ class Submission:
     """Whether it only trains one batch."""
     model_definition: bytes = b""
     """A gzipped tar archive."""
+    source: bytes = b""
+    """Where it came from: a serialized ``CodeSource``; empty when that is not known."""
 
 
 class Submissions:
@@ -156,7 +158,7 @@ class Submissions:
                 slots=accepted.config.to_dict()["resources"]["slots_per_trial"],
             )
             chunks = model_definition.split(submission.model_definition, CHUNK_BYTES)
-            created = experiments.insert(connection, values, chunks)
+            created = experiments.insert(connection, values, chunks, source=submission.source)
             audit.record(connection, "create", created.label, now=now, name=created.name)
             return created.id
 

@@ -162,12 +162,13 @@ class ContinuationServicer(continuation_service_pb2_grpc.ContinuationServiceServ
             accepted = await self._submissions.check(request.config_yaml, base=base)
             return None, accepted.warnings
         code = await self._core.database.read(lambda c: b"".join(experiments.definition(c, experiment.id)))
+        source = await self._core.database.read(lambda c: experiments.source(c, experiment.id))
         submission = Submission(
-            request=request, config_yaml=request.config_yaml, base=base, model_definition=code
+            request=request, config_yaml=request.config_yaml, base=base, model_definition=code, source=source
         )
         created, warnings = await self._submissions.submit(submission)
         self._adopt(created.id)
-        return experiment_message(created, {}, whole=True), warnings
+        return experiment_message(created, {}, whole=True, source=source), warnings
 
 
 def _read(connection: Connection, experiment_id: str) -> experiment_pb2.Experiment:

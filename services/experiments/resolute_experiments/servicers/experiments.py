@@ -21,6 +21,7 @@ from resolute_experiments.notifier import SCHEDULER_WAKEUP, SIGNAL_CHANGES
 from resolute_experiments.scheduling.wait_reasons import WaitReasons
 from resolute_experiments.servicers.checks.page_bytes import shortened_page
 from resolute_experiments.servicers.checks.sizes import check_config_size, check_filter
+from resolute_experiments.servicers.checks.sources import source_content
 from resolute_experiments.servicers.messages.experiments import experiment_message, experiment_state
 from resolute_experiments.servicers.watch import Watch
 from resolute_experiments.specs.search import search_spec
@@ -104,10 +105,11 @@ class ExperimentsServicer(experiments_service_pb2_grpc.ExperimentsServiceService
             paused=spec.paused,
             test_mode=spec.test_mode,
             model_definition=archive,
+            source=source_content(spec),
         )
         experiment, warnings = await self._submissions.submit(submission)
         self._adopt(experiment.id)
-        return experiment_message(experiment, {}, whole=True), warnings
+        return experiment_message(experiment, {}, whole=True, source=submission.source), warnings
 
     async def ValidateConfig(
         self, request: pb2.ValidateConfigRequest, context: Any
@@ -264,10 +266,11 @@ class ExperimentsServicer(experiments_service_pb2_grpc.ExperimentsServiceService
         self, connection: Connection, experiment: Experiment, *, whole: bool = False
     ) -> experiment_pb2.Experiment:
         counts = experiments.trial_counts(connection, [experiment.id]).get(experiment.id, {})
-        return self._told(experiment, counts, whole=whole)
+        source = experiments.source(connection, experiment.id) if whole else b""
+        return self._told(experiment, counts, whole=whole, source=source)
 
     def _told(
-        self, experiment: Experiment, counts: dict[str, int], *, whole: bool = False
+        self, experiment: Experiment, counts: dict[str, int], *, whole: bool = False, source: bytes = b""
     ) -> experiment_pb2.Experiment:
         wait_reason = self._wait_reasons.explain_experiment(experiment, counts)
-        return experiment_message(experiment, counts, whole=whole, wait_reason=wait_reason)
+        return experiment_message(experiment, counts, whole=whole, wait_reason=wait_reason, source=source)

@@ -14,6 +14,7 @@ from resolute_experiments.config.sections.resources import DEFAULT_PRIORITY
 from resolute_experiments.states import ENDED_EXPERIMENTS, LIVE_EXPERIMENTS, ExperimentState
 from resolute_experiments.store.schema import (
     definition_chunks,
+    experiment_sources,
     experiments,
     outbox,
     projects,
@@ -136,8 +137,17 @@ def all_experiments() -> sa.Select[Any]:
     )
 
 
-def insert(connection: Connection, values: dict[str, Any], chunks: Iterable[bytes]) -> Experiment:
-    """Writes an experiment with its model definition, and returns it with its number."""
+def insert(
+    connection: Connection, values: dict[str, Any], chunks: Iterable[bytes], *, source: bytes = b""
+) -> Experiment:
+    """Writes an experiment with its model definition, and returns it with its number.
+
+    Args:
+        connection: A transaction.
+        values: Its columns.
+        chunks: Its model definition.
+        source: A serialized ``CodeSource``; empty for none.
+    """
     connection.execute(sa.insert(experiments).values(**values, **queue_columns(values["config"])))
     rows = [
         {"experiment_id": values["id"], "position": position, "data": data}
@@ -145,6 +155,8 @@ def insert(connection: Connection, values: dict[str, Any], chunks: Iterable[byte
     ]
     if rows:
         connection.execute(sa.insert(definition_chunks), rows)
+    if source:
+        connection.execute(sa.insert(experiment_sources).values(experiment_id=values["id"], content=source))
     return get(connection, experiment_id=values["id"])
 
 
@@ -329,9 +341,16 @@ def definition_chunk(connection: Connection, experiment_id: str, position: int) 
     return None if data is None else bytes(data)
 
 
+def source(connection: Connection, experiment_id: str) -> bytes:
+    """Reads where the code came from: a serialized ``CodeSource``; empty when that is not known."""
+    query = sa.select(experiment_sources.c.content).where(experiment_sources.c.experiment_id == experiment_id)
+    return bytes(connection.execute(query).scalar_one_or_none() or b"")
+
+
 def delete_contents(connection: Connection, experiment_id: str) -> None:
     """Removes what an experiment holds but its own row, which stays as a tombstone."""
-    connection.execute(sa.delete(definition_chunks).where(definition_chunks.c.experiment_id == experiment_id))
+    for table in (definition_chunks, experiment_sources):
+        connection.execute(sa.delete(table).where(table.c.experiment_id == experiment_id))
 
 
 def queue_columns(config: dict[str, Any]) -> dict[str, Any]:

@@ -64,6 +64,14 @@ definition_chunks = sa.Table(
     sa.Column("data", sa.LargeBinary, nullable=False),
 )
 
+# The git work trees that code was submitted from: a CodeSource each.
+experiment_sources = sa.Table(
+    "experiment_sources",
+    metadata,
+    sa.Column("experiment_id", sa.String(36), primary_key=True),
+    sa.Column("content", sa.LargeBinary, nullable=False),
+)
+
 trials = sa.Table(
     "trials",
     metadata,

@@ -182,6 +182,7 @@ class Experiment(google.protobuf.message.Message):
     EXTERNAL_ID_FIELD_NUMBER: builtins.int
     WAIT_REASON_FIELD_NUMBER: builtins.int
     WARNING_FIELD_NUMBER: builtins.int
+    SOURCE_FIELD_NUMBER: builtins.int
     experiment_id: builtins.str
     """UUID."""
     number: builtins.int
@@ -254,6 +255,10 @@ class Experiment(google.protobuf.message.Message):
     def end_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
         """When it ended; absent before."""
 
+    @property
+    def source(self) -> global___CodeSource:
+        """The git work tree that its code came from; absent where none was told. Only when one experiment is asked for."""
+
     def __init__(
         self,
         *,
@@ -288,12 +293,45 @@ class Experiment(google.protobuf.message.Message):
         external_id: builtins.str | None = ...,
         wait_reason: builtins.str = ...,
         warning: builtins.str = ...,
+        source: global___CodeSource | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_external_id", b"_external_id", "_owner_id", b"_owner_id", "config", b"config", "create_time", b"create_time", "end_time", b"end_time", "external_id", b"external_id", "owner_id", b"owner_id"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_external_id", b"_external_id", "_owner_id", b"_owner_id", "activity", b"activity", "archived", b"archived", "config", b"config", "create_time", b"create_time", "description", b"description", "end_time", b"end_time", "etag", b"etag", "experiment_id", b"experiment_id", "external_id", b"external_id", "failure", b"failure", "labels", b"labels", "model_definition_bytes", b"model_definition_bytes", "name", b"name", "notes", b"notes", "number", b"number", "owner_id", b"owner_id", "owner_name", b"owner_name", "progress", b"progress", "project_id", b"project_id", "project_name", b"project_name", "revision", b"revision", "searcher_metric", b"searcher_metric", "searcher_name", b"searcher_name", "smaller_is_better", b"smaller_is_better", "state", b"state", "trial_count", b"trial_count", "unmanaged", b"unmanaged", "wait_reason", b"wait_reason", "warning", b"warning", "workspace_id", b"workspace_id", "workspace_name", b"workspace_name"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_external_id", b"_external_id", "_owner_id", b"_owner_id", "config", b"config", "create_time", b"create_time", "end_time", b"end_time", "external_id", b"external_id", "owner_id", b"owner_id", "source", b"source"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_external_id", b"_external_id", "_owner_id", b"_owner_id", "activity", b"activity", "archived", b"archived", "config", b"config", "create_time", b"create_time", "description", b"description", "end_time", b"end_time", "etag", b"etag", "experiment_id", b"experiment_id", "external_id", b"external_id", "failure", b"failure", "labels", b"labels", "model_definition_bytes", b"model_definition_bytes", "name", b"name", "notes", b"notes", "number", b"number", "owner_id", b"owner_id", "owner_name", b"owner_name", "progress", b"progress", "project_id", b"project_id", "project_name", b"project_name", "revision", b"revision", "searcher_metric", b"searcher_metric", "searcher_name", b"searcher_name", "smaller_is_better", b"smaller_is_better", "source", b"source", "state", b"state", "trial_count", b"trial_count", "unmanaged", b"unmanaged", "wait_reason", b"wait_reason", "warning", b"warning", "workspace_id", b"workspace_id", "workspace_name", b"workspace_name"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_external_id", b"_external_id"]) -> typing.Literal["external_id"] | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_owner_id", b"_owner_id"]) -> typing.Literal["owner_id"] | None: ...
 
 global___Experiment = Experiment
+
+@typing.final
+class CodeSource(google.protobuf.message.Message):
+    """The git work tree that code was submitted from, as the client saw it."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    GIT_COMMIT_FIELD_NUMBER: builtins.int
+    GIT_BRANCH_FIELD_NUMBER: builtins.int
+    GIT_DIFF_FIELD_NUMBER: builtins.int
+    GIT_DIFF_TRUNCATED_FIELD_NUMBER: builtins.int
+    git_commit: builtins.str
+    """Commit that was checked out: 40 or 64 hex digits in lower case."""
+    git_branch: builtins.str
+    """Branch, at most 1,000 characters; empty for none."""
+    git_diff: builtins.str
+    """How the submitted files differ from the commit, as `git diff` writes it, secrets masked. At most 262,144 bytes. Files that
+    git does not track are not in it.
+    """
+    git_diff_truncated: builtins.bool
+    """Whether the diff was longer and is cut."""
+    def __init__(
+        self,
+        *,
+        git_commit: builtins.str = ...,
+        git_branch: builtins.str = ...,
+        git_diff: builtins.str = ...,
+        git_diff_truncated: builtins.bool = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["git_branch", b"git_branch", "git_commit", b"git_commit", "git_diff", b"git_diff", "git_diff_truncated", b"git_diff_truncated"]) -> None: ...
+
+global___CodeSource = CodeSource

@@ -28,6 +28,7 @@ class ExperimentSpec(google.protobuf.message.Message):
     TEMPLATE_FIELD_NUMBER: builtins.int
     PAUSED_FIELD_NUMBER: builtins.int
     TEST_MODE_FIELD_NUMBER: builtins.int
+    SOURCE_FIELD_NUMBER: builtins.int
     config_yaml: builtins.str
     """The config as its author wrote it: YAML, at most 1 MiB."""
     template: builtins.str
@@ -36,6 +37,10 @@ class ExperimentSpec(google.protobuf.message.Message):
     """Create it paused."""
     test_mode: builtins.bool
     """Rewrite the config to train one batch."""
+    @property
+    def source(self) -> resolute.api.experiments.v1.experiment_pb2.CodeSource:
+        """The git work tree that the code comes from; absent for none."""
+
     def __init__(
         self,
         *,
@@ -43,8 +48,10 @@ class ExperimentSpec(google.protobuf.message.Message):
         template: builtins.str = ...,
         paused: builtins.bool = ...,
         test_mode: builtins.bool = ...,
+        source: resolute.api.experiments.v1.experiment_pb2.CodeSource | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["config_yaml", b"config_yaml", "paused", b"paused", "template", b"template", "test_mode", b"test_mode"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["source", b"source"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["config_yaml", b"config_yaml", "paused", b"paused", "source", b"source", "template", b"template", "test_mode", b"test_mode"]) -> None: ...
 
 global___ExperimentSpec = ExperimentSpec
 

@@ -56,7 +56,12 @@ def experiment_state_number(state: ExperimentState) -> experiment_pb2.Experiment
 
 
 def experiment_message(
-    experiment: Experiment, counts: dict[str, int], *, whole: bool = False, wait_reason: str = ""
+    experiment: Experiment,
+    counts: dict[str, int],
+    *,
+    whole: bool = False,
+    wait_reason: str = "",
+    source: bytes = b"",
 ) -> experiment_pb2.Experiment:
     """Builds an experiment's message.
 
@@ -65,6 +70,7 @@ def experiment_message(
         counts: Its trials by state.
         whole: Whether the config and the notes are included.
         wait_reason: Why the first of its waiting trials waits.
+        source: Where its code came from: a serialized ``CodeSource``; empty when that is not known.
     """
     searcher = experiment.config["searcher"]
     return experiment_pb2.Experiment(
@@ -99,6 +105,7 @@ def experiment_message(
         external_id=experiment.external_id,
         wait_reason=wait_reason,
         warning=experiment.warning,
+        source=experiment_pb2.CodeSource.FromString(source) if source else None,
     )
 
 
