@@ -221,6 +221,7 @@ ROOT_COMMANDS = (
     LazyCommand(
         "reproduce", "Run a trial again without its cluster, and compare.", f"{_INSIGHT}.reproduce:reproduce"
     ),
+    LazyCommand("trace", "Show what a run spent its time on.", f"{_INSIGHT}.trace:trace"),
     LazyCommand("explain", "Explain why trials and experiments are where they are.", f"{_COMMANDS}:explain"),
     LazyCommand(
         "workspace",

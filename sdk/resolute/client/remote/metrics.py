@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from resolute.api.metrics.v1 import metrics_service_pb2, metrics_service_pb2_grpc
@@ -132,6 +133,14 @@ class Metrics:
         request = metrics_service_pb2.ListReportsRequest(trial_id=trial.uuid, groups=_groups(group))
         for message in all_items(self._stub.ListReports, request, "reports", page_size=MAX_PAGE_SIZE):
             yield convert.report(message, trial.id)
+
+    def first_report(self, trial: TrialRecord, *, run: int, group: str) -> datetime | None:
+        """Returns when a run first reported metrics of a group; None if it has not."""
+        request = metrics_service_pb2.ListReportsRequest(
+            trial_id=trial.uuid, groups=[group], runs=[run], include_superseded=True, page_size=1
+        )
+        found = self._stub.ListReports(request).reports
+        return convert.datetime_field(found[0], "time") if found else None
 
 
 def _groups(group: str) -> list[str]:

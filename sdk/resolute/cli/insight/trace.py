@@ -1,0 +1,69 @@
+"""``resolute trace``."""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime, timezone
+
+import click
+
+from resolute.cli.display.output import Column, Format, format_option, print_items, print_json
+from resolute.cli.insight.diff import RUN
+from resolute.cli.options.settings import Settings
+from resolute.client.insight.differences import RunKey
+from resolute.client.insight.spans import ENDPOINT_VARIABLES, otlp_exporter, send
+from resolute.client.insight.timeline import Phase, Timeline, read_timeline
+
+_WIDTH = 40
+"""Characters of the time axis."""
+
+
+@click.command()
+@click.argument("run", metavar="TRIAL[.RUN]", type=RUN)
+@click.option("--export", is_flag=True, help="Send it as OpenTelemetry spans to OTEL_EXPORTER_OTLP_ENDPOINT.")
+@format_option
+@click.pass_obj
+def trace(settings: Settings, run: RunKey, export: bool, output: Format) -> None:
+    """Show what a run spent its time on: 12.3 is the third run of trial 12, and 12 its latest.
+
+    The phases are those that the services recorded: submit, queue, start, first report (imports and the first
+    batches), train, checkpoints, preemption, end.
+    """
+    if export and not any(os.environ.get(name) for name in ENDPOINT_VARIABLES):
+        raise click.UsageError("--export needs an endpoint: set OTEL_EXPORTER_OTLP_ENDPOINT.")
+    services = settings.services()
+    found = read_timeline(services, run)
+    if output is Format.JSON:
+        print_json(found)
+    else:
+        print_items(
+            found.phases,
+            _columns(found, datetime.now(timezone.utc)),
+            output=output,
+            title=f"Run {found.run} of trial {found.trial}",
+        )
+    if export:
+        sent = send(found, otlp_exporter(), cluster_id=services.cluster.get().cluster_id)
+        click.echo(f"sent as trace {sent}", err=True)
+
+
+def _columns(found: Timeline, now: datetime) -> tuple[Column[Phase], ...]:
+    return (
+        Column("Phase", lambda phase: phase.name),
+        Column("After", lambda phase: _seconds(found.start, phase.start), right=True),
+        Column("Seconds", lambda phase: _seconds(phase.start, phase.end or now), right=True),
+        Column("Time", lambda phase: bar(phase, found, now=now)),
+        Column("Detail", lambda phase: phase.detail if phase.end else f"{phase.detail} (goes on)".strip()),
+    )
+
+
+def bar(phase: Phase, found: Timeline, *, now: datetime, width: int = _WIDTH) -> str:
+    """Draws a phase on the time axis of its run; at least one character, however short it is."""
+    whole = _seconds(found.start, max(one.end or now for one in found.phases)) or 1.0
+    first = min(int(_seconds(found.start, phase.start) / whole * width), width - 1)
+    last = max(first + 1, round(_seconds(found.start, phase.end or now) / whole * width))
+    return "·" * first + "█" * (min(last, width) - first) + "·" * (width - last)
+
+
+def _seconds(start: datetime, end: datetime) -> float:
+    return round((end - start).total_seconds(), 3)
