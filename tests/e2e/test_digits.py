@@ -58,6 +58,10 @@ def test_a_trial_runs_again_without_its_cluster_to_the_same_bits(
     # Other hyperparameters, length and seed than those that the script has without a cluster.
     options = ("--config", "searcher.max_length.epochs=2", "--config", "hyperparameters.hidden=48")
     (trial,) = client.get_experiment(create(cluster, "-f", *options)).list_trials()
+    phases = cluster.json("trace", f"{trial.id}.1")["phases"]
+    names = [phase["name"] for phase in phases]
+    assert names[:4] == ["submit", "queue", "start", "imports"]
+    assert {"first report", "train", "checkpoint", "end"} < set(names)
     again = cluster.run("resolute", "reproduce", str(trial.id), "--run", cwd=tmp_path, timeout=120)
     assert f"have equal weights after {2 * BATCHES_PER_EPOCH} steps" in again.stdout
     assert "warning" not in again.stderr

@@ -112,6 +112,7 @@ class ControlPlane:
             failure=record.failure,
             failed_before_entrypoint=record.failed_before_entrypoint,
             end_time=to_timestamp(record.end_time),
+            initialize_time=to_timestamp(record.initialized_at) if record.initialized_at else None,
         )
         self._allocations.ReportExit(request, timeout=CONTROL_DEADLINE)
 

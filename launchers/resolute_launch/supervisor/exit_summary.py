@@ -101,6 +101,7 @@ def after_start(
         early_exit_reason=early_exit(run),
         failure=failure,
         end_time=end_time,
+        initialized_at=run.read_ready(),
     )
 
 

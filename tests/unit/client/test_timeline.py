@@ -54,6 +54,7 @@ def recorded(number: int) -> RecordedTimes:
         1: run_pb2.Run(
             run=1,
             start_time=at(4),
+            initialize_time=at(7.5),
             end_time=at(22),
             slot_ids=[0, 3],
             outcome=run_pb2.RUN_OUTCOME_PREEMPTED,
@@ -99,7 +100,8 @@ def test_a_preempted_run_has_every_phase() -> None:
         ("submit", 0, 1),
         ("queue", 1, 4),
         ("start", 4, 5),
-        ("first report", 5, 9),
+        ("imports", 5, 7.5),
+        ("first report", 7.5, 9),
         ("train", 9, 20),
         ("preemption", 20, 22),
         ("checkpoint", 20.5, 21),

@@ -26,8 +26,8 @@ _WIDTH = 40
 def trace(settings: Settings, run: RunKey, export: bool, output: Format) -> None:
     """Show what a run spent its time on: 12.3 is the third run of trial 12, and 12 its latest.
 
-    The phases are those that the services recorded: submit, queue, start, first report (imports and the first
-    batches), train, checkpoints, preemption, end.
+    The phases are those that the services recorded: submit, queue, start, imports (until core.init; known
+    once the run has ended), first report (with the first batches), train, checkpoints, preemption, end.
     """
     if export and not any(os.environ.get(name) for name in ENDPOINT_VARIABLES):
         raise click.UsageError("--export needs an endpoint: set OTEL_EXPORTER_OTLP_ENDPOINT.")

@@ -22,8 +22,8 @@ class Phase:
     """A part of a run's life."""
 
     name: str
-    """``submit``, ``queue``, ``start``, ``first report``, ``train``, ``checkpoint``, ``preemption`` or
-    ``end``."""
+    """``submit``, ``queue``, ``start``, ``imports``, ``first report``, ``train``, ``checkpoint``,
+    ``preemption`` or ``end``."""
     start: datetime
     end: datetime | None
     """None while it goes on."""
@@ -116,6 +116,10 @@ def _phases(times: RecordedTimes) -> Iterator[Phase]:
     )
     stopped = run.end_time if signal is None else signal.time
     if running is not None:
+        ready = run.initialize_time
+        if ready is not None and running <= ready:  # the clocks of two machines may differ by more
+            yield Phase(name="imports", start=running, end=ready)
+            running = ready
         yield Phase(name="first report", start=running, end=times.first_report or stopped)
         if times.first_report is not None:
             yield Phase(name="train", start=times.first_report, end=stopped)

@@ -196,6 +196,7 @@ def run(message: run_pb2.Run) -> records.RunRecord:
         allocation_id=message.allocation_id,
         outcome=enum_member(RunOutcome, run_pb2.RunOutcome, message.outcome, prefix="RUN_OUTCOME_"),
         exit_code=message.exit_code if message.HasField("exit_code") else None,
+        initialize_time=datetime_field(message, "initialize_time"),
         start_time=datetime_field(message, "start_time"),
         end_time=datetime_field(message, "end_time"),
         slot_ids=tuple(message.slot_ids),

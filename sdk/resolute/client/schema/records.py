@@ -94,6 +94,8 @@ class RunRecord:
     """The first failing rank's last words."""
     log_policies: tuple[str, ...]
     """What log policies did because of its lines."""
+    initialize_time: datetime | None = None
+    """When its script had initialized the Core API; None if it never did, or has not ended."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@
     user-token      the current token of the SDK in the scripts (0600), replaced with every lease renewal
     info/           what ``get_cluster_info`` reads
     flags           the signal and its acknowledgement, mapped into memory by both sides
+    ready.json      when the script had initialized the Core API, written by its first rank
     early_exit.json why the trial's own code ended early, written by the trial
     spool/          reports and lines on their way to the services
     work/           the model definition; the entrypoint's working directory
@@ -47,6 +48,7 @@ class RunDirectory:
         self.user_token_file = self.path / "user-token"
         self.info = self.path / "info"
         self.flags_file = self.path / "flags"
+        self.ready_file = self.path / "ready.json"
         self.early_exit_file = self.path / "early_exit.json"
         self.spool = self.path / "spool"
         self.work = self.path / "work"
@@ -72,6 +74,20 @@ class RunDirectory:
         for directory in (self.info, self.spool, self.work):
             directory.mkdir(exist_ok=True, mode=0o700)
         Flags.create(self.flags_file)
+
+    def write_ready(self, time: float) -> None:
+        """Writes when the script had initialized the Core API, unless it did before."""
+        if not self.ready_file.exists():
+            write_json(self.ready_file, {"time": time})
+
+    def read_ready(self) -> float:
+        """Returns when the script had initialized the Core API; zero if it never did."""
+        try:
+            content = read_json(self.ready_file)
+            return float(content["time"]) if content else 0.0
+        except (KeyError, TypeError, ValueError):
+            # Scripts can write to the directory, and nothing depends on it.
+            return 0.0
 
     def write_early_exit(self, reason: str) -> bool:
         """Writes the reason of an early exit for the supervisor, unless there is one already.

@@ -24,6 +24,8 @@ class ExitRecord:
     """Whether the entrypoint never ran: fetching, the hook or the rendezvous failed."""
     end_time: float = 0.0
     """Unix time of the end; of a failure, when the first rank failed where that is known."""
+    initialized_at: float = 0.0
+    """Unix time at which its script had initialized the Core API; zero if it never did."""
 
     @classmethod
     def read(cls, path: Path) -> ExitRecord | None:

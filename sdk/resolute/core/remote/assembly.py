@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from resolute.contracts.calls.tls import ClientTls
+from resolute.contracts.clock import SYSTEM_CLOCK
 from resolute.contracts.object_stores.location import BucketStorage
 from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.flags import Flags
@@ -83,6 +84,8 @@ def assemble(
     storage = checkpoint_storage or storage_of(parse_connection_storage(connection.storage))
     tensorboard = _tensorboard(info, distributed, storage=storage, reports=reports, mode=tensorboard_mode)
     make_record = UnmanagedTrialRecord if connection.unmanaged else RemoteTrialRecord
+    if distributed.rank == 0:
+        _note_ready(run_directory)
     record = make_record(
         session,
         run_directory=run_directory,
@@ -107,6 +110,13 @@ def assemble(
         tensorboard=tensorboard,
         closers=(reports.close, session.close),
     )
+
+
+def _note_ready(run: RunDirectory) -> None:
+    try:
+        run.write_ready(SYSTEM_CLOCK.time())
+    except OSError as failure:  # such as a full disk: no training fails for a time
+        _log.info("the time of the initialization was not recorded: %s", failure)
 
 
 def _run_environment(

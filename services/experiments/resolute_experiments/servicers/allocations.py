@@ -224,6 +224,9 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
             run = runs.get(connection, request.allocation_id)
             container = runs.container(connection, request.allocation_id, request.container_rank)
             if not container.over:
+                if request.container_rank == 0 and request.HasField("initialize_time"):
+                    initialized_at = seconds_of(request.initialize_time)
+                    runs.update(connection, run.allocation_id, initialized_at=initialized_at)
                 record_container_exit(
                     connection,
                     run,

@@ -39,6 +39,7 @@ class Run:
     preemption_timeout: float | None
     request_id: str | None
     environment_digest: str | None = None
+    initialized_at: float | None = None
 
     @property
     def ended(self) -> bool:

@@ -192,6 +192,8 @@ runs = sa.Table(
     sa.Column("request_id", sa.String(36)),
     # SHA-256 of the environment that it started in; NULL when none was recorded.
     sa.Column("environment_digest", sa.String(64)),
+    # When its script had initialized the Core API, by its own word; NULL when it never did or has not ended.
+    sa.Column("initialized_at", sa.Float),
 )
 sa.Index("runs_by_request", runs.c.request_id, unique=True)
 sa.Index("runs_by_outcome", runs.c.outcome)

@@ -380,6 +380,7 @@ class ReportExitRequest(google.protobuf.message.Message):
     FAILURE_FIELD_NUMBER: builtins.int
     FAILED_BEFORE_ENTRYPOINT_FIELD_NUMBER: builtins.int
     END_TIME_FIELD_NUMBER: builtins.int
+    INITIALIZE_TIME_FIELD_NUMBER: builtins.int
     allocation_id: builtins.str
     """The allocation."""
     container_rank: builtins.int
@@ -398,6 +399,10 @@ class ReportExitRequest(google.protobuf.message.Message):
     def end_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
         """When it ended; of a failure, when the first rank failed where that is known."""
 
+    @property
+    def initialize_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
+        """When its script had imported what it needs and initialized the Core API; absent if it never did. Of the first container."""
+
     def __init__(
         self,
         *,
@@ -409,9 +414,10 @@ class ReportExitRequest(google.protobuf.message.Message):
         failure: builtins.str = ...,
         failed_before_entrypoint: builtins.bool = ...,
         end_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
+        initialize_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["end_time", b"end_time"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["acknowledged", b"acknowledged", "allocation_id", b"allocation_id", "container_rank", b"container_rank", "early_exit_reason", b"early_exit_reason", "end_time", b"end_time", "exit_code", b"exit_code", "failed_before_entrypoint", b"failed_before_entrypoint", "failure", b"failure"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["end_time", b"end_time", "initialize_time", b"initialize_time"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["acknowledged", b"acknowledged", "allocation_id", b"allocation_id", "container_rank", b"container_rank", "early_exit_reason", b"early_exit_reason", "end_time", b"end_time", "exit_code", b"exit_code", "failed_before_entrypoint", b"failed_before_entrypoint", "failure", b"failure", "initialize_time", b"initialize_time"]) -> None: ...
 
 global___ReportExitRequest = ReportExitRequest
 

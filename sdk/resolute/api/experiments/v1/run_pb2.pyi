@@ -75,6 +75,7 @@ class Run(google.protobuf.message.Message):
     SLOT_IDS_FIELD_NUMBER: builtins.int
     FAILURE_FIELD_NUMBER: builtins.int
     LOG_POLICIES_FIELD_NUMBER: builtins.int
+    INITIALIZE_TIME_FIELD_NUMBER: builtins.int
     run: builtins.int
     """Number within the trial, from 1."""
     allocation_id: builtins.str
@@ -101,6 +102,10 @@ class Run(google.protobuf.message.Message):
     def log_policies(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """What log policies did because of its lines, for people: one entry for each that matched."""
 
+    @property
+    def initialize_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
+        """When its script had initialized the Core API; known once it has ended. Absent if it never did."""
+
     def __init__(
         self,
         *,
@@ -113,9 +118,10 @@ class Run(google.protobuf.message.Message):
         slot_ids: collections.abc.Iterable[builtins.int] | None = ...,
         failure: builtins.str = ...,
         log_policies: collections.abc.Iterable[builtins.str] | None = ...,
+        initialize_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_exit_code", b"_exit_code", "end_time", b"end_time", "exit_code", b"exit_code", "start_time", b"start_time"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_exit_code", b"_exit_code", "allocation_id", b"allocation_id", "end_time", b"end_time", "exit_code", b"exit_code", "failure", b"failure", "log_policies", b"log_policies", "outcome", b"outcome", "run", b"run", "slot_ids", b"slot_ids", "start_time", b"start_time"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_exit_code", b"_exit_code", "end_time", b"end_time", "exit_code", b"exit_code", "initialize_time", b"initialize_time", "start_time", b"start_time"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_exit_code", b"_exit_code", "allocation_id", b"allocation_id", "end_time", b"end_time", "exit_code", b"exit_code", "failure", b"failure", "initialize_time", b"initialize_time", "log_policies", b"log_policies", "outcome", b"outcome", "run", b"run", "slot_ids", b"slot_ids", "start_time", b"start_time"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["_exit_code", b"_exit_code"]) -> typing.Literal["exit_code"] | None: ...
 
 global___Run = Run

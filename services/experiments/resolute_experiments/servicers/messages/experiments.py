@@ -203,6 +203,7 @@ def _run_message(run: Run) -> run_pb2.Run:
         slot_ids=run.slot_ids,
         failure=run.failure,
         log_policies=run.log_policies,
+        initialize_time=timestamp(run.initialized_at),
     )
 
 
