@@ -37,7 +37,7 @@ def test_a_trial_goes_on_elsewhere_and_both_sides_keep_their_history(
             assert moved.metadata["promoted_from"]["trial"] == int(number)
             (kept,) = original.list_checkpoints()
             assert kept.metadata["promoted_to"]["trial"] == first["trial"]
-            assert {path: size for path, size in moved.resources.items()} == dict(kept.resources)
+            assert moved.resources == kept.resources
             (gone_on,) = there.get_experiment(first["experiment"]).list_trials()
             assert gone_on.hparams == original.hparams
         same = other.run("resolute", "config", "set-context", "self", "--home", str(other.home))

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from resolute.client.downloads.model_definition import save_model_definition
-from resolute.client.offline_sync import sync
+from resolute.client.offline_sync import SyncResult, sync
 from resolute.client.remote.experiments import Submission
 from resolute.client.schema.records import CheckpointRecord, ExperimentRecord, TrialRecord
-from resolute.client.schema.states import CheckpointState
+from resolute.client.schema.states import CheckpointState, TrialState
 from resolute.client.services import Services
 from resolute.client.submission.config import config_text, with_overrides
 from resolute.client.submission.git_state import GitState
@@ -44,7 +44,7 @@ class Promoted:
 
 @dataclass(frozen=True, kw_only=True)
 class _Promotion:
-    """What is promoted; its identifiers follow from what it is, so that a repeated call makes nothing twice."""
+    """What is promoted. Its identifiers follow from what it is: a repeated call makes nothing twice."""
 
     cluster_id: str
     trial: TrialRecord
@@ -104,7 +104,9 @@ def promote(
         lineage=found.lineage,
         directory=place,
     )
-    sent = sync(target, run, timeout=_SEND_SECONDS)
+    # A promotion that was completed before is not sent again: it would have other sources.
+    whole = begun.trial.state is TrialState.COMPLETED
+    sent = SyncResult(begun.trial, ()) if whole else sync(target, run, timeout=_SEND_SECONDS)
     created, warnings = _continue(source, target, found, checkpoint_id, place=place, overrides=overrides)
     source.checkpoints.update_metadata(
         found.checkpoint.uuid,

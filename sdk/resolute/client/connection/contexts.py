@@ -134,10 +134,10 @@ class Contexts:
         self._write([one for one in self.all() if one.name != name])
 
     def _write(self, contexts: list[ClusterContext]) -> None:
-        content = {}
-        for one in contexts:
-            content[one.name] = {
-                name: value for name, value in asdict(one).items() if value and name != "name"
-            }
+        content = {one.name: _fields(one) for one in contexts}
         self._path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(self._path, json.dumps(content, indent=2) + "\n")
+
+
+def _fields(context: ClusterContext) -> dict[str, str]:
+    return {name: value for name, value in asdict(context).items() if value and name != "name"}
