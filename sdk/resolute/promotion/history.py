@@ -75,14 +75,11 @@ def record_history(
 
 
 def _config(experiment: ExperimentRecord) -> dict[str, Any]:
+    metric, smaller = experiment.searcher_metric, experiment.smaller_is_better
     return {
         "description": experiment.description,
         "labels": list(experiment.labels),
-        "searcher": {
-            "name": "single",
-            "metric": experiment.searcher_metric,
-            "smaller_is_better": experiment.smaller_is_better,
-        },
+        "searcher": {"metric": metric, "smaller_is_better": smaller} if metric else {},
     }
 
 

@@ -69,7 +69,7 @@ def compare_weights(recipe: Recipe, directory: Path, checkpoints: Checkpoints) -
             f"{_listed(reproduced)}: none can be compared"
         )
     steps = common[-1]
-    record, found = recorded[steps], reproduced[steps]
+    record, found = checkpoints.get(recorded[steps].uuid), reproduced[steps]  # lists may leave out files
     with tempfile.TemporaryDirectory(prefix="resolute-") as scratch:
         expected = download(record, Path(scratch) / record.uuid, registry=checkpoints)
         files = compare_directories(expected, found)

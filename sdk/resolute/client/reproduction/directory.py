@@ -113,7 +113,10 @@ here=$(cd "$(dirname "$0")" && pwd)
 python=${{PYTHON:-python3}}
 unset RESOLUTE_RUN_DIR RESOLUTE_MASTER DET_MASTER
 export RESOLUTE_INFO_DIR="$here/info"
-export DET_EXPERIMENT_CONFIG="$(cat "$here/config.json")"
+# The kernel starts no program with a longer variable.
+if [ "$(wc -c < "$here/config.json")" -lt 100000 ]; then
+  export DET_EXPERIMENT_CONFIG="$(cat "$here/config.json")"
+fi
 {exports}
 export PYTHONPATH="$("$python" -m resolute_launch.installation)${{PYTHONPATH:+:$PYTHONPATH}}"
 cd "$here/code"
