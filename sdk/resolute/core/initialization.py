@@ -116,7 +116,8 @@ def _init_off_cluster(
 
 def _parts_of_local_task(info: ClusterInfo, task: LocalTask, distributed: DistributedContext) -> Parts:
     # Never where the script wants its checkpoints: those of the trial on its cluster are there.
-    parts = _local_parts(distributed, str(info_directory() / task.checkpoints))
+    directory = os.path.normpath(info_directory() / task.checkpoints)
+    parts = _local_parts(distributed, {"type": "directory", "container_path": directory})
     searcher = ExperimentConfig(info.trial._config).get_searcher()  # noqa: SLF001 - the documented private name
     lengths: Sequence[int] = task.lengths
     if not lengths:  # validation reports drove the search

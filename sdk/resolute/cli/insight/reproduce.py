@@ -44,7 +44,7 @@ def reproduce(
     write_directory(recipe, directory, services)
     if not run_it:
         if as_json:
-            print_json({"directory": directory, "command": f"bash {directory / SCRIPT}"})
+            print_json({"directory": str(directory), "command": f"bash {directory / SCRIPT}"})
         else:
             click.echo(f"{directory} is written; `bash {directory / SCRIPT}` runs the trial")
         return
@@ -53,7 +53,7 @@ def reproduce(
     run(directory, output=sys.stderr.fileno() if as_json else None)
     found = compare_weights(recipe, directory, services.checkpoints)
     if as_json:
-        print_json({"directory": directory, "equal": found.equal, "comparison": found})
+        print_json({"directory": str(directory), "equal": found.equal, "comparison": found})
     else:
         _show(recipe, found)
     if not found.equal:
