@@ -63,7 +63,8 @@ def test_a_trial_goes_on_elsewhere_and_both_sides_keep_their_history(
             moved = there.get_checkpoint(first["checkpoint"])
             assert moved.metadata["promoted_from"]["trial"] == original.id
             (kept,) = original.list_checkpoints()
-            assert kept.metadata["promoted_to"]["trial"] == first["trial"]
+            (known,) = kept.metadata["promoted_to"].values()
+            assert known == {"trial": first["trial"], "checkpoint_id": first["checkpoint"]}
             assert moved.resources == kept.resources
             (gone_on,) = there.get_experiment(first["experiment"]).list_trials()
             assert any("starts at 6" in line for line in gone_on.iter_logs())

@@ -20,6 +20,8 @@ from resolute.core.remote.session import Session
 from resolute.errors import DataLossError, NotFoundError
 from resolute.runtime.connection import Connection
 
+PROMOTED_TO = "promoted_to"
+"""In the metadata of a checkpoint: its copies, by the UUID of their cluster."""
 _OUTAGE_TIMEOUT = 60.0
 """Seconds that the other cluster is waited for: the command can be called again."""
 
@@ -97,7 +99,8 @@ def _upload(
     try:
         storage = storage_of(parse_connection_storage(connection.storage))
         registry = RemoteRegistry(session, storage=to_message(storage))
-        metadata = registry.prepare({**original.metadata, "promoted_from": dict(lineage)})
+        own = {name: value for name, value in original.metadata.items() if name != PROMOTED_TO}
+        metadata = registry.prepare({**own, "promoted_from": dict(lineage)})
         registry.begin(checkpoint_id)
         written = open_remote_store(storage, session).write(
             checkpoint_id, files, [file.path for file in original.files]

@@ -20,7 +20,7 @@ from resolute.client.submission.config import config_text, with_overrides
 from resolute.client.submission.git_state import GitState
 from resolute.client.submission.packing import Archive
 from resolute.errors import FailedPreconditionError, NotFoundError
-from resolute.promotion.checkpoint_copy import copy_checkpoint
+from resolute.promotion.checkpoint_copy import PROMOTED_TO, copy_checkpoint
 from resolute.promotion.history import record_history
 
 _NAMESPACE = uuid.UUID("2f6b1a3e-3c1c-4d54-9d6a-7f3d8f5f0b11")
@@ -108,15 +108,10 @@ def promote(
     whole = begun.trial.state is TrialState.COMPLETED
     sent = SyncResult(begun.trial, ()) if whole else sync(target, run, timeout=_SEND_SECONDS)
     created, warnings = _continue(source, target, found, checkpoint_id, place=place, overrides=overrides)
+    copies = found.checkpoint.metadata.get(PROMOTED_TO) or {}
+    here = {"trial": sent.trial.id, "checkpoint_id": checkpoint_id}
     source.checkpoints.update_metadata(
-        found.checkpoint.uuid,
-        {
-            "promoted_to": {
-                "cluster_id": begun.cluster_id,
-                "trial": sent.trial.id,
-                "checkpoint_id": checkpoint_id,
-            }
-        },
+        found.checkpoint.uuid, {PROMOTED_TO: {**copies, begun.cluster_id: here}}
     )
     shutil.rmtree(place)
     return Promoted(
