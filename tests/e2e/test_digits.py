@@ -52,6 +52,7 @@ def test_const_trains_well_and_the_best_validation_has_its_checkpoint(
     assert validation.metrics["accuracy"] == best
 
 
+@pytest.mark.sampled(1, group="trials without their cluster")
 def test_a_trial_runs_again_without_its_cluster_to_the_same_bits(
     cluster: EmbeddedCluster, client: Determined, tmp_path: Path
 ) -> None:
@@ -60,9 +61,12 @@ def test_a_trial_runs_again_without_its_cluster_to_the_same_bits(
     (trial,) = client.get_experiment(create(cluster, "-f", *options)).list_trials()
     phases = cluster.json("trace", f"{trial.id}.1")["phases"]
     names = [phase["name"] for phase in phases]
-    assert names[:4] == ["submit", "queue", "start", "imports"]
+    assert names[:3] == ["submit", "queue", "start"]
     assert {"first report", "train", "checkpoint", "end"} < set(names)
-    again = cluster.run("resolute", "reproduce", str(trial.id), "--run", cwd=tmp_path, timeout=120)
+    # Its phase may be missing: the cluster can hear late that the processes run.
+    (described,) = cluster.json("trial", "describe", str(trial.id))
+    assert described["trial"]["runs"][0]["initialize_time"]
+    again = cluster.run("resolute", "reproduce", str(trial.id), "--run", cwd=tmp_path, timeout=300)
     assert f"have equal weights after {2 * BATCHES_PER_EPOCH} steps" in again.stdout
     assert "warning" not in again.stderr
     written = tmp_path / f"reproduction-{trial.id}"

@@ -53,12 +53,12 @@ def test_a_trial_class_trains_as_its_config_says(cluster: EmbeddedCluster, clien
     assert "state_dict.pth" in checkpoint.resources
 
 
-@pytest.mark.sampled(1, group="digits trials at length")
+@pytest.mark.sampled(1, group="trials without their cluster")
 def test_a_trial_class_runs_again_without_its_cluster_to_the_same_bits(
     cluster: EmbeddedCluster, client: Determined, tmp_path: Path
 ) -> None:
     trial = finished_trial(cluster, client, "const.yaml", 2)
-    again = cluster.run("resolute", "reproduce", str(trial.id), "--run", cwd=tmp_path, timeout=120)
+    again = cluster.run("resolute", "reproduce", str(trial.id), "--run", cwd=tmp_path, timeout=300)
     assert f"have equal weights after {2 * BATCHES_PER_EPOCH} steps" in again.stdout
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
+import pytest
 from support.clusters.embedded import EmbeddedCluster, embedded
+from support.waiting import wait_until
 
 CONFIG = """
 name: counting
@@ -35,6 +38,7 @@ with resolute.core.init() as context:
 """
 
 
+@pytest.mark.sampled(1, group="trials without their cluster")
 def test_a_trial_goes_on_elsewhere_and_both_sides_keep_their_history(
     cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
@@ -47,11 +51,12 @@ def test_a_trial_goes_on_elsewhere_and_both_sides_keep_their_history(
     assert found
     with cluster.client() as here, embedded(tmp_path / "other", slots=1) as other:
         (original,) = here.get_experiment(int(found[1])).list_trials()
+        wait_until(lambda: any("starts at 0" in line for line in original.iter_logs()), what="the log here")
         cluster.det("config", "set-context", "other", "--home", str(other.home))
         command = ("promote", str(original.id), "--to", "other", "--config", "searcher.max_length.batches=1")
-        first = cluster.json(*command)
         # Repeated, it finds all of it there.
-        assert cluster.json(*command) == first
+        first, again = (json.loads(cluster.det(*command, "--json", timeout=300).stdout) for _ in range(2))
+        assert again == first
         other.det("e", "wait", str(first["experiment"]), timeout=300)
         with other.client() as there:
             copy = there.get_trial(first["trial"])
@@ -67,7 +72,7 @@ def test_a_trial_goes_on_elsewhere_and_both_sides_keep_their_history(
             assert known == {"trial": first["trial"], "checkpoint_id": first["checkpoint"]}
             assert moved.resources == kept.resources
             (gone_on,) = there.get_experiment(first["experiment"]).list_trials()
-            assert any("starts at 6" in line for line in gone_on.iter_logs())
+            wait_until(lambda: any("starts at 6" in line for line in gone_on.iter_logs()), what="the log there")
             assert [one.metrics["value"] for one in gone_on.iter_metrics("training")] == [9]
         other.det("config", "set-context", "itself", "--home", str(other.home))
         refused = other.det("promote", str(first["trial"]), "--to", "itself", check=False)
