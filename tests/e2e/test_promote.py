@@ -72,7 +72,9 @@ def test_a_trial_goes_on_elsewhere_and_both_sides_keep_their_history(
             assert known == {"trial": first["trial"], "checkpoint_id": first["checkpoint"]}
             assert moved.resources == kept.resources
             (gone_on,) = there.get_experiment(first["experiment"]).list_trials()
-            wait_until(lambda: any("starts at 6" in line for line in gone_on.iter_logs()), what="the log there")
+            wait_until(
+                lambda: any("starts at 6" in line for line in gone_on.iter_logs()), what="the log there"
+            )
             assert [one.metrics["value"] for one in gone_on.iter_metrics("training")] == [9]
         other.det("config", "set-context", "itself", "--home", str(other.home))
         refused = other.det("promote", str(first["trial"]), "--to", "itself", check=False)
