@@ -10,9 +10,9 @@ from resolute.contracts.calls.tls import ClientTls
 from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.launch_order import LaunchOrder
 from resolute.info import ClusterInfo
+from resolute.runtime.environment_variables import configured_variables
 from resolute_launch.container.environment import (
     cleaned,
-    configured_variables,
     rendezvous_environment,
     task_environment,
 )
