@@ -103,7 +103,8 @@ def test_the_info_files_say_what_the_trial_may_know(tmp_path: Path) -> None:
     assert ours["run"] == 1
     assert ours["time_driven"]
     assert ours["searcher_metric"] == "loss"
-    assert Path(ours["token_path"]).read_text() == "token-2"
+    # A slow machine renews its lease more often until the run has ended.
+    assert re.fullmatch(r"token-([2-9]|\d\d+)", Path(ours["token_path"]).read_text())
 
 
 def test_the_software_of_a_run_is_recorded_while_it_runs(tmp_path: Path) -> None:
