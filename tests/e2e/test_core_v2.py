@@ -69,7 +69,7 @@ if how == "close":
 CONTEXT_SCRIPT = """
 from resolute import core_v2
 
-with core_v2.init_context(defaults=core_v2.DefaultConfig(name="with")) as context:
+with core_v2.init_context(config=core_v2.Config(name="with")) as context:
     context.train.report_metrics("mine", 1, {"x": 2.0})
     assert not context.preempt.should_preempt()
     assert [op.length for op in context.searcher.operations() if op.report_completed(1.0) is None] == [1]

@@ -22,8 +22,9 @@ from resolute import core, core_v2
 with core.DistributedContext.from_torch_distributed() as distributed:
     core_v2.init(
         distributed=distributed,
-        defaults=core_v2.DefaultConfig(name="ranks"),
-        unmanaged=core_v2.UnmanagedConfig(external_experiment_id="ranks", external_trial_id="first"),
+        config=core_v2.Config(
+            name="ranks", external_experiment_id="ranks", external_trial_id="first"
+        ),
     )
     rank, first = distributed.rank, 0
     latest = core_v2.info.latest_checkpoint

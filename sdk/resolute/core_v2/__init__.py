@@ -23,7 +23,7 @@ from resolute.core import Context, DistributedContext, DummyDistributedContext, 
 from resolute.core import init as _core_init
 from resolute.core.checkpoint.storage import parse_storage
 from resolute.core.initialization import disable_grpc_fork_support
-from resolute.core.unmanaged.config import Config, DefaultConfig, UnmanagedConfig
+from resolute.core.unmanaged.config import Config, DefaultConfig, UnmanagedConfig, warn_of_older_spelling
 
 if TYPE_CHECKING:
     from resolute.client import Determined
@@ -59,8 +59,8 @@ class _Singleton:
 def init(
     *,
     config: Config | None = None,
-    defaults: DefaultConfig | None = None,
-    unmanaged: UnmanagedConfig | None = None,
+    defaults: Config | None = None,
+    unmanaged: Config | None = None,
     client: Determined | None = None,
     distributed: DistributedContext | None = None,
     checkpoint_storage: str | Mapping[str, Any] | None = None,
@@ -70,10 +70,10 @@ def init(
     """Begins the trial of this process, closing an older one. ``close`` ends it, or the end of the script.
 
     Args:
-        config: What the experiment's config would say and where the trial belongs; it counts before the next
-            two. Without effect on a cluster that runs the script.
-        defaults: What the experiment's config would say; without effect on a cluster that runs the script.
-        unmanaged: Where the trial belongs; without effect on a cluster that runs the script.
+        config: What the experiment's config would say and where the trial belongs; with it, the next two
+            have no effect. Without effect on a cluster that runs the script.
+        defaults: The older spelling of ``config``.
+        unmanaged: The older spelling of where the trial belongs.
         client: The cluster; None for the one that RESOLUTE_MASTER, DET_MASTER or the home names.
         distributed: The other processes of the trial. They must see the same directories.
         checkpoint_storage: Where checkpoints go, as for ``core.init``.
@@ -84,11 +84,10 @@ def init(
         FailedPreconditionError: No cluster is named anywhere.
         ResoluteError: The cluster cannot be reached, or does not take the trial.
     """
+    config = _chosen(config, defaults, unmanaged)
     close()
     context = init_context(
         config=config,
-        defaults=defaults,
-        unmanaged=unmanaged,
         client=client,
         distributed=distributed,
         checkpoint_storage=checkpoint_storage,
@@ -105,8 +104,8 @@ def init(
 def init_context(
     *,
     config: Config | None = None,
-    defaults: DefaultConfig | None = None,
-    unmanaged: UnmanagedConfig | None = None,
+    defaults: Config | None = None,
+    unmanaged: Config | None = None,
     client: Determined | None = None,
     distributed: DistributedContext | None = None,
     checkpoint_storage: str | Mapping[str, Any] | None = None,
@@ -117,6 +116,7 @@ def init_context(
 
     The arguments and errors are those of ``init``.
     """
+    config = _chosen(config, defaults, unmanaged)
     if resolute.get_cluster_info() is not None:
         return _core_init(
             distributed=distributed,
@@ -127,11 +127,8 @@ def init_context(
     disable_grpc_fork_support()
     from resolute.core.unmanaged.context import begin
 
-    if config is not None:
-        defaults, unmanaged = config.defaults(), config.unmanaged()
     return begin(
-        defaults=defaults or DefaultConfig(),
-        unmanaged=unmanaged or UnmanagedConfig(),
+        config=config,
         client=client,
         distributed=distributed or DummyDistributedContext(),
         checkpoint_storage=None if checkpoint_storage is None else parse_storage(checkpoint_storage),
@@ -161,6 +158,13 @@ def url_reverse_webui_exp_view() -> str:
     if info is None:
         raise RuntimeError("this trial is on no cluster")
     return f"{info.master_url}/det/experiments/{info.trial.experiment_id}"
+
+
+def _chosen(config: Config | None, defaults: Config | None, unmanaged: Config | None) -> Config:
+    for argument, given in (("defaults", defaults), ("unmanaged", unmanaged)):
+        if given is not None:
+            warn_of_older_spelling(f"the argument {argument}", stacklevel=4)
+    return config or (defaults or Config()).placed_by(unmanaged)
 
 
 def _require() -> Context:

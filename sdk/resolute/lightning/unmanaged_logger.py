@@ -21,17 +21,17 @@ class DetLogger(Logger):  # type: ignore[misc, unused-ignore]  # without Lightni
     """A logger for Lightning's Trainer, which makes a trial of a training with ``core_v2``.
 
     Args:
-        defaults: Describes the experiment that is made.
-        unmanaged: Where it belongs.
-        config: Describes both.
+        defaults: The older spelling of ``config``.
+        unmanaged: The older spelling of where the experiment belongs.
+        config: Describes the experiment that is made, and where it belongs.
         client: A connection; default one of its own.
     """
 
     def __init__(
         self,
         *,
-        defaults: core_v2.DefaultConfig | None = None,
-        unmanaged: core_v2.UnmanagedConfig | None = None,
+        defaults: core_v2.Config | None = None,
+        unmanaged: core_v2.Config | None = None,
         config: core_v2.Config | None = None,
         client: Determined | None = None,
     ) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from resolute import core, script_helpers, search_space, trial_errors
-from resolute.core.unmanaged.config import Config, DefaultConfig, UnmanagedConfig
+from resolute.core.unmanaged.config import DefaultConfig, UnmanagedConfig
 from resolute.horovod import _Horovod
 from resolute.tensorboard import get_base_path
 
@@ -22,6 +22,11 @@ COMPAT = Path(__file__).resolve().parents[3] / "compat" / "determined"
 
 def test_a_constant_is_named_by_its_value() -> None:
     assert search_space.Constant(value=3) == search_space.Constant(3) == {"type": "const", "val": 3}
+
+
+def test_ranges_are_named_by_their_bounds() -> None:
+    between = search_space.Double(minval=0.1, maxval=0.5, count=4)
+    assert between == {"type": "double", "minval": 0.1, "maxval": 0.5, "count": 4}
 
 
 def test_parts_of_the_context_are_context_managers() -> None:
@@ -66,10 +71,14 @@ def test_errors_of_downloads_and_checkpoints_are_exceptions() -> None:
     assert issubclass(trial_errors.InvalidCheckpointException, RuntimeError), "as torch raises for a mismatch"
 
 
-def test_one_config_says_what_two_said() -> None:
-    config = Config(name="n", labels=["l"], workspace="w", project="p", external_trial_id="t")
-    assert config.defaults() == DefaultConfig(name="n", labels=["l"])
-    assert config.unmanaged() == UnmanagedConfig(workspace="w", project="p", external_trial_id="t")
+def test_one_config_says_what_two_said_and_those_warn() -> None:
+    with pytest.warns(FutureWarning, match=r"DefaultConfig is deprecated: pass core_v2\.init\(config="):
+        defaults = DefaultConfig("n", {"lr": 1}, labels=["l"], workspace="w")
+    with pytest.warns(FutureWarning, match="UnmanagedConfig is deprecated"):
+        unmanaged = UnmanagedConfig("other", "p", external_trial_id="t")
+    both = defaults.placed_by(unmanaged)
+    assert both.fields() == {"labels": ["l"], "workspace": "w", "project": "p"}
+    assert (both.name, both.hparams, both.external_trial_id) == ("n", {"lr": 1}, "t")
 
 
 def test_horovod_is_used_for_one_framework() -> None:
@@ -92,16 +101,9 @@ def test_horovod_that_is_missing_says_so_when_it_is_used(monkeypatch: pytest.Mon
         hvd.init()
 
 
-@pytest.mark.parametrize(
-    ("module", "remedy"),
-    [
-        ("experimental/unmanaged.py", r"core_v2\.init\(config="),
-        ("estimator.py", "Core API"),
-    ],
-)
-def test_modules_that_are_refused_say_what_to_use(module: str, remedy: str) -> None:
-    with pytest.raises(ImportError, match=remedy):
-        runpy.run_path(str(COMPAT / module))
+def test_a_module_that_is_refused_says_what_to_use() -> None:
+    with pytest.raises(ImportError, match="Core API"):
+        runpy.run_path(str(COMPAT / "estimator.py"))
 
 
 class Blob:
@@ -181,3 +183,12 @@ def test_parameters_are_drawn_again() -> None:
     before = model[0].weight.clone()
     pytorch.reset_parameters(model)
     assert not torch.equal(before, model[0].weight)
+
+
+def test_the_default_device_is_that_of_the_process() -> None:
+    torch = pytest.importorskip("torch")
+    from resolute.pytorch.experimental import get_default_device
+
+    with core.init() as context:
+        found = get_default_device(context)
+    assert found == torch.device("cuda:0" if torch.cuda.is_available() else "cpu")

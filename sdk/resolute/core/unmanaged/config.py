@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -11,10 +12,11 @@ from resolute.core.checkpoint.storage import DirectoryStorage, parse_storage
 
 
 @dataclass(frozen=True)
-class DefaultConfig:
-    """What an experiment's config would say; it counts where no cluster runs the script.
+class Config:
+    """What an experiment's config would say, and where a run outside of the cluster belongs.
 
-    The first run of an experiment decides: later ones find it as it is.
+    Where a cluster runs the script it is ignored. The first run of an experiment decides: later ones find it
+    as it is.
     """
 
     name: str | None = None
@@ -25,30 +27,13 @@ class DefaultConfig:
     """Free data."""
     description: str | None = None
     labels: Sequence[str] | None = None
+    workspace: str | None = None
+    project: str | None = None
     checkpoint_storage: str | Mapping[str, Any] | None = None
     """Where checkpoints go: a path or URL as ``core.init`` takes it, or a section of a config; None for where
     the cluster keeps them."""
     searcher: Mapping[str, Any] | None = None
     """Section of a config; its ``metric`` and ``smaller_is_better`` say which validation is the best."""
-
-    def fields(self) -> dict[str, Any]:
-        """Returns the fields of the experiment's config."""
-        found = {
-            "data": None if self.data is None else dict(self.data),
-            "description": self.description,
-            "labels": None if self.labels is None else list(self.labels),
-            "checkpoint_storage": _storage_section(self.checkpoint_storage),
-            "searcher": None if self.searcher is None else dict(self.searcher),
-        }
-        return {name: value for name, value in found.items() if value is not None}
-
-
-@dataclass(frozen=True)
-class UnmanagedConfig:
-    """Where a run outside of the cluster belongs."""
-
-    workspace: str | None = None
-    project: str | None = None
     external_experiment_id: str | None = None
     """Names the experiment across runs; None for an experiment of its own."""
     external_trial_id: str | None = None
@@ -57,37 +42,89 @@ class UnmanagedConfig:
 
     def fields(self) -> dict[str, Any]:
         """Returns the fields of the experiment's config."""
-        found = {"workspace": self.workspace, "project": self.project}
+        found = {
+            "data": None if self.data is None else dict(self.data),
+            "description": self.description,
+            "labels": None if self.labels is None else list(self.labels),
+            "workspace": self.workspace,
+            "project": self.project,
+            "checkpoint_storage": _storage_section(self.checkpoint_storage),
+            "searcher": None if self.searcher is None else dict(self.searcher),
+        }
         return {name: value for name, value in found.items() if value is not None}
 
+    def placed_by(self, other: Config | None) -> Config:
+        """Takes from another config where the run belongs, unless this one says so."""
+        found = {field.name: getattr(self, field.name) for field in fields(Config)}
+        for name in _PLACE:
+            if other is not None and found[name] is None:
+                found[name] = getattr(other, name)
+        return Config(**found)
 
-@dataclass(frozen=True)
-class Config:
-    """Both in one: what the experiment's config would say, and where a run outside of the cluster belongs.
 
-    The fields are those of ``DefaultConfig`` and ``UnmanagedConfig``. Where a cluster runs the script it is
-    ignored.
+_PLACE = ("workspace", "project", "external_experiment_id", "external_trial_id")
+
+
+class DefaultConfig(Config):
+    """The older spelling of what the experiment's config would say."""
+
+    def __init__(
+        self,
+        name: str | None = None,
+        hparams: Mapping[str, Any] | None = None,
+        data: Mapping[str, Any] | None = None,
+        description: str | None = None,
+        labels: Sequence[str] | None = None,
+        checkpoint_storage: str | Mapping[str, Any] | None = None,
+        searcher: Mapping[str, Any] | None = None,
+        **place: str | None,
+    ) -> None:
+        warn_of_older_spelling("DefaultConfig")
+        super().__init__(
+            name=name,
+            hparams=hparams,
+            data=data,
+            description=description,
+            labels=labels,
+            checkpoint_storage=checkpoint_storage,
+            searcher=searcher,
+            **place,
+        )
+
+
+class UnmanagedConfig(Config):
+    """The older spelling of where a run outside of the cluster belongs."""
+
+    def __init__(
+        self,
+        workspace: str | None = None,
+        project: str | None = None,
+        external_experiment_id: str | None = None,
+        external_trial_id: str | None = None,
+        **others: Any,
+    ) -> None:
+        warn_of_older_spelling("UnmanagedConfig")
+        super().__init__(
+            workspace=workspace,
+            project=project,
+            external_experiment_id=external_experiment_id,
+            external_trial_id=external_trial_id,
+            **others,
+        )
+
+
+def warn_of_older_spelling(name: str, *, stacklevel: int = 3) -> None:
+    """Warns that an older release's spelling is used.
+
+    Args:
+        name: What is used.
+        stacklevel: How many calls up the user's line is.
     """
-
-    name: str | None = None
-    hparams: Mapping[str, Any] | None = None
-    data: Mapping[str, Any] | None = None
-    description: str | None = None
-    labels: Sequence[str] | None = None
-    workspace: str | None = None
-    project: str | None = None
-    checkpoint_storage: str | Mapping[str, Any] | None = None
-    searcher: Mapping[str, Any] | None = None
-    external_experiment_id: str | None = None
-    external_trial_id: str | None = None
-
-    def defaults(self) -> DefaultConfig:
-        """The part that the experiment's config would say."""
-        return DefaultConfig(**{field.name: getattr(self, field.name) for field in fields(DefaultConfig)})
-
-    def unmanaged(self) -> UnmanagedConfig:
-        """The part that says where the run belongs."""
-        return UnmanagedConfig(**{field.name: getattr(self, field.name) for field in fields(UnmanagedConfig)})
+    warnings.warn(
+        f"{name} is deprecated: pass core_v2.init(config=core_v2.Config(...)), which has the same fields",
+        FutureWarning,
+        stacklevel=stacklevel,
+    )
 
 
 def _storage_section(storage: str | Mapping[str, Any] | None) -> dict[str, Any] | None:

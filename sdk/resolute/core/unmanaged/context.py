@@ -27,7 +27,7 @@ from resolute.core.preempt import PreemptMode
 from resolute.core.remote.assembly import assemble
 from resolute.core.reporting.offline import OFFLINE_DIRECTORY
 from resolute.core.tensorboard import TensorboardMode
-from resolute.core.unmanaged.config import DefaultConfig, UnmanagedConfig
+from resolute.core.unmanaged.config import Config
 from resolute.core.unmanaged.output_tee import OutputTee
 from resolute.core.unmanaged.script_exit import ScriptExit
 from resolute.core.unmanaged.sidecar import SidecarConfig
@@ -80,9 +80,9 @@ class UnmanagedContext(Context):
 
 def begin(
     *,
-    defaults: DefaultConfig,
-    unmanaged: UnmanagedConfig,
+    config: Config,
     client: Determined | None,
+    run_id: str = "",
     distributed: DistributedContext,
     checkpoint_storage: Storage | None,
     preempt_mode: PreemptMode,
@@ -90,13 +90,22 @@ def begin(
 ) -> Context:
     """Begins a run outside of the cluster; every process of the trial calls it.
 
+    Args:
+        config: Describes its experiment and its trial.
+        client: The cluster; None for the one that the environment names.
+        run_id: UUID of a run that was announced before; empty for a new one.
+        distributed: The other processes.
+        checkpoint_storage: Where the script wants its checkpoints; None for where the experiment's lie.
+        preempt_mode: Which processes ask whether to stop.
+        tensorboard_mode: Who writes and copies TensorBoard files.
+
     Raises:
         ResoluteError: The cluster cannot be reached, or does not take the run.
     """
     ending: ScriptExit | None = None
     begun: _Begun | None = None
     if distributed.rank == 0:
-        begun, ending = _begin(defaults, unmanaged, client)
+        begun, ending = _begin(config, client, run_id or str(uuid.uuid4()))
     begun = distributed.broadcast(begun)
     assert begun is not None
     run = RunDirectory(begun.directory)
@@ -114,27 +123,23 @@ def begin(
     return UnmanagedContext(parts, info=begun.info, ending=ending)
 
 
-def _begin(
-    defaults: DefaultConfig, unmanaged: UnmanagedConfig, client: Determined | None
-) -> tuple[_Begun, ScriptExit]:
+def _begin(config: Config, client: Determined | None, run_id: str) -> tuple[_Begun, ScriptExit]:
     if client is not None:
-        return _begin_with(client.services, defaults, unmanaged)
+        return _begin_with(client.services, config, run_id)
     with Session.find() as session:
-        return _begin_with(Services(session), defaults, unmanaged)
+        return _begin_with(Services(session), config, run_id)
 
 
-def _begin_with(
-    services: Services, defaults: DefaultConfig, unmanaged: UnmanagedConfig
-) -> tuple[_Begun, ScriptExit]:
+def _begin_with(services: Services, config: Config, run_id: str) -> tuple[_Begun, ScriptExit]:
     run = OfflineRun.create(
         _parent_directory(),
-        run_id=str(uuid.uuid4()),
-        name=defaults.name or Path(sys.argv[0]).name or "unmanaged",
+        run_id=run_id,
+        name=config.name or Path(sys.argv[0]).name or "unmanaged",
         now=SYSTEM_CLOCK.time(),
-        hparams=dict(defaults.hparams or {}),
-        config={**defaults.fields(), **unmanaged.fields()},
-        external_experiment_id=unmanaged.external_experiment_id or "",
-        external_trial_id=unmanaged.external_trial_id or "",
+        hparams=dict(config.hparams or {}),
+        config=config.fields(),
+        external_experiment_id=config.external_experiment_id or "",
+        external_trial_id=config.external_trial_id or "",
     )
     begun = services.trials.begin(run)
     files = RunDirectory(run.directory)
