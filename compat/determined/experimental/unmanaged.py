@@ -1,6 +1,8 @@
-"""Refused: the module of older releases, with what to use instead."""
+"""Trials that no cluster runs, made in steps."""
 
-raise ImportError(
-    "determined.experimental.unmanaged is not available: use determined.experimental.core_v2: "
-    "core_v2.init(config=core_v2.Config(...)) begins a run outside of the cluster (docs/core-v2.md)"
-)
+import sys
+
+import resolute.core_v2.unmanaged
+from resolute.core_v2.unmanaged import *
+
+sys.modules[__name__] = sys.modules["resolute.core_v2.unmanaged"]

@@ -134,6 +134,24 @@ def test_an_experiment_goes_on_until_its_last_trial_ends_and_again_with_another(
     assert states(link, one)[0] is ExperimentState.ACTIVE
 
 
+def test_an_experiment_can_be_made_before_its_trials(link: Connection) -> None:
+    alone = beginning(external_experiment_id="night")
+    made = tracking.begin_experiment(link, alone, moment=at(11.0))
+    assert (made.state, made.unmanaged) == (ExperimentState.ACTIVE, True)
+    assert trials.unfinished(link, made.id) == []
+    assert tracking.begin_experiment(link, alone, moment=at(12.0)) == made
+    run = tracking.begin(link, named(), moment=at(13.0))
+    assert run.experiment_id == made.id
+    end(link, run)
+    assert experiments.get(link, experiment_id=made.id).state is ExperimentState.COMPLETED
+
+
+def test_an_experiment_that_no_run_came_to_can_be_ended(link: Connection) -> None:
+    made = tracking.begin_experiment(link, beginning(external_experiment_id="night"), moment=at(11.0))
+    commands.kill(link, made, MOMENT)
+    assert experiments.get(link, experiment_id=made.id).state is ExperimentState.CANCELED
+
+
 def test_a_run_that_counted_as_lost_counts_again_when_it_is_heard_of(link: Connection) -> None:
     run = tracking.begin(link, beginning(), moment=at(11.0))
     end(link, run, RunOutcome.LOST, "silence")

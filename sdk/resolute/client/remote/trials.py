@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import uuid
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ from resolute.client.schema.records import TrialRecord
 from resolute.client.schema.transitions import TransitionRecord, transition
 from resolute.contracts.run.exit_record import ExitRecord
 from resolute.contracts.values import to_value
+from resolute.errors import UnimplementedError
 from resolute.runtime.offline_run import OfflineRun
 
 
@@ -125,6 +127,31 @@ class Trials:
             smaller_is_better=response.smaller_is_better,
             cluster_id=response.cluster_id,
         )
+
+    def begin_experiment(self, *, name: str, config: Mapping[str, Any], external_id: str) -> int:
+        """Makes the experiment of runs outside of the cluster, and begins none; returns its number.
+
+        Args:
+            name: Its name.
+            config: Fields of its config.
+            external_id: Names it for the runs.
+
+        Raises:
+            UnimplementedError: The cluster is too old; it began a run of one trial as well.
+        """
+        request = trials_service_pb2.BeginRunRequest(
+            external_run_id=str(uuid.uuid4()),
+            name=name,
+            config=to_value(dict(config)),
+            external_experiment_id=external_id,
+            experiment_only=True,
+        )
+        number = self._stub.BeginRun(request).experiment_number
+        if not number:
+            raise UnimplementedError(
+                "this cluster is too old to make an experiment without a run: upgrade it, or use core_v2.init"
+            )
+        return number
 
     def renew(self, trial_uuid: str, run: int) -> HeartbeatResponse:
         """Says that a run outside of the cluster continues."""

@@ -74,8 +74,11 @@ def kill(connection: Connection, experiment: Experiment, moment: Moment) -> None
         return
     # Its processes are not ours: it ends here at once, and they hear of it.
     EXPERIMENTS.step(experiment.state, ExperimentEvent.KILL, resource=experiment.label)
-    for trial in trials.unfinished(connection, experiment.id):
+    unfinished = trials.unfinished(connection, experiment.id)
+    for trial in unfinished:
         tracking.stop_trial(connection, trial, moment=moment)
+    if not unfinished:  # no run has begun
+        transition_experiment(connection, experiment, ExperimentEvent.UNMANAGED_RUNS_KILLED, moment)
 
 
 def kill_trial(connection: Connection, trial: trials.Trial, moment: Moment) -> None:

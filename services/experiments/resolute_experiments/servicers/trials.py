@@ -178,12 +178,17 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
         return pb2.SetTrialStatusResponse(metadata=to_value(trial.metadata))
 
     async def BeginRun(self, request: pb2.BeginRunRequest, context: Any) -> pb2.BeginRunResponse:
-        """Keeps a run that continues, or has ended, outside of the cluster."""
+        """Keeps a run that continues, or has ended, outside of the cluster; or its experiment alone."""
         beginning = await self._run_start(request)
         moment = self._core.moment()
         if await self._core.database.read(lambda c: tracking.is_new(c, beginning)):
             await self._storage_roots.require(beginning.config)
             await self._storage_quota.admit(beginning.workspace)
+        if request.experiment_only:
+            begin_experiment = partial(tracking.begin_experiment, beginning=beginning, moment=moment)
+            created = await self._core.database.write(begin_experiment)
+            self._core.notifier.notify((created.id, "watch"))
+            return pb2.BeginRunResponse(experiment_number=created.number)
 
         def work(connection: Connection) -> tuple[Run, Experiment, trial_pb2.Trial]:
             run = tracking.begin(connection, beginning, moment=moment)
@@ -201,6 +206,7 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
             searcher_metric=searcher["metric"],
             smaller_is_better=searcher["smaller_is_better"],
             cluster_id=self._core.cluster_id,
+            experiment_number=experiment.number,
         )
 
     async def RenewRun(self, request: pb2.RenewRunRequest, context: Any) -> pb2.RenewRunResponse:
@@ -258,6 +264,10 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
         if request.external_trial_id and not request.external_experiment_id:
             raise invalid(
                 "external_trial_id", "an external_trial_id names a trial only with external_experiment_id"
+            )
+        if request.experiment_only and not request.external_experiment_id:
+            raise invalid(
+                "external_experiment_id", "experiment_only needs one, by which runs find the experiment later"
             )
         check_metadata_size(request)
         read = await self._reader.unmanaged_run(request)

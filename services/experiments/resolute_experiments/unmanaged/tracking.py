@@ -83,6 +83,19 @@ def is_new(connection: Connection, beginning: RunStart) -> bool:
     return not external or experiments.by_external_id(connection, external) is None
 
 
+def begin_experiment(connection: Connection, beginning: RunStart, *, moment: Moment) -> Experiment:
+    """Keeps the experiment of runs to come, unless it is there; it is ACTIVE until they have ended.
+
+    Raises:
+        FailedPreconditionError: The external identifier is that of an experiment that was deleted.
+        NotFoundError: The experiment is there, and the caller may not see it.
+        PermissionDeniedError: The caller may not run experiments in its workspace.
+    """
+    experiment = _experiment(connection, beginning, now=moment.now)
+    require_editor(connection, experiment.id)
+    return experiment
+
+
 def begin(connection: Connection, beginning: RunStart, *, moment: Moment) -> Run:
     """Keeps a run, and its experiment and trial unless they are there. A repeated request changes nothing.
 
@@ -95,8 +108,7 @@ def begin(connection: Connection, beginning: RunStart, *, moment: Moment) -> Run
     if known is not None:
         require_editor(connection, known.experiment_id)
         return known
-    experiment = _experiment(connection, beginning, now=moment.now)
-    require_editor(connection, experiment.id)
+    experiment = begin_experiment(connection, beginning, moment=moment)
     trial = _trial(connection, beginning, experiment)
     if trial.run:
         last = runs.get(connection, allocation_id(trial.id, trial.run))

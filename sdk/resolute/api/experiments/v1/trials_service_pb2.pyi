@@ -353,6 +353,7 @@ class BeginRunRequest(google.protobuf.message.Message):
     CONFIG_FIELD_NUMBER: builtins.int
     EXTERNAL_EXPERIMENT_ID_FIELD_NUMBER: builtins.int
     EXTERNAL_TRIAL_ID_FIELD_NUMBER: builtins.int
+    EXPERIMENT_ONLY_FIELD_NUMBER: builtins.int
     external_run_id: builtins.str
     """UUID that the run was given where it runs. It names the run for good: asking again never makes another."""
     name: builtins.str
@@ -362,6 +363,10 @@ class BeginRunRequest(google.protobuf.message.Message):
     external_trial_id: builtins.str
     """Names a trial of that experiment across runs, at most 256 characters; absent for a trial of its own. Only together with
     external_experiment_id.
+    """
+    experiment_only: builtins.bool
+    """Makes the experiment, unless external_experiment_id names a known one, and begins no run: its trials come by later calls
+    with that external_experiment_id, which must be given. The response has the experiment's number alone.
     """
     @property
     def metadata(self) -> resolute.api.common.v1.value_pb2.Value:
@@ -392,9 +397,10 @@ class BeginRunRequest(google.protobuf.message.Message):
         config: resolute.api.common.v1.value_pb2.Value | None = ...,
         external_experiment_id: builtins.str | None = ...,
         external_trial_id: builtins.str | None = ...,
+        experiment_only: builtins.bool = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_external_experiment_id", b"_external_experiment_id", "_external_trial_id", b"_external_trial_id", "_metadata", b"_metadata", "config", b"config", "external_experiment_id", b"external_experiment_id", "external_trial_id", b"external_trial_id", "hparams", b"hparams", "metadata", b"metadata", "start_time", b"start_time"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_external_experiment_id", b"_external_experiment_id", "_external_trial_id", b"_external_trial_id", "_metadata", b"_metadata", "config", b"config", "external_experiment_id", b"external_experiment_id", "external_run_id", b"external_run_id", "external_trial_id", b"external_trial_id", "hparams", b"hparams", "metadata", b"metadata", "name", b"name", "start_time", b"start_time"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_external_experiment_id", b"_external_experiment_id", "_external_trial_id", b"_external_trial_id", "_metadata", b"_metadata", "config", b"config", "experiment_only", b"experiment_only", "external_experiment_id", b"external_experiment_id", "external_run_id", b"external_run_id", "external_trial_id", b"external_trial_id", "hparams", b"hparams", "metadata", b"metadata", "name", b"name", "start_time", b"start_time"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_external_experiment_id", b"_external_experiment_id"]) -> typing.Literal["external_experiment_id"] | None: ...
     @typing.overload
@@ -417,6 +423,7 @@ class BeginRunResponse(google.protobuf.message.Message):
     SEARCHER_METRIC_FIELD_NUMBER: builtins.int
     SMALLER_IS_BETTER_FIELD_NUMBER: builtins.int
     CLUSTER_ID_FIELD_NUMBER: builtins.int
+    EXPERIMENT_NUMBER_FIELD_NUMBER: builtins.int
     token: builtins.str
     """Lets the holder speak for the run, for some hours."""
     run: builtins.int
@@ -427,6 +434,8 @@ class BeginRunResponse(google.protobuf.message.Message):
     """Whether smaller values of it are better."""
     cluster_id: builtins.str
     """UUID of the cluster."""
+    experiment_number: builtins.int
+    """Number of the experiment."""
     @property
     def trial(self) -> resolute.api.experiments.v1.trial_pb2.Trial:
         """The trial."""
@@ -445,9 +454,10 @@ class BeginRunResponse(google.protobuf.message.Message):
         searcher_metric: builtins.str = ...,
         smaller_is_better: builtins.bool = ...,
         cluster_id: builtins.str = ...,
+        experiment_number: builtins.int = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["storage", b"storage", "trial", b"trial"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["cluster_id", b"cluster_id", "run", b"run", "searcher_metric", b"searcher_metric", "smaller_is_better", b"smaller_is_better", "storage", b"storage", "token", b"token", "trial", b"trial"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["cluster_id", b"cluster_id", "experiment_number", b"experiment_number", "run", b"run", "searcher_metric", b"searcher_metric", "smaller_is_better", b"smaller_is_better", "storage", b"storage", "token", b"token", "trial", b"trial"]) -> None: ...
 
 global___BeginRunResponse = BeginRunResponse
 

@@ -137,7 +137,8 @@ class TrialsServiceServicer(object):
     def BeginRun(self, request, context):
         """Records a run of a trial outside the cluster, running or ended; nothing is ever scheduled for it.
         Its experiment and its trial are made unless the external identifiers name them. Of a known trial the run is the next.
-        Asked again with the same external_run_id, it gives the same run with a new token.
+        Asked again with the same external_run_id, it gives the same run with a new token. With experiment_only, it makes the
+        experiment alone.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -67,7 +67,8 @@ class TrialsServiceStub:
     ]
     """Records a run of a trial outside the cluster, running or ended; nothing is ever scheduled for it.
     Its experiment and its trial are made unless the external identifiers name them. Of a known trial the run is the next.
-    Asked again with the same external_run_id, it gives the same run with a new token.
+    Asked again with the same external_run_id, it gives the same run with a new token. With experiment_only, it makes the
+    experiment alone.
     """
 
     RenewRun: grpc.UnaryUnaryMultiCallable[
@@ -133,7 +134,8 @@ class TrialsServiceAsyncStub:
     ]
     """Records a run of a trial outside the cluster, running or ended; nothing is ever scheduled for it.
     Its experiment and its trial are made unless the external identifiers name them. Of a known trial the run is the next.
-    Asked again with the same external_run_id, it gives the same run with a new token.
+    Asked again with the same external_run_id, it gives the same run with a new token. With experiment_only, it makes the
+    experiment alone.
     """
 
     RenewRun: grpc.aio.UnaryUnaryMultiCallable[
@@ -213,7 +215,8 @@ class TrialsServiceServicer(metaclass=abc.ABCMeta):
     ) -> typing.Union[resolute.api.experiments.v1.trials_service_pb2.BeginRunResponse, collections.abc.Awaitable[resolute.api.experiments.v1.trials_service_pb2.BeginRunResponse]]:
         """Records a run of a trial outside the cluster, running or ended; nothing is ever scheduled for it.
         Its experiment and its trial are made unless the external identifiers name them. Of a known trial the run is the next.
-        Asked again with the same external_run_id, it gives the same run with a new token.
+        Asked again with the same external_run_id, it gives the same run with a new token. With experiment_only, it makes the
+        experiment alone.
         """
 
     @abc.abstractmethod
