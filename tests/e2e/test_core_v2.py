@@ -18,6 +18,7 @@ from typing import IO, Any
 import pytest
 from support.clocks import ManualClock
 from support.clusters.embedded import EmbeddedCluster, embedded
+from support.ports import free_port
 from support.waiting import wait_until
 
 from resolute.client import TrialState
@@ -74,6 +75,27 @@ with core_v2.init_context(config=core_v2.Config(name="with")) as context:
     assert not context.preempt.should_preempt()
     assert [op.length for op in context.searcher.operations() if op.report_completed(1.0) is None] == [1]
 """
+OFFLINE_SCRIPT = """
+import os, sys
+from resolute import core_v2
+
+core_v2.init(
+    config=core_v2.Config(name="offline", external_experiment_id="offline", external_trial_id="only")
+)
+info = core_v2.info
+first = 0
+if info.latest_checkpoint is not None:
+    with core_v2.checkpoint.restore_path(info.latest_checkpoint) as path:
+        first = int((path / "step").read_text())
+print(f"begins at {first} in trial {info.trial.trial_id}", flush=True)
+for step in range(first, first + 2):
+    core_v2.train.report_training_metrics(steps_completed=step, metrics={"loss": 1.0 / (step + 1)})
+with core_v2.checkpoint.store_path({"steps_completed": step + 1}) as (path, storage_id):
+    (path / "step").write_text(str(step + 1))
+core_v2.train.set_metadata({"at": sys.argv[1]})
+if "kill" in sys.argv:
+    os.kill(os.getpid(), 9)
+"""
 
 
 class Script:
@@ -109,6 +131,12 @@ class Script:
         """Lets it end; gives its exit code and errors."""
         _, errors = self._process.communicate(f"{how}\n", timeout=60)
         return self._process.returncode, errors
+
+    def output(self, *, code: int = 0) -> tuple[str, str]:
+        """Waits for its end; gives what it printed and its errors."""
+        out, errors = self._process.communicate(timeout=60)
+        assert self._process.returncode == code, errors
+        return out, errors
 
     def kill(self) -> None:
         """Ends it at once."""
@@ -279,12 +307,62 @@ def test_a_person_who_ends_a_run_asks_its_script_to_stop(cluster: EmbeddedCluste
         assert services.trials.get(begun.trial.uuid).state is TrialState.CANCELED
 
 
-def test_without_a_cluster_the_error_says_what_to_do(tmp_path: Path) -> None:
-    home = EmbeddedCluster(tmp_path / "nowhere", environment={"XDG_DATA_HOME": str(tmp_path)})
-    path = tmp_path / "train.py"
-    path.write_text("from resolute import core_v2\ncore_v2.init()\n")
-    code, errors = Script(home, path).end()
-    assert (code, "no cluster is known" in errors) == (1, True)
+@pytest.mark.integration
+def test_with_no_cluster_in_reach_a_run_is_recorded_and_the_next_start_sends_it(
+    cluster: EmbeddedCluster, tmp_path: Path
+) -> None:
+    path, data = tmp_path / "train.py", tmp_path / "data"
+    path.write_text(OFFLINE_SCRIPT)
+    nowhere = EmbeddedCluster(tmp_path / "nowhere", environment={"XDG_DATA_HOME": str(data)})
+    runs = data / "resolute" / "unmanaged"
+
+    out, errors = Script(nowhere, path, "first").output()
+    (first,) = runs.iterdir()
+    assert out == "begins at 0 in trial 0\n"
+    assert f"recorded in {first}" in errors
+    # The same trial again: it goes on from what was recorded, and is killed.
+    out, _ = Script(nowhere, path, "second", "kill").output(code=-9)
+    assert out == "begins at 2 in trial 0\n"
+    assert len(list(runs.iterdir())) == 2
+
+    here = replace(cluster, environment={**cluster.environment, "XDG_DATA_HOME": str(data)})
+    out, errors = Script(here, path, "third").output()
+    assert out.startswith("begins at 4 in trial ")
+    assert errors == ""
+    assert not list(runs.iterdir())
+    trial = int(out.split()[-1])
+    found = described(cluster, trial)
+    assert [run["outcome"] for run in found["trial"]["runs"]] == ["COMPLETED", "FAILED", "COMPLETED"]
+    assert "without saying how" in found["trial"]["runs"][1]["failure"]
+    assert counts(found)["loss"] == 6
+    assert found["trial"]["metadata"] == {"at": "third"}
+    lines = cluster.det("trial", "logs", str(trial), "--json").stdout
+    assert "begins at 0" in lines
+    saved = cluster.json("trial", "describe", str(trial), "--metrics-summary")[0]
+    assert saved["trial"]["state"] == "COMPLETED"
+
+
+@pytest.mark.integration
+def test_a_run_that_was_recorded_can_be_sent_by_the_command_any_number_of_times(
+    cluster: EmbeddedCluster, tmp_path: Path
+) -> None:
+    path, runs = tmp_path / "train.py", tmp_path / "runs"
+    path.write_text(OFFLINE_SCRIPT.replace('"offline"', '"by command"'))
+    # Named, and away.
+    away = EmbeddedCluster(
+        tmp_path / "nowhere",
+        environment={"RESOLUTE_OFFLINE_DIR": str(runs), "RESOLUTE_MASTER": f"127.0.0.1:{free_port()}"},
+    )
+    Script(away, path, "only").output()
+
+    first = cluster.run("resolute", "sync", str(runs)).stdout
+    assert cluster.run("resolute", "sync", str(runs)).stdout == first
+    trial = int(re.findall(r"trial (\d+)", first)[0])
+    found = described(cluster, trial)
+    assert (found["trial"]["state"], counts(found)["loss"]) == ("COMPLETED", 2)
+    (checkpoint,) = cluster.json("trial", "describe", str(trial))[0]["checkpoints"]
+    cluster.run("resolute", "checkpoint", "download", checkpoint["uuid"], "-o", str(tmp_path / "copy"))
+    assert (tmp_path / "copy" / "step").read_text() == "2"
 
 
 def test_parts_without_a_trial_say_what_is_missing() -> None:

@@ -22,16 +22,17 @@ from resolute.cli.options.settings import Settings
 def sync(settings: Settings, directory: Path, timeout: float) -> None:
     """Upload runs that were recorded offline.
 
-    DIRECTORY is the offline_dir of core.init, or one run in it. Each run becomes an ended trial in an
-    experiment of its own. The directory records what was uploaded, so the command can be repeated.
+    DIRECTORY is the offline_dir of core.init, the directory that core_v2 names when it finds no cluster, or
+    one run in either. Each run becomes an ended trial. The directory records what was uploaded, so the
+    command can be repeated.
     """
-    from resolute.client.offline_sync import sync as send
+    from resolute.core.unmanaged.sync import sync as send
     from resolute.runtime.offline_run import find_runs
 
     runs = list(find_runs(directory))
     if not runs:
         raise click.ClickException(
-            f"no recorded run lies in {directory}; give the directory that core.init recorded in"
+            f"no recorded run lies in {directory}; give the directory that the script recorded in"
         )
     services = settings.services()
     for run in runs:

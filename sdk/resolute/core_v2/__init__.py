@@ -80,9 +80,11 @@ def init(
         preempt_mode: Which processes ask whether to stop.
         tensorboard_mode: Who writes and copies TensorBoard files.
 
+    With no cluster in reach, or none named, the run is recorded on this machine and a warning says where. The
+    next ``init`` that reaches the cluster sends it, or ``resolute sync``.
+
     Raises:
-        FailedPreconditionError: No cluster is named anywhere.
-        ResoluteError: The cluster cannot be reached, or does not take the trial.
+        ResoluteError: The cluster does not take the trial.
     """
     config = _chosen(config, defaults, unmanaged)
     close()
@@ -155,7 +157,7 @@ def url_reverse_webui_exp_view() -> str:
         RuntimeError: ``init`` was not called.
     """
     info = _require().info
-    if info is None:
+    if info is None or not info.master_url:
         raise RuntimeError("this trial is on no cluster")
     return f"{info.master_url}/det/experiments/{info.trial.experiment_id}"
 

@@ -44,6 +44,10 @@ class Endpoint:
     """Whom to trust; None for a plain port."""
 
 
+class NoClusterError(FailedPreconditionError):
+    """Nothing names a cluster: no argument, no variable, and none is started on this machine."""
+
+
 def find_endpoint(master: str = "", *, environment: Mapping[str, str]) -> Endpoint:
     """Finds the cluster: the given one, else the environment's, else the one embedded in the home.
 
@@ -53,7 +57,8 @@ def find_endpoint(master: str = "", *, environment: Mapping[str, str]) -> Endpoi
         environment: Environment variables.
 
     Raises:
-        FailedPreconditionError: No cluster is named anywhere, or a named file cannot be read.
+        NoClusterError: No cluster is named anywhere.
+        FailedPreconditionError: A named file cannot be read.
         InvalidArgumentError: The address is not one.
     """
     home = Home.from_environment(environment)
@@ -64,7 +69,7 @@ def find_endpoint(master: str = "", *, environment: Mapping[str, str]) -> Endpoi
         origin = f"the address from {variable}"
     if not master:
         if local is None:
-            raise FailedPreconditionError(
+            raise NoClusterError(
                 "no cluster is known: start one on this machine with `resolute up`, "
                 f"or name one with -m HOST:PORT or {MASTER_VARIABLES[0]}"
             )

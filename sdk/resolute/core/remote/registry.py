@@ -49,27 +49,8 @@ class RemoteRegistry:
         self._storage = storage
 
     def prepare(self, metadata: Mapping[str, Any] | None) -> dict[str, Any]:
-        """Returns the metadata with the steps under both names, the one of today and the older one.
-
-        Raises:
-            ValueError: The steps are missing or no whole number.
-            TypeError: Something in the metadata has no form in JSON.
-            InvalidArgumentError: It has keys that are no text, too large whole numbers, or nests too deep.
-        """
-        prepared = dict(metadata or {})
-        steps = prepared.get(_STEPS, prepared.get(_OLD_STEPS))
-        if steps is None:
-            raise ValueError(f"metadata of a checkpoint must contain {_STEPS!r}: how many steps are in it")
-        if isinstance(steps, bool) or not isinstance(steps, int):
-            raise ValueError(  # noqa: TRY004 - the documented class
-                f"{_STEPS!r} in the metadata of a checkpoint is {steps!r}; a whole number was expected"
-            )
-        # Before the first byte is sent, not when the commit is refused.
-        json.dumps(prepared)
-        to_value(prepared, path="metadata")
-        prepared.setdefault(_STEPS, steps)
-        prepared.setdefault(_OLD_STEPS, steps)
-        return prepared
+        """Returns the metadata with the steps under both names, as ``metadata_with_steps`` does."""
+        return metadata_with_steps(metadata)
 
     def begin(self, checkpoint_id: str) -> None:
         """Begins a checkpoint."""
@@ -201,3 +182,27 @@ def storage_of(message: storage_pb2.Storage) -> Storage:
         bucket = message.bucket
         return BucketStorage(kind, bucket.bucket, prefix=bucket.prefix, endpoint_url=bucket.endpoint_url)
     raise UnimplementedError("the checkpoint lies in a storage that this release does not know; upgrade it")
+
+
+def metadata_with_steps(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Returns metadata for a checkpoint of a cluster: the steps under both names, today's and the older one.
+
+    Raises:
+        ValueError: The steps are missing or no whole number.
+        TypeError: Something in the metadata has no form in JSON.
+        InvalidArgumentError: It has keys that are no text, too large whole numbers, or nests too deep.
+    """
+    prepared = dict(metadata or {})
+    steps = prepared.get(_STEPS, prepared.get(_OLD_STEPS))
+    if steps is None:
+        raise ValueError(f"metadata of a checkpoint must contain {_STEPS!r}: how many steps are in it")
+    if isinstance(steps, bool) or not isinstance(steps, int):
+        raise ValueError(  # noqa: TRY004 - the documented class
+            f"{_STEPS!r} in the metadata of a checkpoint is {steps!r}; a whole number was expected"
+        )
+    # Before the first byte is sent, not when the commit is refused.
+    json.dumps(prepared)
+    to_value(prepared, path="metadata")
+    prepared.setdefault(_STEPS, steps)
+    prepared.setdefault(_OLD_STEPS, steps)
+    return prepared

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from resolute.contracts.clock import SYSTEM_CLOCK
 from resolute.core.distributed import DistributedContext
@@ -15,6 +15,9 @@ from resolute.core.reporting.reporter import Reporter
 from resolute.core.reporting.trial_record import LocalTrialRecord, TrialRecord
 from resolute.runtime.offline_run import OfflineRun, directory_of
 from resolute.spool.report_writer import ReportWriter
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 OFFLINE_DIRECTORY = "RESOLUTE_OFFLINE_DIR"
 """Environment variable that names the directory to record in."""
@@ -44,14 +47,23 @@ def record_offline(parent: Path, distributed: DistributedContext) -> Recorder:
         name = Path(sys.argv[0]).name or "offline"
         run = OfflineRun.create(directory.parent, run_id=run_id, name=name, now=SYSTEM_CLOCK.time())
         record = OfflineTrialRecord(run)
-    spool = directory / "spool"
-
-    spool.mkdir(parents=True, exist_ok=True)
-    return Recorder(_FileReporter(spool, name=f"rank{distributed.rank}", limit=_NO_LIMIT), record)
+    return Recorder(FileReporter.of_rank(directory, distributed.rank), record)
 
 
-class _FileReporter(ReportWriter):
+class FileReporter(ReportWriter):
     """Writes a spool that nobody reads for now."""
+
+    @classmethod
+    def of_rank(cls, directory: Path, rank: int) -> Self:
+        """Makes the reporter of one process.
+
+        Args:
+            directory: The run's directory.
+            rank: Rank of the process.
+        """
+        spool = directory / "spool"
+        spool.mkdir(parents=True, exist_ok=True)
+        return cls(spool, name=f"rank{rank}", limit=_NO_LIMIT)
 
     def flush(self, timeout: float | None = None) -> None:
         """Nothing waits: what was reported has arrived in its file."""

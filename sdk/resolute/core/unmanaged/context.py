@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import os
 import subprocess
 import sys
 import uuid
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from resolute.client import Determined
+from resolute.client.connection.endpoint import NoClusterError
 from resolute.client.connection.session import Session
 from resolute.client.remote.trials import StartedRun
 from resolute.client.schema.states import CheckpointState
@@ -29,14 +33,20 @@ from resolute.core.reporting.offline import OFFLINE_DIRECTORY
 from resolute.core.tensorboard import TensorboardMode
 from resolute.core.unmanaged.config import Config
 from resolute.core.unmanaged.output_tee import OutputTee
+from resolute.core.unmanaged.recording import begin_recording, recording_parts
 from resolute.core.unmanaged.script_exit import ScriptExit
 from resolute.core.unmanaged.sidecar import SidecarConfig
+from resolute.core.unmanaged.sync import sync_recorded
+from resolute.errors import UnavailableError
 from resolute.info import TRIAL, ClusterInfo, TrialInfo
 from resolute.runtime.connection import Connection
 from resolute.runtime.offline_run import OfflineRun
 from resolute.spool.delivery.requests import RunIdentity
 
 _OUTAGE_TIMEOUT = 3600.0
+_RECORDED_TIMEOUT = 60.0
+"""Seconds that a script waits at most for the reports of each run that was recorded before it."""
+_log = logging.getLogger("resolute.core")
 
 
 @dataclass(frozen=True)
@@ -90,6 +100,9 @@ def begin(
 ) -> Context:
     """Begins a run outside of the cluster; every process of the trial calls it.
 
+    With no cluster in reach the run is recorded, for later. A ``checkpoint_storage`` has no effect then: its
+    checkpoints are sent to where the experiment keeps them.
+
     Args:
         config: Describes its experiment and its trial.
         client: The cluster; None for the one that the environment names.
@@ -100,7 +113,7 @@ def begin(
         tensorboard_mode: Who writes and copies TensorBoard files.
 
     Raises:
-        ResoluteError: The cluster cannot be reached, or does not take the run.
+        ResoluteError: The cluster does not take the run.
     """
     ending: ScriptExit | None = None
     begun: _Begun | None = None
@@ -109,14 +122,19 @@ def begin(
     begun = distributed.broadcast(begun)
     assert begun is not None
     run = RunDirectory(begun.directory)
-    parts = assemble(
-        begun.info,
-        distributed=distributed,
-        checkpoint_storage=checkpoint_storage,
-        preempt_mode=preempt_mode,
-        tensorboard_mode=tensorboard_mode,
-        run_directory=run,
-    )
+    if begun.info.connection is None:
+        parts = recording_parts(
+            begun.directory, begun.info, distributed=distributed, preempt_mode=preempt_mode
+        )
+    else:
+        parts = assemble(
+            begun.info,
+            distributed=distributed,
+            checkpoint_storage=checkpoint_storage,
+            preempt_mode=preempt_mode,
+            tensorboard_mode=tensorboard_mode,
+            run_directory=run,
+        )
     output = OutputTee(run.spool, rank=distributed.rank, size=distributed.size)
     output.install()
     parts = replace(parts, closers=(output.close, *parts.closers))
@@ -124,13 +142,6 @@ def begin(
 
 
 def _begin(config: Config, client: Determined | None, run_id: str) -> tuple[_Begun, ScriptExit]:
-    if client is not None:
-        return _begin_with(client.services, config, run_id)
-    with Session.find() as session:
-        return _begin_with(Services(session), config, run_id)
-
-
-def _begin_with(services: Services, config: Config, run_id: str) -> tuple[_Begun, ScriptExit]:
     run = OfflineRun.create(
         _parent_directory(),
         run_id=run_id,
@@ -141,6 +152,40 @@ def _begin_with(services: Services, config: Config, run_id: str) -> tuple[_Begun
         external_experiment_id=config.external_experiment_id or "",
         external_trial_id=config.external_trial_id or "",
     )
+    address = ""
+    try:
+        with _services(client) as services:
+            address = services.session.endpoint.address
+            return _begin_with(services, run)
+    except (NoClusterError, UnavailableError) as failure:
+        return _record(run, address=address, failure=failure)
+
+
+@contextlib.contextmanager
+def _services(client: Determined | None) -> Iterator[Services]:
+    if client is not None:
+        yield client.services
+        return
+    with Session.find() as session:
+        yield Services(session)
+
+
+def _record(run: OfflineRun, *, address: str, failure: Exception) -> tuple[_Begun, ScriptExit]:
+    recording = begin_recording(run, address=address)
+    _log.warning(
+        "no cluster is in reach, so this run is recorded in %s; the next script that reaches the cluster "
+        "sends it, or `resolute sync %s` (%s)",
+        run.directory,
+        run.directory,
+        failure,
+    )
+    files = RunDirectory(run.directory)
+    return _Begun(recording.info, run.directory), ScriptExit(files, None, lock=recording.lock)
+
+
+def _begin_with(services: Services, run: OfflineRun) -> tuple[_Begun, ScriptExit]:
+    # Before this run begins: it may continue a trial that one of them trained.
+    sync_recorded(services, run.directory.parent, timeout=_RECORDED_TIMEOUT)
     begun = services.trials.begin(run)
     files = RunDirectory(run.directory)
     files.prepare()

@@ -13,6 +13,7 @@ from typing import Any
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.exit_record import ExitRecord
+from resolute.contracts.run.lock import RunLock
 
 DRAIN_SECONDS = 60.0
 """How long the end of a script waits until its reports have arrived; its sidecar then continues alone."""
@@ -73,7 +74,8 @@ class ScriptExit:
 
     Args:
         run: The run's directory.
-        sidecar: The process that sends.
+        sidecar: The process that sends; None where the run is recorded for later.
+        lock: Lock of the run's directory if this process holds it; it is released once the end is known.
         clock: Tells when the end came.
         timeout: Seconds to wait for the sidecar.
     """
@@ -81,13 +83,15 @@ class ScriptExit:
     def __init__(
         self,
         run: RunDirectory,
-        sidecar: subprocess.Popen[bytes],
+        sidecar: subprocess.Popen[bytes] | None,
         *,
+        lock: RunLock | None = None,
         clock: Clock = SYSTEM_CLOCK,
         timeout: float = DRAIN_SECONDS,
     ) -> None:
         self._run = run
         self._sidecar = sidecar
+        self._lock = lock
         self._clock = clock
         self._timeout = timeout
         self.hook = ExitHook()
@@ -106,13 +110,19 @@ class ScriptExit:
             end_time=self._clock.time(),
         )
         record.write(self._run.exit_file)
+        if self._lock is not None:
+            self._lock.release()
+        if self._sidecar is not None:
+            self._await_delivery(self._sidecar)
+
+    def _await_delivery(self, sidecar: subprocess.Popen[bytes]) -> None:
         try:
-            code = self._sidecar.wait(self._timeout)
+            code = sidecar.wait(self._timeout)
         except subprocess.TimeoutExpired:
             _log.warning(
                 "not everything that was reported has arrived; process %d goes on sending it, and "
                 "`resolute sync %s` can send what it does not",
-                self._sidecar.pid,
+                sidecar.pid,
                 self._run.path,
             )
             return

@@ -36,6 +36,8 @@ from resolute.spool.report_writer import refusals_of
 HEARTBEAT_SECONDS = 60.0
 RETRY_SECONDS = 10.0
 """Seconds until a heartbeat that failed is tried again."""
+ENDED_SILENTLY = "the script ended without saying how: it was killed, or its machine failed"
+"""Failure of a run whose script left no exit record."""
 _POLL_SECONDS = 0.2
 _log = logging.getLogger("resolute.sidecar")
 
@@ -159,7 +161,7 @@ class Sidecar:
         """Says how the run ended, until it was heard."""
         ended = ExitRecord.read(self._run.exit_file) or ExitRecord(
             exit_code=1,
-            failure="the script ended without saying how: it was killed, or its machine failed",
+            failure=ENDED_SILENTLY,
             end_time=self._clock.time(),
         )
         while True:

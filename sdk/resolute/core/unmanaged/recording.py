@@ -1,0 +1,142 @@
+"""Records a run outside of the cluster while no cluster is in reach, to be sent later.
+
+The run's directory is that of a run with a sidecar. The script itself holds its lock, so that nobody sends a
+run that goes on; ``recorded.json`` marks it, and names the cluster that was out of reach.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from resolute.contracts.files.atomic_files import read_json, write_json
+from resolute.contracts.run.directory import RunDirectory
+from resolute.contracts.run.lock import RunLock
+from resolute.core.checkpoint import CheckpointContext
+from resolute.core.context import Parts
+from resolute.core.distributed import DistributedContext
+from resolute.core.preempt import DummyPreemptContext, PreemptMode
+from resolute.core.profiler import ProfilerContext
+from resolute.core.reporting.early_exit import EarlyExitReason
+from resolute.core.reporting.offline import FileReporter, OfflineTrialRecord
+from resolute.core.reporting.train import TrainContext
+from resolute.core.reporting.trial_record import LocalTrialRecord
+from resolute.core.searcher import DummySearcherContext
+from resolute.core.system_metrics import MachineSampler
+from resolute.core.tensorboard import LocalTensorboard
+from resolute.core.unmanaged.recorded_checkpoints import RecordingRegistry, latest_of_trial
+from resolute.errors import DataLossError
+from resolute.info import TRIAL, ClusterInfo, TrialInfo
+from resolute.runtime.offline_run import OfflineRun
+
+_MARK = "recorded.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A run that is being recorded."""
+
+    info: ClusterInfo
+    """What the script is told; the numbers of experiment and trial are 0 until a cluster gives them."""
+    lock: RunLock
+    """Held for as long as the run goes on."""
+
+
+def begin_recording(run: OfflineRun, *, address: str) -> Recording:
+    """Begins to record; the chief calls it.
+
+    Args:
+        run: The run.
+        address: The cluster that is out of reach; empty if none is known.
+    """
+    files = RunDirectory(run.directory)
+    files.prepare()
+    lock = RunLock.acquire(run.lock_file)
+    latest = latest_of_trial(list(recorded_runs(run.directory.parent)), run)
+    # Only now may others see it: whoever finds the mark finds the lock.
+    write_json(run.directory / _MARK, {"address": address}, sync=True)
+    checkpoint_id, steps = latest or (None, 0)
+    info = ClusterInfo(
+        master_url="",
+        cluster_id="",
+        agent_id=os.uname().nodename,
+        slot_ids=[],
+        task_id=run.run_id,
+        allocation_id=run.run_id,
+        session_token="",
+        task_type=TRIAL,
+        latest_checkpoint=checkpoint_id,
+        trial_info=TrialInfo(
+            trial_id=0,
+            experiment_id=0,
+            trial_seed=0,
+            hparams=dict(run.hparams),
+            config=dict(run.config),
+            steps_completed=steps,
+            trial_run_id=1,
+        ),
+    )
+    return Recording(info, lock)
+
+
+def is_recorded(directory: Path) -> bool:
+    """Returns whether a run was recorded by a script that found no cluster."""
+    return (directory / _MARK).exists()
+
+
+def recorded_runs(parent: Path, *, address: str | None = None) -> Iterator[OfflineRun]:
+    """Finds the runs that were recorded with no cluster in reach, oldest first.
+
+    Args:
+        parent: Where runs lie.
+        address: Leaves out those that were meant for a cluster at another address; None finds all.
+    """
+    runs = []
+    for mark in parent.glob(f"*/{_MARK}"):
+        meant_for = (read_json(mark) or {}).get("address", "")
+        if address is None or meant_for in {"", address}:
+            try:
+                runs.append(OfflineRun.load(mark.parent))
+            except DataLossError:
+                # Sent and removed by another process meanwhile, or for `resolute sync` to complain about.
+                continue
+    yield from sorted(runs, key=lambda run: (run.started_at, run.run_id))
+
+
+class _RecordedTrial(OfflineTrialRecord):
+    """A trial whose metadata and early exit are kept for its end."""
+
+    def report_early_exit(self, reason: EarlyExitReason) -> None:
+        """Leaves the reason where the end of the run is written down."""
+        RunDirectory(self._run.directory).write_early_exit(reason.name)
+
+
+def recording_parts(
+    directory: Path, info: ClusterInfo, *, distributed: DistributedContext, preempt_mode: PreemptMode
+) -> Parts:
+    """Makes the parts of a context that records; every process of the trial calls it.
+
+    Args:
+        directory: The run's directory.
+        info: What the script is told.
+        distributed: The other processes; they must see the same directory.
+        preempt_mode: Which processes ask whether to stop.
+    """
+    reporter = FileReporter.of_rank(directory, distributed.rank)
+    record = _RecordedTrial(OfflineRun.load(directory)) if distributed.rank == 0 else LocalTrialRecord()
+    tensorboard = LocalTensorboard()
+    registry = RecordingRegistry(directory)
+    return Parts(
+        distributed=distributed,
+        train=TrainContext(reporter=reporter, record=record, tensorboard=tensorboard),
+        checkpoint=CheckpointContext(distributed, store=registry.store, registry=registry),
+        searcher=DummySearcherContext(distributed),
+        preempt=DummyPreemptContext(distributed, preempt_mode),
+        profiler=ProfilerContext(
+            distributed, reporter=reporter, agent=info.agent_id, open_sampler=MachineSampler
+        ),
+        tensorboard=tensorboard,
+        closers=(reporter.close,),
+    )
