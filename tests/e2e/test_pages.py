@@ -39,6 +39,12 @@ def _checkpoints(said: str, folder: Path) -> None:
     assert 1 <= len(re.findall(r"\bCOMPLETED\b", kept)) <= 2
 
 
+def _from_determined(said: str, folder: Path) -> None:
+    listed = said.rpartition("+ det experiment list")[2].partition("+ det trial describe")[0]
+    assert "COMPLETED" in listed
+    assert "validation" in said.rpartition("+ det trial describe 1")[2]
+
+
 def _gateway(said: str, folder: Path) -> None:
     assert '"clusterId"' in said
     assert '"grpc_address"' in said
@@ -52,6 +58,7 @@ def _gateway(said: str, folder: Path) -> None:
         ("searches", _searches),
         ("metrics-and-logs", _metrics_and_logs),
         ("checkpoints", _checkpoints),
+        ("from-determined", _from_determined),
     ],
 )
 def test_the_commands_of_a_page_run_from_beginning_to_end(
