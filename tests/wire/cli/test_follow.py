@@ -58,6 +58,42 @@ def test_the_first_trials_log_is_shown_until_the_end(
     assert outcome.err.startswith("experiment 1 ")
 
 
+def test_frames_of_libraries_are_folded_for_each_rank_while_the_log_is_followed(
+    cluster: ScriptedCluster, resolute: CommandLine, code: Path, later: Later
+) -> None:
+    library = '  File "/venv/lib/python3.11/site-packages/torch/nn/module.py", line 1, in _call'
+
+    def fail(state: State) -> None:
+        trial = state.add_trial(state.experiments[0])
+        for text, rank in (
+            ("Traceback (most recent call last):", 0),
+            ('  File "/run/train.py", line 9, in <module>', 0),
+            ("    main()", 0),
+            (library, 0),
+            ("epoch 1", 1),
+            ("    return forward()", 0),
+            (library, 0),
+            ("ValueError: no such layer", 0),
+            (library, 1),
+        ):
+            state.add_line(trial, text, rank=rank)
+
+    later(after_submission(cluster, fail, ended(COMPLETED)))
+    outcome = resolute("e", "create", str(code / "const.yaml"), str(code), "-f")
+    shown = [line.partition("] ")[2] for line in outcome.out.splitlines()[2:-1]]
+    assert shown == [
+        "[rank=0] Traceback (most recent call last):",
+        '[rank=0]   File "/run/train.py", line 9, in <module>',
+        "[rank=0]     main()",
+        "[rank=1] epoch 1",
+        "[rank=0]   … 2 frames of torch",
+        "[rank=0] ValueError: no such layer",
+        "[rank=1]   … 1 frame of torch",
+    ]
+    whole = resolute("trial", "logs", "1").out
+    assert whole.count("site-packages") == 3
+
+
 def test_a_warning_is_shown_when_it_comes_and_at_the_end(
     cluster: ScriptedCluster, resolute: CommandLine, code: Path, later: Later
 ) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import wraps
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ import click
 
 from resolute.cli.display.output import to_plain
 from resolute.cli.display.terminal import direct, neutralised
+from resolute.cli.display.tracebacks import Folding
 from resolute.client.remote.logs import LineFilter
 from resolute.client.schema.records import LineRecord, TrialRecord
 from resolute.client.schema.states import LogLevel
@@ -167,6 +168,28 @@ def print_lines(services: Services, trial: TrialRecord, request: LogRequest) -> 
     file = direct(sys.stdout)
     for text in _written(lines, as_json=request.as_json):
         click.echo(text, file=file)
+
+
+class FoldedLines:
+    """Folds the frames of libraries in tracebacks of a log that is followed, each process by itself."""
+
+    def __init__(self) -> None:
+        self._foldings: dict[Hashable, Folding] = {}
+        self._latest: dict[Hashable, LineRecord] = {}
+
+    def add(self, line: LineRecord) -> Iterator[LineRecord]:
+        """Takes a line and yields those to show by now."""
+        process = (line.run, line.rank, line.container, line.stdtype)
+        folding = self._foldings.setdefault(process, Folding())
+        self._latest[process] = line
+        for text in folding.add(line.message):
+            yield replace(line, message=text)
+
+    def end(self) -> Iterator[LineRecord]:
+        """Yields what is held back where the log ends."""
+        for process, folding in self._foldings.items():
+            for text in folding.end():
+                yield replace(self._latest[process], message=text)
 
 
 def format_line(line: LineRecord) -> str:

@@ -12,30 +12,46 @@ _LIBRARY = re.compile(
 _PACKAGE = re.compile(r".*(?:-packages|/python3[^/]*)/(\w+)|/(resolute|resolute_launch|determined)/")
 
 
+class Folding:
+    """Folds a text as it comes, line by line: one line counts the frames of each run of library frames."""
+
+    def __init__(self) -> None:
+        self._folded: list[str] = []
+        self._indent = ""
+        self._inside = False
+
+    def add(self, line: str) -> Iterator[str]:
+        """Takes a line, and yields what can be shown by now. What is no frame stays as it is."""
+        frame = _FRAME.match(line)
+        if frame is not None:
+            self._inside = _LIBRARY.search(frame["path"]) is not None
+            self._indent = frame["indent"]
+            if self._inside:
+                self._folded.append(frame["path"])
+                return
+        elif self._inside and line.startswith(self._indent + "  "):
+            return  # the code of a folded frame
+        else:
+            self._inside = False
+        yield from self.end()
+        yield line
+
+    def end(self) -> Iterator[str]:
+        """Yields what is held back, where the text ends or is cut."""
+        yield from _summary(self._folded, self._indent)
+        self._folded = []
+
+
 def fold(lines: Iterable[str]) -> Iterator[str]:
     """Yields the lines with each run of library frames as one line that counts them.
 
     Args:
-        lines: Any text; what is no frame of a traceback stays as it is.
+        lines: Any text.
     """
-    folded: list[str] = []
-    indent, inside = "", False
+    folding = Folding()
     for line in lines:
-        frame = _FRAME.match(line)
-        if frame is not None:
-            inside = _LIBRARY.search(frame["path"]) is not None
-            indent = frame["indent"]
-            if inside:
-                folded.append(frame["path"])
-                continue
-        elif inside and line.startswith(indent + "  "):
-            continue  # the code of a folded frame
-        else:
-            inside = False
-        yield from _summary(folded, indent)
-        folded = []
-        yield line
-    yield from _summary(folded, indent)
+        yield from folding.add(line)
+    yield from folding.end()
 
 
 def fold_text(text: str) -> str:

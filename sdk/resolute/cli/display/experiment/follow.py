@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, ExitStack, suppress
 from typing import Protocol
 
@@ -11,7 +11,7 @@ import click
 
 from resolute.cli.display.experiment.outcome import describe_outcome
 from resolute.cli.display.experiment.progress import Progress
-from resolute.cli.display.log_lines import format_line
+from resolute.cli.display.log_lines import FoldedLines, format_line
 from resolute.cli.display.output import format_value
 from resolute.cli.display.problems import ProblemWatch
 from resolute.cli.display.terminal import direct, neutralised
@@ -97,6 +97,7 @@ class _Follower:
         )
         self._warned = ""
         self._told: set[str] = set()
+        self._folded = FoldedLines()
 
     def run(self, interrupts: Interrupts) -> None:
         """Shows everything until the experiment ends and its log has been shown."""
@@ -105,7 +106,7 @@ class _Follower:
             interrupts.check()
             item = self._feed.next(timeout=_POLL_SECONDS)
             if isinstance(item, LineRecord):
-                self._display.line(format_line(item))
+                self._show(self._folded.add(item))
             elif isinstance(item, Change):
                 self._apply(item)
             elif isinstance(item, StreamEnded):
@@ -113,7 +114,12 @@ class _Follower:
             self._refresh_best()
             self._problems.look()
             self._display.progress(self.state.line())
+        self._show(self._folded.end())
         self._refresh_best(final=True)
+
+    def _show(self, lines: Iterable[LineRecord]) -> None:
+        for line in lines:
+            self._display.line(format_line(line))
 
     def _is_over(self) -> bool:
         if self._watch_ended_at is None:
