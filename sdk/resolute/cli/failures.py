@@ -9,7 +9,14 @@ import click
 
 from resolute import errors
 from resolute.cli.options.settings import Settings
-from resolute.client.connection.endpoint import TOKEN_VARIABLE, Endpoint
+from resolute.client.connection.endpoint import TOKEN_VARIABLE, Endpoint, NoClusterError
+
+_LISTS = {
+    "workspace": "`resolute workspace list` lists all workspaces, `resolute workspace create` creates one",
+    "project": "`resolute project list WORKSPACE` lists all projects, `resolute project create` creates one",
+    "user": "`resolute user list` lists all users",
+}
+"""What lists objects of a kind, by the first word of their ``resource``."""
 
 
 class Failure(click.ClickException):
@@ -31,7 +38,9 @@ def explain(error: BaseException, settings: Settings | None) -> str | None:
     """
     if isinstance(error, errors.ResoluteError):
         endpoint = settings.endpoint() if settings is not None else None
-        return "\n".join([f"error: {_text(error)}", *_hints(error, endpoint), *_reason(error)])
+        return "\n".join(
+            [f"error: {_text(error)}", *_commands(error), *_hints(error, endpoint), *_reason(error)]
+        )
     if isinstance(error, OSError):
         subject = f"{error.filename}: " if error.filename else ""
         return f"error: {subject}{error.strerror or error}"
@@ -58,6 +67,23 @@ def _reason(error: errors.ResoluteError) -> list[str]:
     if not error.reason or isinstance(error, errors.InvalidArgumentError) or not sys.stderr.isatty():
         return []
     return [f"  more: resolute help errors {error.reason}"]
+
+
+def _commands(error: errors.ResoluteError) -> list[str]:
+    """What to type: errors of the SDK name what is wrong, and know nothing of commands."""
+    if isinstance(error, NoClusterError):
+        return ["  `resolute up` starts one on this machine; -m HOST:PORT names another"]
+    if isinstance(error, errors.FailedPreconditionError):
+        # Loaded only now: few commands transfer files.
+        from resolute.transfer.transport import UrlRefusedError
+
+        if isinstance(error, UrlRefusedError):
+            return ["  `resolute storage doctor` checks the storage"]
+        return []
+    if isinstance(error, errors.NotFoundError):
+        advice = _LISTS.get(error.resource.partition(" ")[0])
+        return [f"  {advice}"] if advice else []
+    return []
 
 
 def _hints(error: errors.ResoluteError, endpoint: Endpoint | None) -> list[str]:

@@ -206,6 +206,6 @@ def _refusal(status: int, answer: str, *, host: str) -> Exception:
     if status in _BUSY:
         return UnavailableError(f"the store at {host} is busy ({said}); try again")
     return UrlRefusedError(
-        f"the store at {host} refuses a presigned URL ({said}); `resolute storage doctor` tells why, such as "
-        "clocks that differ"
+        f"the store at {host} refuses a presigned URL ({said}): clocks that differ, credentials that were "
+        "withdrawn, or a proxy that changes the request; a check of the storage tells which"
     )

@@ -20,8 +20,9 @@ def test_without_a_cluster_it_says_how_to_get_one(resolute: CommandLine) -> None
     outcome = resolute("e", "list")
     assert outcome.code == 1
     assert outcome.err == (
-        "error: no cluster is known: start one on this machine with `resolute up`, "
-        "or name one with -m HOST:PORT or RESOLUTE_MASTER\n"
+        "error: no cluster is known: none was started on this machine, no address is given, "
+        "and RESOLUTE_MASTER is not set\n"
+        "  `resolute up` starts one on this machine; -m HOST:PORT names another\n"
     )
 
 

@@ -70,8 +70,8 @@ def find_endpoint(master: str = "", *, environment: Mapping[str, str]) -> Endpoi
     if not master:
         if local is None:
             raise NoClusterError(
-                "no cluster is known: start one on this machine with `resolute up`, "
-                f"or name one with -m HOST:PORT or {MASTER_VARIABLES[0]}"
+                "no cluster is known: none was started on this machine, no address is given, "
+                f"and {MASTER_VARIABLES[0]} is not set"
             )
         return _local_endpoint(local, home, environment)
     if local is not None and local.http_url and master.rstrip("/") == local.http_url:

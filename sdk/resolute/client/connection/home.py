@@ -98,11 +98,11 @@ class Home:
         except OSError as error:
             raise FailedPreconditionError(
                 f"cannot read {self.endpoint_file}: {error.strerror}; "
-                f"let {HOME_VARIABLE} name a directory of your own, or give the address with -m HOST:PORT"
+                f"let {HOME_VARIABLE} name a directory of your own, or give the address of the cluster"
             ) from error
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise FailedPreconditionError(
-                f"{self.endpoint_file} is damaged ({error!r}); remove it and run `resolute up` again"
+                f"{self.endpoint_file} is damaged ({error!r}); remove it and start the cluster again"
             ) from error
 
     def _is_copy(self) -> bool:

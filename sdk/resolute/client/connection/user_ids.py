@@ -20,7 +20,5 @@ def user_id(access: Any, name: str) -> int:
     """
     found = access.ListUsers(access_service_pb2.ListUsersRequest(names=[name])).users
     if not found:
-        raise NotFoundError(
-            f"user {name!r} does not exist; `resolute user list` lists all users", resource=f"user {name}"
-        )
+        raise NotFoundError(f"user {name!r} does not exist", resource=f"user {name}")
     return int(found[0].user_id)

@@ -102,8 +102,8 @@ def what_if(
     recorded = recorded_trials(searches.log(experiment.uuid, kinds=kinds), trials)
     if not recorded:
         raise FailedPreconditionError(
-            f"no trial of experiment {experiment.id} has reported a validation to its search; "
-            "`resolute search simulate` runs a search on synthetic curves"
+            f"no trial of experiment {experiment.id} has reported a validation to its search, "
+            "so there are no curves to simulate it with; simulate its config on synthetic curves instead"
         )
     result = searches.simulate(spec, curves=[one.curve for one in recorded], slots=slots)
     outcomes = _outcomes(result, recorded)

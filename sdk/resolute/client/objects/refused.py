@@ -7,7 +7,7 @@ from typing import Any
 from resolute.errors import UnimplementedError
 
 NO_POOLS = "machines are not bound to workspaces; quotas (`Workspace.set_quota`) limit what a workspace uses"
-NO_OAUTH = "there is no OAuth; `resolute token create` makes tokens for programs"
+NO_OAUTH = "there is no OAuth; programs get tokens of their own (`AccessService.CreateToken`)"
 NO_PACHYDERM = "there is no integration with Pachyderm; the metadata of a checkpoint can name its data"
 
 

@@ -126,8 +126,7 @@ class Workspaces:
         found = self._stub.ListProjects(request).projects
         if not found:
             raise NotFoundError(
-                f"project {name!r} does not exist in workspace {workspace!r}; "
-                "`resolute project list WORKSPACE` lists all projects, `resolute project create` creates one",
+                f"project {name!r} does not exist in workspace {workspace!r}",
                 resource=f"project {name}",
             )
         return _project(found[0])
@@ -180,11 +179,7 @@ class Workspaces:
             return workspace
         found = self._stub.ListWorkspaces(pb2.ListWorkspacesRequest(names=[workspace])).workspaces
         if not found:
-            raise NotFoundError(
-                f"workspace {workspace!r} does not exist; `resolute workspace list` lists all workspaces, "
-                f"`resolute workspace create` creates one",
-                resource=f"workspace {workspace}",
-            )
+            raise NotFoundError(f"workspace {workspace!r} does not exist", resource=f"workspace {workspace}")
         return int(found[0].workspace_id)
 
 

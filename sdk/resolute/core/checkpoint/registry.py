@@ -147,7 +147,7 @@ class LocalRegistry:
                 return None
             raise CheckpointNotFound(
                 f"there is no checkpoint {checkpoint_id} that a script wrote off cluster; one of a cluster "
-                "is fetched by `resolute checkpoint download`"
+                "is fetched by the client of that cluster: resolute.client.Checkpoint.download"
             )
         record = Record.read(content, checkpoint_id=checkpoint_id)
         if not record.finished:

@@ -89,7 +89,7 @@ def sync(services: Services, run: OfflineRun, *, timeout: float, clock: Clock = 
             "send it again when that has ended"
         ) from None
     try:
-        # Before the lock was had its metadata may have changed, or another process may have sent and removed it.
+        # Until the lock was had its metadata may have changed, or another process may have removed it.
         run = OfflineRun.load(run.directory)
         return _sync(services, run, timeout=timeout, clock=clock)
     finally:

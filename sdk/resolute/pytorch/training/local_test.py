@@ -69,9 +69,9 @@ def create(
     """
     if Mode.LOCAL not in (mode, local) and not (local is True and test):
         raise RuntimeError(
-            "create() only tests a trial off cluster, by mode=Mode.LOCAL or local=True, test=True: submit by "
-            f"`det experiment create CONFIG DIRECTORY` and entrypoint: MODULE:{trial_def.__name__}; or train "
-            "here by pytorch.Trainer(...).fit(max_length=...)"
+            "create() only tests a trial off cluster, by mode=Mode.LOCAL or local=True, test=True: submit an "
+            f"experiment with entrypoint: MODULE:{trial_def.__name__}; or train here by "
+            "pytorch.Trainer(...).fit(max_length=...)"
         )
     context = _context(None, config, None)
     with context._core:

@@ -98,8 +98,7 @@ def get(connection: Connection, *, number: int = 0, workspace: str = "", name: s
     if row is None:
         where = f" in workspace {workspace!r}" if name else ""
         raise NotFoundError(
-            f"project {name or number!r} does not exist{where}; `resolute project list WORKSPACE` lists "
-            f"all projects, `resolute project create` creates one",
+            f"project {name or number!r} does not exist{where}",
             resource=f"project {name or number}",
         )
     return project(row)

@@ -79,7 +79,7 @@ def get(connection: Connection, *, number: int = 0, name: str = "") -> Account:
     row = connection.execute(sa.select(users).where(wanted)).mappings().one_or_none()
     if row is None:
         raise NotFoundError(
-            f"user {name or number!r} does not exist; `resolute user list` lists all users",
+            f"user {name or number!r} does not exist",
             resource=f"user {name or number}",
         )
     return account(row)

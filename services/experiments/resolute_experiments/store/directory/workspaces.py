@@ -98,8 +98,7 @@ def get(connection: Connection, *, number: int = 0, name: str = "") -> Workspace
     row = connection.execute(all_workspaces().where(wanted)).mappings().one_or_none()
     if row is None:
         raise NotFoundError(
-            f"workspace {name or number!r} does not exist; `resolute workspace list` lists all workspaces, "
-            f"`resolute workspace create` creates one",
+            f"workspace {name or number!r} does not exist",
             resource=f"workspace {name or number}",
         )
     return workspace(row)
