@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from resolute.errors import InvalidArgumentError
 
@@ -30,6 +31,8 @@ class HttpSettings:
     url: str = ""
     """RESOLUTE_HTTP_URL: URL at which browsers reach the gateway, with the path of a proxy; empty for that of
     each request."""
+    docs: Path | None = None
+    """RESOLUTE_DOCS_DIR: directory of the built documentation, which is served below ``/docs``."""
 
     @classmethod
     def from_environment(
@@ -47,6 +50,7 @@ class HttpSettings:
             hosts=frozenset(name.lower() for name in _items(variables.get(HOSTS_VARIABLE, ""))),
             url=_url(variables.get(URL_VARIABLE, "")),
             origins=frozenset(_origin(text) for text in _items(variables.get(ORIGINS_VARIABLE, ""))),
+            docs=Path(variables["RESOLUTE_DOCS_DIR"]) if variables.get("RESOLUTE_DOCS_DIR") else None,
         )
 
 

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from resolute_gateway.settings import HttpSettings
 from resolute_gateway.web.asgi import Send, refuse, respond
+from resolute_gateway.web.documentation import ROOT, Documentation
 
 DISCOVERY_PATH = "/.well-known/resolute.json"
 """Where clients that know the URL learn the rest."""
@@ -18,6 +19,7 @@ _INDEX = b"""This is the HTTP gateway of a Resolute cluster.
 POST /PACKAGE.SERVICE/METHOD   a call, by the Connect protocol or gRPC-web, in JSON or binary
 GET /openapi.json              every call, as an OpenAPI document
 GET /.well-known/resolute.json where gRPC is served
+GET /docs/                     the documentation, where RESOLUTE_DOCS_DIR names the built site
 """
 
 
@@ -27,11 +29,15 @@ class Pages:
     Args:
         settings: What clients are told.
         document: Makes the OpenAPI document.
+
+    Raises:
+        FailedPreconditionError: The settings name a directory of documentation that has none.
     """
 
     def __init__(self, settings: HttpSettings, *, document: Callable[[], bytes]) -> None:
         self._settings = settings
         self._make_document = document
+        self._documentation = None if settings.docs is None else Documentation(settings.docs)
         self._document: asyncio.Task[bytes] | None = None
 
     async def answer(self, path: str, headers: Mapping[str, str], send: Send) -> None:
@@ -51,6 +57,8 @@ class Pages:
             await respond(send, 200, json.dumps(content).encode())
         elif path == "/openapi.json":
             await respond(send, 200, await self._openapi())
+        elif self._documentation is not None and (path == ROOT or path.startswith(f"{ROOT}/")):
+            await self._documentation.answer(path, send)
         else:
             await refuse(send, 404, code="not_found", message="no such page; calls are made by POST")
 

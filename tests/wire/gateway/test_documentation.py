@@ -1,0 +1,70 @@
+"""The gateway serves the built site, and a browser runs only the scripts that are in it."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+from pathlib import Path
+
+import pytest
+from support.services.gateway import gateway
+
+from resolute.errors import FailedPreconditionError
+
+SCRIPT = b"start(1 < 2)"
+PAGE = (
+    b'<html><script src="assets/site.js"></script><script type="application/json">{}</script>'
+    b'<script>%s</script><style>p {}</style><td style="text-align: center;">x</td></html>' % SCRIPT
+)  # fmt: skip
+NOWHERE = "127.0.0.1:1"
+
+
+def hashed(text: bytes) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text).digest()).decode()}'"
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    """A site of two pages, beside a file that is none of its business."""
+    folder = tmp_path / "html"
+    (folder / "assets").mkdir(parents=True)
+    (folder / "index.html").write_bytes(PAGE)
+    (folder / "assets/site.js").write_text("start()")
+    (tmp_path / "secret").write_text("secret")
+    (folder / "link").symlink_to(tmp_path / "secret")
+    return folder
+
+
+def test_pages_are_served_with_a_policy_of_their_own(site: Path) -> None:
+    async def scenario() -> None:
+        async with gateway(NOWHERE, docs=site) as http:
+            moved = await http.request("GET", "/docs")
+            assert (moved.status, moved.headers["location"]) == (308, "/docs/")
+            page = await http.request("GET", "/docs/")
+            assert (page.status, page.data) == (200, PAGE)
+            assert page.headers["content-type"] == "text/html; charset=utf-8"
+            (policy,) = page.headers.getlist("content-security-policy")
+            rules = dict(rule.partition(" ")[::2] for rule in policy.split("; "))
+            assert rules["default-src"] == "'none'"
+            assert rules["script-src"] == f"'self' {hashed(SCRIPT)}"
+            attribute = hashed(b"text-align: center;")
+            assert rules["style-src"] == f"'self' {hashed(b'p {}')} 'unsafe-hashes' {attribute}"
+            script = await http.request("GET", "/docs/assets/site.js")
+            assert script.data == b"start()"
+            assert script.headers["x-content-type-options"] == "nosniff"
+            for path in ("/docs/link", "/docs/../secret", "/docs/%2e%2e/secret", "/docs/none.html", "/docsx"):
+                assert (await http.request("GET", path)).status == 404, path
+
+    asyncio.run(asyncio.wait_for(scenario(), 60))
+
+
+def test_without_a_site_there_are_no_pages_and_a_wrong_directory_is_said(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with gateway(NOWHERE) as http:
+            assert (await http.request("GET", "/docs/")).status == 404
+        with pytest.raises(FailedPreconditionError, match="there is no index"):
+            async with gateway(NOWHERE, docs=tmp_path):
+                pass
+
+    asyncio.run(asyncio.wait_for(scenario(), 60))
