@@ -89,6 +89,7 @@ check: $(STAMP)
 	$(BIN)/python tools/cli_lists.py --check
 	$(BIN)/python tools/error_page.py --check
 	$(BIN)/python tools/client_names.py --check
+	$(BIN)/python tools/benchmarks_page.py --check
 
 proto: $(STAMP)
 	$(BIN)/python tools/gen_protos.py
@@ -97,7 +98,7 @@ proto: $(STAMP)
 	$(BIN)/python tools/client_names.py
 
 bench: $(STAMP)
-	$(BIN)/python benchmarks/run.py $(NAMES)
+	$(BIN)/python benchmarks/run.py --json benchmarks/latest.json $(NAMES)
 
 format: $(STAMP)
 	$(BIN)/ruff format .

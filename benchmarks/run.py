@@ -1,20 +1,51 @@
 """Runs benchmarks one after the other, each in an interpreter of its own: what ``make bench`` does.
 
-    python benchmarks/run.py [NAME ...]
+    python benchmarks/run.py [--json FILE] [NAME ...]
 
 A NAME is a folder (``metrics``) or a file (``metrics/queries``); without any, all run. Every benchmark prints
-ratios to a peer or a limit that it measures in the same run; absolute times say little.
+ratios to a peer or a limit that it measures in the same run; absolute times say little. With ``--json`` what
+each one printed is kept, with date, machine and versions; ``tools/benchmarks_page.py`` puts it into
+docs/benchmarks.md.
 """
 
 from __future__ import annotations
 
+import argparse
+import contextlib
+import json
+import os
+import platform
+import re
 import subprocess
 import sys
+import time
+from dataclasses import asdict, dataclass
+from importlib import metadata
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 SHARED = frozenset({"support"})
 """Folders that hold no benchmarks of their own."""
+
+PEERS = ("resolute-train", "grpcio", "lightning", "minio", "mlflow", "optuna", "ray", "torch", "transformers")
+"""Distributions whose versions a result depends on."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """What a benchmark said, and where."""
+
+    name: str
+    passed: bool
+    """Whether it met its limits."""
+    output: list[str]
+    """Its lines."""
+    date: str
+    seconds: float
+    load_before: float
+    """Load of the machine when it began; on a machine that is not idle figures mean little."""
+    machine: str
+    versions: dict[str, str]
 
 
 def benchmarks() -> list[str]:
@@ -40,12 +71,69 @@ def chosen(wanted: list[str]) -> list[str]:
     return picked
 
 
+def run(name: str) -> Result:
+    """Runs a benchmark, shows what it prints, and keeps that."""
+    started, load = time.time(), os.getloadavg()[0]
+    lines = []
+    with subprocess.Popen(
+        [sys.executable, HERE / f"{name}.py"], stdout=subprocess.PIPE, text=True, bufsize=1
+    ) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            sys.stdout.write(line)
+            sys.stdout.flush()
+            lines.append(line.rstrip())
+    return Result(
+        name=name,
+        passed=process.returncode == 0,
+        output=lines,
+        date=time.strftime("%Y-%m-%d", time.gmtime(started)),
+        seconds=round(time.time() - started, 1),
+        load_before=round(load, 2),
+        machine=machine(),
+        versions=versions(),
+    )
+
+
+def machine() -> str:
+    """What the benchmarks run on."""
+    model = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    processor = model[1] if model else platform.machine()
+    return (
+        f"{os.cpu_count()} cores of {processor}, {memory:.0f} GiB, {platform.system()} {platform.release()}"
+    )
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python, of this project, and of the peers that are installed here."""
+    found = {"python": platform.python_version()}
+    for name in PEERS:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found
+
+
+def record(file: Path, result: Result) -> None:
+    """Puts a result into a file of results, in the place of an older one of the same benchmark."""
+    kept = json.loads(file.read_text()) if file.exists() else {}
+    kept[result.name] = asdict(result)
+    file.write_text(json.dumps(dict(sorted(kept.items())), indent=1) + "\n")
+
+
 def main() -> None:
+    parser = argparse.ArgumentParser(description="Runs benchmarks one after the other.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="a folder or a file; all without any")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="keep the results in this file")
+    arguments = parser.parse_args()
     failed = []
-    for name in chosen(sys.argv[1:]):
+    for name in chosen(arguments.names):
         sys.stdout.write(f"\n== {name}\n")
         sys.stdout.flush()
-        if subprocess.run([sys.executable, HERE / f"{name}.py"], check=False).returncode != 0:
+        result = run(name)
+        if arguments.json is not None:
+            record(arguments.json, result)
+        if not result.passed:
             failed.append(name)
     if failed:
         sys.exit(f"failed, or missed a limit: {', '.join(failed)}")

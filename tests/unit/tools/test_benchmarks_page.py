@@ -1,0 +1,51 @@
+"""Results of benchmarks are kept as they were printed, and the page shows those that missed a limit too."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+
+
+def load(monkeypatch: pytest.MonkeyPatch, path: str) -> ModuleType:
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+    spec = importlib.util.spec_from_file_location(f"tested_{Path(path).stem}", ROOT / path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    # Dataclasses look for their module.
+    monkeypatch.setitem(sys.modules, spec.name, module)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_what_a_benchmark_printed_reaches_the_page_whether_it_met_its_limit_or_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runner, page = load(monkeypatch, "benchmarks/run.py"), load(monkeypatch, "tools/benchmarks_page.py")
+    monkeypatch.setattr(runner, "HERE", tmp_path)
+    (tmp_path / "good.py").write_text("print('1.31x of the peer')")
+    (tmp_path / "bad.py").write_text("print('0.62x of the peer')\nraise SystemExit(1)")
+    kept = tmp_path / "latest.json"
+    for name in ("good", "bad", "good"):
+        runner.record(kept, runner.run(name))
+    results = json.loads(kept.read_text())
+    assert list(results) == ["bad", "good"]
+    assert results["good"]["output"] == ["1.31x of the peer"]
+    assert "cores of" in results["good"]["machine"]
+    text = page.section(results)
+    assert "| [`bad`](#result-of-bad) | **missed, or failed** |" in text
+    assert "| [`good`](#result-of-good) | met |" in text
+    assert "```text\n0.62x of the peer\n```" in text
+
+
+def test_the_page_is_current(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = load(monkeypatch, "tools/benchmarks_page.py")
+    results = json.loads(page.RESULTS.read_text()) if page.RESULTS.exists() else {}
+    assert page.SECTION.holds(page.section(results))
