@@ -173,11 +173,10 @@ def _services(client: Determined | None) -> Iterator[Services]:
 def _record(run: OfflineRun, *, address: str, failure: Exception) -> tuple[_Begun, ScriptExit]:
     recording = begin_recording(run, address=address)
     _log.warning(
-        "no cluster is in reach, so this run is recorded in %s; the next script that reaches the cluster "
-        "sends it, or `resolute sync %s` (%s)",
-        run.directory,
-        run.directory,
+        "no cluster is in reach (%s); this run is recorded in %s, and is sent by the next script that reaches "
+        "the cluster, or by `resolute sync`",
         failure,
+        run.directory,
     )
     files = RunDirectory(run.directory)
     return _Begun(recording.info, run.directory), ScriptExit(files, None, lock=recording.lock)
