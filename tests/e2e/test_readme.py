@@ -1,4 +1,4 @@
-"""The README's tour works: every command of it is run, in order, as it stands there."""
+"""The tour works: every command of it is run, in order, as it stands there."""
 
 from __future__ import annotations
 
@@ -10,19 +10,29 @@ from support.page_commands import ROOT, blocks_of, run_script, script_of
 
 pytestmark = pytest.mark.timeout(1000)
 
-PAGE = "README.md"
+PAGE = "docs/tour.md"
+PAGES = ("README.md", PAGE)
 
 
 def test_few_blocks_are_left_out_and_each_says_why() -> None:
-    left_out = [block for block in blocks_of(PAGE) if block.reason]
+    left_out = [block for page in PAGES for block in blocks_of(page) if block.reason]
     assert len(left_out) <= 2
     assert all("make" in block.code for block in left_out)
 
 
 def test_what_is_left_out_are_targets_that_exist() -> None:
     targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    named = {name for block in blocks_of(PAGE) for name in re.findall(r"\bmake (\w+)", block.code)}
+    named = {
+        name
+        for page in PAGES
+        for block in blocks_of(page)
+        for name in re.findall(r"\bmake (\w+)", block.code)
+    }
     assert named <= targets
+
+
+def test_the_first_page_fits_a_screen_or_two() -> None:
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 120
 
 
 def test_the_tour_runs_from_beginning_to_end(tmp_path: Path) -> None:
