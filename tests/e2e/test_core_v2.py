@@ -333,7 +333,9 @@ def test_with_no_cluster_in_reach_a_run_is_recorded_and_the_next_start_sends_it(
     trial = int(out.split()[-1])
     found = described(cluster, trial)
     assert [run["outcome"] for run in found["trial"]["runs"]] == ["COMPLETED", "FAILED", "COMPLETED"]
-    assert "without saying how" in found["trial"]["runs"][1]["failure"]
+    killed, last = found["trial"]["runs"][1:]
+    assert "without saying how" in killed["failure"]
+    assert killed["end_time"] <= last["start_time"]
     assert counts(found)["loss"] == 6
     assert found["trial"]["metadata"] == {"at": "third"}
     lines = cluster.det("trial", "logs", str(trial), "--json").stdout

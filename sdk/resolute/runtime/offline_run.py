@@ -101,7 +101,9 @@ class OfflineRun:
 
     def ended_at(self) -> float:
         """Unix time of the last thing that was recorded."""
-        times = [path.stat().st_mtime for path in (self.directory / _FILE, *self.spool.glob("*"))]
+        # What was acknowledged is written by those who send it, later.
+        recorded = [path for path in self.spool.glob("*") if path.suffix != ".ack"]
+        times = [path.stat().st_mtime for path in (self.directory / _FILE, *recorded)]
         return max(self.started_at, *times)
 
     def save(self) -> None:

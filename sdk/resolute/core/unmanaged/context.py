@@ -173,8 +173,8 @@ def _services(client: Determined | None) -> Iterator[Services]:
 def _record(run: OfflineRun, *, address: str, failure: Exception) -> tuple[_Begun, ScriptExit]:
     recording = begin_recording(run, address=address)
     _log.warning(
-        "no cluster is in reach (%s); this run is recorded in %s, and is sent by the next script that reaches "
-        "the cluster, or by `resolute sync`",
+        "no cluster is in reach (%s); this run is recorded in %s, and is sent by the next script that "
+        "reaches the cluster, or by `resolute sync`",
         failure,
         run.directory,
     )
