@@ -57,6 +57,14 @@ class Context:
         profiler: Samples of the machine.
         info: What is known of the cluster; None off cluster.
         experimental: What may still change.
+
+    Example:
+        >>> from resolute import core
+        >>> context = core.init()
+        >>> context.start()
+        >>> context.preempt.should_preempt()
+        False
+        >>> context.close()
     """
 
     def __init__(self, parts: Parts, *, info: ClusterInfo | None = None) -> None:

@@ -67,6 +67,13 @@ def init(
         ValueError: The trial has several slots and there is no ``distributed``; or the storage is malformed.
         TypeError: The storage is neither text nor a mapping.
         FailedPreconditionError: Off cluster, the library for the store is not installed.
+
+    Example:
+        >>> from resolute import core
+        >>> with core.init(checkpoint_storage="init-example") as context:
+        ...     context.train.report_training_metrics(steps_completed=1, metrics={"loss": 0.5})
+        ...     print(context.info is None, context.distributed.size)
+        True 1
     """
     info = resolute.get_cluster_info()
     if info is None:

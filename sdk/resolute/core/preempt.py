@@ -15,7 +15,14 @@ if TYPE_CHECKING:
 
 
 class PreemptMode(enum.Enum):
-    """Which processes ask, and how they come to agree."""
+    """Which processes ask, and how they come to agree.
+
+    Example:
+        >>> from resolute import core
+        >>> with core.init(preempt_mode=core.PreemptMode.ChiefOnly) as context:
+        ...     context.preempt.should_preempt()
+        False
+    """
 
     WorkersAskChief = "WORKERS_ASK_CHIEF"
     """Every process asks, in step with the others; all get what the chief saw."""
@@ -52,6 +59,15 @@ class PreemptContext:
         dist: The other processes.
         mode: Which of them ask.
         open_signal: Opens the signal when the context starts.
+
+    Example:
+        >>> from resolute import core
+        >>> with core.init() as context:
+        ...     for step in range(100):
+        ...         if context.preempt.should_preempt():
+        ...             break  # after a checkpoint was saved
+        ...     print(step)
+        99
     """
 
     def __init__(

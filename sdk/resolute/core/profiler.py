@@ -33,6 +33,12 @@ class ProfilerContext:
         reporter: Where samples go.
         agent: Name of the machine, which the metrics carry.
         open_sampler: Makes a sampler when profiling is switched on.
+
+    Example:
+        >>> from resolute import core
+        >>> with core.init() as context:
+        ...     context.profiler.on(sampling_interval=1, samples_per_report=10)
+        ...     context.profiler.off()
     """
 
     def __init__(

@@ -16,7 +16,13 @@ _log = logging.getLogger("resolute.core")
 
 
 class Unit(enum.Enum):
-    """What lengths are counted in."""
+    """What lengths are counted in.
+
+    Example:
+        >>> from resolute import core
+        >>> core.Unit("EPOCHS")
+        <Unit.EPOCHS: 'EPOCHS'>
+    """
 
     EPOCHS = "EPOCHS"
     RECORDS = "RECORDS"
@@ -24,7 +30,15 @@ class Unit(enum.Enum):
 
 
 class SearcherMode(enum.Enum):
-    """Which processes get operations."""
+    """Which processes get operations.
+
+    Example:
+        >>> from resolute import core
+        >>> with core.init() as context:
+        ...     operations = context.searcher.operations(core.SearcherMode.ChiefOnly)
+        ...     [operation.length for operation in operations]
+        [1]
+    """
 
     WorkersAskChief = "WORKERS_ASK_CHIEF"
     """Every process, in step with the others; the chief asks the search."""
@@ -149,6 +163,14 @@ class SearcherContext:
         dist: The other processes.
         source: The search.
         units: What lengths are counted in, if the config says so.
+
+    Example:
+        >>> from resolute import core
+        >>> with core.init() as context:
+        ...     for operation in context.searcher.operations():
+        ...         print("train to", operation.length)
+        ...         operation.report_completed(0.1)
+        train to 1
     """
 
     def __init__(

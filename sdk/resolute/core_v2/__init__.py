@@ -85,6 +85,14 @@ def init(
 
     Raises:
         ResoluteError: The cluster does not take the trial.
+
+    Example:
+        >>> from resolute import core_v2
+        >>> core_v2.init(config=core_v2.Config(name="mnist", hparams={"lr": 0.1}))
+        >>> core_v2.train.report_training_metrics(steps_completed=1, metrics={"loss": 0.5})
+        >>> core_v2.info.trial.hparams
+        {'lr': 0.1}
+        >>> core_v2.close()
     """
     config = _chosen(config, defaults, unmanaged)
     close()
@@ -117,6 +125,11 @@ def init_context(
     """Makes a context for a ``with`` statement, and leaves the functions of this module alone.
 
     The arguments and errors are those of ``init``.
+
+    Example:
+        >>> from resolute import core_v2
+        >>> with core_v2.init_context(config=core_v2.Config(name="mnist")) as context:
+        ...     context.train.report_metrics("inference", 1, {"latency_ms": 3.2})
     """
     config = _chosen(config, defaults, unmanaged)
     if resolute.get_cluster_info() is not None:
@@ -144,7 +157,12 @@ def close(
     exc_val: BaseException | None = None,
     exc_tb: Any = None,
 ) -> None:
-    """Ends the trial and waits a while until what was reported has arrived. Does nothing without one."""
+    """Ends the trial and waits a while until what was reported has arrived. Does nothing without one.
+
+    Example:
+        >>> from resolute import core_v2
+        >>> core_v2.close()
+    """
     context, _Singleton.context = _Singleton.context, None
     if context is not None:
         context.close(exc_type, exc_val, exc_tb)

@@ -14,7 +14,13 @@ from resolute.contracts.values import to_value
 
 
 class ExitedReason(Enum):
-    """Why a trial left before the search closed it."""
+    """Why a trial left before the search closed it.
+
+    Example:
+        >>> from resolute import searcher
+        >>> searcher.ExitedReason.INVALID_HP.value
+        'EXITED_REASON_INVALID_HP'
+    """
 
     ERRORED = "EXITED_REASON_ERRORED"
     USER_REQUESTED_STOP = "EXITED_REASON_USER_REQUESTED_STOP"
@@ -44,6 +50,12 @@ class Create(Operation):
         request_id: Identifies the trial within the search; ``uuid.uuid4()``.
         hparams: Its hyperparameters.
         checkpoint: Checkpoint to start from; None for none.
+
+    Example:
+        >>> import uuid
+        >>> from resolute import searcher
+        >>> searcher.Create(uuid.uuid4(), {"lr": 0.1}, None).hparams
+        {'lr': 0.1}
     """
 
     request_id: uuid.UUID
@@ -63,7 +75,14 @@ class Create(Operation):
 
 @dataclass(frozen=True)
 class ValidateAfter(Operation):
-    """Train a trial to an absolute length, then validate."""
+    """Train a trial to an absolute length, then validate.
+
+    Example:
+        >>> import uuid
+        >>> from resolute import searcher
+        >>> searcher.ValidateAfter(uuid.UUID(int=1), 10).length
+        10
+    """
 
     request_id: uuid.UUID
     length: int
@@ -76,7 +95,14 @@ class ValidateAfter(Operation):
 
 @dataclass(frozen=True)
 class Close(Operation):
-    """No more work for a trial once it has done what it was given."""
+    """No more work for a trial once it has done what it was given.
+
+    Example:
+        >>> import uuid
+        >>> from resolute import searcher
+        >>> searcher.Close(uuid.UUID(int=1))
+        Close(request_id=UUID('00000000-0000-0000-0000-000000000001'))
+    """
 
     request_id: uuid.UUID
 
@@ -87,7 +113,13 @@ class Close(Operation):
 
 @dataclass(frozen=True)
 class Progress(Operation):
-    """Tell how far the search is, from 0 to 1."""
+    """Tell how far the search is, from 0 to 1.
+
+    Example:
+        >>> from resolute import searcher
+        >>> searcher.Progress(0.5)
+        Progress(progress=0.5)
+    """
 
     progress: float
 
@@ -103,6 +135,11 @@ class Shutdown(Operation):
     Attributes:
         cancel: The experiment counts as cancelled.
         failure: The experiment counts as failed.
+
+    Example:
+        >>> from resolute import searcher
+        >>> searcher.Shutdown(failure=True)
+        Shutdown(cancel=False, failure=True)
     """
 
     cancel: bool = False

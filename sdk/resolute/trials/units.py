@@ -95,14 +95,24 @@ class TrainUnit:
 
 
 class Batch(TrainUnit):
-    """Counted in batches of one slot."""
+    """Counted in batches of one slot.
+
+    Example:
+        >>> from resolute import pytorch
+        >>> every_hundred, at_two_points = pytorch.Batch(100), pytorch.Batch([10, 1000])
+    """
 
     def _size(self, epoch_length: int) -> int:
         return 1
 
 
 class Epoch(TrainUnit):
-    """Counted in epochs: as many batches as the chief's training loader has."""
+    """Counted in epochs: as many batches as the chief's training loader has.
+
+    Example:
+        >>> from resolute import pytorch
+        >>> five_epochs = pytorch.Epoch(5)
+    """
 
     def _size(self, epoch_length: int) -> int:
         return epoch_length

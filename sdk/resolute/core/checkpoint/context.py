@@ -45,6 +45,15 @@ class CheckpointContext:
 
     A checkpoint counts only once all its files are safe and all reports before it have arrived; one that was
     interrupted leaves nothing that anyone would restore.
+
+    Example:
+        >>> from resolute import core
+        >>> with core.init(checkpoint_storage="checkpoint-example") as context:
+        ...     with context.checkpoint.store_path({"steps_completed": 10}) as (path, storage_id):
+        ...         _ = (path / "model.txt").write_text("weights")
+        ...     with context.checkpoint.restore_path(storage_id) as path:
+        ...         print((path / "model.txt").read_text())
+        weights
     """
 
     def __init__(

@@ -18,7 +18,16 @@ _log = logging.getLogger("resolute.core")
 
 
 class DownloadMode(enum.Enum):
-    """Who downloads when several processes of one machine want a checkpoint."""
+    """Who downloads when several processes of one machine want a checkpoint.
+
+    Example:
+        >>> from resolute import core
+        >>> with core.init(checkpoint_storage="download-example") as context:
+        ...     with context.checkpoint.store_path({"steps_completed": 1}) as (path, storage_id):
+        ...         _ = (path / "model.txt").write_text("weights")
+        ...     mode = core.DownloadMode.NoSharedDownload
+        ...     context.checkpoint.download(storage_id, "downloaded", mode)
+    """
 
     LocalWorkersShareDownload = "LOCAL_WORKERS_SHARE_DOWNLOAD"
     """The first process of each machine, for all of them; all call in step."""

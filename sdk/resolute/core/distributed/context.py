@@ -51,6 +51,12 @@ class DistributedContext:
         AssertionError: There are several machines and no ``chief_ip``.
         CollectiveTimeoutError: Some processes did not come; it names them.
         CollectiveError: The processes cannot be connected; the message says why.
+
+    Example:
+        >>> from resolute import core
+        >>> with core.DistributedContext() as distributed:
+        ...     print(distributed.rank, distributed.size, distributed.allgather("here"))
+        0 1 ['here']
     """
 
     def __init__(  # noqa: PLR0913 - the documented signature
@@ -257,7 +263,13 @@ class DistributedContext:
 
 
 class DummyDistributedContext(DistributedContext):
-    """A job of one process: every collective returns at once with this process's own value."""
+    """A job of one process: every collective returns at once with this process's own value.
+
+    Example:
+        >>> from resolute import core
+        >>> core.DummyDistributedContext().gather("here")
+        ['here']
+    """
 
     def __init__(self) -> None:
         super().__init__()

@@ -6,7 +6,13 @@ import enum
 
 
 class EarlyExitReason(enum.Enum):
-    """Reasons for ``TrainContext.report_early_exit``."""
+    """Reasons for ``TrainContext.report_early_exit``.
+
+    Example:
+        >>> from resolute import core
+        >>> with core.init() as context:
+        ...     context.train.report_early_exit(core.EarlyExitReason.USER_REQUESTED_STOP)
+    """
 
     INVALID_HP = "EXITED_REASON_INVALID_HP"
     """The hyperparameters make no sense; the search replaces the trial."""

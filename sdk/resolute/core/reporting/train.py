@@ -30,6 +30,13 @@ class TrainContext:
     ``report_*`` costs microseconds: it appends to a file of this machine and returns. Reports survive
     crashes of the process and outages of the cluster. If a service refuses a report, the error is raised
     by the next one.
+
+    Example:
+        >>> from resolute import core
+        >>> with core.init() as context:
+        ...     context.train.set_status("training")
+        ...     context.train.report_training_metrics(steps_completed=10, metrics={"loss": 0.3})
+        ...     context.train.report_validation_metrics(steps_completed=10, metrics={"accuracy": 0.9})
     """
 
     def __init__(self, *, reporter: Reporter, record: TrialRecord, tensorboard: Tensorboard) -> None:

@@ -19,7 +19,13 @@ Mangler = Callable[[Path, int], Path]
 
 
 class TensorboardMode(enum.Enum):
-    """Who writes and copies TensorBoard files."""
+    """Who writes and copies TensorBoard files.
+
+    Example:
+        >>> from resolute import core
+        >>> with core.init(tensorboard_mode=core.TensorboardMode.MANUAL) as context:
+        ...     context.train.upload_tensorboard_files()
+    """
 
     AUTO = "AUTO"
     """Every reported number becomes an event, and files are copied now and then and at every checkpoint."""

@@ -17,6 +17,11 @@ class Config:
 
     Where a cluster runs the script it is ignored. The first run of an experiment decides: later ones find it
     as it is.
+
+    Example:
+        >>> from resolute import core_v2
+        >>> core_v2.Config(name="mnist", hparams={"lr": 0.1}, labels=["laptop"]).fields()
+        {'labels': ['laptop']}
     """
 
     name: str | None = None

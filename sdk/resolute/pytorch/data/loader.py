@@ -65,6 +65,12 @@ class DataLoader:
     Raises:
         ValueError: The data set is an ``IterableDataset``, there is no size of a batch, or the arguments
             exclude each other.
+
+    Example:
+        >>> from resolute import pytorch
+        >>> loader = pytorch.DataLoader(list(range(10)), batch_size=4, shuffle=True)
+        >>> len(loader)
+        3
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - the arguments of torch's
@@ -234,6 +240,13 @@ def to_device(data: Any, device: torch.device, warned_types: set[type] | None = 
             by it; anything else stays as it is, with one warning for each type.
         device: Where to.
         warned_types: Types that were warned of; default one set for the process.
+
+    Example:
+        >>> import torch
+        >>> from resolute import pytorch
+        >>> batch = {"image": torch.zeros(2, 3), "name": "cat"}
+        >>> pytorch.to_device(batch, torch.device("cpu"))["image"].device
+        device(type='cpu')
     """
     # Asked for every tensor of every batch, so what most batches are made of comes first, by its exact type.
     if type(data) is torch.Tensor:
@@ -279,6 +292,12 @@ def data_length(data: Any) -> int:
     Raises:
         ValueError: The batch is empty.
         TypeError: It is of a kind whose length is not known; override ``PyTorchTrial.get_batch_length`` then.
+
+    Example:
+        >>> import torch
+        >>> from resolute import pytorch
+        >>> pytorch.data_length({"image": torch.zeros(2, 3), "label": torch.zeros(2)})
+        2
     """
     if isinstance(data, (torch.Tensor, np.ndarray)):
         return len(data)

@@ -14,7 +14,13 @@ import numpy as np
 
 
 class Reducer(enum.Enum):
-    """How the values of a validation metric become one."""
+    """How the values of a validation metric become one.
+
+    Example:
+        >>> from resolute import pytorch
+        >>> pytorch.Reducer.MAX.name
+        'MAX'
+    """
 
     AVG = 1
     """Mean over batches, each of the same weight."""
