@@ -35,9 +35,8 @@ class SearcherMode(enum.Enum):
     Example:
         >>> from resolute import core
         >>> with core.init() as context:
-        ...     operations = context.searcher.operations(core.SearcherMode.ChiefOnly)
-        ...     [operation.length for operation in operations]
-        [1]
+        ...     for operation in context.searcher.operations(core.SearcherMode.ChiefOnly):
+        ...         operation.report_completed(0.1)
     """
 
     WorkersAskChief = "WORKERS_ASK_CHIEF"

@@ -48,7 +48,7 @@ def test_the_examples_run_one_by_one_without_a_cluster(
     monkeypatch.setenv("RESOLUTE_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     parser = doctest.DocTestParser()
-    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS, verbose=False)
     said: list[str] = []
     # A class may be offered by several modules.
     examples = {id(value): (name, value) for name, value in offered().items() if has_example(value)}

@@ -11,6 +11,7 @@ import pytest
 from support.services.gateway import gateway
 
 from resolute.errors import FailedPreconditionError
+from resolute_gateway.web.documentation import Documentation
 
 SCRIPT = b"start(1 < 2)"
 PAGE = (
@@ -59,12 +60,14 @@ def test_pages_are_served_with_a_policy_of_their_own(site: Path) -> None:
     asyncio.run(asyncio.wait_for(scenario(), 60))
 
 
-def test_without_a_site_there_are_no_pages_and_a_wrong_directory_is_said(tmp_path: Path) -> None:
+def test_a_directory_without_a_site_is_refused_when_the_gateway_starts(tmp_path: Path) -> None:
+    with pytest.raises(FailedPreconditionError, match="RESOLUTE_DOCS_DIR names .* there is no index"):
+        Documentation(tmp_path)
+
+
+def test_without_a_site_there_are_no_pages() -> None:
     async def scenario() -> None:
         async with gateway(NOWHERE) as http:
             assert (await http.request("GET", "/docs/")).status == 404
-        with pytest.raises(FailedPreconditionError, match="there is no index"):
-            async with gateway(NOWHERE, docs=tmp_path):
-                pass
 
     asyncio.run(asyncio.wait_for(scenario(), 60))
