@@ -61,7 +61,7 @@ def test_pages_are_served_with_a_policy_of_their_own(site: Path) -> None:
 
 
 def test_a_directory_without_a_site_is_refused_when_the_gateway_starts(tmp_path: Path) -> None:
-    with pytest.raises(FailedPreconditionError, match="RESOLUTE_DOCS_DIR names .* there is no index"):
+    with pytest.raises(FailedPreconditionError, match=r"RESOLUTE_DOCS_DIR names .* there is no index"):
         Documentation(tmp_path)
 
 
