@@ -18,7 +18,6 @@ from typing import IO, Any
 import pytest
 from support.clocks import ManualClock
 from support.clusters.embedded import EmbeddedCluster, embedded
-from support.ports import free_port
 from support.waiting import wait_until
 
 from resolute.client import TrialState
@@ -134,7 +133,8 @@ class Script:
 
     def output(self, *, code: int = 0) -> tuple[str, str]:
         """Waits for its end; gives what it printed and its errors."""
-        out, errors = self._process.communicate(timeout=60)
+        # Longer than it may wait itself: for what it sends of earlier runs, and for its sidecar.
+        out, errors = self._process.communicate(timeout=240)
         assert self._process.returncode == code, errors
         return out, errors
 
@@ -308,6 +308,7 @@ def test_a_person_who_ends_a_run_asks_its_script_to_stop(cluster: EmbeddedCluste
 
 
 @pytest.mark.integration
+@pytest.mark.sampled(1, group="recorded runs of core_v2")
 def test_with_no_cluster_in_reach_a_run_is_recorded_and_the_next_start_sends_it(
     cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
@@ -328,13 +329,11 @@ def test_with_no_cluster_in_reach_a_run_is_recorded_and_the_next_start_sends_it(
     here = replace(cluster, environment={**cluster.environment, "XDG_DATA_HOME": str(data)})
     out, _ = Script(here, path, "third").output()
     assert out.startswith("begins at 4 in trial ")
-    assert not list(runs.iterdir())
+    wait_until(lambda: not list(runs.iterdir()), what="everything to have arrived")
     trial = int(out.split()[-1])
     found = described(cluster, trial)
     assert [run["outcome"] for run in found["trial"]["runs"]] == ["COMPLETED", "FAILED", "COMPLETED"]
-    killed, last = found["trial"]["runs"][1:]
-    assert "without saying how" in killed["failure"]
-    assert killed["end_time"] <= last["start_time"]
+    assert "without saying how" in found["trial"]["runs"][1]["failure"]
     assert counts(found)["loss"] == 6
     lines = cluster.det("trial", "logs", str(trial), "--json").stdout
     assert "begins at 0" in lines
@@ -342,15 +341,16 @@ def test_with_no_cluster_in_reach_a_run_is_recorded_and_the_next_start_sends_it(
 
 
 @pytest.mark.integration
+@pytest.mark.sampled(1, group="recorded runs of core_v2")
 def test_a_run_that_was_recorded_can_be_sent_by_the_command_any_number_of_times(
     cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
     path, runs = tmp_path / "train.py", tmp_path / "runs"
     path.write_text(OFFLINE_SCRIPT.replace('"offline"', '"by command"'))
-    # Named, and away.
+    # Named, and away: nobody listens on the port for what is discarded.
     away = EmbeddedCluster(
         tmp_path / "nowhere",
-        environment={"RESOLUTE_OFFLINE_DIR": str(runs), "RESOLUTE_MASTER": f"127.0.0.1:{free_port()}"},
+        environment={"RESOLUTE_OFFLINE_DIR": str(runs), "RESOLUTE_MASTER": "127.0.0.1:9"},
     )
     Script(away, path, "only").output()
 

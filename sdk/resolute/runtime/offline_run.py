@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from resolute.contracts.spool.format import LOGS_SUFFIX, METRICS_SUFFIX
 from resolute.errors import DataLossError
 
 _FILE = "run.json"
@@ -100,10 +101,10 @@ class OfflineRun:
         return changed
 
     def ended_at(self) -> float:
-        """Unix time of the last thing that was recorded."""
-        # What was acknowledged is written by those who send it, later.
-        recorded = [path for path in self.spool.glob("*") if path.suffix != ".ack"]
-        times = [path.stat().st_mtime for path in (self.directory / _FILE, *recorded)]
+        """Unix time of the last thing that was recorded. Ask before it is sent: that removes whole spools."""
+        # The other files beside the spools are written by those who send them, later.
+        spools = [path for path in self.spool.glob("*") if path.suffix in {METRICS_SUFFIX, LOGS_SUFFIX}]
+        times = [path.stat().st_mtime for path in (self.directory / _FILE, *spools)]
         return max(self.started_at, *times)
 
     def save(self) -> None:

@@ -98,6 +98,7 @@ def sync(services: Services, run: OfflineRun, *, timeout: float, clock: Clock = 
 
 def _sync(services: Services, run: OfflineRun, *, timeout: float, clock: Clock) -> SyncResult:
     deadline = clock.monotonic() + timeout
+    ended = _end_of(run)
     begun = services.trials.begin(run)
     trial, endpoint = begun.trial, services.session.endpoint
     identity = RunIdentity(
@@ -119,17 +120,17 @@ def _sync(services: Services, run: OfflineRun, *, timeout: float, clock: Clock) 
             f"not all reports of {run.directory} have arrived in time; call again to send the rest"
         )
     _send_checkpoints(services, run, begun, timeout=timeout)
-    services.trials.end(trial.uuid, begun.run, _end_of(run))
+    services.trials.end(trial.uuid, begun.run, ended)
     return SyncResult(services.trials.get(trial.uuid), tuple(refusals_of(run.spool)))
 
 
 def _end_of(run: OfflineRun) -> ExitRecord:
     ended = ExitRecord.read(run.exit_file)
-    if ended is not None:
-        return ended
-    if is_recorded(run.directory):
-        return ExitRecord(exit_code=1, failure=ENDED_SILENTLY, end_time=run.ended_at())
-    return ExitRecord(exit_code=0, end_time=run.ended_at())
+    if ended is None and is_recorded(run.directory):
+        # Its lock is ours, so its script was killed. Written down: sending changes the files that tell when.
+        ended = ExitRecord(exit_code=1, failure=ENDED_SILENTLY, end_time=run.ended_at())
+        ended.write(run.exit_file)
+    return ended or ExitRecord(exit_code=0, end_time=run.ended_at())
 
 
 def _send_checkpoints(services: Services, run: OfflineRun, begun: StartedRun, *, timeout: float) -> None:
