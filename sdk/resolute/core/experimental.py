@@ -9,7 +9,15 @@ _log = logging.getLogger("resolute.core")
 
 
 class ExperimentalCoreContext:
-    """Get it as ``Context.experimental``."""
+    """Get it as ``Context.experimental``.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> from resolute import core
+        >>> version = SimpleNamespace(name="digits", model_version=3)
+        >>> with core.init() as context:
+        ...     context.experimental.report_task_using_model_version(version)
+    """
 
     def report_task_using_checkpoint(self, checkpoint: Any) -> None:
         """Notes in the task's log that it uses a checkpoint, such as for inference.

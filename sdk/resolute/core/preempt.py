@@ -151,7 +151,14 @@ class PreemptContext:
 
 
 class DummyPreemptContext(PreemptContext):
-    """Off cluster: never preempts, with the same rules of who may ask and when."""
+    """Off cluster: never preempts, with the same rules of who may ask and when.
+
+    Example:
+        >>> from resolute import core
+        >>> with core.DummyPreemptContext(core.DummyDistributedContext()) as preempt:
+        ...     preempt.should_preempt()
+        False
+    """
 
     def __init__(self, dist: DistributedContext, mode: PreemptMode = PreemptMode.WorkersAskChief) -> None:
         super().__init__(dist, mode, open_signal=lambda: _local_signals[-1])

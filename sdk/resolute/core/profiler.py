@@ -96,7 +96,14 @@ class ProfilerContext:
 
 
 class DummyProfilerContext:
-    """Off cluster nothing is sampled; the arguments are checked all the same."""
+    """Off cluster nothing is sampled; the arguments are checked all the same.
+
+    Example:
+        >>> from resolute import core
+        >>> profiler = core.DummyProfilerContext()
+        >>> profiler.on(sampling_interval=1)
+        >>> profiler.off()
+    """
 
     def on(self, sampling_interval: float = 1, samples_per_report: int = 10) -> None:
         """Checks the arguments.

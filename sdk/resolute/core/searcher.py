@@ -94,7 +94,17 @@ class LocalOperations:
 
 
 class SearcherOperation:
-    """Train to an absolute length, validate, then call ``report_completed``."""
+    """Train to an absolute length, validate, then call ``report_completed``.
+
+    Example:
+        >>> from resolute import core
+        >>> with core.init() as context:
+        ...     for operation in context.searcher.operations():
+        ...         operation.report_progress(operation.length)
+        ...         operation.report_completed(0.1)
+        ...         print(operation.length, operation.completed)
+        1 True
+    """
 
     def __init__(self, source: OperationSource, *, length: int, is_chief: bool) -> None:
         self._source = source
@@ -241,6 +251,14 @@ class DummySearcherContext(SearcherContext):
     Args:
         dist: The other processes.
         length: Length of the operation.
+
+    Example:
+        >>> from resolute import core
+        >>> searcher = core.DummySearcherContext(core.DummyDistributedContext(), length=10)
+        >>> for operation in searcher.operations():
+        ...     operation.report_completed(0.1)
+        ...     print(operation.length)
+        10
     """
 
     def __init__(self, dist: DistributedContext, length: int = 1) -> None:
@@ -248,7 +266,15 @@ class DummySearcherContext(SearcherContext):
 
 
 class SearcherContextMissing(SearcherContext):
-    """Stands where the config gives no length, so that there can be no operations."""
+    """Stands where the config gives no length, so that there can be no operations.
+
+    Example:
+        >>> from resolute import core
+        >>> core.SearcherContextMissing().operations()
+        Traceback (most recent call last):
+        ...
+        ValueError: there are no searcher operations: ...
+    """
 
     def __init__(self) -> None:
         """Nothing to set up."""

@@ -173,6 +173,15 @@ def url_reverse_webui_exp_view() -> str:
 
     Raises:
         RuntimeError: ``init`` was not called.
+
+    Example:
+        >>> from resolute import core_v2
+        >>> core_v2.init(config=core_v2.Config(name="mnist"))
+        >>> core_v2.url_reverse_webui_exp_view()
+        Traceback (most recent call last):
+        ...
+        RuntimeError: this trial is on no cluster
+        >>> core_v2.close()
     """
     info = _require().info
     if info is None or not info.master_url:

@@ -39,6 +39,16 @@ class TorchBatchProcessorContext(ReducerContext):
     Args:
         core_context: The Core API.
         storage_path: Directory that ``upload_path`` gives files of.
+
+    Example:
+        >>> from resolute import pytorch
+        >>> class Evaluate(pytorch.TorchBatchProcessor):
+        ...     def __init__(self, context):
+        ...         self.context = context
+        ...     def process_batch(self, batch, batch_idx):
+        ...         metrics = {"mean": float(batch.float().mean())}
+        ...         self.context.report_metrics("inference", batch_idx + 1, metrics)
+        >>> pytorch.torch_batch_process(Evaluate, list(range(10)), batch_size=5)
     """
 
     def __init__(self, core_context: core.Context, storage_path: Path) -> None:
@@ -95,7 +105,20 @@ class TorchBatchProcessorContext(ReducerContext):
 
 
 class TorchBatchProcessor(abc.ABC):
-    """What is done with each batch."""
+    """What is done with each batch.
+
+    Example:
+        >>> from resolute import pytorch
+        >>> class Sum(pytorch.TorchBatchProcessor):
+        ...     def __init__(self, context):
+        ...         self.total = 0
+        ...     def process_batch(self, batch, batch_idx):
+        ...         self.total += int(batch.sum())
+        ...     def on_finish(self):
+        ...         print(self.total)
+        >>> pytorch.torch_batch_process(Sum, list(range(10)), batch_size=4)
+        45
+    """
 
     @abc.abstractmethod
     def __init__(self, context: TorchBatchProcessorContext) -> None:
@@ -145,6 +168,18 @@ def torch_batch_process(
         TypeError: The data set has no length.
         ValueError: An argument for the loader is one that is decided here.
         InvalidCheckpointException: The trial's latest checkpoint was made by something else.
+
+    Example:
+        >>> from resolute import pytorch
+        >>> class Count(pytorch.TorchBatchProcessor):
+        ...     def __init__(self, context):
+        ...         self.batches = 0
+        ...     def process_batch(self, batch, batch_idx):
+        ...         self.batches += 1
+        ...     def on_finish(self):
+        ...         print(self.batches, "batches")
+        >>> pytorch.torch_batch_process(Count, list(range(10)), batch_size=4)
+        3 batches
     """
     if isinstance(dataset, IterableDataset) or not hasattr(dataset, "__len__"):
         raise TypeError("torch_batch_process() needs a data set with a length and an index, to share it out")

@@ -29,6 +29,12 @@ class SearcherState:
         experiment_completed: The search shut down.
         experiment_failed: The search shut down as a failure.
         experiment_id: The experiment's number; None before it was created.
+
+    Example:
+        >>> from resolute import searcher
+        >>> state = searcher.SearcherState()
+        >>> state.last_event_id, state.experiment_completed
+        (0, False)
     """
 
     def __init__(self) -> None:
@@ -71,6 +77,27 @@ class SearchMethod(ABC):
 
     A method is asked again about an event whose answer was lost with its process, with the state that it
     saved before: decide by the state alone.
+
+    Example:
+        >>> import uuid
+        >>> from resolute import searcher
+        >>> class OneTrial(searcher.SearchMethod):
+        ...     def initial_operations(self, searcher_state):
+        ...         trial = uuid.uuid4()
+        ...         return [searcher.Create(trial, {"lr": 0.1}, None), searcher.ValidateAfter(trial, 10)]
+        ...     def on_trial_created(self, searcher_state, request_id):
+        ...         return []
+        ...     def on_validation_completed(self, searcher_state, request_id, metric, train_length):
+        ...         return [searcher.Close(request_id)]
+        ...     def on_trial_closed(self, searcher_state, request_id):
+        ...         return [searcher.Shutdown()]
+        ...     def on_trial_exited_early(self, searcher_state, request_id, exited_reason):
+        ...         return [searcher.Shutdown(failure=True)]
+        ...     def progress(self, searcher_state):
+        ...         return float(bool(searcher_state.trials_closed))
+        >>> create, train = OneTrial().initial_operations(searcher.SearcherState())
+        >>> create.hparams, train.length
+        ({'lr': 0.1}, 10)
     """
 
     @abstractmethod

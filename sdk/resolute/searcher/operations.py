@@ -35,7 +35,13 @@ class ExitedReason(Enum):
 
 
 class Operation(ABC):
-    """A decision."""
+    """A decision.
+
+    Example:
+        >>> from resolute import searcher
+        >>> isinstance(searcher.Progress(0.5), searcher.Operation)
+        True
+    """
 
     @abstractmethod
     def to_message(self) -> operation_pb2.Operation:

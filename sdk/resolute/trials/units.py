@@ -16,6 +16,11 @@ class TrainUnit:
 
     Raises:
         TypeError: It is none of these.
+
+    Example:
+        >>> from resolute import pytorch
+        >>> pytorch.TrainUnit.from_config({"epochs": 2}, None).should_stop(4)
+        True
     """
 
     def __init__(self, value: int | Collection[int]) -> None:

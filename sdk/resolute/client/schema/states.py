@@ -6,7 +6,13 @@ from enum import Enum
 
 
 class ExperimentState(Enum):
-    """Life of an experiment."""
+    """Life of an experiment.
+
+    Example:
+        >>> from resolute import client
+        >>> client.ExperimentState.COMPLETED.is_terminal
+        True
+    """
 
     UNSPECIFIED = "UNSPECIFIED"
     """A state that this client is too old to know."""
@@ -50,7 +56,13 @@ _ENDED = frozenset(
 
 
 class TrialState(Enum):
-    """Life of a trial."""
+    """Life of a trial.
+
+    Example:
+        >>> from resolute import client
+        >>> client.TrialState.RUNNING.holds_slots
+        True
+    """
 
     UNSPECIFIED = "UNSPECIFIED"
     """A state that this client is too old to know."""
@@ -98,7 +110,13 @@ class RunOutcome(Enum):
 
 
 class CheckpointState(Enum):
-    """Life of a checkpoint."""
+    """Life of a checkpoint.
+
+    Example:
+        >>> from resolute import client
+        >>> client.CheckpointState("COMPLETED")
+        <CheckpointState.COMPLETED: 'COMPLETED'>
+    """
 
     UNSPECIFIED = "UNSPECIFIED"
     """A state that this client is too old to know."""
@@ -114,7 +132,13 @@ class CheckpointState(Enum):
 
 
 class LogLevel(Enum):
-    """Severity of a line."""
+    """Severity of a line.
+
+    Example:
+        >>> from resolute import client
+        >>> client.LogLevel["ERROR"].value
+        'ERROR'
+    """
 
     UNSPECIFIED = "UNSPECIFIED"
     """The line says nothing of its severity."""

@@ -381,6 +381,14 @@ class DummyCheckpointContext(CheckpointContext):
         dist: The other processes.
         store: Where files go.
         cache: What this machine keeps of files that were fetched; None where nobody wants that.
+
+    Example:
+        >>> from resolute import core
+        >>> with core.init(checkpoint_storage="dummy-example") as context:
+        ...     with context.checkpoint.store_path({"steps_completed": 1}) as (path, storage_id):
+        ...         _ = (path / "model.txt").write_text("weights")
+        ...     isinstance(context.checkpoint, core.DummyCheckpointContext)
+        True
     """
 
     def __init__(

@@ -215,7 +215,13 @@ class TrainContext:
 
 
 class DummyTrainContext(TrainContext):
-    """Reports off cluster: they are checked and logged."""
+    """Reports off cluster: they are checked and logged.
+
+    Example:
+        >>> from resolute import core
+        >>> train = core.DummyTrainContext()
+        >>> train.report_validation_metrics(steps_completed=1, metrics={"loss": 0.5})
+    """
 
     def __init__(self, tensorboard: Tensorboard | None = None) -> None:
         super().__init__(

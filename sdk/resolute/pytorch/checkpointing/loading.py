@@ -24,6 +24,11 @@ class CheckpointLoadContext(PyTorchTrialContext):
     Args:
         hparams: Hyperparameters that the trial asks for.
         exp_conf: Config that the trial asks for.
+
+    Example:
+        >>> from resolute import pytorch
+        >>> pytorch.CheckpointLoadContext(hparams={"lr": 0.1}).get_hparam("lr")
+        0.1
     """
 
     def __init__(

@@ -44,6 +44,12 @@ def adapt_batch_sampler(
 
     Raises:
         ValueError: There is no such rank.
+
+    Example:
+        >>> from resolute import pytorch
+        >>> batches = [[0, 1], [2, 3], [4, 5], [6, 7]]
+        >>> list(pytorch.adapt_batch_sampler(batches, num_replicas=2, rank=1))
+        [[2, 3], [6, 7]]
     """
     adapted = batch_sampler
     if repeat:

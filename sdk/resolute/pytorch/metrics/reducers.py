@@ -30,7 +30,25 @@ class Reducer(enum.Enum):
 
 
 class MetricReducer(abc.ABC):
-    """A metric that is accumulated on each slot and then reduced over slots; wrap it with the context."""
+    """A metric that is accumulated on each slot and then reduced over slots; wrap it with the context.
+
+    Example:
+        >>> from resolute import pytorch
+        >>> class Largest(pytorch.MetricReducer):
+        ...     def __init__(self):
+        ...         self.reset()
+        ...     def reset(self):
+        ...         self.largest = float("-inf")
+        ...     def update(self, value):
+        ...         self.largest = max(self.largest, value)
+        ...     def per_slot_reduce(self):
+        ...         return self.largest
+        ...     def cross_slot_reduce(self, per_slot_metrics):
+        ...         return max(per_slot_metrics)
+        >>> with pytorch.init() as context:
+        ...     largest = context.wrap_reducer(Largest(), name="largest")
+        ...     largest.update(0.5)
+    """
 
     @abc.abstractmethod
     def reset(self) -> None:

@@ -49,6 +49,12 @@ def init(
     Raises:
         ValueError: The trial has several slots and was not started by a launch layer for them.
         InvalidExperimentException: The batch has fewer records than the trial has slots.
+
+    Example:
+        >>> from resolute import pytorch
+        >>> with pytorch.init(hparams={"lr": 0.1}) as context:
+        ...     context.get_hparam("lr")
+        0.1
     """
 
     def join_ranks(info: ClusterInfo | None) -> DistributedContext | None:

@@ -15,6 +15,14 @@ class PyTorchCallback:
     """Code that is called while a trial trains. Override what you need; return it from ``build_callbacks``.
 
     All methods are called on every rank unless they say otherwise.
+
+    Example:
+        >>> from resolute import pytorch
+        >>> class Epochs(pytorch.PyTorchCallback):
+        ...     def on_training_epoch_end(self, epoch_idx):
+        ...         print("epoch", epoch_idx, "has ended")
+        >>> Epochs().on_training_epoch_end(3)
+        epoch 3 has ended
     """
 
     def on_trial_startup(self, first_batch_idx: int, checkpoint_uuid: str | None) -> None:

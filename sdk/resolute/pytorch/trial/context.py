@@ -26,6 +26,12 @@ class PyTorchTrialContext(TrialContext):
         experimental: What may still change.
         lr_schedulers: The wrapped schedulers.
         optimizers: The wrapped optimizers.
+
+    Example:
+        >>> from resolute import pytorch
+        >>> with pytorch.init(hparams={"lr": 0.1, "global_batch_size": 32}) as context:
+        ...     print(context.get_hparam("lr"), context.get_per_slot_batch_size())
+        0.1 32
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - the documented constructor

@@ -15,6 +15,29 @@ class PyTorchTrial(abc.ABC):
     """A model, its data, and what is done with a batch. Write one by overriding methods.
 
     Besides the abstract ones, override one of ``evaluate_batch`` and ``evaluate_full_dataset``.
+
+    Example:
+        >>> import torch
+        >>> from resolute import pytorch
+        >>> class Line(pytorch.PyTorchTrial):
+        ...     def __init__(self, context):
+        ...         self.context = context
+        ...         self.model = context.wrap_model(torch.nn.Linear(1, 1))
+        ...         self.optimizer = context.wrap_optimizer(torch.optim.SGD(self.model.parameters(), lr=0.1))
+        ...     def train_batch(self, batch, epoch_idx, batch_idx):
+        ...         loss = (self.model(batch) - 2 * batch).square().mean()
+        ...         self.context.backward(loss)
+        ...         self.context.step_optimizer(self.optimizer)
+        ...         return {"loss": loss}
+        ...     def evaluate_batch(self, batch, batch_idx):
+        ...         return {"error": (self.model(batch) - 2 * batch).abs().mean()}
+        ...     def build_training_data_loader(self):
+        ...         return pytorch.DataLoader(torch.rand(32, 1), batch_size=8)
+        ...     def build_validation_data_loader(self):
+        ...         return pytorch.DataLoader(torch.rand(8, 1), batch_size=8)
+        >>> with pytorch.init() as context:
+        ...     trainer = pytorch.Trainer(Line(context), context)
+        ...     trainer.fit(max_length=pytorch.Epoch(1), checkpoint_policy="none")
     """
 
     trial_controller_class: ClassVar[Any] = None

@@ -16,6 +16,11 @@ class PyTorchExperimentalContext:
     Args:
         parent: The context that it belongs to.
         precision: The precision in which that context trains.
+
+    Example:
+        >>> from resolute import pytorch
+        >>> with pytorch.init() as context:
+        ...     context.experimental.disable_dataset_reproducibility_checks()
     """
 
     def __init__(self, parent: TrialContext, precision: Precision) -> None:

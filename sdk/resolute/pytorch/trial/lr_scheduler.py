@@ -39,6 +39,15 @@ class LRScheduler:
         TypeError: ``step_mode`` is no ``LRScheduler.StepMode``.
         ValueError: ``frequency`` is less than 1.
         InvalidExperimentException: A ``ReduceLROnPlateau``, which needs a metric, is not stepped manually.
+
+    Example:
+        >>> import torch
+        >>> from resolute import pytorch
+        >>> optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.1)
+        >>> halving = torch.optim.lr_scheduler.StepLR(optimizer, step_size=1, gamma=0.5)
+        >>> scheduler = pytorch.LRScheduler(halving, pytorch.LRScheduler.StepMode.STEP_EVERY_EPOCH)
+        >>> scheduler.get_last_lr()
+        [0.1]
     """
 
     StepMode = StepMode

@@ -14,6 +14,15 @@ def reset_parameters(model: torch.nn.Module) -> None:
 
     Args:
         model: The model.
+
+    Example:
+        >>> import torch
+        >>> from resolute import pytorch
+        >>> layer = torch.nn.Linear(2, 1)
+        >>> before = layer.weight.clone()
+        >>> pytorch.reset_parameters(layer)
+        >>> torch.equal(before, layer.weight)
+        False
     """
     _log.warning("reset_parameters() is deprecated: call the method of the modules themselves")
     for module in model.modules():
