@@ -27,7 +27,7 @@ def hashed(text: bytes) -> str:
 
 @pytest.fixture
 def site(tmp_path: Path) -> Path:
-    """A site of two pages, beside a file that is none of its business."""
+    """A site of a page and a script, beside a file that is not part of it."""
     folder = tmp_path / "html"
     (folder / "assets").mkdir(parents=True)
     (folder / "index.html").write_bytes(PAGE)
