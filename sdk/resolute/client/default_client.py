@@ -35,6 +35,13 @@ def login(
 
     Raises:
         ValueError: The script is logged in already, perhaps because another function came first.
+
+    Example:
+        >>> from resolute import client
+        >>> client.login()
+        >>> client.get_session_username()
+        'admin'
+        >>> client.logout()
     """
     if _DefaultClient.cluster is not None:
         raise ValueError("already logged in; call login() once, before everything else, or logout() first")
@@ -42,19 +49,37 @@ def login(
 
 
 def logout() -> None:
-    """Closes the connection and forgets the cluster."""
+    """Closes the connection and forgets the cluster.
+
+    Example:
+        >>> from resolute import client
+        >>> client.login()
+        >>> client.logout()
+    """
     if _DefaultClient.cluster is not None:
         _DefaultClient.cluster.logout()
         _DefaultClient.cluster = None
 
 
 def get_session_username() -> str:
-    """Returns the name of the user whose token is used."""
+    """Returns the name of the user whose token is used.
+
+    Example:
+        >>> from resolute import client
+        >>> client.get_session_username()
+        'admin'
+    """
     return _cluster().get_session_username()
 
 
 def whoami() -> User:
-    """Returns the user whose token is used."""
+    """Returns the user whose token is used.
+
+    Example:
+        >>> from resolute import client
+        >>> client.whoami().username
+        'admin'
+    """
     return _cluster().whoami()
 
 
@@ -65,12 +90,27 @@ def create_experiment(
     project_id: int | None = None,
     template: str | None = None,
 ) -> Experiment:
-    """Submits an experiment; see ``Determined.create_experiment``."""
+    """Submits an experiment; see ``Determined.create_experiment``.
+
+    Example:
+        >>> from resolute import client
+        >>> config = {"entrypoint": "python3 train.py", "searcher": {"name": "custom", "metric": "loss"}}
+        >>> experiment = client.create_experiment(config)
+        >>> experiment.kill()
+        >>> experiment.wait()
+        <ExperimentState.CANCELED: 'CANCELED'>
+    """
     return _cluster().create_experiment(config, model_dir, includes, project_id, template)
 
 
 def get_experiment(experiment_id: int | str) -> Experiment:
-    """Returns an experiment by its number or UUID."""
+    """Returns an experiment by its number or UUID.
+
+    Example:
+        >>> from resolute import client
+        >>> client.get_experiment(2).id
+        2
+    """
     return _cluster().get_experiment(experiment_id)
 
 
@@ -84,7 +124,13 @@ def list_experiments(
     name: str | None = None,
     project_id: int | None = None,
 ) -> list[Experiment]:
-    """Lists experiments; see ``Determined.list_experiments``."""
+    """Lists experiments; see ``Determined.list_experiments``.
+
+    Example:
+        >>> from resolute import client
+        >>> [experiment.id for experiment in client.list_experiments(experiment_ids=[2])]
+        [2]
+    """
     return _cluster().list_experiments(
         sort_by, order_by, experiment_ids, labels, users, states, name, project_id
     )
@@ -93,52 +139,114 @@ def list_experiments(
 def create_user(
     username: str, admin: bool = False, password: str | None = None, remote: bool = False
 ) -> User:
-    """Creates a user; see ``Determined.create_user``."""
+    """Creates a user; see ``Determined.create_user``.
+
+    Example:
+        >>> from resolute import client
+        >>> client.create_user("grace", password="Correct-Horse-1").username
+        'grace'
+    """
     return _cluster().create_user(username, admin, password, remote)
 
 
 def get_user_by_id(user_id: int) -> User:
-    """Returns a user by number."""
+    """Returns a user by number.
+
+    Example:
+        >>> from resolute import client
+        >>> me = client.whoami()
+        >>> client.get_user_by_id(me.user_id).username
+        'admin'
+    """
     return _cluster().get_user_by_id(user_id)
 
 
 def get_user_by_name(user_name: str) -> User:
-    """Returns a user."""
+    """Returns a user.
+
+    Example:
+        >>> from resolute import client
+        >>> client.get_user_by_name("admin").admin
+        True
+    """
     return _cluster().get_user_by_name(user_name)
 
 
 def list_users(active: bool | None = None) -> list[User]:
-    """Lists users by name; see ``Determined.list_users``."""
+    """Lists users by name; see ``Determined.list_users``.
+
+    Example:
+        >>> from resolute import client
+        >>> "admin" in [user.username for user in client.list_users(active=True)]
+        True
+    """
     return _cluster().list_users(active)
 
 
 def create_workspace(name: str) -> Workspace:
-    """Creates a workspace."""
+    """Creates a workspace.
+
+    Example:
+        >>> from resolute import client
+        >>> client.create_workspace("audio").name
+        'audio'
+    """
     return _cluster().create_workspace(name)
 
 
 def get_workspace(name: str) -> Workspace:
-    """Returns a workspace."""
+    """Returns a workspace.
+
+    Example:
+        >>> from resolute import client
+        >>> client.get_workspace("Uncategorized").name
+        'Uncategorized'
+    """
     return _cluster().get_workspace(name)
 
 
 def list_workspaces() -> list[Workspace]:
-    """Lists workspaces by name."""
+    """Lists workspaces by name.
+
+    Example:
+        >>> from resolute import client
+        >>> "Uncategorized" in [workspace.name for workspace in client.list_workspaces()]
+        True
+    """
     return _cluster().list_workspaces()
 
 
 def delete_workspace(name: str) -> None:
-    """Removes a workspace that holds no experiments."""
+    """Removes a workspace that holds no experiments.
+
+    Example:
+        >>> from resolute import client
+        >>> workspace = client.create_workspace("draft")
+        >>> client.delete_workspace("draft")
+    """
     _cluster().delete_workspace(name)
 
 
 def get_trial(trial_id: int | str) -> Trial:
-    """Returns a trial by its number or UUID."""
+    """Returns a trial by its number or UUID.
+
+    Example:
+        >>> from resolute import client
+        >>> client.get_trial(1).experiment_id
+        2
+    """
     return _cluster().get_trial(trial_id)
 
 
 def get_checkpoint(uuid: str) -> Checkpoint:
-    """Returns a committed checkpoint."""
+    """Returns a committed checkpoint.
+
+    Example:
+        >>> from resolute import client
+        >>> best = client.get_trial(1).top_checkpoint()
+        >>> client.get_checkpoint(best.uuid).metadata
+        {'steps_completed': 1}
+    """
     return _cluster().get_checkpoint(uuid)
 
 
@@ -149,17 +257,37 @@ def create_model(
     labels: Sequence[str] | None = None,
     workspace_name: str | None = None,
 ) -> Model:
-    """Creates a model; see ``Determined.create_model``."""
+    """Creates a model; see ``Determined.create_model``.
+
+    Example:
+        >>> from resolute import client
+        >>> client.create_model("digits", labels=["good"]).labels
+        ['good']
+    """
     return _cluster().create_model(name, description, metadata, labels, workspace_name)
 
 
 def get_model(identifier: int | str) -> Model:
-    """Returns a model by its name or its number."""
+    """Returns a model by its name or its number.
+
+    Example:
+        >>> from resolute import client
+        >>> model = client.create_model("fish")
+        >>> client.get_model("fish").model_id == model.model_id
+        True
+    """
     return _cluster().get_model(identifier)
 
 
 def get_model_by_id(model_id: int) -> Model:
-    """Returns a model by its number."""
+    """Returns a model by its number.
+
+    Example:
+        >>> from resolute import client
+        >>> model = client.create_model("mice")
+        >>> client.get_model_by_id(model.model_id).name
+        'mice'
+    """
     return _cluster().get_model_by_id(model_id)
 
 
@@ -172,7 +300,14 @@ def list_models(
     workspace_names: Sequence[str] | None = None,
     workspace_ids: Sequence[int] | None = None,
 ) -> list[Model]:
-    """Lists models; see ``Determined.list_models``."""
+    """Lists models; see ``Determined.list_models``.
+
+    Example:
+        >>> from resolute import client
+        >>> model = client.create_model("ants", workspace_name="Uncategorized")
+        >>> [one.name for one in client.list_models(name="ants")]
+        ['ants']
+    """
     return _cluster().list_models(
         sort_by, order_by, name, description, model_id, workspace_names, workspace_ids
     )
@@ -182,12 +317,25 @@ get_models = list_models
 
 
 def get_model_labels() -> list[str]:
-    """Lists the labels of all models, the most used first."""
+    """Lists the labels of all models, the most used first.
+
+    Example:
+        >>> from resolute import client
+        >>> model = client.create_model("owls", labels=["tested"])
+        >>> "tested" in client.get_model_labels()
+        True
+    """
     return _cluster().get_model_labels()
 
 
 def iter_trials_metrics(trial_ids: Sequence[int], group: str | None = None) -> Iterator[TrialMetrics]:
-    """Yields what trials reported, trial by trial, in ``group`` or in all groups."""
+    """Yields what trials reported, trial by trial, in ``group`` or in all groups.
+
+    Example:
+        >>> from resolute import client
+        >>> [report.metrics for report in client.iter_trials_metrics([1], "validation")]
+        [{'loss': 0.5}]
+    """
     return _cluster().iter_trials_metrics(trial_ids, group)
 
 
@@ -195,12 +343,25 @@ stream_trials_metrics = iter_trials_metrics
 
 
 def stream_trials_training_metrics(trial_ids: Sequence[int]) -> Iterator[TrainingMetrics]:
-    """Yields what trials reported in the group ``training``."""
+    """Yields what trials reported in the group ``training``.
+
+    Example:
+        >>> from resolute import client
+        >>> for report in client.stream_trials_training_metrics([1]):
+        ...     print(report.steps_completed, report.metrics)
+    """
     return _cluster().stream_trials_training_metrics(trial_ids)
 
 
 def stream_trials_validation_metrics(trial_ids: Sequence[int]) -> Iterator[ValidationMetrics]:
-    """Yields what trials reported in the group ``validation``."""
+    """Yields what trials reported in the group ``validation``.
+
+    Example:
+        >>> from resolute import client
+        >>> for report in client.stream_trials_validation_metrics([1]):
+        ...     print(report.steps_completed, report.metrics)
+        1 {'loss': 0.5}
+    """
     return _cluster().stream_trials_validation_metrics(trial_ids)
 
 

@@ -63,6 +63,13 @@ class Determined:
     Raises:
         FailedPreconditionError: No cluster is named anywhere.
         InvalidArgumentError: ``master`` is no address.
+
+    Example:
+        >>> from resolute.client import Determined
+        >>> with Determined() as cluster:
+        ...     trial = cluster.get_trial(1)
+        ...     print(trial.summary_metrics["validation_metrics"]["loss"]["max"])
+        0.5
     """
 
     def __init__(

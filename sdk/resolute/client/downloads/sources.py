@@ -23,7 +23,13 @@ _CONNECT_TIMEOUT = 3.0
 
 
 class DownloadMode(Enum):
-    """Which way the bytes of a checkpoint come."""
+    """Which way the bytes of a checkpoint come.
+
+    Example:
+        >>> from resolute import client
+        >>> client.DownloadMode("master")
+        <DownloadMode.MASTER: 'master'>
+    """
 
     DIRECT = "direct"
     """From the store itself."""

@@ -20,7 +20,13 @@ from resolute.client.services import Services
 
 @dataclass(frozen=True, slots=True)
 class CheckpointTraining:
-    """What wrote a checkpoint."""
+    """What wrote a checkpoint.
+
+    Example:
+        >>> from resolute import client
+        >>> client.get_trial(1).top_checkpoint().training.validation_metrics
+        {'loss': 0.5}
+    """
 
     experiment_config: dict[str, Any]
     experiment_id: int
@@ -37,6 +43,14 @@ class Checkpoint(RemoteObject[CheckpointRecord]):
         services: The cluster.
         record: What is known of it.
         validation: The validation at its steps, when that is known already.
+
+    Example:
+        >>> from resolute import client
+        >>> checkpoint = client.get_trial(1).top_checkpoint()
+        >>> checkpoint.metadata
+        {'steps_completed': 1}
+        >>> checkpoint.resources
+        {'weights': 7}
     """
 
     def __init__(

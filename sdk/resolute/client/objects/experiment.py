@@ -29,7 +29,16 @@ from resolute.errors import NotFoundError
 
 
 class Trial(TrialBase):
-    """One set of hyperparameters being trained."""
+    """One set of hyperparameters being trained.
+
+    Example:
+        >>> from resolute import client
+        >>> trial = client.get_trial(1)
+        >>> trial.experiment_id
+        2
+        >>> [line.strip() for line in trial.iter_logs(tail=1)]
+        ['hello']
+    """
 
     def get_experiment(self) -> Experiment:
         """Returns its experiment."""
@@ -52,7 +61,14 @@ class Trial(TrialBase):
 
 
 class Experiment(ArchivableObject[ExperimentRecord]):
-    """A config with a model definition; it owns trials. Lists hide archived ones."""
+    """A config with a model definition; it owns trials. Lists hide archived ones.
+
+    Example:
+        >>> from resolute import client
+        >>> experiment = client.get_experiment(2)
+        >>> [trial.id for trial in experiment.list_trials()]
+        [1]
+    """
 
     def __repr__(self) -> str:
         return f"Experiment(id={self.id}, name={self.name!r}, state={self.state.name})"

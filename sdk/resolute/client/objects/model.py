@@ -55,6 +55,13 @@ class Model(_Annotated[ModelRecord], ArchivableObject[ModelRecord]):
     """A name under which checkpoints are versions. Nothing deletes a checkpoint that is one.
 
     Lists hide an archived model, and it takes no versions.
+
+    Example:
+        >>> from resolute import client
+        >>> model = client.create_model("cats")
+        >>> version = model.register_version(client.get_trial(1).top_checkpoint().uuid)
+        >>> [one.model_version for one in model.list_versions()]
+        [1]
     """
 
     def __repr__(self) -> str:
@@ -160,7 +167,15 @@ class Model(_Annotated[ModelRecord], ArchivableObject[ModelRecord]):
 
 
 class ModelVersion(_Annotated[ModelVersionRecord]):
-    """A checkpoint as a version of a model."""
+    """A checkpoint as a version of a model.
+
+    Example:
+        >>> from resolute import client
+        >>> checkpoint = client.get_trial(1).top_checkpoint()
+        >>> version = client.create_model("dogs").register_version(checkpoint.uuid)
+        >>> version.model_version, version.checkpoint.resources
+        (1, {'weights': 7})
+    """
 
     def __repr__(self) -> str:
         return f"ModelVersion(model={self._record.model_name!r}, version={self.model_version})"

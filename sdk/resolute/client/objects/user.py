@@ -9,7 +9,14 @@ from resolute.errors import NotFoundError
 
 
 class User(RemoteObject[UserRecord]):
-    """A person, or a program that acts for one."""
+    """A person, or a program that acts for one.
+
+    Example:
+        >>> from resolute import client
+        >>> user = client.whoami()
+        >>> user.username, user.admin
+        ('admin', True)
+    """
 
     remote = False
     """Nobody is let in by another service."""

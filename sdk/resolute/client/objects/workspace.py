@@ -21,7 +21,14 @@ from resolute.client.schema.records import ExperimentRecord
 
 
 class Project(ArchivableObject[ProjectRecord]):
-    """Where experiments are kept within a workspace. An archived one takes no more experiments."""
+    """Where experiments are kept within a workspace. An archived one takes no more experiments.
+
+    Example:
+        >>> from resolute import client
+        >>> project = client.create_workspace("vision").create_project("cats")
+        >>> project.name, project.n_experiments
+        ('cats', 0)
+    """
 
     def __repr__(self) -> str:
         return f"Project(id={self.id}, {self.workspace}/{self.name})"
@@ -134,7 +141,15 @@ class Project(ArchivableObject[ProjectRecord]):
 
 
 class Workspace(ArchivableObject[WorkspaceRecord]):
-    """Where experiments belong, with limits on what they use. An archived one takes no more experiments."""
+    """Where experiments belong, with limits on what they use. An archived one takes no more experiments.
+
+    Example:
+        >>> from resolute import client
+        >>> workspace = client.create_workspace("speech")
+        >>> workspace.set_quota(live_experiments=10, slots=4)
+        >>> workspace.quota.slots
+        4
+    """
 
     def __repr__(self) -> str:
         return f"Workspace(id={self.id}, {self.name!r})"

@@ -9,7 +9,13 @@ from typing import Any
 
 
 class UserRole(Enum):
-    """What a user may do in every workspace, or in a single one; each role includes those before it."""
+    """What a user may do in every workspace, or in a single one; each role includes those before it.
+
+    Example:
+        >>> from resolute import client
+        >>> client.whoami().role
+        <UserRole.ADMIN: 'admin'>
+    """
 
     MEMBER = "member"
     """In the cluster alone: to sign in. In a workspace a member may do what the role there allows."""

@@ -7,7 +7,14 @@ from enum import Enum
 
 
 class OrderBy(Enum):
-    """Direction of a sorted list."""
+    """Direction of a sorted list.
+
+    Example:
+        >>> from resolute import client
+        >>> newest = client.list_experiments(client.ExperimentSortBy.ID, client.OrderBy.DESCENDING)[0]
+        >>> newest.id > 1
+        True
+    """
 
     ASCENDING = "ASCENDING"
     ASC = "ASCENDING"  # noqa: PIE796 - an alias
@@ -20,7 +27,14 @@ CheckpointOrderBy = ExperimentOrderBy = ModelOrderBy = TrialOrderBy = OrderBy
 
 
 class ExperimentSortBy(Enum):
-    """What experiments can be sorted by."""
+    """What experiments can be sorted by.
+
+    Example:
+        >>> from resolute import client
+        >>> found = client.list_experiments(client.ExperimentSortBy.ID, client.OrderBy.ASCENDING)
+        >>> [experiment.id for experiment in found][:2]
+        [1, 2]
+    """
 
     ID = "ID"
     NAME = "NAME"
@@ -44,7 +58,14 @@ class ExperimentSortBy(Enum):
 
 
 class ModelSortBy(Enum):
-    """What models can be sorted by."""
+    """What models can be sorted by.
+
+    Example:
+        >>> from resolute import client
+        >>> model = client.create_model("birds")
+        >>> [one.name for one in client.list_models(client.ModelSortBy.CREATION_TIME, name="birds")]
+        ['birds']
+    """
 
     NAME = "NAME"
     DESCRIPTION = "DESCRIPTION"
@@ -55,7 +76,15 @@ class ModelSortBy(Enum):
 
 
 class TrialSortBy(Enum):
-    """What trials can be sorted by."""
+    """What trials can be sorted by.
+
+    Example:
+        >>> from resolute import client
+        >>> experiment = client.get_experiment(2)
+        >>> trials = experiment.list_trials(client.TrialSortBy.DURATION, client.OrderBy.ASCENDING)
+        >>> [trial.id for trial in trials]
+        [1]
+    """
 
     ID = "ID"
     START_TIME = "START_TIME"
@@ -74,7 +103,15 @@ class TrialSortBy(Enum):
 
 
 class CheckpointSortBy(Enum):
-    """What checkpoints can be sorted by."""
+    """What checkpoints can be sorted by.
+
+    Example:
+        >>> from resolute import client
+        >>> trial = client.get_trial(1)
+        >>> found = trial.list_checkpoints(client.CheckpointSortBy.END_TIME, client.OrderBy.DESCENDING)
+        >>> [checkpoint.state.value for checkpoint in found]
+        ['COMPLETED']
+    """
 
     UUID = "UUID"
     TRIAL_ID = "TRIAL_ID"

@@ -275,7 +275,14 @@ class BestRecord:
 
 @dataclass(frozen=True, slots=True)
 class TrialMetrics:
-    """One report of a trial."""
+    """One report of a trial.
+
+    Example:
+        >>> from resolute import client
+        >>> report = next(client.iter_trials_metrics([1], "validation"))
+        >>> report.steps_completed, report.metrics
+        (1, {'loss': 0.5})
+    """
 
     trial_id: int
     trial_run_id: int
@@ -293,13 +300,26 @@ class TrialMetrics:
 
 
 class TrainingMetrics(TrialMetrics):
-    """One report of the group ``training``."""
+    """One report of the group ``training``.
+
+    Example:
+        >>> from resolute import client
+        >>> [report.steps_completed for report in client.stream_trials_training_metrics([1])]
+        []
+    """
 
     __slots__ = ()
 
 
 class ValidationMetrics(TrialMetrics):
-    """One report of the group ``validation``."""
+    """One report of the group ``validation``.
+
+    Example:
+        >>> from resolute import client
+        >>> report = next(client.stream_trials_validation_metrics([1]))
+        >>> isinstance(report, client.ValidationMetrics)
+        True
+    """
 
     __slots__ = ()
 

@@ -16,7 +16,17 @@ _LARGEST_SHOWN = 3
 
 
 class ModelDefinitionError(InvalidArgumentError, ValueError):
-    """The model definition cannot be submitted as it is."""
+    """The model definition cannot be submitted as it is.
+
+    Example:
+        >>> from resolute import client
+        >>> config = {"entrypoint": "python3 train.py", "searcher": {"name": "custom", "metric": "loss"}}
+        >>> try:
+        ...     client.create_experiment(config, "no-such-directory")
+        ... except client.ModelDefinitionError:
+        ...     print("nothing was submitted")
+        nothing was submitted
+    """
 
 
 @dataclass(frozen=True, slots=True)
