@@ -231,7 +231,7 @@ def test_a_store_that_refuses_every_url_fails_the_checkpoint_and_says_where_to_l
     )
     with (
         room.init() as context,
-        pytest.raises(FailedPreconditionError, match=r"refuses a presigned URL .*storage doctor"),
+        pytest.raises(FailedPreconditionError, match=r"refuses a presigned URL .*check of the storage"),
     ):
         store(context, CONTENT)
     assert (room.visible(), room.stored()) == ([], set())

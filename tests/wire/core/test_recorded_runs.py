@@ -11,7 +11,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from support.clocks import ManualClock
-from support.clusters.all_services import all_services
+from support.clusters.tenants import tenants
 
 from resolute.client.connection.endpoint import find_endpoint
 from resolute.client.connection.session import Session
@@ -23,6 +23,7 @@ from resolute.core.reporting.offline import FileReporter
 from resolute.core.unmanaged.recording import begin_recording
 from resolute.core.unmanaged.sync import sync
 from resolute.runtime.offline_run import OfflineRun
+from resolute_serving.context import Role, User
 
 SECONDS = 60.0
 """How long the runs lasted."""
@@ -33,20 +34,18 @@ def sent(run: OfflineRun, tmp_path: Path) -> RunRecord:
 
     def send(services: Services) -> RunRecord:
         with services.session:
-            first = sync(services, run, timeout=300.0)
-            assert sync(services, run, timeout=300.0).trial.runs == first.trial.runs
+            first = sync(services, run, timeout=120.0)
+            assert sync(services, run, timeout=120.0).trial.runs == first.trial.runs
         (kept,) = first.trial.runs
         return kept
 
     async def serve() -> RunRecord:
-        async with all_services(tmp_path / "services") as services:
-            endpoint = replace(
-                find_endpoint(services.running.address, environment={}), token=lambda: services.token
-            )
+        async with tenants(tmp_path / "services") as platform:
+            token = platform.running.signer.user(User("admin", Role.ADMIN, 1), ttl=3600.0)
+            endpoint = replace(find_endpoint(platform.running.address, environment={}), token=lambda: token)
             return await asyncio.to_thread(send, Services(Session(endpoint)))
 
-    (tmp_path / "services").mkdir()
-    return asyncio.run(asyncio.wait_for(serve(), 400))
+    return asyncio.run(asyncio.wait_for(serve(), 300))
 
 
 def recorded(tmp_path: Path, clock: ManualClock, record: Callable[[OfflineRun], None]) -> OfflineRun:
