@@ -79,7 +79,7 @@ def test_users_have_roles_and_are_let_in_or_not(run: Run) -> None:
     with pytest.raises(FailedPreconditionError, match="resolute user activate ada"):
         _ = gone.user
     assert run(users.active_admins) == 1
-    with pytest.raises(NotFoundError, match="user .eve. does not exist"):
+    with pytest.raises(NotFoundError, match="user 'eve' does not exist"):
         run(lambda c: users.get(c, name="eve"))
 
 
@@ -181,7 +181,7 @@ def test_places_that_hold_experiments_stay(run: Run) -> None:
         )
     )
     run(lambda c: workspaces.delete(c, vision))
-    with pytest.raises(NotFoundError, match="project .cats. does not exist in workspace .vision."):
+    with pytest.raises(NotFoundError, match="project 'cats' does not exist in workspace 'vision'"):
         run(lambda c: projects.get(c, workspace="vision", name="cats"))
 
 
