@@ -100,8 +100,8 @@ def test_a_missing_token_file_is_no_token(home: Path) -> None:
     assert find_endpoint(environment={"RESOLUTE_HOME": str(home)}).token() == ""
 
 
-def test_no_cluster_at_all_says_how_to_get_one(tmp_path: Path) -> None:
-    with pytest.raises(FailedPreconditionError, match="start one on this machine with `resolute up`"):
+def test_no_cluster_at_all_says_where_one_was_looked_for(tmp_path: Path) -> None:
+    with pytest.raises(FailedPreconditionError, match="none was started on this machine"):
         find_endpoint(environment={"RESOLUTE_HOME": str(tmp_path)})
 
 
