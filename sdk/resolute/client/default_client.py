@@ -36,7 +36,7 @@ def login(
     Raises:
         ValueError: The script is logged in already, perhaps because another function came first.
 
-    Example:
+    Examples:
         >>> from resolute import client
         >>> client.login()
         >>> client.get_session_username()
@@ -51,7 +51,7 @@ def login(
 def logout() -> None:
     """Closes the connection and forgets the cluster.
 
-    Example:
+    Examples:
         >>> from resolute import client
         >>> client.login()
         >>> client.logout()
@@ -64,7 +64,7 @@ def logout() -> None:
 def get_session_username() -> str:
     """Returns the name of the user whose token is used.
 
-    Example:
+    Examples:
         >>> from resolute import client
         >>> client.get_session_username()
         'admin'
@@ -75,7 +75,7 @@ def get_session_username() -> str:
 def whoami() -> User:
     """Returns the user whose token is used.
 
-    Example:
+    Examples:
         >>> from resolute import client
         >>> client.whoami().username
         'admin'
@@ -92,7 +92,7 @@ def create_experiment(
 ) -> Experiment:
     """Submits an experiment; see ``Determined.create_experiment``.
 
-    Example:
+    Examples:
         >>> from resolute import client
         >>> config = {"entrypoint": "python3 train.py", "searcher": {"name": "custom", "metric": "loss"}}
         >>> experiment = client.create_experiment(config)
@@ -106,7 +106,7 @@ def create_experiment(
 def get_experiment(experiment_id: int | str) -> Experiment:
     """Returns an experiment by its number or UUID.
 
-    Example:
+    Examples:
         >>> from resolute import client
         >>> client.get_experiment(2).id
         2
@@ -126,7 +126,7 @@ def list_experiments(
 ) -> list[Experiment]:
     """Lists experiments; see ``Determined.list_experiments``.
 
-    Example:
+    Examples:
         >>> from resolute import client
         >>> [experiment.id for experiment in client.list_experiments(experiment_ids=[2])]
         [2]
@@ -141,7 +141,7 @@ def create_user(
 ) -> User:
     """Creates a user; see ``Determined.create_user``.
 
-    Example:
+    Examples:
         >>> from resolute import client
         >>> client.create_user("grace", password="Correct-Horse-1").username
         'grace'
@@ -152,7 +152,7 @@ def create_user(
 def get_user_by_id(user_id: int) -> User:
     """Returns a user by number.
 
-    Example:
+    Examples:
         >>> from resolute import client
         >>> me = client.whoami()
         >>> client.get_user_by_id(me.user_id).username
@@ -164,7 +164,7 @@ def get_user_by_id(user_id: int) -> User:
 def get_user_by_name(user_name: str) -> User:
     """Returns a user.
 
-    Example:
+    Examples:
         >>> from resolute import client
         >>> client.get_user_by_name("admin").admin
         True
@@ -175,7 +175,7 @@ def get_user_by_name(user_name: str) -> User:
 def list_users(active: bool | None = None) -> list[User]:
     """Lists users by name; see ``Determined.list_users``.
 
-    Example:
+    Examples:
         >>> from resolute import client
         >>> "admin" in [user.username for user in client.list_users(active=True)]
         True
@@ -186,7 +186,7 @@ def list_users(active: bool | None = None) -> list[User]:
 def create_workspace(name: str) -> Workspace:
     """Creates a workspace.
 
-    Example:
+    Examples:
         >>> from resolute import client
         >>> client.create_workspace("audio").name
         'audio'
@@ -197,7 +197,7 @@ def create_workspace(name: str) -> Workspace:
 def get_workspace(name: str) -> Workspace:
     """Returns a workspace.
 
-    Example:
+    Examples:
         >>> from resolute import client
         >>> client.get_workspace("Uncategorized").name
         'Uncategorized'
@@ -208,7 +208,7 @@ def get_workspace(name: str) -> Workspace:
 def list_workspaces() -> list[Workspace]:
     """Lists workspaces by name.
 
-    Example:
+    Examples:
         >>> from resolute import client
         >>> "Uncategorized" in [workspace.name for workspace in client.list_workspaces()]
         True
@@ -219,7 +219,7 @@ def list_workspaces() -> list[Workspace]:
 def delete_workspace(name: str) -> None:
     """Removes a workspace that holds no experiments.
 
-    Example:
+    Examples:
         >>> from resolute import client
         >>> workspace = client.create_workspace("draft")
         >>> client.delete_workspace("draft")
@@ -230,7 +230,7 @@ def delete_workspace(name: str) -> None:
 def get_trial(trial_id: int | str) -> Trial:
     """Returns a trial by its number or UUID.
 
-    Example:
+    Examples:
         >>> from resolute import client
         >>> client.get_trial(1).experiment_id
         2
@@ -241,7 +241,7 @@ def get_trial(trial_id: int | str) -> Trial:
 def get_checkpoint(uuid: str) -> Checkpoint:
     """Returns a committed checkpoint.
 
-    Example:
+    Examples:
         >>> from resolute import client
         >>> best = client.get_trial(1).top_checkpoint()
         >>> client.get_checkpoint(best.uuid).metadata
@@ -259,7 +259,7 @@ def create_model(
 ) -> Model:
     """Creates a model; see ``Determined.create_model``.
 
-    Example:
+    Examples:
         >>> from resolute import client
         >>> client.create_model("digits", labels=["good"]).labels
         ['good']
@@ -270,7 +270,7 @@ def create_model(
 def get_model(identifier: int | str) -> Model:
     """Returns a model by its name or its number.
 
-    Example:
+    Examples:
         >>> from resolute import client
         >>> model = client.create_model("fish")
         >>> client.get_model("fish").model_id == model.model_id
@@ -282,7 +282,7 @@ def get_model(identifier: int | str) -> Model:
 def get_model_by_id(model_id: int) -> Model:
     """Returns a model by its number.
 
-    Example:
+    Examples:
         >>> from resolute import client
         >>> model = client.create_model("mice")
         >>> client.get_model_by_id(model.model_id).name
@@ -302,7 +302,7 @@ def list_models(
 ) -> list[Model]:
     """Lists models; see ``Determined.list_models``.
 
-    Example:
+    Examples:
         >>> from resolute import client
         >>> model = client.create_model("ants", workspace_name="Uncategorized")
         >>> [one.name for one in client.list_models(name="ants")]
@@ -319,7 +319,7 @@ get_models = list_models
 def get_model_labels() -> list[str]:
     """Lists the labels of all models, the most used first.
 
-    Example:
+    Examples:
         >>> from resolute import client
         >>> model = client.create_model("owls", labels=["tested"])
         >>> "tested" in client.get_model_labels()
@@ -331,7 +331,7 @@ def get_model_labels() -> list[str]:
 def iter_trials_metrics(trial_ids: Sequence[int], group: str | None = None) -> Iterator[TrialMetrics]:
     """Yields what trials reported, trial by trial, in ``group`` or in all groups.
 
-    Example:
+    Examples:
         >>> from resolute import client
         >>> [report.metrics for report in client.iter_trials_metrics([1], "validation")]
         [{'loss': 0.5}]
@@ -345,7 +345,7 @@ stream_trials_metrics = iter_trials_metrics
 def stream_trials_training_metrics(trial_ids: Sequence[int]) -> Iterator[TrainingMetrics]:
     """Yields what trials reported in the group ``training``.
 
-    Example:
+    Examples:
         >>> from resolute import client
         >>> for report in client.stream_trials_training_metrics([1]):
         ...     print(report.steps_completed, report.metrics)
@@ -356,7 +356,7 @@ def stream_trials_training_metrics(trial_ids: Sequence[int]) -> Iterator[Trainin
 def stream_trials_validation_metrics(trial_ids: Sequence[int]) -> Iterator[ValidationMetrics]:
     """Yields what trials reported in the group ``validation``.
 
-    Example:
+    Examples:
         >>> from resolute import client
         >>> for report in client.stream_trials_validation_metrics([1]):
         ...     print(report.steps_completed, report.metrics)

@@ -64,7 +64,7 @@ class Determined:
         FailedPreconditionError: No cluster is named anywhere.
         InvalidArgumentError: ``master`` is no address.
 
-    Example:
+    Examples:
         >>> from resolute.client import Determined
         >>> with Determined() as cluster:
         ...     trial = cluster.get_trial(1)

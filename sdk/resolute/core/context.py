@@ -58,7 +58,7 @@ class Context:
         info: What is known of the cluster; None off cluster.
         experimental: What may still change.
 
-    Example:
+    Examples:
         >>> from resolute import core
         >>> context = core.init()
         >>> context.start()

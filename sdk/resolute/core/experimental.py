@@ -11,7 +11,7 @@ _log = logging.getLogger("resolute.core")
 class ExperimentalCoreContext:
     """Get it as ``Context.experimental``.
 
-    Example:
+    Examples:
         >>> from types import SimpleNamespace
         >>> from resolute import core
         >>> version = SimpleNamespace(name="digits", model_version=3)

@@ -68,7 +68,7 @@ def init(
         TypeError: The storage is neither text nor a mapping.
         FailedPreconditionError: Off cluster, the library for the store is not installed.
 
-    Example:
+    Examples:
         >>> from resolute import core
         >>> with core.init(checkpoint_storage="init-example") as context:
         ...     context.train.report_training_metrics(steps_completed=1, metrics={"loss": 0.5})

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class PreemptMode(enum.Enum):
     """Which processes ask, and how they come to agree.
 
-    Example:
+    Examples:
         >>> from resolute import core
         >>> with core.init(preempt_mode=core.PreemptMode.ChiefOnly) as context:
         ...     context.preempt.should_preempt()
@@ -60,7 +60,7 @@ class PreemptContext:
         mode: Which of them ask.
         open_signal: Opens the signal when the context starts.
 
-    Example:
+    Examples:
         >>> from resolute import core
         >>> with core.init() as context:
         ...     for step in range(100):
@@ -153,7 +153,7 @@ class PreemptContext:
 class DummyPreemptContext(PreemptContext):
     """Off cluster: never preempts, with the same rules of who may ask and when.
 
-    Example:
+    Examples:
         >>> from resolute import core
         >>> with core.DummyPreemptContext(core.DummyDistributedContext()) as preempt:
         ...     preempt.should_preempt()

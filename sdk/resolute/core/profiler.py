@@ -34,7 +34,7 @@ class ProfilerContext:
         agent: Name of the machine, which the metrics carry.
         open_sampler: Makes a sampler when profiling is switched on.
 
-    Example:
+    Examples:
         >>> from resolute import core
         >>> with core.init() as context:
         ...     context.profiler.on(sampling_interval=1, samples_per_report=10)
@@ -98,7 +98,7 @@ class ProfilerContext:
 class DummyProfilerContext:
     """Off cluster nothing is sampled; the arguments are checked all the same.
 
-    Example:
+    Examples:
         >>> from resolute import core
         >>> profiler = core.DummyProfilerContext()
         >>> profiler.on(sampling_interval=1)

@@ -18,7 +18,7 @@ _log = logging.getLogger("resolute.core")
 class Unit(enum.Enum):
     """What lengths are counted in.
 
-    Example:
+    Examples:
         >>> from resolute import core
         >>> core.Unit("EPOCHS")
         <Unit.EPOCHS: 'EPOCHS'>
@@ -32,7 +32,7 @@ class Unit(enum.Enum):
 class SearcherMode(enum.Enum):
     """Which processes get operations.
 
-    Example:
+    Examples:
         >>> from resolute import core
         >>> with core.init() as context:
         ...     for operation in context.searcher.operations(core.SearcherMode.ChiefOnly):
@@ -96,7 +96,7 @@ class LocalOperations:
 class SearcherOperation:
     """Train to an absolute length, validate, then call ``report_completed``.
 
-    Example:
+    Examples:
         >>> from resolute import core
         >>> with core.init() as context:
         ...     for operation in context.searcher.operations():
@@ -173,7 +173,7 @@ class SearcherContext:
         source: The search.
         units: What lengths are counted in, if the config says so.
 
-    Example:
+    Examples:
         >>> from resolute import core
         >>> with core.init() as context:
         ...     for operation in context.searcher.operations():
@@ -252,7 +252,7 @@ class DummySearcherContext(SearcherContext):
         dist: The other processes.
         length: Length of the operation.
 
-    Example:
+    Examples:
         >>> from resolute import core
         >>> searcher = core.DummySearcherContext(core.DummyDistributedContext(), length=10)
         >>> for operation in searcher.operations():
@@ -268,7 +268,7 @@ class DummySearcherContext(SearcherContext):
 class SearcherContextMissing(SearcherContext):
     """Stands where the config gives no length, so that there can be no operations.
 
-    Example:
+    Examples:
         >>> from resolute import core
         >>> core.SearcherContextMissing().operations()
         Traceback (most recent call last):

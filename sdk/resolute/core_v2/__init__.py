@@ -86,7 +86,7 @@ def init(
     Raises:
         ResoluteError: The cluster does not take the trial.
 
-    Example:
+    Examples:
         >>> from resolute import core_v2
         >>> core_v2.init(config=core_v2.Config(name="mnist", hparams={"lr": 0.1}))
         >>> core_v2.train.report_training_metrics(steps_completed=1, metrics={"loss": 0.5})
@@ -126,7 +126,7 @@ def init_context(
 
     The arguments and errors are those of ``init``.
 
-    Example:
+    Examples:
         >>> from resolute import core_v2
         >>> with core_v2.init_context(config=core_v2.Config(name="mnist")) as context:
         ...     context.train.report_metrics("inference", 1, {"latency_ms": 3.2})
@@ -159,7 +159,7 @@ def close(
 ) -> None:
     """Ends the trial and waits a while until what was reported has arrived. Does nothing without one.
 
-    Example:
+    Examples:
         >>> from resolute import core_v2
         >>> core_v2.close()
     """
@@ -174,7 +174,7 @@ def url_reverse_webui_exp_view() -> str:
     Raises:
         RuntimeError: ``init`` was not called.
 
-    Example:
+    Examples:
         >>> from resolute import core_v2
         >>> core_v2.init(config=core_v2.Config(name="mnist"))
         >>> core_v2.url_reverse_webui_exp_view()

@@ -40,7 +40,7 @@ class TorchBatchProcessorContext(ReducerContext):
         core_context: The Core API.
         storage_path: Directory that ``upload_path`` gives files of.
 
-    Example:
+    Examples:
         >>> from resolute import pytorch
         >>> class Evaluate(pytorch.TorchBatchProcessor):
         ...     def __init__(self, context):
@@ -107,7 +107,7 @@ class TorchBatchProcessorContext(ReducerContext):
 class TorchBatchProcessor(abc.ABC):
     """What is done with each batch.
 
-    Example:
+    Examples:
         >>> from resolute import pytorch
         >>> class Sum(pytorch.TorchBatchProcessor):
         ...     def __init__(self, context):
@@ -169,7 +169,7 @@ def torch_batch_process(
         ValueError: An argument for the loader is one that is decided here.
         InvalidCheckpointException: The trial's latest checkpoint was made by something else.
 
-    Example:
+    Examples:
         >>> from resolute import pytorch
         >>> class Count(pytorch.TorchBatchProcessor):
         ...     def __init__(self, context):

@@ -30,7 +30,7 @@ class SearcherState:
         experiment_failed: The search shut down as a failure.
         experiment_id: The experiment's number; None before it was created.
 
-    Example:
+    Examples:
         >>> from resolute import searcher
         >>> state = searcher.SearcherState()
         >>> state.last_event_id, state.experiment_completed
@@ -78,7 +78,7 @@ class SearchMethod(ABC):
     A method is asked again about an event whose answer was lost with its process, with the state that it
     saved before: decide by the state alone.
 
-    Example:
+    Examples:
         >>> import uuid
         >>> from resolute import searcher
         >>> class OneTrial(searcher.SearchMethod):

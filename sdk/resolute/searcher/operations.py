@@ -16,7 +16,7 @@ from resolute.contracts.values import to_value
 class ExitedReason(Enum):
     """Why a trial left before the search closed it.
 
-    Example:
+    Examples:
         >>> from resolute import searcher
         >>> searcher.ExitedReason.INVALID_HP.value
         'EXITED_REASON_INVALID_HP'
@@ -37,7 +37,7 @@ class ExitedReason(Enum):
 class Operation(ABC):
     """A decision.
 
-    Example:
+    Examples:
         >>> from resolute import searcher
         >>> isinstance(searcher.Progress(0.5), searcher.Operation)
         True
@@ -57,7 +57,7 @@ class Create(Operation):
         hparams: Its hyperparameters.
         checkpoint: Checkpoint to start from; None for none.
 
-    Example:
+    Examples:
         >>> import uuid
         >>> from resolute import searcher
         >>> searcher.Create(uuid.uuid4(), {"lr": 0.1}, None).hparams
@@ -83,7 +83,7 @@ class Create(Operation):
 class ValidateAfter(Operation):
     """Train a trial to an absolute length, then validate.
 
-    Example:
+    Examples:
         >>> import uuid
         >>> from resolute import searcher
         >>> searcher.ValidateAfter(uuid.UUID(int=1), 10).length
@@ -103,7 +103,7 @@ class ValidateAfter(Operation):
 class Close(Operation):
     """No more work for a trial once it has done what it was given.
 
-    Example:
+    Examples:
         >>> import uuid
         >>> from resolute import searcher
         >>> searcher.Close(uuid.UUID(int=1))
@@ -121,7 +121,7 @@ class Close(Operation):
 class Progress(Operation):
     """Tell how far the search is, from 0 to 1.
 
-    Example:
+    Examples:
         >>> from resolute import searcher
         >>> searcher.Progress(0.5)
         Progress(progress=0.5)
@@ -142,7 +142,7 @@ class Shutdown(Operation):
         cancel: The experiment counts as cancelled.
         failure: The experiment counts as failed.
 
-    Example:
+    Examples:
         >>> from resolute import searcher
         >>> searcher.Shutdown(failure=True)
         Shutdown(cancel=False, failure=True)

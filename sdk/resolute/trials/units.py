@@ -17,7 +17,7 @@ class TrainUnit:
     Raises:
         TypeError: It is none of these.
 
-    Example:
+    Examples:
         >>> from resolute import pytorch
         >>> pytorch.TrainUnit.from_config({"epochs": 2}, None).should_stop(4)
         True
@@ -102,7 +102,7 @@ class TrainUnit:
 class Batch(TrainUnit):
     """Counted in batches of one slot.
 
-    Example:
+    Examples:
         >>> from resolute import pytorch
         >>> every_hundred, at_two_points = pytorch.Batch(100), pytorch.Batch([10, 1000])
     """
@@ -114,7 +114,7 @@ class Batch(TrainUnit):
 class Epoch(TrainUnit):
     """Counted in epochs: as many batches as the chief's training loader has.
 
-    Example:
+    Examples:
         >>> from resolute import pytorch
         >>> five_epochs = pytorch.Epoch(5)
     """

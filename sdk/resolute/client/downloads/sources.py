@@ -25,7 +25,7 @@ _CONNECT_TIMEOUT = 3.0
 class DownloadMode(Enum):
     """Which way the bytes of a checkpoint come.
 
-    Example:
+    Examples:
         >>> from resolute import client
         >>> client.DownloadMode("master")
         <DownloadMode.MASTER: 'master'>

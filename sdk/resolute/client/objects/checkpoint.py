@@ -22,7 +22,7 @@ from resolute.client.services import Services
 class CheckpointTraining:
     """What wrote a checkpoint.
 
-    Example:
+    Examples:
         >>> from resolute import client
         >>> client.get_trial(1).top_checkpoint().training.validation_metrics
         {'loss': 0.5}
@@ -44,7 +44,7 @@ class Checkpoint(RemoteObject[CheckpointRecord]):
         record: What is known of it.
         validation: The validation at its steps, when that is known already.
 
-    Example:
+    Examples:
         >>> from resolute import client
         >>> checkpoint = client.get_trial(1).top_checkpoint()
         >>> checkpoint.metadata

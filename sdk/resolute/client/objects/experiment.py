@@ -31,7 +31,7 @@ from resolute.errors import NotFoundError
 class Trial(TrialBase):
     """One set of hyperparameters being trained.
 
-    Example:
+    Examples:
         >>> from resolute import client
         >>> trial = client.get_trial(1)
         >>> trial.experiment_id
@@ -63,7 +63,7 @@ class Trial(TrialBase):
 class Experiment(ArchivableObject[ExperimentRecord]):
     """A config with a model definition; it owns trials. Lists hide archived ones.
 
-    Example:
+    Examples:
         >>> from resolute import client
         >>> experiment = client.get_experiment(2)
         >>> [trial.id for trial in experiment.list_trials()]

@@ -56,7 +56,7 @@ class Model(_Annotated[ModelRecord], ArchivableObject[ModelRecord]):
 
     Lists hide an archived model, and it takes no versions.
 
-    Example:
+    Examples:
         >>> from resolute import client
         >>> model = client.create_model("cats")
         >>> version = model.register_version(client.get_trial(1).top_checkpoint().uuid)
@@ -169,7 +169,7 @@ class Model(_Annotated[ModelRecord], ArchivableObject[ModelRecord]):
 class ModelVersion(_Annotated[ModelVersionRecord]):
     """A checkpoint as a version of a model.
 
-    Example:
+    Examples:
         >>> from resolute import client
         >>> checkpoint = client.get_trial(1).top_checkpoint()
         >>> version = client.create_model("dogs").register_version(checkpoint.uuid)

@@ -11,7 +11,7 @@ from resolute.errors import NotFoundError
 class User(RemoteObject[UserRecord]):
     """A person, or a program that acts for one.
 
-    Example:
+    Examples:
         >>> from resolute import client
         >>> user = client.whoami()
         >>> user.username, user.admin

@@ -23,7 +23,7 @@ from resolute.client.schema.records import ExperimentRecord
 class Project(ArchivableObject[ProjectRecord]):
     """Where experiments are kept within a workspace. An archived one takes no more experiments.
 
-    Example:
+    Examples:
         >>> from resolute import client
         >>> project = client.create_workspace("vision").create_project("cats")
         >>> project.name, project.n_experiments
@@ -143,7 +143,7 @@ class Project(ArchivableObject[ProjectRecord]):
 class Workspace(ArchivableObject[WorkspaceRecord]):
     """Where experiments belong, with limits on what they use. An archived one takes no more experiments.
 
-    Example:
+    Examples:
         >>> from resolute import client
         >>> workspace = client.create_workspace("speech")
         >>> workspace.set_quota(live_experiments=10, slots=4)

@@ -11,7 +11,7 @@ from typing import Any
 class UserRole(Enum):
     """What a user may do in every workspace, or in a single one; each role includes those before it.
 
-    Example:
+    Examples:
         >>> from resolute import client
         >>> client.whoami().role
         <UserRole.ADMIN: 'admin'>

@@ -9,7 +9,7 @@ from enum import Enum
 class OrderBy(Enum):
     """Direction of a sorted list.
 
-    Example:
+    Examples:
         >>> from resolute import client
         >>> newest = client.list_experiments(client.ExperimentSortBy.ID, client.OrderBy.DESCENDING)[0]
         >>> newest.id > 1
@@ -29,7 +29,7 @@ CheckpointOrderBy = ExperimentOrderBy = ModelOrderBy = TrialOrderBy = OrderBy
 class ExperimentSortBy(Enum):
     """What experiments can be sorted by.
 
-    Example:
+    Examples:
         >>> from resolute import client
         >>> found = client.list_experiments(client.ExperimentSortBy.ID, client.OrderBy.ASCENDING)
         >>> [experiment.id for experiment in found][:2]
@@ -60,7 +60,7 @@ class ExperimentSortBy(Enum):
 class ModelSortBy(Enum):
     """What models can be sorted by.
 
-    Example:
+    Examples:
         >>> from resolute import client
         >>> model = client.create_model("birds")
         >>> [one.name for one in client.list_models(client.ModelSortBy.CREATION_TIME, name="birds")]
@@ -78,7 +78,7 @@ class ModelSortBy(Enum):
 class TrialSortBy(Enum):
     """What trials can be sorted by.
 
-    Example:
+    Examples:
         >>> from resolute import client
         >>> experiment = client.get_experiment(2)
         >>> trials = experiment.list_trials(client.TrialSortBy.DURATION, client.OrderBy.ASCENDING)
@@ -105,7 +105,7 @@ class TrialSortBy(Enum):
 class CheckpointSortBy(Enum):
     """What checkpoints can be sorted by.
 
-    Example:
+    Examples:
         >>> from resolute import client
         >>> trial = client.get_trial(1)
         >>> found = trial.list_checkpoints(client.CheckpointSortBy.END_TIME, client.OrderBy.DESCENDING)

@@ -277,7 +277,7 @@ class BestRecord:
 class TrialMetrics:
     """One report of a trial.
 
-    Example:
+    Examples:
         >>> from resolute import client
         >>> report = next(client.iter_trials_metrics([1], "validation"))
         >>> report.steps_completed, report.metrics
@@ -302,7 +302,7 @@ class TrialMetrics:
 class TrainingMetrics(TrialMetrics):
     """One report of the group ``training``.
 
-    Example:
+    Examples:
         >>> from resolute import client
         >>> [report.steps_completed for report in client.stream_trials_training_metrics([1])]
         []
@@ -314,7 +314,7 @@ class TrainingMetrics(TrialMetrics):
 class ValidationMetrics(TrialMetrics):
     """One report of the group ``validation``.
 
-    Example:
+    Examples:
         >>> from resolute import client
         >>> report = next(client.stream_trials_validation_metrics([1]))
         >>> isinstance(report, client.ValidationMetrics)

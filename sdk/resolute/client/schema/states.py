@@ -8,7 +8,7 @@ from enum import Enum
 class ExperimentState(Enum):
     """Life of an experiment.
 
-    Example:
+    Examples:
         >>> from resolute import client
         >>> client.ExperimentState.COMPLETED.is_terminal
         True
@@ -58,7 +58,7 @@ _ENDED = frozenset(
 class TrialState(Enum):
     """Life of a trial.
 
-    Example:
+    Examples:
         >>> from resolute import client
         >>> client.TrialState.RUNNING.holds_slots
         True
@@ -112,7 +112,7 @@ class RunOutcome(Enum):
 class CheckpointState(Enum):
     """Life of a checkpoint.
 
-    Example:
+    Examples:
         >>> from resolute import client
         >>> client.CheckpointState("COMPLETED")
         <CheckpointState.COMPLETED: 'COMPLETED'>
@@ -134,7 +134,7 @@ class CheckpointState(Enum):
 class LogLevel(Enum):
     """Severity of a line.
 
-    Example:
+    Examples:
         >>> from resolute import client
         >>> client.LogLevel["ERROR"].value
         'ERROR'

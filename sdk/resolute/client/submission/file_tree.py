@@ -18,7 +18,7 @@ _LARGEST_SHOWN = 3
 class ModelDefinitionError(InvalidArgumentError, ValueError):
     """The model definition cannot be submitted as it is.
 
-    Example:
+    Examples:
         >>> from resolute import client
         >>> config = {"entrypoint": "python3 train.py", "searcher": {"name": "custom", "metric": "loss"}}
         >>> try:

@@ -46,7 +46,7 @@ class CheckpointContext:
     A checkpoint counts only once all its files are safe and all reports before it have arrived; one that was
     interrupted leaves nothing that anyone would restore.
 
-    Example:
+    Examples:
         >>> from resolute import core
         >>> with core.init(checkpoint_storage="checkpoint-example") as context:
         ...     with context.checkpoint.store_path({"steps_completed": 10}) as (path, storage_id):
@@ -382,7 +382,7 @@ class DummyCheckpointContext(CheckpointContext):
         store: Where files go.
         cache: What this machine keeps of files that were fetched; None where nobody wants that.
 
-    Example:
+    Examples:
         >>> from resolute import core
         >>> with core.init(checkpoint_storage="dummy-example") as context:
         ...     with context.checkpoint.store_path({"steps_completed": 1}) as (path, storage_id):

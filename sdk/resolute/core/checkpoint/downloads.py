@@ -20,7 +20,7 @@ _log = logging.getLogger("resolute.core")
 class DownloadMode(enum.Enum):
     """Who downloads when several processes of one machine want a checkpoint.
 
-    Example:
+    Examples:
         >>> from resolute import core
         >>> with core.init(checkpoint_storage="download-example") as context:
         ...     with context.checkpoint.store_path({"steps_completed": 1}) as (path, storage_id):

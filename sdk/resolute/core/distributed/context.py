@@ -52,7 +52,7 @@ class DistributedContext:
         CollectiveTimeoutError: Some processes did not come; it names them.
         CollectiveError: The processes cannot be connected; the message says why.
 
-    Example:
+    Examples:
         >>> from resolute import core
         >>> with core.DistributedContext() as distributed:
         ...     print(distributed.rank, distributed.size, distributed.allgather("here"))
@@ -265,7 +265,7 @@ class DistributedContext:
 class DummyDistributedContext(DistributedContext):
     """A job of one process: every collective returns at once with this process's own value.
 
-    Example:
+    Examples:
         >>> from resolute import core
         >>> core.DummyDistributedContext().gather("here")
         ['here']

@@ -8,7 +8,7 @@ import enum
 class EarlyExitReason(enum.Enum):
     """Reasons for ``TrainContext.report_early_exit``.
 
-    Example:
+    Examples:
         >>> from resolute import core
         >>> with core.init() as context:
         ...     context.train.report_early_exit(core.EarlyExitReason.USER_REQUESTED_STOP)

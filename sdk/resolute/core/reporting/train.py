@@ -31,7 +31,7 @@ class TrainContext:
     crashes of the process and outages of the cluster. If a service refuses a report, the error is raised
     by the next one.
 
-    Example:
+    Examples:
         >>> from resolute import core
         >>> with core.init() as context:
         ...     context.train.set_status("training")
@@ -217,7 +217,7 @@ class TrainContext:
 class DummyTrainContext(TrainContext):
     """Reports off cluster: they are checked and logged.
 
-    Example:
+    Examples:
         >>> from resolute import core
         >>> train = core.DummyTrainContext()
         >>> train.report_validation_metrics(steps_completed=1, metrics={"loss": 0.5})

@@ -21,7 +21,7 @@ Mangler = Callable[[Path, int], Path]
 class TensorboardMode(enum.Enum):
     """Who writes and copies TensorBoard files.
 
-    Example:
+    Examples:
         >>> from resolute import core
         >>> with core.init(tensorboard_mode=core.TensorboardMode.MANUAL) as context:
         ...     context.train.upload_tensorboard_files()

@@ -18,7 +18,7 @@ class Config:
     Where a cluster runs the script it is ignored. The first run of an experiment decides: later ones find it
     as it is.
 
-    Example:
+    Examples:
         >>> from resolute import core_v2
         >>> core_v2.Config(name="mnist", hparams={"lr": 0.1}, labels=["laptop"]).fields()
         {'labels': ['laptop']}

@@ -25,7 +25,7 @@ class CheckpointLoadContext(PyTorchTrialContext):
         hparams: Hyperparameters that the trial asks for.
         exp_conf: Config that the trial asks for.
 
-    Example:
+    Examples:
         >>> from resolute import pytorch
         >>> pytorch.CheckpointLoadContext(hparams={"lr": 0.1}).get_hparam("lr")
         0.1

@@ -45,7 +45,7 @@ def adapt_batch_sampler(
     Raises:
         ValueError: There is no such rank.
 
-    Example:
+    Examples:
         >>> from resolute import pytorch
         >>> batches = [[0, 1], [2, 3], [4, 5], [6, 7]]
         >>> list(pytorch.adapt_batch_sampler(batches, num_replicas=2, rank=1))
@@ -72,7 +72,7 @@ class DataLoader:
         ValueError: The data set is an ``IterableDataset``, there is no size of a batch, or the arguments
             exclude each other.
 
-    Example:
+    Examples:
         >>> from resolute import pytorch
         >>> loader = pytorch.DataLoader(list(range(10)), batch_size=4, shuffle=True)
         >>> len(loader)
@@ -247,7 +247,7 @@ def to_device(data: Any, device: torch.device, warned_types: set[type] | None = 
         device: Where to.
         warned_types: Types that were warned of; default one set for the process.
 
-    Example:
+    Examples:
         >>> import torch
         >>> from resolute import pytorch
         >>> batch = {"image": torch.zeros(2, 3), "name": "cat"}
@@ -299,7 +299,7 @@ def data_length(data: Any) -> int:
         ValueError: The batch is empty.
         TypeError: It is of a kind whose length is not known; override ``PyTorchTrial.get_batch_length`` then.
 
-    Example:
+    Examples:
         >>> import torch
         >>> from resolute import pytorch
         >>> pytorch.data_length({"image": torch.zeros(2, 3), "label": torch.zeros(2)})

@@ -16,7 +16,7 @@ import numpy as np
 class Reducer(enum.Enum):
     """How the values of a validation metric become one.
 
-    Example:
+    Examples:
         >>> from resolute import pytorch
         >>> pytorch.Reducer.MAX.name
         'MAX'
@@ -32,7 +32,7 @@ class Reducer(enum.Enum):
 class MetricReducer(abc.ABC):
     """A metric that is accumulated on each slot and then reduced over slots; wrap it with the context.
 
-    Example:
+    Examples:
         >>> from resolute import pytorch
         >>> class Largest(pytorch.MetricReducer):
         ...     def __init__(self):

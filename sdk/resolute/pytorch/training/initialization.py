@@ -50,7 +50,7 @@ def init(
         ValueError: The trial has several slots and was not started by a launch layer for them.
         InvalidExperimentException: The batch has fewer records than the trial has slots.
 
-    Example:
+    Examples:
         >>> from resolute import pytorch
         >>> with pytorch.init(hparams={"lr": 0.1}) as context:
         ...     context.get_hparam("lr")

@@ -16,7 +16,7 @@ class PyTorchCallback:
 
     All methods are called on every rank unless they say otherwise.
 
-    Example:
+    Examples:
         >>> from resolute import pytorch
         >>> class Epochs(pytorch.PyTorchCallback):
         ...     def on_training_epoch_end(self, epoch_idx):

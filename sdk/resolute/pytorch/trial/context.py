@@ -27,7 +27,7 @@ class PyTorchTrialContext(TrialContext):
         lr_schedulers: The wrapped schedulers.
         optimizers: The wrapped optimizers.
 
-    Example:
+    Examples:
         >>> from resolute import pytorch
         >>> with pytorch.init(hparams={"lr": 0.1, "global_batch_size": 32}) as context:
         ...     print(context.get_hparam("lr"), context.get_per_slot_batch_size())

@@ -16,7 +16,7 @@ class PyTorchTrial(abc.ABC):
 
     Besides the abstract ones, override one of ``evaluate_batch`` and ``evaluate_full_dataset``.
 
-    Example:
+    Examples:
         >>> import torch
         >>> from resolute import pytorch
         >>> class Line(pytorch.PyTorchTrial):

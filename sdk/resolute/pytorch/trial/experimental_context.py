@@ -17,7 +17,7 @@ class PyTorchExperimentalContext:
         parent: The context that it belongs to.
         precision: The precision in which that context trains.
 
-    Example:
+    Examples:
         >>> from resolute import pytorch
         >>> with pytorch.init() as context:
         ...     context.experimental.disable_dataset_reproducibility_checks()

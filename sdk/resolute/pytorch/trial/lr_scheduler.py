@@ -40,7 +40,7 @@ class LRScheduler:
         ValueError: ``frequency`` is less than 1.
         InvalidExperimentException: A ``ReduceLROnPlateau``, which needs a metric, is not stepped manually.
 
-    Example:
+    Examples:
         >>> import torch
         >>> from resolute import pytorch
         >>> optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.1)

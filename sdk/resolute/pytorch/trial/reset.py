@@ -15,7 +15,7 @@ def reset_parameters(model: torch.nn.Module) -> None:
     Args:
         model: The model.
 
-    Example:
+    Examples:
         >>> import torch
         >>> from resolute import pytorch
         >>> layer = torch.nn.Linear(2, 1)
