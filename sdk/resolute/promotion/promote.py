@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from resolute.client.downloads.model_definition import save_model_definition
-from resolute.client.offline_sync import SyncResult, sync
 from resolute.client.remote.experiments import Submission
 from resolute.client.schema.records import CheckpointRecord, ExperimentRecord, TrialRecord
 from resolute.client.schema.states import CheckpointState, TrialState
@@ -19,6 +18,7 @@ from resolute.client.services import Services
 from resolute.client.submission.config import config_text, with_overrides
 from resolute.client.submission.git_state import GitState
 from resolute.client.submission.packing import Archive
+from resolute.core.unmanaged.sync import SyncResult, sync
 from resolute.errors import FailedPreconditionError, NotFoundError
 from resolute.promotion.checkpoint_copy import PROMOTED_TO, copy_checkpoint
 from resolute.promotion.history import record_history
