@@ -201,8 +201,9 @@ ENDINGS = """
 import atexit, sys, threading, time
 import colorsys
 atexit.register(print, "bye")
-threading.Thread(target=lambda: (time.sleep(0.05), print("thread"))).start()
 what = sys.argv[1]
+if what == "kill": import os, signal; os.kill(os.getpid(), signal.SIGTERM)
+threading.Thread(target=lambda: (time.sleep(0.05), print("thread"))).start()
 class Mine(Exception): pass
 def fail():
     raise Mine("no") from KeyError("why")
@@ -210,7 +211,6 @@ if what == "raise": fail()
 if what == "exit": sys.exit(7)
 if what == "text": sys.exit("left")
 if what == "interrupt": raise KeyboardInterrupt
-if what == "kill": import os, signal; os.kill(os.getpid(), signal.SIGTERM)
 """
 
 
