@@ -217,12 +217,12 @@ def test_a_failed_trial_is_tried_again_as_itself_from_its_checkpoint(
     assert described(cluster, single)["state"] == "ERROR", "asking changes nothing"
     (project.parent / "mended").touch()
     longer = ("--config", "searcher.max_length=9", "--config", "max_restarts=1")
-    cluster.det("e", "continue", single, *longer, "--yes")
+    followed = cluster.det("e", "continue", single, *longer, "--yes", "-f").stdout
+    assert "weights of trial" in followed
     assert wait(cluster, single) == "COMPLETED"
     (again,) = trials(cluster, single)
     assert (again["id"], again["state"], again["run"]) == (trial["id"], "COMPLETED", 2)
     assert steps(cluster, trial["id"]) == list(range(1, 10))
-    assert "weights of trial" in cluster.det("t", "logs", str(trial["id"])).stdout
 
 
 @pytest.mark.sampled(2, group="continued experiments")

@@ -21,6 +21,7 @@ DIFFERENCES: Mapping[str, str] = {
     "experiment create --local": "runs the entrypoint in a copy of the code, and needs `--test-mode`",
     "experiment create --test-mode": "trains one batch on the cluster; with `--local`, here",
     "experiment describe --outdir": "writes `experiments.csv`, `trials.csv`; with `--metrics`, `metrics.csv`",
+    "experiment move": "goes to another workspace only when it has ended",
     "experiment set gc-policy": "deletes at once what it does not keep; the config of the experiment stays",
     "experiment wait --polling-interval": "has no effect: the cluster tells at once",
     "job list": "jobs are experiments, by their numbers",

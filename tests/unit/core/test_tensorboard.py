@@ -19,6 +19,7 @@ from resolute.spool.report_writer import ReportWriter
 from resolute.tensorboard import (
     BatchMetricWriter,
     MetricWriter,
+    TensorboardManager,
     build,
     get_experiment_sync_path,
     get_sync_path,
@@ -164,6 +165,7 @@ def test_a_manager_keeps_changed_files_beside_checkpoints(
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     kept = tmp_path / "kept" / get_sync_path("c", "1", "2")
     with build("c", "1", "2", storage, async_upload=asynchronous) as manager:
+        assert isinstance(manager, TensorboardManager)
         (manager.base_path / "below").mkdir()
         (manager.base_path / "below" / "events").write_text("one")
         (manager.base_path / "left").write_text("out")

@@ -70,21 +70,17 @@ _WORKSPACE = click.option(
     "-w", "--workspace-name", default="", metavar="NAME", help="In this workspace; without it, in all."
 )
 _USER = click.option("-u", "--username-to-assign", "user", default="", metavar="NAME", help="The user.")
-_GROUP = click.option(
-    "-g", "--group-name-to-assign", "group", default="", metavar="NAME", help="There are no groups of users."
-)
 
 
 @click.command()
 @_NAME
 @_WORKSPACE
 @_USER
-@_GROUP
 @click.pass_obj
-def assign_role(settings: Settings, role_name: str, workspace_name: str, user: str, group: str) -> None:
+def assign_role(settings: Settings, role_name: str, workspace_name: str, user: str) -> None:
     """Give a user the role ROLE in a workspace, or in the cluster and so in all workspaces."""
     role = _role(role_name, workspace_name)
-    _check_user(user, group)
+    _check_user(user)
     services = settings.services()
     if workspace_name:
         services.roles.assign(user, workspace_name, role.role)
@@ -97,12 +93,11 @@ def assign_role(settings: Settings, role_name: str, workspace_name: str, user: s
 @_NAME
 @_WORKSPACE
 @_USER
-@_GROUP
 @click.pass_obj
-def unassign_role(settings: Settings, role_name: str, workspace_name: str, user: str, group: str) -> None:
+def unassign_role(settings: Settings, role_name: str, workspace_name: str, user: str) -> None:
     """Take the role ROLE from a user, who has no other one in its place then."""
     role = _role(role_name, workspace_name)
-    _check_user(user, group)
+    _check_user(user)
     services = settings.services()
     if _Assignment(role.name, workspace_name) not in _assignments(services, user):
         raise click.ClickException(f"user {user} is not {role.name} in {_where(workspace_name)}")
@@ -184,11 +179,7 @@ def _named(name: str) -> _Role:
     return role
 
 
-def _check_user(user: str, group: str) -> None:
-    if group:
-        raise click.UsageError(
-            "There are no groups of users; give roles to users, with --username-to-assign."
-        )
+def _check_user(user: str) -> None:
     if not user:
         raise click.UsageError("Name the user with --username-to-assign.")
 

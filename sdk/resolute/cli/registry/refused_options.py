@@ -8,6 +8,7 @@ import click
 
 _NO_POOLS = "machines are not divided into pools"
 _NO_AGENT_USER = "trials run as the user of the operating system who started the cluster"
+_NO_GROUPS = "there are no groups of users; give roles to users, with --username-to-assign"
 _NO_KUBERNETES = "there are no namespaces; `resolute workspace set-quota` limits what a workspace may use"
 _STORAGE = "name the storage in a template (`resolute template set`) or in the config"
 _REMOTE = "there is no login through other services; `resolute token create` makes a token for the user"
@@ -32,6 +33,14 @@ REFUSED_OPTIONS: Mapping[str, Mapping[str, str]] = {
     },
     "project edit": {
         "--key": "projects have no keys; experiments have numbers",
+    },
+    "rbac assign-role": {
+        "-g": _NO_GROUPS,
+        "--group-name-to-assign": _NO_GROUPS,
+    },
+    "rbac unassign-role": {
+        "-g": _NO_GROUPS,
+        "--group-name-to-assign": _NO_GROUPS,
     },
     "task kill": {
         "--root": "tasks are trials, and no trial is part of another",

@@ -1,0 +1,101 @@
+"""Names that the tables of docs/from-determined.md call the same are there, and tests or scripts use them."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+TABLE = (ROOT / "docs/from-determined.md").read_text().partition("## The Python client")[0]
+USED: Mapping[str, tuple[str, ...]] = {
+    "det.Constant": (
+        "unit/sdk/test_documented_names.py",
+        "unit/sdk/test_older_names.py",
+    ),
+    "core_context.preempt": ("unit/sdk/test_older_names.py",),
+    "core_v2.init(config=core_v2.Config(…))": ("e2e/test_core_v2.py", "unit/sdk/test_older_names.py"),
+    "determined.tensorboard.get_base_path": ("unit/sdk/test_older_names.py",),
+    "determined.tensorboard.BatchMetricWriter": (
+        "unit/core/test_tensorboard.py",
+        "compat/scripts/tensorboard_writers/write.py",
+    ),
+    "determined.tensorboard.build": (
+        "unit/core/test_tensorboard.py",
+        "compat/scripts/tensorboard_writers/write.py",
+    ),
+    "determined.horovod.hvd": ("unit/sdk/test_older_names.py", "unit/sdk/test_horovod_commands.py"),
+    "determined.experimental.unmanaged": ("compat/scripts/unmanaged_0_23/unmanaged_script.py",),
+    "determined.pytorch.lightning.LightningAdapter": ("unit/integrations/test_lightning_adapter.py",),
+    "determined.lightning.experimental.DetLogger": ("compat/scripts/lightning_logger/train.py",),
+    "TorchBatchProcessorContext.wrap_reducer": ("compat/scripts/batch_inference/inference.py",),
+    "python3 -m determined.pytorch.dsat random\\|binary\\|asha": (
+        "unit/pytorch/test_dsat.py",
+        "compat/scripts/dsat/autotune.py",
+    ),
+    "classes of determined.pytorch.dsat": ("unit/pytorch/test_dsat.py",),
+    "determined.keras.DeterminedCallback": ("unit/integrations/test_keras.py",),
+    "determined.keras.TFKerasTrial": (
+        "support/training/keras_trials.py",
+        "unit/integrations/test_keras_data.py",
+        "wire/integrations/test_keras_trial.py",
+    ),
+}
+"""The tests and scripts that use the names of a row, by its first one."""
+
+
+def rows() -> dict[str, tuple[str, ...]]:
+    """The names of each row that is the same, by the first one."""
+    found = {}
+    for line in TABLE.splitlines():
+        cells = re.split(r"(?<!\\)\|", line)
+        if len(cells) == 4 and cells[2].strip().startswith("the same"):
+            names = tuple(re.findall(r"`([^`]+)`", cells[1]))
+            found[cells[1].strip().replace("`", "") if cells[1].strip()[0] != "`" else names[0]] = names
+    return found
+
+
+ROWS = rows()
+
+
+@pytest.fixture(scope="module")
+def determined() -> Iterator[Any]:
+    """The package as trials find it."""
+    sys.path.insert(0, str(ROOT / "compat"))
+    try:
+        yield importlib.import_module("determined")
+    finally:
+        sys.path.remove(str(ROOT / "compat"))
+        for name in [name for name in sys.modules if name.partition(".")[0] == "determined"]:
+            del sys.modules[name]
+
+
+def last_word(name: str) -> str:
+    return re.split(r"[.\s]", re.sub(r"[(=\\].*", "", name).strip())[-1]
+
+
+def test_every_row_has_a_test() -> None:
+    assert USED.keys() == ROWS.keys()
+
+
+@pytest.mark.parametrize("row", sorted(USED))
+def test_the_names_of_a_row_are_there_and_used(row: str, determined: Any) -> None:
+    sources = "\n".join((ROOT / "tests" / file).read_text() for file in USED[row])
+    module = ""
+    for name in ROWS[row]:
+        assert re.search(rf"\b{last_word(name)}\b", sources), name
+        if re.fullmatch(r"(det|determined)\.[\w.]+", name):
+            module, _, _ = name.rpartition(".")
+        elif not module or not re.fullmatch(r"[\w.]+", name):
+            continue
+        found = determined
+        path = name if name.startswith(("det.", "determined.")) else f"{module}.{name}"
+        for part in path.split(".")[1:]:
+            if not hasattr(found, part):
+                importlib.import_module(f"{found.__name__}.{part}")
+            found = getattr(found, part)
