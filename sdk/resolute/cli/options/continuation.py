@@ -101,7 +101,7 @@ def confirm_and_continue(
     assert experiment is not None
     click.echo(f"{'Created' if new else 'Continued'} experiment {experiment.id}")
     if choices.follow_it:
-        exit_by_state(ctx, follow(services, experiment))
+        exit_by_state(ctx, follow(services, experiment, continued=not new))
 
 
 def _changes(config_file: Path | None, overrides: tuple[str, ...]) -> str:

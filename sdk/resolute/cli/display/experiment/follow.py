@@ -41,13 +41,18 @@ class Display(Protocol):
 
 
 def follow(
-    services: Services, experiment: ExperimentRecord, *, clock: Clock = SYSTEM_CLOCK
+    services: Services,
+    experiment: ExperimentRecord,
+    *,
+    continued: bool = False,
+    clock: Clock = SYSTEM_CLOCK,
 ) -> ExperimentRecord:
     """Shows the first trial's log and the progress until the experiment ends.
 
     Args:
         services: The cluster.
         experiment: The experiment as it was submitted.
+        continued: Whether it had ended before: the first trial may still show as ended when this begins.
         clock: Measures how often progress is shown.
 
     Returns:
@@ -60,7 +65,9 @@ def follow(
         display = stack.enter_context(_display(clock))
         feed = stack.enter_context(MergedStream())
         interrupts = stack.enter_context(Interrupts())
-        following = _Follower(services, experiment, feed=feed, display=display, clock=clock)
+        following = _Follower(
+            services, experiment, continued=continued, feed=feed, display=display, clock=clock
+        )
         try:
             following.run(interrupts)
         except KeyboardInterrupt:
@@ -78,11 +85,13 @@ class _Follower:
         services: Services,
         experiment: ExperimentRecord,
         *,
+        continued: bool,
         feed: MergedStream,
         display: Display,
         clock: Clock,
     ) -> None:
         self._services = services
+        self._continued = continued
         self._feed = feed
         self._display = display
         self._clock = clock
@@ -134,13 +143,18 @@ class _Follower:
         self._warn()
         self._tell_ends(change)
         first = self.state.first_trial
-        if self._log is None and first is not None:
+        if self._log is None and first is not None and not self._may_go_on(first):
             self._display.line(f"following trial {first.id}")
             services, uuid = self._services, first.uuid
             self._log = services.logs.follow(
                 uuid, finished=lambda: services.trials.get(uuid).state.is_terminal
             )
             self._feed.add(self._log, name="follow-log")
+
+    def _may_go_on(self, first: TrialRecord) -> bool:
+        """Whether the trial has ended and its experiment has not: then its log would end here as well."""
+        ended = self.state.experiment.state.is_terminal
+        return self._continued and first.state.is_terminal and not ended
 
     def _tell_ends(self, change: Change) -> None:
         """Says of each trial of a search how it ended, with its best validation."""
