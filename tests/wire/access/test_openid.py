@@ -12,12 +12,13 @@ from typing import Any
 
 import jwt
 import pytest
+from google.protobuf.duration_pb2 import Duration
 from support.openid_provider import CLIENT, Provider, openid_provider
 from support.services.access import Calls, calls
 from support.services.in_process import Running, serving
 
 from resolute.api.experiments.v1 import access_service_pb2 as pb2
-from resolute.api.experiments.v1 import roles_service_pb2, roles_service_pb2_grpc, user_pb2
+from resolute.api.experiments.v1 import roles_service_pb2, roles_service_pb2_grpc, token_pb2, user_pb2
 from resolute.cli.main import run as cli
 from resolute.client.connection import device_flow
 from resolute.client.connection.device_flow import Confirmation
@@ -108,6 +109,56 @@ async def workspace_roles(running: Running) -> list[tuple[str, int]]:
         stub: Any = roles_service_pb2_grpc.RolesServiceStub(channel)
         found = (await stub.ListRoles(roles_service_pb2.ListRolesRequest())).roles
     return [(one.workspace_name, one.role) for one in found if one.user_name == "ada"]
+
+
+def test_nothing_outlives_a_sign_in_and_tokens_and_roles_end_with_the_last_group(
+    tmp_path: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = id_token(provider, "1")
+    created: list[str] = []
+
+    async def first(running: Running, admin: Calls) -> None:
+        await admin.workspace("pictures")
+        signed_in = await log_in(admin, token)
+        async with calls(running, signed_in.bearer_token) as ada:
+            number = (await ada.access.GetCurrentUser(pb2.GetCurrentUserRequest())).user.user_id
+            request = pb2.CreateTokenRequest(user_id=number, ttl=Duration(seconds=300 * 86_400))
+            made = await ada.access.CreateToken(request)
+            kinds = pb2.ListTokensRequest(kinds=[token_pb2.TOKEN_KIND_SIGN_IN])
+            listed = (await ada.access.ListTokens(kinds)).tokens
+            password = pb2.SetPasswordRequest(user_id=number, password="what only ada knows")
+            with pytest.raises(PermissionDeniedError, match="another admin may set a password"):
+                await ada.access.SetPassword(password)
+        assert [one.token_id for one in listed] == [signed_in.token.token_id]
+        assert made.token.expire_time == signed_in.token.expire_time
+        created.append(made.bearer_token)
+
+    async def without_the_claim(running: Running, admin: Calls) -> None:
+        with pytest.raises(PermissionDeniedError, match="the ID token has no claim 'teams'"):
+            await log_in(admin, token)
+        async with calls(running, created[0]) as ada:
+            user = (await ada.access.GetCurrentUser(pb2.GetCurrentUserRequest())).user
+        assert user.role == user_pb2.USER_ROLE_EDITOR
+        assert await workspace_roles(running) == [("pictures", user_pb2.USER_ROLE_ADMIN)]
+
+    async def without_a_group(running: Running, admin: Calls) -> None:
+        with pytest.raises(PermissionDeniedError, match="none of the groups of 'ada'"):
+            await log_in(admin, token)
+        async with calls(running, created[0]) as ada:
+            with pytest.raises(UnauthenticatedError):
+                await ada.access.GetCurrentUser(pb2.GetCurrentUserRequest())
+        (user,) = (await admin.access.ListUsers(pb2.ListUsersRequest(names=["ada"]))).users
+        assert (user.role, user.active) == (user_pb2.USER_ROLE_MEMBER, True)
+        assert await workspace_roles(running) == []
+        # An admin may still give the user another way in.
+        password = pb2.SetPasswordRequest(user_id=user.user_id, password="what only ada knows")
+        assert (await admin.access.SetPassword(password)).user.has_password
+
+    run(tmp_path, provider, monkeypatch, first, "vision=pictures:admin,staff=editor")
+    with monkeypatch.context() as other_claim:
+        other_claim.setenv("RESOLUTE_OPENID_GROUPS_CLAIM", "teams")
+        run(tmp_path, provider, other_claim, without_the_claim, "vision=pictures:admin,staff=editor")
+    run(tmp_path, provider, monkeypatch, without_a_group, "others=pictures:admin,more=editor")
 
 
 def test_nobody_becomes_another_user_or_gets_in_without_a_role(

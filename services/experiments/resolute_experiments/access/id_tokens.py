@@ -9,7 +9,7 @@ from typing import Any
 import jwt
 
 from resolute.contracts.calls import openid
-from resolute.errors import UnauthenticatedError, UnavailableError
+from resolute.errors import PermissionDeniedError, UnauthenticatedError, UnavailableError
 from resolute_experiments.access.openid_settings import OpenIdSettings
 
 _ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
@@ -50,6 +50,7 @@ class IdTokenVerifier:
 
         Raises:
             UnauthenticatedError: It is not valid, or not for this cluster.
+            PermissionDeniedError: It does not say in which groups the person is.
             UnavailableError: The provider does not answer.
         """
         settings = self._settings
@@ -82,6 +83,12 @@ class IdTokenVerifier:
         if nonce and not hmac.compare_digest(str(claims.get("nonce", "")), nonce):
             raise UnauthenticatedError("the ID token is that of another sign-in; sign in again")
         groups = claims.get(settings.groups_claim)
+        # Not the same as none: a provider that is set up wrongly must not take anybody's roles away.
+        if groups is None:
+            raise PermissionDeniedError(
+                f"the ID token has no claim {settings.groups_claim!r}; ask an operator to let it be sent, "
+                "or name the right one in RESOLUTE_OPENID_GROUPS_CLAIM"
+            )
         found = groups if isinstance(groups, list) else [groups]
         return Identity(
             subject=str(claims["sub"]),

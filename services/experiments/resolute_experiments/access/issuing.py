@@ -1,7 +1,9 @@
 """Issues tokens, and decides with what each of them ends.
 
 A token that was issued with another token ends with it: it expires no later, and is revoked with it. One
-that was issued after a sign-in has its own expiry, because whoever knows the password could sign in again.
+that was issued after a sign-in with a password has its own expiry, because whoever knows the password could
+sign in again. Whether the OpenID provider would sign somebody in again only the provider knows: a token that
+was issued after its sign-in ends with that.
 Tokens of services belong to their accounts, whoever issued them.
 """
 
@@ -15,7 +17,7 @@ from typing import Any
 
 from sqlalchemy.engine import Connection
 
-from resolute.errors import UnauthenticatedError
+from resolute.errors import PermissionDeniedError, UnauthenticatedError
 from resolute_experiments.access.id_tokens import Identity
 from resolute_experiments.access.openid_settings import OpenIdSettings
 from resolute_experiments.access.provider_accounts import account_of
@@ -144,19 +146,27 @@ class TokenIssuer:
         """
         now = self._core.clock.time()
 
-        def work(connection: Connection) -> SignedToken:
+        def work(connection: Connection) -> SignedToken | None:
             account = account_of(connection, settings, identity, now=now)
+            if account is None:
+                return None
             token = _user_token(
                 account,
                 "login by the OpenID provider",
                 created_at=now,
                 expires_at=now + _PROVIDER_SECONDS,
-                kind=TokenKind.SIGN_IN,
+                kind=TokenKind.PROVIDER_SIGN_IN,
             )
             token_id = _insert(connection, token, action="login")
             return self._sign_user(account, tokens.get(connection, token_id), now=now)
 
-        return await self._core.database.write(work)
+        issued = await self._core.database.write(work)
+        # After the transaction: what it took away must stay away.
+        if issued is None:
+            raise PermissionDeniedError(
+                f"none of the groups of {identity.name[:100]!r} has a role in this cluster; ask an operator"
+            )
+        return issued
 
     async def create_code(self, user: str) -> SignedToken:
         """Issues a code that signs a user in once; its text is the code.

@@ -22,8 +22,10 @@ _NAME = re.compile(r"[\w.@-]{1,128}", re.ASCII)
 
 def account_of(
     connection: Connection, settings: OpenIdSettings, identity: Identity, *, now: float
-) -> Account:
+) -> Account | None:
     """Returns the user of a person, created at the first time, with the roles of today's groups.
+
+    None if no group has a role: then a user who is known loses all tokens, and the roles that groups gave.
 
     Args:
         connection: A transaction that writes.
@@ -32,17 +34,17 @@ def account_of(
         now: Unix time.
 
     Raises:
-        PermissionDeniedError: No group of the person has a role, or the name belongs to another user.
+        PermissionDeniedError: The name belongs to another user.
         UnauthenticatedError: The user is deactivated.
         FailedPreconditionError: The cluster would have no admin left.
     """
     granted = [one for one in settings.roles if one.group in identity.groups]
-    if not granted:
-        raise PermissionDeniedError(
-            f"none of the groups of {identity.name[:100]!r} has a role in this cluster; ask an operator"
-        )
-    role = _highest(one for one in granted if not one.workspace)
     account = _known(connection, settings.issuer, identity.subject)
+    if not granted:
+        if account is not None:
+            _withdraw(connection, account, settings.roles, now=now)
+        return None
+    role = _highest(one for one in granted if not one.workspace)
     if account is None:
         account = _create(connection, settings.issuer, identity, role=role, now=now)
     if not account.active:
@@ -85,6 +87,24 @@ def _create(connection: Connection, issuer: str, identity: Identity, *, role: Ro
     connection.execute(sa.insert(identities).values(row))
     audit.record(connection, "create_user", f"user {account.name}", now=now, role=role.value)
     return account
+
+
+def has_identity(connection: Connection, number: int) -> bool:
+    """Whether a user is somebody whom the provider signs in."""
+    query = sa.select(identities.c.subject).where(identities.c.user_number == number)
+    return connection.execute(query.limit(1)).scalar_one_or_none() is not None
+
+
+def _withdraw(connection: Connection, account: Account, mapped: tuple[GroupRole, ...], *, now: float) -> None:
+    """Takes away what the groups of a person gave."""
+    tokens.revoke_all(connection, account.name)
+    _set_workspace_roles(connection, account, mapped, [], now=now)
+    # A cluster keeps its last admin, who has no token left.
+    last_admin = account.active and account.role is Role.ADMIN and users.active_admins(connection) == 1
+    role = Role.ADMIN if last_admin else Role.MEMBER
+    if account.role is not role:
+        users.update(connection, account, name=account.name, role=role, active=account.active)
+    audit.record(connection, "update_user", f"user {account.name}", now=now, role=role.value)
 
 
 def _set_workspace_roles(

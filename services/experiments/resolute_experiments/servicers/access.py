@@ -18,6 +18,7 @@ from resolute_experiments.access.id_tokens import IdTokenVerifier
 from resolute_experiments.access.issuing import TokenIssuer
 from resolute_experiments.access.openid_settings import OpenIdSettings
 from resolute_experiments.access.passwords import hash_password, matches
+from resolute_experiments.access.provider_accounts import has_identity
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.servicers.checks.fields import any_of, equals, required_id
 from resolute_experiments.servicers.issued_tokens import TokenHandlers, require_own_or_admin
@@ -142,6 +143,8 @@ class AccessServicer(TokenHandlers, access_service_pb2_grpc.AccessServiceService
         except (UnauthenticatedError, PermissionDeniedError, QuotaError) as error:
             action = "login_limited" if isinstance(error, QuotaError) else "login_failed"
             self._refusals.note(action, "ID token", peer=peer)
+            if isinstance(error, PermissionDeniedError):  # which may have ended tokens
+                await self._refresh()
             raise
         await self._refresh()
         return pb2.LoginWithIdTokenResponse(bearer_token=issued.text, token=token_message(issued.record))
@@ -246,8 +249,16 @@ class AccessServicer(TokenHandlers, access_service_pb2_grpc.AccessServiceService
     async def SetPassword(self, request: pb2.SetPasswordRequest, context: Any) -> pb2.SetPasswordResponse:
         """Sets a password and revokes the user's tokens."""
         number = required_id(request.user_id, field="user_id")
-        known = await self._core.database.read(lambda c: users.get(c, number=number))
+        known, provided = await self._core.database.read(
+            lambda c: (users.get(c, number=number), has_identity(c, number))
+        )
         require_own_or_admin(known.name, "change the password of")
+        caller = current_principal.get()
+        # With a password of one's own, one would get in after the provider has let one go.
+        if provided and isinstance(caller, User) and caller.name == known.name:
+            raise PermissionDeniedError(
+                f"the OpenID provider signs user {known.name} in; another admin may set a password"
+            )
         hashed = await asyncio.to_thread(hash_password, request.password)
 
         def work(connection: Connection) -> Account:

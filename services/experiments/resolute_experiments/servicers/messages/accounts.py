@@ -30,13 +30,13 @@ ROLE_NUMBERS: Mapping[Role, user_pb2.UserRole.ValueType] = {
 _KIND_NUMBERS: Mapping[TokenKind, token_pb2.TokenKind.ValueType] = {
     TokenKind.ACCESS: token_pb2.TOKEN_KIND_ACCESS,
     TokenKind.SIGN_IN: token_pb2.TOKEN_KIND_SIGN_IN,
+    TokenKind.PROVIDER_SIGN_IN: token_pb2.TOKEN_KIND_SIGN_IN,
     TokenKind.OPERATOR: token_pb2.TOKEN_KIND_OPERATOR,
     TokenKind.SERVICE: token_pb2.TOKEN_KIND_SERVICE,
     TokenKind.RUN: token_pb2.TOKEN_KIND_RUN,
     TokenKind.BROWSER: token_pb2.TOKEN_KIND_BROWSER,
     TokenKind.SIGN_IN_CODE: token_pb2.TOKEN_KIND_SIGN_IN_CODE,
 }
-_KINDS: Mapping[int, TokenKind] = {number: kind for kind, number in _KIND_NUMBERS.items()}
 _SCOPE_NUMBERS: Mapping[TokenScope, token_pb2.TokenScope.ValueType] = {
     TokenScope.ALL: token_pb2.TOKEN_SCOPE_ALL,
     TokenScope.READ: token_pb2.TOKEN_SCOPE_READ,
@@ -93,9 +93,9 @@ def token_kinds(numbers: Collection[int]) -> Collection[TokenKind]:
     Raises:
         InvalidArgumentError: One of them is none.
     """
-    if any(number not in _KINDS for number in numbers):
+    if not set(numbers) <= set(_KIND_NUMBERS.values()):
         raise invalid("kinds", "kinds has an unknown value; leave it out, or use values of TokenKind")
-    return [_KINDS[number] for number in numbers] or set(TokenKind) - _UNLISTED
+    return {kind for kind, number in _KIND_NUMBERS.items() if number in numbers} or set(TokenKind) - _UNLISTED
 
 
 def refusal_of(message: access_service_pb2.Refusal) -> CountedRefusal:

@@ -30,6 +30,7 @@ class TokenKind(Enum):
 
     ACCESS = "access"
     SIGN_IN = "sign_in"
+    PROVIDER_SIGN_IN = "provider_sign_in"
     OPERATOR = "operator"
     SERVICE = "service"
     RUN = "run"
