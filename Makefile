@@ -22,7 +22,8 @@ WORKERS ?= 4
 PARALLEL = -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 AZURITE := .cache/azurite/node_modules/.bin/azurite-blob
-OPENID := .cache/oidc-provider/node_modules/oidc-provider/package.json
+OPENID_VERSION := 9.13.3
+OPENID := .cache/oidc-provider/.installed-$(OPENID_VERSION)
 
 .PHONY: setup demo backends azurite oidc-provider test nightly check proto bench format deployment distributed release chaos gateway-kills soak fuzz openapi clients front docs clean
 
@@ -54,7 +55,8 @@ oidc-provider: $(OPENID)
 
 $(OPENID):
 	command -v npm >/dev/null || { echo 'npm is not here: install Node 20 or newer' >&2; exit 1; }
-	npm install --silent --no-audit --no-fund --prefix .cache/oidc-provider oidc-provider@9.13.3
+	npm install --silent --no-audit --no-fund --prefix .cache/oidc-provider oidc-provider@$(OPENID_VERSION)
+	touch $@
 
 test: $(STAMP)
 	-test -x $(AZURITE) || $(MAKE) azurite

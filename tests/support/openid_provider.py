@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,9 +17,11 @@ from urllib.parse import urljoin
 
 import httpx2
 from support.backends import missing
+from support.waiting import wait_until
 
 INSTALLED = Path(__file__).parents[2] / ".cache" / "oidc-provider"
 CLIENT = "resolute"
+_LISTENING = re.compile(r"^listening at (\S+)\n", re.MULTILINE)
 _PROGRAM = Path(__file__).with_name("openid_provider.mjs")
 
 
@@ -65,25 +69,30 @@ def openid_provider(accounts: Mapping[str, Mapping[str, Any]]) -> Iterator[Provi
         accounts: Claims by subject.
     """
     node = shutil.which("node")
-    if node is None or not (INSTALLED / "node_modules" / "oidc-provider").is_dir():
+    if node is None or not (INSTALLED / "node_modules/oidc-provider/package.json").is_file():
         missing("oidc-provider is not installed: `make oidc-provider` installs it with npm")
-    process = subprocess.Popen(
-        [node, str(_PROGRAM), str(INSTALLED), json.dumps(accounts)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    try:
-        assert process.stdout is not None
-        while (line := process.stdout.readline()) and not line.startswith("listening at "):
-            pass
-        assert line, "the provider did not start"
-        yield Provider(line.removeprefix("listening at ").strip())
-    finally:
-        process.kill()
-        process.wait()
-        assert process.stdout is not None
-        process.stdout.close()
+    # A file takes whatever it says; a pipe that nobody reads would stop it.
+    with tempfile.TemporaryDirectory() as directory, Path(directory, "output").open("w") as output:
+        process = subprocess.Popen(
+            [node, str(_PROGRAM), str(INSTALLED), json.dumps(accounts)], stdout=output, stderr=output
+        )
+        try:
+            yield Provider(_issuer(process, Path(output.name)))
+        finally:
+            process.kill()
+            process.wait()
+
+
+def _issuer(process: subprocess.Popen[bytes], output: Path) -> str:
+    """Waits until the provider says where it listens."""
+
+    def find() -> str:
+        said = output.read_text()
+        assert process.poll() is None, f"the provider did not start: {said}"
+        found = _LISTENING.search(said)
+        return found[1] if found else ""
+
+    return wait_until(find, what="the address of the provider", seconds=60)
 
 
 class _Form(HTMLParser):

@@ -27,6 +27,7 @@ from resolute.api.experiments.v1 import (
     workspaces_service_pb2_grpc,
 )
 from resolute.contracts.calls.tls import ClientTls
+from resolute_experiments.access.id_tokens import IdTokenVerifier
 from resolute_experiments.access.issuing import OPERATOR, TokenIssuer
 from resolute_experiments.access.openid_settings import OpenIdSettings
 from resolute_experiments.access.refusal_log import RefusalLog
@@ -132,6 +133,8 @@ class ExperimentsService:
         self._clock = environment.clock
         self._ended = environment.revoked
         self._config_reader = ConfigReader(settings.cluster_defaults)
+        openid = settings.openid
+        self._id_tokens = IdTokenVerifier(openid, environment.clock) if openid is not None else None
         self._settings = settings
         self._signer = TokenSigner(key, cluster_id=environment.cluster_id, clock=environment.clock)
         self._core = ServiceContext(
@@ -247,7 +250,7 @@ class ExperimentsService:
                 self._signer,
                 revoked=self._ended,
                 refusals=self._environment.refusals,
-                openid=self._settings.openid,
+                id_tokens=self._id_tokens,
             ),
             server,
         )
@@ -321,6 +324,8 @@ class ExperimentsService:
         await self._refusal_log.write()
         self._ended.unfollow()
         await self._config_reader.close()
+        if self._id_tokens is not None:
+            self._id_tokens.close()
         self._core.database.close()
 
     async def operator_token(self, *, description: str) -> str:

@@ -41,6 +41,7 @@ class HttpGateway:
     ) -> None:
         self._conversion = JsonConversion()
         self._streams = OpenStreams()
+        self._sign_in = BrowserSignIn(backends, settings)
         calls = RpcApplication(
             backends, conversion=self._conversion, streams=self._streams, max_bytes=MAX_BODY_BYTES
         )
@@ -49,7 +50,7 @@ class HttpGateway:
             paths=calls.paths,
             pages=Pages(settings, document=openapi_document),
             policy=BrowserPolicy(hosts=settings.hosts, origins=settings.origins),
-            sign_in=BrowserSignIn(backends, settings),
+            sign_in=self._sign_in,
         )
         self._server = HttpServer(application, opened, tls=tls)
 
@@ -62,3 +63,4 @@ class HttpGateway:
         self._streams.end()
         await self._server.stop()
         self._conversion.close()
+        self._sign_in.close()

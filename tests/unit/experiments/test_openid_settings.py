@@ -36,6 +36,8 @@ def test_groups_have_roles_in_the_cluster_or_in_a_workspace() -> None:
         ("RESOLUTE_OPENID_ROLES", "staff=owner"),
         ("RESOLUTE_OPENID_ROLES", "staff=vision:member"),
         ("RESOLUTE_OPENID_ROLES", "=viewer"),
+        ("RESOLUTE_OPENID_ISSUER", "https://[x"),
+        ("RESOLUTE_OPENID_SCOPES", "profile groups"),
     ],
 )
 def test_wrong_settings_are_refused_by_name(name: str, value: str) -> None:

@@ -7,6 +7,7 @@ import base64
 import json
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -201,7 +202,7 @@ def test_the_command_logs_in_and_keeps_the_token(
             assert provider.confirm(url, login="1")
         assert len(said) < 5, "the provider does not notice the confirmation"
 
-    monkeypatch.setattr(device_flow, "wait", confirm)
+    monkeypatch.setattr(device_flow, "sign_in", partial(device_flow.sign_in, sleep=confirm))
 
     async def scenario(running: Running, admin: Calls) -> None:
         for command, expected in ((["login", "--sso"], " as ada\n"), (["user", "whoami"], "ada\n")):

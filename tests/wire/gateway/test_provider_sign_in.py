@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
+from support.odd_provider import silent_provider
 from support.openid_provider import CLIENT, Provider, openid_provider
 from support.services.gateway import CLUSTER, GatewayClient, gateway
 from support.services.in_process import serving
+from support.waiting import wait_until_async
 
+from resolute.contracts.calls import openid
 from resolute_experiments.blueprint import BLUEPRINT
 from resolute_serving.auth.tokens import load_or_create_key
 
@@ -157,6 +162,52 @@ def test_an_id_token_of_another_sign_in_and_a_person_without_a_role_are_refused(
         assert (answer.status, SESSION in cookies(answer)) == (403, False)
         forged = await browser.get(BEGIN, host="evil.example")
         assert (forged.status, forged.headers.get("location")) == (421, None)
+
+    run(tmp_path, provider, scenario)
+
+
+def test_a_provider_that_does_not_answer_holds_a_few_threads_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = set(threading.enumerate())
+
+    def held() -> int:
+        new = set(threading.enumerate()) - before
+        return sum(one.name.startswith("gateway-openid-begin") for one in new)
+
+    async def scenario(browser: Browser) -> None:
+        asking = [asyncio.create_task(browser.get(BEGIN)) for _ in range(12)]
+        await wait_until_async(lambda: held() > 0)
+        silence.close()
+        answers = await asyncio.gather(*asking)
+        assert {answer.status for answer in answers} == {503}
+        assert held() <= 4
+
+    with ExitStack() as silence:
+        silent = Provider(silence.enter_context(silent_provider()))
+        monkeypatch.setenv("RESOLUTE_OPENID_ISSUER", silent.issuer)
+        monkeypatch.setenv("RESOLUTE_OPENID_CLIENT_ID", CLIENT)
+        monkeypatch.setenv("RESOLUTE_OPENID_ROLES", "staff=editor")
+        run(tmp_path, silent, scenario)
+
+
+@pytest.mark.usefixtures("known")
+def test_the_provider_describes_itself_once_for_many_sign_ins(
+    tmp_path: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    describe = openid.describe
+
+    def counted(issuer: str) -> Mapping[str, Any]:
+        asked.append(issuer)
+        return describe(issuer)
+
+    monkeypatch.setattr(openid, "describe", counted)
+
+    async def scenario(browser: Browser) -> None:
+        for _ in range(3):
+            await browser.begin()
+        assert asked == [provider.issuer]
 
     run(tmp_path, provider, scenario)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import time
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -12,17 +13,16 @@ import urllib3
 
 from resolute.errors import UnavailableError
 
-_TIMEOUT_SECONDS = 10.0
+_SECONDS = 10.0
 _MOST_BYTES = 1_000_000
+_CHUNK_BYTES = 65_536
 
 
 def is_safe_url(url: str) -> bool:
     """Whether nobody on the way can change what a URL answers: it has TLS, or is on this machine."""
-    parts = urlsplit(url)
-    if parts.scheme == "https":
-        return bool(parts.hostname)
     try:
-        return parts.scheme == "http" and ipaddress.ip_address(parts.hostname or "").is_loopback
+        parts = urlsplit(url)
+        return bool(parts.hostname) if parts.scheme == "https" else parts.scheme == "http" and _is_local(url)
     except ValueError:
         return False
 
@@ -46,27 +46,35 @@ def describe(issuer: str) -> Mapping[str, Any]:
 
 
 def endpoint(described: Mapping[str, Any], name: str) -> str:
-    """Returns the URL of an endpoint; empty if the provider has none of this name.
+    """Returns the URL of an endpoint.
 
     Args:
         described: What the provider says of itself.
         name: Such as ``token_endpoint``.
 
     Raises:
-        UnavailableError: Others could change what it answers.
+        UnavailableError: The provider has none of this name, or others could change what it answers.
     """
-    url = str(described.get(name) or "")
-    if url and not is_safe_url(url):
+    issuer, url = str(described["issuer"]), str(described.get(name) or "")
+    if not url:
+        raise UnavailableError(f"the OpenID provider {issuer} has no {name}; ask an operator")
+    if not is_safe_url(url):
         raise UnavailableError(f"the {name} of the OpenID provider, {url!r}, has no TLS; ask an operator")
+    # A provider elsewhere must not make this machine ask its own services.
+    if _is_local(url) and not _is_local(issuer):
+        raise UnavailableError(
+            f"the {name} of the OpenID provider, {url!r}, is not where {issuer} is; ask an operator"
+        )
     return url
 
 
-def ask(url: str, fields: Mapping[str, str] | None = None) -> Mapping[str, Any]:
+def ask(url: str, fields: Mapping[str, str] | None = None, *, seconds: float = _SECONDS) -> Mapping[str, Any]:
     """Returns what a URL of a provider answers, errors of the protocol included.
 
     Args:
         url: The URL.
         fields: A form to send; None to read only.
+        seconds: How long it may take to answer, and how long its answer may take.
 
     Raises:
         UnavailableError: It does not answer as an OpenID provider.
@@ -76,7 +84,7 @@ def ask(url: str, fields: Mapping[str, str] | None = None) -> Mapping[str, Any]:
     if fields is not None:
         headers["content-type"] = "application/x-www-form-urlencoded"
     try:
-        with urllib3.PoolManager(timeout=_TIMEOUT_SECONDS) as pool:
+        with urllib3.PoolManager(timeout=seconds) as pool:
             response = pool.request(
                 "GET" if fields is None else "POST",
                 url,
@@ -87,13 +95,33 @@ def ask(url: str, fields: Mapping[str, str] | None = None) -> Mapping[str, Any]:
                 preload_content=False,
             )
             try:
-                found = json.loads(response.read(_MOST_BYTES))
+                found = json.loads(_read(response, seconds))
             finally:
                 response.close()
-    except (urllib3.exceptions.HTTPError, ValueError) as error:
+    except (urllib3.exceptions.HTTPError, ValueError, RecursionError) as error:
         raise UnavailableError(f"{url} does not answer as an OpenID provider: {error}") from error
     if not isinstance(found, dict):
         raise UnavailableError(f"{url} does not answer as an OpenID provider")
+    return found
+
+
+def _is_local(url: str) -> bool:
+    host = urlsplit(url).hostname or ""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _read(response: urllib3.BaseHTTPResponse, seconds: float) -> bytes:
+    ends_at = time.monotonic() + seconds
+    found = b""
+    while chunk := response.read1(_CHUNK_BYTES):
+        found += chunk
+        if len(found) > _MOST_BYTES:
+            raise ValueError(f"it sends more than {_MOST_BYTES} bytes")
+        if time.monotonic() > ends_at:
+            raise ValueError(f"its answer takes more than {seconds:g} seconds")
     return found
 
 

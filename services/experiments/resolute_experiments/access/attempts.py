@@ -45,20 +45,19 @@ class SignInAttempts:
         """Counts an attempt, waits until it may be made, and gives what is called if it succeeds.
 
         Args:
-            name: Name of the user; empty where it is not known before, so that addresses alone count.
+            name: Name of the user.
             peer: Address of the client, without its port.
             device: Id of the device token of this user that came with the attempt; empty for none.
 
         Raises:
             QuotaError: There were too many attempts.
         """
-        counted = [(self._by_name, f"device {device}")] if device else [(self._by_peer, peer)]
-        if name and not device:
-            counted.append((self._by_name, f"name {name}"))
+        counted = [(self._by_name, f"device {device}")] if device else [(self._by_name, f"name {name}")]
+        if not device:
+            counted.append((self._by_peer, peer))
         if any(window.full(key) for window, key in counted):
-            whose = f"as {name!r} or from {peer}" if name else f"from {peer}"
             raise QuotaError(
-                f"too many attempts to sign in {whose}; try again in a minute. "
+                f"too many attempts to sign in as {name!r} or from {peer}; try again in a minute. "
                 "Clients that have signed in as this user before are not affected, nor are tokens"
             )
         if self._waiting >= _MOST_WAITING:

@@ -12,6 +12,7 @@ from resolute_serving.context import Role
 ISSUER_VARIABLE = "RESOLUTE_OPENID_ISSUER"
 CLIENT_VARIABLE = "RESOLUTE_OPENID_CLIENT_ID"
 ROLES_VARIABLE = "RESOLUTE_OPENID_ROLES"
+SCOPES_VARIABLE = "RESOLUTE_OPENID_SCOPES"
 
 
 @dataclass(frozen=True)
@@ -61,11 +62,16 @@ class OpenIdSettings:
         )
         if not roles:
             raise InvalidArgumentError(f"{ROLES_VARIABLE} is missing; without it nobody may sign in")
+        scopes = tuple(variables.get(SCOPES_VARIABLE, "").split()) or cls.scopes
+        if "openid" not in scopes:
+            raise InvalidArgumentError(
+                f"{SCOPES_VARIABLE} is {' '.join(scopes)!r}; without the scope openid there is no ID token"
+            )
         return cls(
             issuer=issuer,
             client_id=client_id,
             roles=roles,
-            scopes=tuple(variables.get("RESOLUTE_OPENID_SCOPES", "").split()) or cls.scopes,
+            scopes=scopes,
             name_claim=variables.get("RESOLUTE_OPENID_NAME_CLAIM") or cls.name_claim,
             groups_claim=variables.get("RESOLUTE_OPENID_GROUPS_CLAIM") or cls.groups_claim,
         )

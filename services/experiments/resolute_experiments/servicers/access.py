@@ -16,7 +16,6 @@ from resolute.errors import FailedPreconditionError, PermissionDeniedError, Quot
 from resolute_experiments.access.attempts import SignInAttempts
 from resolute_experiments.access.id_tokens import IdTokenVerifier
 from resolute_experiments.access.issuing import TokenIssuer
-from resolute_experiments.access.openid_settings import OpenIdSettings
 from resolute_experiments.access.passwords import hash_password, matches
 from resolute_experiments.access.provider_accounts import has_identity
 from resolute_experiments.context import ServiceContext
@@ -54,7 +53,7 @@ class AccessServicer(TokenHandlers, access_service_pb2_grpc.AccessServiceService
         signer: Issues tokens.
         revoked: Where the verifier of this process reads which tokens were revoked.
         refusals: What was refused, for the audit log.
-        openid: The OpenID provider that signs people in; None for passwords alone.
+        id_tokens: Verifies tokens of the OpenID provider that signs people in; None for passwords alone.
     """
 
     def __init__(
@@ -64,7 +63,7 @@ class AccessServicer(TokenHandlers, access_service_pb2_grpc.AccessServiceService
         *,
         revoked: RevokedTokens,
         refusals: Refusals,
-        openid: OpenIdSettings | None = None,
+        id_tokens: IdTokenVerifier | None = None,
     ) -> None:
         self._core = core
         self._signer = signer
@@ -72,10 +71,7 @@ class AccessServicer(TokenHandlers, access_service_pb2_grpc.AccessServiceService
         self._refusals = refusals
         self._issuer = TokenIssuer(core, signer)
         self._attempts = SignInAttempts(core.clock)
-        self._openid = openid
-        # Apart from passwords, which must not wait where the provider answers slowly.
-        self._id_token_attempts = SignInAttempts(core.clock)
-        self._id_tokens = IdTokenVerifier(openid) if openid is not None else None
+        self._id_tokens = id_tokens
 
     async def GetVerificationKeys(
         self, request: pb2.GetVerificationKeysRequest, context: Any
@@ -119,30 +115,24 @@ class AccessServicer(TokenHandlers, access_service_pb2_grpc.AccessServiceService
     ) -> pb2.GetSignInMethodsResponse:
         """Returns how people can sign in."""
         response = pb2.GetSignInMethodsResponse()
-        if self._openid is not None:
-            response.openid_provider.issuer = self._openid.issuer
-            response.openid_provider.client_id = self._openid.client_id
-            response.openid_provider.scopes.extend(self._openid.scopes)
+        if self._id_tokens is not None:
+            provider = self._id_tokens.settings
+            response.openid_provider.issuer = provider.issuer
+            response.openid_provider.client_id = provider.client_id
+            response.openid_provider.scopes.extend(provider.scopes)
         return response
 
     async def LoginWithIdToken(
         self, request: pb2.LoginWithIdTokenRequest, context: Any
     ) -> pb2.LoginWithIdTokenResponse:
         """Returns a token for an ID token of the OpenID provider."""
-        if self._openid is None or self._id_tokens is None:
+        if self._id_tokens is None:
             raise FailedPreconditionError("this cluster has no OpenID provider; sign in with a password")
-        peer, now = client_address(context.peer()), self._core.clock.time()
         try:
-            # A token with an unknown key makes this service ask the provider, so attempts are limited.
-            async with self._id_token_attempts.attempt("", peer=peer) as succeeded:
-                identity = await asyncio.to_thread(
-                    self._id_tokens.verify, request.id_token, nonce=request.nonce, now=now
-                )
-                succeeded()
-            issued = await self._issuer.sign_in_identity(self._openid, identity)
-        except (UnauthenticatedError, PermissionDeniedError, QuotaError) as error:
-            action = "login_limited" if isinstance(error, QuotaError) else "login_failed"
-            self._refusals.note(action, "ID token", peer=peer)
+            identity = await self._id_tokens.verify(request.id_token, nonce=request.nonce)
+            issued = await self._issuer.sign_in_identity(self._id_tokens.settings, identity)
+        except (UnauthenticatedError, PermissionDeniedError) as error:
+            self._refusals.note("login_failed", "ID token", peer=client_address(context.peer()))
             if isinstance(error, PermissionDeniedError):  # which may have ended tokens
                 await self._refresh()
             raise

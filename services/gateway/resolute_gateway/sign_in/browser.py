@@ -56,6 +56,10 @@ class BrowserSignIn:
         self._provider = ProviderSignIn(self._calls, settings, session=self._cookie)
         self.visits = self._provider.paths
 
+    def close(self) -> None:
+        """Ends what asks the provider."""
+        self._provider.close()
+
     def authorized(self, scope: Scope, headers: Mapping[str, str]) -> Scope:
         """The call of a page of this origin, with the token of the browser's session.
 

@@ -6,30 +6,30 @@ answer of the provider is worth nothing in another browser.
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import hashlib
 import hmac
 import secrets
-from collections.abc import AsyncIterator, Collection, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 from resolute.contracts.calls import openid
+from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 from resolute.errors import (
     FailedPreconditionError,
     PermissionDeniedError,
     QuotaError,
     ResoluteError,
     UnauthenticatedError,
-    UnavailableError,
 )
 from resolute_gateway.settings import HttpSettings
 from resolute_gateway.sign_in.access_calls import AccessCalls, OpenIdProvider, Session
 from resolute_gateway.sign_in.cookies import Cookie
 from resolute_gateway.web.asgi import Header, Scope, Send, refuse, respond
+from resolute_serving.workers.threads import BoundedThreads
 
 BEGIN = "/sign-in/provider"
 """Where a sign-in with the provider begins."""
@@ -37,8 +37,10 @@ _RETURN = "/sign-in/provider/return"
 """Where the provider sends the browser back to. Operators register it there."""
 _HOME = b"../../"
 _FLOW_SECONDS = 600
-_MOST_AT_ONCE = 8
-"""Requests to the provider at the same time: each takes a thread, and strangers can cause them."""
+_MOST_AT_ONCE = 4
+"""Requests to the provider at the same time. Sign-ins that begin do not hold those up that end."""
+_DESCRIPTION_SECONDS = 300.0
+"""How long the gateway keeps what the provider says of itself: strangers can begin sign-ins."""
 _NO_STORE: Header = (b"cache-control", b"no-store")
 _STATUS = {
     UnauthenticatedError: (401, "unauthenticated"),
@@ -85,16 +87,28 @@ class ProviderSignIn:
         calls: The service that knows the provider and the users.
         settings: Name the cluster, and the URL at which browsers reach this gateway.
         session: The cookie of a session.
+        clock: Tells the time.
     """
 
-    def __init__(self, calls: AccessCalls, settings: HttpSettings, *, session: Cookie) -> None:
+    def __init__(
+        self, calls: AccessCalls, settings: HttpSettings, *, session: Cookie, clock: Clock = SYSTEM_CLOCK
+    ) -> None:
         self.paths: Collection[str] = frozenset([BEGIN, _RETURN])
         self._calls = calls
         self._url = settings.url
         self._session = session
         # The provider's page leads the browser back, which counts as another site.
         self._flow = Cookie(settings.cluster_id, purpose="-sign-in", same_site="Lax")
-        self._asking = 0
+        self._clock = clock
+        self._beginning = BoundedThreads("gateway-openid-begin", threads=_MOST_AT_ONCE)
+        self._ending = BoundedThreads("gateway-openid-end", threads=_MOST_AT_ONCE)
+        self._described: Mapping[str, Any] = {}
+        self._described_until = 0.0
+
+    def close(self) -> None:
+        """Ends its threads."""
+        self._beginning.close()
+        self._ending.close()
 
     async def answer(self, scope: Scope, headers: Mapping[str, str], send: Send) -> None:
         """Begins a sign-in, or ends one.
@@ -117,11 +131,8 @@ class ProviderSignIn:
     async def _begin(self, own: str, send: Send) -> None:
         provider = await self._provider()
         flow = _Flow.new()
-        async with self._bounded():
-            described = await asyncio.to_thread(openid.describe, provider.issuer)
+        described = await self._describe(provider.issuer, self._beginning)
         page = openid.endpoint(described, "authorization_endpoint")
-        if not page:
-            raise UnavailableError(f"{provider.issuer} has no page to sign in; ask an operator")
         query = urlencode(
             {
                 "response_type": "code",
@@ -164,13 +175,9 @@ class ProviderSignIn:
             "redirect_uri": f"{own}{_RETURN}",
             "code_verifier": flow.verifier,
         }
-
-        def ask() -> Mapping[str, Any]:
-            described = openid.describe(provider.issuer)
-            return openid.ask(openid.endpoint(described, "token_endpoint"), fields)
-
-        async with self._bounded():
-            answer = await asyncio.to_thread(ask)
+        described = await self._describe(provider.issuer, self._ending)
+        url = openid.endpoint(described, "token_endpoint")
+        answer = await self._ending.run(partial(openid.ask, url, fields))
         token = answer.get("id_token")
         if not isinstance(token, str):
             raise UnauthenticatedError(f"{provider.issuer} did not sign you in: {openid.reason(answer)}")
@@ -192,15 +199,12 @@ class ProviderSignIn:
             raise FailedPreconditionError("this cluster has no OpenID provider; sign in with a one-time code")
         return provider
 
-    @asynccontextmanager
-    async def _bounded(self) -> AsyncIterator[None]:
-        if self._asking >= _MOST_AT_ONCE:
-            raise UnavailableError("too many people sign in at the same time; try again in some seconds")
-        self._asking += 1
-        try:
-            yield
-        finally:
-            self._asking -= 1
+    async def _describe(self, issuer: str, threads: BoundedThreads) -> Mapping[str, Any]:
+        """What the provider says of itself, at most some minutes old."""
+        if self._described.get("issuer") != issuer or self._clock.monotonic() >= self._described_until:
+            self._described = await threads.run(partial(openid.describe, issuer))
+            self._described_until = self._clock.monotonic() + _DESCRIPTION_SECONDS
+        return self._described
 
 
 def _secure(own: str) -> bool:

@@ -1,1 +1,1 @@
-"""Processes for calculations: bounded in time and memory, and killed with their caller."""
+"""Processes for calculations, bounded and killed with their caller, and threads for calls that block."""

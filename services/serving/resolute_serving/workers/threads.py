@@ -1,0 +1,47 @@
+"""Threads for calls that may block for long, apart from those that other work needs."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from resolute.errors import UnavailableError
+
+T = TypeVar("T")
+
+
+class BoundedThreads:
+    """A few threads of a name, and no queue. To be closed after use.
+
+    Args:
+        name: Begins the names of the threads.
+        threads: How many calls there can be at the same time. A call counts until it ends, also when nobody
+            waits for it any more.
+    """
+
+    def __init__(self, name: str, *, threads: int) -> None:
+        self._executor = ThreadPoolExecutor(threads, thread_name_prefix=name)
+        self._free = threading.Semaphore(threads)
+
+    async def run(self, call: Callable[[], T]) -> T:
+        """Makes a call in a thread and returns its result.
+
+        Raises:
+            UnavailableError: All threads are busy, or the service stops.
+        """
+        if not self._free.acquire(blocking=False):
+            raise UnavailableError("too many such calls at the same time; try again in some seconds")
+        try:
+            future = self._executor.submit(call)
+        except RuntimeError:
+            self._free.release()
+            raise UnavailableError("the service stops; try again") from None
+        future.add_done_callback(lambda _: self._free.release())
+        return await asyncio.wrap_future(future)
+
+    def close(self) -> None:
+        """Takes no more calls; those in progress end by themselves."""
+        self._executor.shutdown(wait=False, cancel_futures=True)
