@@ -157,7 +157,8 @@ class AccessServiceServicer(object):
 
     def LoginWithIdToken(self, request, context):
         """Returns a token for an ID token of the cluster's OpenID provider. Needs no other token. At the first time it creates the
-        user; each time it gives the user the roles of the groups that the token names.
+        user; each time it gives the user the roles of the groups that the token names. Without any such role it refuses with
+        PERMISSION_DENIED, and takes the roles of groups and all tokens away.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -207,6 +208,7 @@ class AccessServiceServicer(object):
 
     def SetPassword(self, request, context):
         """Sets a password and revokes the user's tokens. Users may set their own, admins everybody's.
+        Users whom the OpenID provider signs in may not set their own, not even if they are admins.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

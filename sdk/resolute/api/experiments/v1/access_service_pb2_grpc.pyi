@@ -48,7 +48,8 @@ class AccessServiceStub:
         resolute.api.experiments.v1.access_service_pb2.LoginWithIdTokenResponse,
     ]
     """Returns a token for an ID token of the cluster's OpenID provider. Needs no other token. At the first time it creates the
-    user; each time it gives the user the roles of the groups that the token names.
+    user; each time it gives the user the roles of the groups that the token names. Without any such role it refuses with
+    PERMISSION_DENIED, and takes the roles of groups and all tokens away.
     """
 
     CreateSignInCode: grpc.UnaryUnaryMultiCallable[
@@ -91,7 +92,9 @@ class AccessServiceStub:
         resolute.api.experiments.v1.access_service_pb2.SetPasswordRequest,
         resolute.api.experiments.v1.access_service_pb2.SetPasswordResponse,
     ]
-    """Sets a password and revokes the user's tokens. Users may set their own, admins everybody's."""
+    """Sets a password and revokes the user's tokens. Users may set their own, admins everybody's.
+    Users whom the OpenID provider signs in may not set their own, not even if they are admins.
+    """
 
     CreateToken: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.CreateTokenRequest,
@@ -167,7 +170,8 @@ class AccessServiceAsyncStub:
         resolute.api.experiments.v1.access_service_pb2.LoginWithIdTokenResponse,
     ]
     """Returns a token for an ID token of the cluster's OpenID provider. Needs no other token. At the first time it creates the
-    user; each time it gives the user the roles of the groups that the token names.
+    user; each time it gives the user the roles of the groups that the token names. Without any such role it refuses with
+    PERMISSION_DENIED, and takes the roles of groups and all tokens away.
     """
 
     CreateSignInCode: grpc.aio.UnaryUnaryMultiCallable[
@@ -210,7 +214,9 @@ class AccessServiceAsyncStub:
         resolute.api.experiments.v1.access_service_pb2.SetPasswordRequest,
         resolute.api.experiments.v1.access_service_pb2.SetPasswordResponse,
     ]
-    """Sets a password and revokes the user's tokens. Users may set their own, admins everybody's."""
+    """Sets a password and revokes the user's tokens. Users may set their own, admins everybody's.
+    Users whom the OpenID provider signs in may not set their own, not even if they are admins.
+    """
 
     CreateToken: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.CreateTokenRequest,
@@ -294,7 +300,8 @@ class AccessServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.access_service_pb2.LoginWithIdTokenResponse, collections.abc.Awaitable[resolute.api.experiments.v1.access_service_pb2.LoginWithIdTokenResponse]]:
         """Returns a token for an ID token of the cluster's OpenID provider. Needs no other token. At the first time it creates the
-        user; each time it gives the user the roles of the groups that the token names.
+        user; each time it gives the user the roles of the groups that the token names. Without any such role it refuses with
+        PERMISSION_DENIED, and takes the roles of groups and all tokens away.
         """
 
     @abc.abstractmethod
@@ -351,7 +358,9 @@ class AccessServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.experiments.v1.access_service_pb2.SetPasswordRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.access_service_pb2.SetPasswordResponse, collections.abc.Awaitable[resolute.api.experiments.v1.access_service_pb2.SetPasswordResponse]]:
-        """Sets a password and revokes the user's tokens. Users may set their own, admins everybody's."""
+        """Sets a password and revokes the user's tokens. Users may set their own, admins everybody's.
+        Users whom the OpenID provider signs in may not set their own, not even if they are admins.
+        """
 
     @abc.abstractmethod
     def CreateToken(
