@@ -109,7 +109,7 @@ def early_exit(run: RunDirectory) -> str:
     """Returns why the trial's own code ended early, by a name of the contract; empty without a known one."""
     try:
         content = read_json(run.early_exit_file) or {}
-    except ValueError:
+    except (OSError, ValueError):
         return ""
     name = str(content.get("reason", ""))
     for prefix in _PREFIXES:

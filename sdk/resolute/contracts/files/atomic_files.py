@@ -56,7 +56,7 @@ def read_json(path: Path) -> dict[str, Any] | None:
         content = json.loads(path.read_bytes())
     except FileNotFoundError:
         return None
-    except ValueError as failure:
+    except (ValueError, RecursionError) as failure:  # the latter for thousands of nested brackets
         raise MalformedFileError(f"{path} holds no JSON: {failure}") from failure
     if not isinstance(content, dict):
         raise MalformedFileError(f"{path} holds a JSON {type(content).__name__}, an object was expected")

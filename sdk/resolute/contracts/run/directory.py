@@ -28,6 +28,8 @@ from resolute.contracts.run.flags import Flags
 
 ENVIRONMENT_VARIABLE = "RESOLUTE_RUN_DIR"
 """Names the run directory in the environment of the entrypoint."""
+_LATEST = 2.5e11
+"""Seconds since 1970: a timestamp of the contract ends with the year 9999."""
 
 
 class RunDirectory:
@@ -84,10 +86,11 @@ class RunDirectory:
         """Returns when the script had initialized the Core API; zero if it never did."""
         try:
             content = read_json(self.ready_file)
-            return float(content["time"]) if content else 0.0
-        except (KeyError, TypeError, ValueError):
+            time = float(content["time"]) if content else 0.0
+        except (OSError, OverflowError, KeyError, TypeError, ValueError):
             # Scripts can write to the directory, and nothing depends on it.
             return 0.0
+        return time if 0 <= time <= _LATEST else 0.0
 
     def write_early_exit(self, reason: str) -> bool:
         """Writes the reason of an early exit for the supervisor, unless there is one already.
