@@ -29,14 +29,18 @@ class Secrets:
         encoded = secret.encode()
         if encoded and encoded not in self._lasting:
             self._lasting = (*self._lasting, encoded)
-            self._all = (*self._lasting, *self._renewed)
+            self._all = self._longest_first()
 
     def renew(self, token: str) -> None:
         """Adds a renewed token, of which there are many in a long run: the latest are remembered."""
         encoded = token.encode()
         if encoded and encoded not in self._all:
             self._renewed.append(encoded)
-            self._all = (*self._lasting, *self._renewed)
+            self._all = self._longest_first()
+
+    def _longest_first(self) -> tuple[bytes, ...]:
+        """All secrets. A shorter one that is part of a longer one must not leave the rest of it."""
+        return tuple(sorted((*self._lasting, *self._renewed), key=len, reverse=True))
 
     def mask(self, text: bytes) -> bytes:
         """Returns a text with every secret in it replaced."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from resolute.client.submission import git_state
 from resolute.client.submission.git_state import MAX_DIFF_BYTES, VARIABLE, known_secrets, read_git_state
 from resolute.runtime.redaction import Secrets
 
@@ -69,11 +70,93 @@ def test_settings_of_the_work_tree_run_no_programs(code: Path, tmp_path: Path) -
     evidence = tmp_path / "ran"
     git(code, "config", "diff.external", f"touch {evidence} #")
     git(code, "config", "core.fsmonitor", f"touch {evidence} #")
+    for name in ("clean", "process"):
+        git(code, "config", f"filter.tool.{name}", f"touch {evidence} #")
+    git(code, "config", "filter.tool.required", "true")
+    (code.parent / ".gitattributes").write_text("*.py filter=tool\n")
     (code / "train.py").write_text("after\n")
     state = read_git_state(code, secrets=NO_SECRETS)
     assert state is not None
     assert "+after" in state.diff
     assert not evidence.exists()
+
+
+def test_settings_of_the_user_do_not_change_the_diff(code: Path) -> None:
+    (code / "train.py").write_text("before\n\nafter\n")
+    (code / "old.py").rename(code / "new.py")
+    git(code, "add", "-A")
+    plain = read_git_state(code, secrets=NO_SECRETS)
+    settings = {
+        "noprefix": "true",
+        "context": "0",
+        "renames": "copies",
+        "relative": "true",
+        "algorithm": "patience",
+    }
+    for name, value in settings.items():
+        git(code, "config", f"diff.{name}", value)
+    git(code, "config", "core.abbrev", "12")
+    assert read_git_state(code, secrets=NO_SECRETS) == plain
+
+
+def test_variables_of_another_repository_have_no_effect(
+    code: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit = git(code, "rev-parse", "HEAD")
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "another"))
+    monkeypatch.setenv("GIT_INDEX_FILE", str(tmp_path / "index"))
+    state = read_git_state(code, secrets=NO_SECRETS)
+    assert state is not None
+    assert (state.commit, state.diff) == (commit, "")
+
+
+def test_changed_files_that_are_left_out_are_told(code: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (code / "train.py").write_text("after\n")
+    (code / "old.py").write_text("after\n")
+    monkeypatch.setattr(git_state, "_MAX_FILES", 1)
+    state = read_git_state(code, secrets=NO_SECRETS)
+    assert state is not None
+    assert state.truncated
+    assert "old.py" in state.diff
+    assert "train.py" not in state.diff
+
+
+def test_of_a_deleted_file_only_the_name_is_told(code: Path) -> None:
+    (code / "old.py").unlink()
+    state = read_git_state(code, secrets=NO_SECRETS)
+    assert state is not None
+    assert "old.py" in state.diff
+    assert "before" not in state.diff
+
+
+def test_git_that_does_not_end_is_warned_of(
+    code: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    program = tmp_path / "bin" / "git"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\nexec /bin/sleep 600\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(program.parent))
+    monkeypatch.setattr(git_state, "SECONDS", 0.1)
+    assert read_git_state(code, secrets=NO_SECRETS) is None
+    assert "git took longer than 0.1 seconds" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "name", ["PGPASSWORD", "MYSQL_PWD", "DB_PASS", "GH_PAT", "SIGNING_PASSPHRASE", "AWS_SECRET_ACCESS_KEY"]
+)
+def test_variables_that_are_named_like_secrets_are_masked(name: str) -> None:
+    secrets = known_secrets("", {name: "hush-hush", "PWD": "/home/ada", "PATH": "/usr/bin:/bin"})
+    assert (
+        secrets.mask(b"hush-hush in /home/ada with /usr/bin:/bin") == b"*** in /home/ada with /usr/bin:/bin"
+    )
+
+
+def test_passwords_in_urls_and_lines_of_secrets_are_masked() -> None:
+    url = "postgres://ada:correct-horse@db/x"
+    secrets = known_secrets("", {"DATABASE_URL": url, "DEPLOY_KEY": "first line\n  second line\n"})
+    assert secrets.mask(f"{url} correct-horse".encode()) == b"*** ***"
+    assert secrets.mask(b"+first line\n+second line\n") == b"+***\n+***\n"
 
 
 def test_a_long_diff_is_cut_between_characters(code: Path) -> None:

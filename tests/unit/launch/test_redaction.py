@@ -23,6 +23,13 @@ def test_a_secret_is_masked_wherever_it_is_parted(cut: int) -> None:
     assert masking.feed(text[:at]) + masking.feed(text[at:]) + masking.finish() == b"before *** after"
 
 
+def test_no_rest_is_left_of_a_secret_that_begins_with_another() -> None:
+    secrets = Secrets("hush", "hush-hush")
+    assert secrets.mask(b"hush-hush") == b"***"
+    secrets.renew("hush-hush-hush")
+    assert secrets.mask(b"hush-hush-hush hush") == b"*** ***"
+
+
 def test_a_secret_that_comes_byte_by_byte_is_masked() -> None:
     masking = StreamRedactor(Secrets(TOKEN, KEY))
     text = f"eyJ {TOKEN}{KEY}{TOKEN[:6]}e{KEY} ey".encode()
