@@ -2,12 +2,36 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 from resolute.client.reproduction.comparison import ComparedFile, WeightComparison, compare_directories
+
+
+@dataclass
+class State:
+    """What a script may save as it is."""
+
+    scale: torch.Tensor
+    note: str = ""
+
+
+class Unknown:
+    """What nobody knows the weights of."""
+
+    def __init__(self, value: float) -> None:
+        self.value = value
+
+
+def linear(value: float) -> torch.nn.Module:
+    module = torch.nn.Linear(2, 1)
+    torch.nn.init.constant_(module.weight, value)
+    torch.nn.init.zeros_(module.bias)
+    return module
 
 
 @pytest.fixture
@@ -57,3 +81,46 @@ def test_a_missing_or_unreadable_file_of_weights_is_a_difference(pair: tuple[Pat
     found = compare_directories(*pair)
     assert [(file.path, file.equal) for file in found] == [("damaged.pt", False), ("only.pt", False)]
     assert not comparison(found).equal
+
+
+@pytest.mark.parametrize(
+    ("make", "differing"),
+    [
+        (linear, ("weight",)),
+        (lambda value: {"state": State(torch.tensor(value))}, ("state.scale",)),
+        (lambda value: {"scale": value}, ("scale",)),
+        (lambda value: {"state": Unknown(value), "other": torch.zeros(1)}, ()),
+    ],
+    ids=["module", "dataclass", "float", "unknown"],
+)
+def test_weights_in_other_objects_are_compared(
+    pair: tuple[Path, Path], make: Any, differing: tuple[str, ...]
+) -> None:
+    for directory, value in zip(pair, (1.0, 2.0), strict=True):
+        torch.save(make(value), directory / "model.pt")
+    (file,) = compare_directories(*pair)
+    assert file == ComparedFile(path="model.pt", equal=False, weights=True, differing=differing)
+
+
+def test_equal_modules_are_equal_whatever_the_files_are(pair: tuple[Path, Path]) -> None:
+    for directory in pair:
+        torch.save(
+            {"model": linear(1.0), "state": State(torch.ones(2), note=directory.name)}, directory / "a.pt"
+        )
+    (file,) = compare_directories(*pair)
+    assert file.equal
+
+
+def test_a_file_without_any_tensor_is_compared_by_its_bytes(pair: tuple[Path, Path]) -> None:
+    for directory in pair:
+        torch.save({"note": directory.name}, directory / "model.pt")
+        (directory / "weights").write_text(directory.name)
+    found = compare_directories(*pair)
+    assert [(file.path, file.equal, file.weights) for file in found] == [
+        ("model.pt", False, True),
+        ("weights", False, True),
+    ]
+
+
+def test_checkpoints_without_files_are_not_equal() -> None:
+    assert not comparison([]).equal

@@ -29,6 +29,7 @@ with resolute.core.init(checkpoint_storage="/nowhere/that/is/shared") as context
     for op in context.searcher.operations():
         with context.checkpoint.store_path({"steps_completed": op.length}) as (path, _):
             facts = [start, info.trial.trial_seed, info.trial.hparams["lr"], op.length, os.environ["DEPTH"]]
+            assert os.environ["UID"] == "7"
             (path / "weights.txt").write_text(" ".join(map(str, facts)))
         op.report_completed(0.5)
 """
@@ -51,7 +52,7 @@ def prepare(cluster: ScriptedCluster, weights: str) -> None:
         config={
             "entrypoint": "python3 train.py",
             "searcher": {"name": "single", "max_length": {"batches": 5}},
-            "environment": {"environment_variables": ["DEPTH=it's deep"]},
+            "environment": {"environment_variables": ["DEPTH=it's deep", "UID=7", "odd$(touch ran)=1", "=x"]},
         },
         model_definition_bytes=len(archive),
         source=CodeSource(git_commit="a" * 40, git_diff="+x\n"),
@@ -91,20 +92,32 @@ def test_it_has_hyperparameters_seed_lengths_variables_and_the_first_checkpoint(
     assert "a-package-that-is-gone==1.0" in (written / "requirements.lock").read_text()
     assert json.loads((written / "source.json").read_text())["git_diff"] == "+x\n"
     assert len(list((written / "checkpoints").glob("*-*"))) == 3
+    assert not list(written.rglob("ran"))
 
 
 def test_other_weights_are_told_and_a_directory_is_not_reused(
     cluster: ScriptedCluster, resolute: CommandLine
 ) -> None:
     prepare(cluster, "base 4711 0.25 5 it's not")
+    Path("again").mkdir(mode=0o755)
     outcome = resolute("reproduce", "1", "--run", "-o", "again", "--json")
     assert outcome.code == 1
+    assert stat.S_IMODE(Path("again").stat().st_mode) == 0o700
     found = json.loads(outcome.out)
     assert not found["equal"]
     assert [file["equal"] for file in found["comparison"]["files"]] == [False]
     outcome = resolute("reproduce", "1", "-o", "again")
     assert outcome.code == 1
     assert "again is not empty" in outcome.err
+
+
+def test_a_directory_that_could_not_be_written_whole_is_not_there(
+    cluster: ScriptedCluster, resolute: CommandLine
+) -> None:
+    prepare(cluster, "")
+    cluster.state.archives.update(dict.fromkeys(cluster.state.archives, b"damaged"))
+    assert resolute("reproduce", "1").code != 0
+    assert not list(Path().glob("*reproduction-1*"))
 
 
 @pytest.mark.usefixtures("cluster")

@@ -28,7 +28,7 @@ class ComparedFile:
     path: str
     equal: bool
     weights: bool
-    """Whether it has the name of a file with tensors."""
+    """Whether it may hold weights, by its name."""
     differing: tuple[str, ...] = ()
     """Names of tensors that differ; empty where the file was compared as bytes."""
 
@@ -46,9 +46,9 @@ class WeightComparison:
 
     @property
     def equal(self) -> bool:
-        """Whether all weights are equal; without files of weights, whether all files are."""
-        weights = [file for file in self.files if file.weights]
-        return all(file.equal for file in weights or self.files)
+        """Whether all weights are equal, of one file at least; without such files, whether all files are."""
+        compared = [file for file in self.files if file.weights] or self.files
+        return bool(compared) and all(file.equal for file in compared)
 
 
 def compare_weights(recipe: Recipe, directory: Path, checkpoints: Checkpoints) -> WeightComparison:
@@ -94,7 +94,7 @@ def _compare(expected: Path, found: Path, *, name: str) -> ComparedFile:
     if filecmp.cmp(expected, found, shallow=False):
         return ComparedFile(path=name, equal=True, weights=weights)
     first, second = (read_tensors(path) if weights else None for path in (expected, found))
-    if first is None or second is None:
+    if not first or not second:  # bytes are all that can be compared, and they differ
         return ComparedFile(path=name, equal=False, weights=weights)
     differing = tuple(
         tensor for tensor in sorted({*first, *second}) if first.get(tensor) != second.get(tensor)

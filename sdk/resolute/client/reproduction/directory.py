@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
+import shutil
 import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -25,6 +27,11 @@ SCRIPT = "run.sh"
 """Runs the trial."""
 _PRIVATE = 0o700
 """A config may hold secrets."""
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_UNSETTABLE = ("BASHOPTS", "BASH_VERSINFO", "EUID", "PPID", "SHELLOPTS", "UID")
+"""Variables that bash does not let a script set."""
+_LONGEST_VARIABLE = 100_000
+"""Bytes: the kernel starts no program with a longer one than 128 KiB."""
 
 
 def write_directory(recipe: Recipe, directory: Path, services: Services) -> None:
@@ -36,8 +43,18 @@ def write_directory(recipe: Recipe, directory: Path, services: Services) -> None
     """
     if directory.exists() and any(directory.iterdir()):
         raise FailedPreconditionError(f"{directory} is not empty; name another directory with -o")
-    directory.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
     directory = directory.resolve()
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    # What takes time happens in a directory of its own, so that an interruption leaves no part of it.
+    with tempfile.TemporaryDirectory(prefix=f".{directory.name}-", dir=directory.parent) as scratch:
+        _write(recipe, Path(scratch), services)
+        directory.mkdir(mode=_PRIVATE, exist_ok=True)
+        directory.chmod(_PRIVATE)
+        for path in Path(scratch).iterdir():
+            shutil.move(path, directory)
+
+
+def _write(recipe: Recipe, directory: Path, services: Services) -> None:
     code = directory / "code"
     if recipe.has_code:
         with tempfile.TemporaryDirectory(prefix="resolute-") as scratch:
@@ -93,6 +110,7 @@ def _info(recipe: Recipe) -> ClusterInfo:
 
 def _script(recipe: Recipe) -> str:
     trial = recipe.trial
+    hparams = json.dumps(trial.hparams)
     variables = {
         "PYTHONUNBUFFERED": "1",
         "DET_TASK_TYPE": TRIAL,
@@ -101,11 +119,15 @@ def _script(recipe: Recipe) -> str:
         "DET_TRIAL_SEED": str(trial.seed),
         "DET_TRIAL_RUN_ID": "1",
         "DET_STEPS_COMPLETED": "0",
-        "DET_HPARAMS": json.dumps(trial.hparams),
+        **({"DET_HPARAMS": hparams} if len(hparams) < _LONGEST_VARIABLE else {}),
         **({} if recipe.gpu else {"CUDA_VISIBLE_DEVICES": ""}),
         **configured_variables(recipe.config, slot_kind="gpu" if recipe.gpu else "cpu", agent={}),
     }
-    exports = "\n".join(f"export {name}={shlex.quote(value)}" for name, value in variables.items())
+    pairs = {name: shlex.quote(f"{name}={value}") for name, value in variables.items() if name}
+    exported = [name for name in pairs if _IDENTIFIER.fullmatch(name) and name not in _UNSETTABLE]
+    exports = "\n".join(f"export {pairs[name]}" for name in exported)
+    # What a shell cannot export is given to the entrypoint, as on the cluster; the startup hook does without.
+    others = "".join(f" {pair}" for name, pair in pairs.items() if name not in exported)
     return f"""#!/usr/bin/env bash
 # Runs trial {trial.id} as on its cluster, without it. PYTHON names the interpreter; default python3.
 set -e
@@ -114,14 +136,14 @@ python=${{PYTHON:-python3}}
 unset RESOLUTE_RUN_DIR RESOLUTE_MASTER DET_MASTER
 export RESOLUTE_INFO_DIR="$here/info"
 # The kernel starts no program with a longer variable.
-if [ "$(wc -c < "$here/config.json")" -lt 100000 ]; then
+if [ "$(wc -c < "$here/config.json")" -lt {_LONGEST_VARIABLE} ]; then
   export DET_EXPERIMENT_CONFIG="$(cat "$here/config.json")"
 fi
 {exports}
 export PYTHONPATH="$("$python" -m resolute_launch.installation)${{PYTHONPATH:+:$PYTHONPATH}}"
 cd "$here/code"
 if [ -f ./startup-hook.sh ]; then . ./startup-hook.sh </dev/null; fi
-exec "$python" -m resolute_launch.exec.run_entrypoint </dev/null
+exec env{others} "$python" -m resolute_launch.exec.run_entrypoint </dev/null
 """
 
 

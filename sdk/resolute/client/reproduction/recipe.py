@@ -51,7 +51,12 @@ def read_recipe(services: Services, key: str) -> Recipe:
     cluster = services.cluster.get()
     config = experiment.config or {}
     last = trial.runs[-1] if trial.runs else None
-    kinds = {slot.slot_id: slot.kind for slot in cluster.slots}
+    environment = services.trials.environment(trial.uuid, last.run) if last else None
+    if environment is None:
+        gpus = {slot.slot_id for slot in cluster.slots if slot.kind == "gpu"}
+        gpu = last is not None and not gpus.isdisjoint(last.slot_ids)
+    else:  # the slots of today may be others
+        gpu = last is not None and bool(last.slot_ids and environment.gpus)
     return Recipe(
         cluster_id=cluster.cluster_id,
         trial=trial,
@@ -60,9 +65,9 @@ def read_recipe(services: Services, key: str) -> Recipe:
         source_code=experiment.source,
         lengths=lengths,
         source=services.checkpoints.get(source) if source else None,
-        environment=services.trials.environment(trial.uuid, last.run) if last else None,
+        environment=environment,
         slots=len(last.slot_ids) if last else int((config.get("resources") or {}).get("slots_per_trial", 1)),
-        gpu=last is not None and any(kinds.get(slot) == "gpu" for slot in last.slot_ids),
+        gpu=gpu,
     )
 
 

@@ -2,28 +2,40 @@
 
 from __future__ import annotations
 
+import struct
+from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from datetime import date, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 Tensor = tuple[str, tuple[int, ...], bytes]
 """Data type, shape and bytes."""
+_NO_WEIGHTS = {".cfg", ".csv", ".json", ".log", ".md", ".py", ".toml", ".txt", ".yaml", ".yml"}
+"""Suffixes of files that say something about a checkpoint. Weights may be in all others."""
+_DESCRIPTIONS = ("torch.device", "torch.dtype", "torch.layout", "torch.memory_format")
 
 
 def holds_weights(path: str) -> bool:
-    """Whether a file has the name of one with tensors."""
-    return Path(path).suffix in _READERS
+    """Whether a file may hold weights, by its name."""
+    return Path(path).suffix not in _NO_WEIGHTS
 
 
 def read_tensors(path: Path) -> dict[str, Tensor] | None:
-    """Reads the tensors of a file, by name; None if it cannot be read here.
+    """Reads the tensors and numbers of a file, by name; None unless all that is in it is understood.
+
+    Texts, whole numbers and dates count for nothing: names, counters and times of a run.
 
     A pickle is unpickled, which can run code: read only what a trial wrote whose code may run here.
     """
     try:
-        return dict(_READERS[path.suffix](path))
+        found = list(_READERS[path.suffix](path))
     except Exception:  # noqa: BLE001 - what the libraries raise for a damaged or strange file is not documented
         return None
+    tensors = dict(found)
+    return tensors if len(tensors) == len(found) else None  # two of one name: one would not be compared
 
 
 def _torch(path: Path) -> Iterator[tuple[str, Tensor]]:
@@ -37,19 +49,45 @@ def _torch(path: Path) -> Iterator[tuple[str, Tensor]]:
 
 
 def _tensors_in(content: Any, name: str) -> Iterator[tuple[str, Tensor]]:
-    if isinstance(content, Mapping):
-        for key, value in content.items():
+    parts = _parts(content)
+    if isinstance(parts, Mapping):
+        for key, value in parts.items():
             yield from _tensors_in(value, f"{name}.{key}" if name else str(key))
-    elif isinstance(content, (list, tuple)):
-        for number, value in enumerate(content):
+    elif isinstance(parts, (list, tuple)):
+        for number, value in enumerate(parts):
             yield from _tensors_in(value, f"{name}[{number}]")
-    elif hasattr(content, "detach"):
+    elif not _says_nothing(content):
+        yield name, _value(content)
+
+
+def _parts(content: Any) -> Any:
+    """What an object consists of: a mapping or a sequence; other objects as they are."""
+    if callable(getattr(content, "state_dict", None)):  # a whole module or optimizer
+        return content.state_dict()
+    if is_dataclass(content) and not isinstance(content, type):
+        return {field.name: getattr(content, field.name) for field in fields(content)}
+    return vars(content) if isinstance(content, (Namespace, SimpleNamespace)) else content
+
+
+def _value(content: Any) -> Tensor:
+    if hasattr(content, "detach"):
         import torch
 
         flat = content.detach().cpu().contiguous().reshape(-1)
-        yield name, (str(content.dtype), tuple(content.shape), flat.view(torch.uint8).numpy().tobytes())
-    elif hasattr(content, "tobytes"):
-        yield name, _array(content)
+        return str(content.dtype), tuple(content.shape), flat.view(torch.uint8).numpy().tobytes()
+    if hasattr(content, "tobytes"):
+        return _array(content)
+    if isinstance(content, (float, complex)):
+        number = complex(content)
+        return type(content).__name__, (), struct.pack("<dd", number.real, number.imag)
+    if isinstance(content, (bytes, bytearray)):
+        return "bytes", (len(content),), bytes(content)
+    raise TypeError(f"the weights of a {type(content)} are not known")
+
+
+def _says_nothing(content: Any) -> bool:
+    kind = f"{type(content).__module__}.{type(content).__qualname__}"
+    return content is None or isinstance(content, (str, int, date, timedelta)) or kind in _DESCRIPTIONS
 
 
 def _safetensors(path: Path) -> Iterator[tuple[str, Tensor]]:
@@ -85,6 +123,8 @@ def _keras(path: Path) -> Iterator[tuple[str, Tensor]]:
 
 
 def _array(content: Any) -> Tensor:
+    if content.dtype.hasobject:
+        raise TypeError("an array of objects holds their addresses, which say nothing")
     return str(content.dtype), tuple(content.shape), content.tobytes()
 
 
