@@ -111,6 +111,17 @@ def test_other_weights_are_told_and_a_directory_is_not_reused(
     assert "again is not empty" in outcome.err
 
 
+@pytest.mark.parametrize("gpus", [["H100"], []])
+def test_devices_are_those_of_the_recorded_run_and_not_of_the_slots_of_today(
+    cluster: ScriptedCluster, resolute: CommandLine, gpus: list[str]
+) -> None:
+    prepare(cluster, "")
+    cluster.state.environments[1].gpus.extend(gpus)
+    assert resolute("reproduce", "1").code == 0
+    script = Path("reproduction-1", "run.sh").read_text()
+    assert ("CUDA_VISIBLE_DEVICES" in script) == (not gpus)
+
+
 def test_a_directory_that_could_not_be_written_whole_is_not_there(
     cluster: ScriptedCluster, resolute: CommandLine
 ) -> None:
