@@ -95,6 +95,8 @@ core_v2.train.set_metadata({"at": sys.argv[1]})
 if "kill" in sys.argv:
     os.kill(os.getpid(), 9)
 """
+_END_SECONDS = 240.0
+"""Longer than a script may wait itself: for what it sends of earlier runs, and for its sidecar."""
 
 
 class Script:
@@ -128,13 +130,12 @@ class Script:
 
     def end(self, how: str = "") -> tuple[int, str]:
         """Lets it end; gives its exit code and errors."""
-        _, errors = self._process.communicate(f"{how}\n", timeout=60)
+        _, errors = self._process.communicate(f"{how}\n", timeout=_END_SECONDS)
         return self._process.returncode, errors
 
     def output(self, *, code: int = 0) -> tuple[str, str]:
         """Waits for its end; gives what it printed and its errors."""
-        # Longer than it may wait itself: for what it sends of earlier runs, and for its sidecar.
-        out, errors = self._process.communicate(timeout=240)
+        out, errors = self._process.communicate(timeout=_END_SECONDS)
         assert self._process.returncode == code, errors
         return out, errors
 
@@ -145,10 +146,16 @@ class Script:
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedCluster]:
-    folder = tmp_path_factory.mktemp("v2")
-    with embedded(folder / "home", slots=1, XDG_DATA_HOME=str(folder / "data")) as running:
+def shared_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedCluster]:
+    with embedded(tmp_path_factory.mktemp("v2") / "home", slots=1) as running:
         yield running
+
+
+@pytest.fixture
+def cluster(shared_cluster: EmbeddedCluster, tmp_path: Path) -> EmbeddedCluster:
+    """The cluster; scripts of a test find only runs of that test."""
+    data = {"XDG_DATA_HOME": str(tmp_path / "data")}
+    return replace(shared_cluster, environment={**shared_cluster.environment, **data})
 
 
 @pytest.fixture
@@ -326,8 +333,7 @@ def test_with_no_cluster_in_reach_a_run_is_recorded_and_the_next_start_sends_it(
     assert out == "begins at 2 in trial 0\n"
     assert len(list(runs.iterdir())) == 2
 
-    here = replace(cluster, environment={**cluster.environment, "XDG_DATA_HOME": str(data)})
-    out, _ = Script(here, path, "third").output()
+    out, _ = Script(cluster, path, "third").output()
     assert out.startswith("begins at 4 in trial ")
     wait_until(lambda: not list(runs.iterdir()), what="everything to have arrived")
     trial = int(out.split()[-1])

@@ -26,17 +26,27 @@ def sync(settings: Settings, directory: Path, timeout: float) -> None:
     one run in either. Each run becomes an ended trial. The directory records what was uploaded, so the
     command can be repeated.
     """
-    from resolute.core.unmanaged.sync import sync as send
+    from resolute.core.unmanaged.sync import SyncResult, sync_all
     from resolute.runtime.offline_run import find_runs
 
-    runs = list(find_runs(directory))
-    if not runs:
+    failures = list[str]()
+
+    def report(failure: Exception) -> None:
+        failures.append(str(failure))
+        click.echo(f"not sent: {failure}", err=True)
+
+    runs = find_runs(directory, unreadable=report)
+    if not runs and not failures:
         raise click.ClickException(
             f"no recorded run lies in {directory}; give the directory that the script recorded in"
         )
     services = settings.services()
-    for run in runs:
-        done = send(services, run, timeout=timeout)
+    for run, done in sync_all(services, runs, timeout=timeout):
+        if not isinstance(done, SyncResult):
+            report(done)
+            continue
         click.echo(f"{run.directory.name}: trial {done.trial.id} of experiment {done.trial.experiment_id}")
         for refusal in done.refusals:
             click.echo(f"  not kept: {refusal}", err=True)
+    if failures:
+        raise click.ClickException(f"{len(failures)} of the runs in {directory} could not be sent, see above")

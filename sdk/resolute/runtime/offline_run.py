@@ -6,14 +6,16 @@ records it writes. Its sidecar sends while it continues, or ``resolute sync`` la
 
 from __future__ import annotations
 
+import contextlib
 import json
-import os
+import shutil
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from resolute.contracts.files.atomic_files import write_json
 from resolute.contracts.spool.format import LOGS_SUFFIX, METRICS_SUFFIX
 from resolute.errors import DataLossError
 
@@ -80,6 +82,12 @@ class OfflineRun:
             raise DataLossError(f"{path} does not describe a recorded run: {error}") from error
 
     @property
+    def trial(self) -> tuple[str, str] | None:
+        """Its trial across runs, as the external ids name it; None if it has a trial of its own."""
+        ids = self.external_experiment_id, self.external_trial_id
+        return ids if all(ids) else None
+
+    @property
     def spool(self) -> Path:
         """Where its reports lie."""
         return self.directory / "spool"
@@ -93,6 +101,10 @@ class OfflineRun:
     def lock_file(self) -> Path:
         """Held by anyone who sends it."""
         return self.directory / "lock"
+
+    def exists(self) -> bool:
+        """Returns whether it is still there."""
+        return (self.directory / _FILE).exists()
 
     def with_metadata(self, metadata: Mapping[str, Any]) -> OfflineRun:
         """The same run with other metadata, saved."""
@@ -111,9 +123,14 @@ class OfflineRun:
         """Writes what is known of the run; a crash leaves the old or the new, never a part."""
         content = {**asdict(self), "version": _VERSION}
         del content["directory"]
-        partial = self.directory / f".{_FILE}.{os.getpid()}"
-        partial.write_text(json.dumps(content))
-        partial.replace(self.directory / _FILE)
+        write_json(self.directory / _FILE, content, sync=True)
+
+    def remove(self) -> None:
+        """Removes the run, as far as the file system permits. Call it while holding the lock."""
+        with contextlib.suppress(OSError):
+            # First, so that nobody takes the rest for a run.
+            (self.directory / _FILE).unlink(missing_ok=True)
+            shutil.rmtree(self.directory, ignore_errors=True)
 
 
 def directory_of(parent: Path, run_id: str) -> Path:
@@ -121,11 +138,30 @@ def directory_of(parent: Path, run_id: str) -> Path:
     return parent / run_id
 
 
-def find_runs(directory: Path) -> Iterator[OfflineRun]:
+def find_runs(directory: Path, *, unreadable: Callable[[DataLossError], None]) -> list[OfflineRun]:
     """Finds the run that a directory is, or the runs that are in it, oldest first.
 
-    Raises:
-        DataLossError: One of them cannot be read.
+    Args:
+        directory: A run, or where runs lie.
+        unreadable: Is told of each run that cannot be read.
     """
     places = [directory] if (directory / _FILE).exists() else [f.parent for f in directory.glob(f"*/{_FILE}")]
-    yield from sorted(map(OfflineRun.load, places), key=lambda run: (run.started_at, run.run_id))
+    return load_runs(places, unreadable=unreadable)
+
+
+def load_runs(
+    directories: Iterable[Path], *, unreadable: Callable[[DataLossError], None]
+) -> list[OfflineRun]:
+    """Reads runs; returns those that can be read, oldest first.
+
+    Args:
+        directories: The runs.
+        unreadable: Is told of each run that cannot be read.
+    """
+    runs = []
+    for directory in directories:
+        try:
+            runs.append(OfflineRun.load(directory))
+        except DataLossError as failure:
+            unreadable(failure)
+    return sorted(runs, key=lambda run: (run.started_at, run.run_id))

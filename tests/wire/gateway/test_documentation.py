@@ -11,6 +11,7 @@ import pytest
 from support.services.gateway import gateway
 
 from resolute.errors import FailedPreconditionError
+from resolute_gateway.web import documentation
 from resolute_gateway.web.documentation import Documentation
 
 SCRIPT = b"start(1 < 2)"
@@ -56,6 +57,24 @@ def test_pages_are_served_with_a_policy_of_their_own(site: Path) -> None:
             assert script.headers["x-content-type-options"] == "nosniff"
             for path in ("/docs/link", "/docs/../secret", "/docs/%2e%2e/secret", "/docs/none.html", "/docsx"):
                 assert (await http.request("GET", path)).status == 404, path
+
+    asyncio.run(asyncio.wait_for(scenario(), 60))
+
+
+def test_a_page_that_is_gone_is_not_found_and_a_failed_read_is_repeated(
+    site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(directory: Path) -> None:
+        raise OSError(f"{directory} is on a disk that is away")
+
+    async def scenario() -> None:
+        async with gateway(NOWHERE, docs=site) as http:
+            with monkeypatch.context() as away:
+                away.setattr(documentation, "_read", fail)
+                assert (await http.request("GET", "/docs/")).status == 500
+            assert (await http.request("GET", "/docs/")).status == 200
+            (site / "assets/site.js").unlink()
+            assert (await http.request("GET", "/docs/assets/site.js")).status == 404
 
     asyncio.run(asyncio.wait_for(scenario(), 60))
 

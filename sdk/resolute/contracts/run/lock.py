@@ -26,15 +26,19 @@ class RunLock:
         os.set_inheritable(descriptor, False)
 
     @classmethod
-    def acquire(cls, path: Path) -> RunLock:
+    def acquire(cls, path: Path, *, shared: bool = False) -> RunLock:
         """Takes the lock.
+
+        Args:
+            path: The lock file; created if missing.
+            shared: Whether other processes may hold it too, if they take it shared as well.
 
         Raises:
             ConflictError: Another process holds it.
         """
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except OSError as failure:
             os.close(descriptor)
             if failure.errno not in {errno.EWOULDBLOCK, errno.EACCES}:
@@ -60,6 +64,10 @@ class RunLock:
         # Held already through the shared descriptor, so this cannot fail unless it never was.
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return cls(descriptor)
+
+    def share(self) -> None:
+        """Lets other processes take the lock too, shared."""
+        fcntl.flock(self.descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
 
     def release(self) -> None:
         """Closes this process's descriptor; the lock is dropped unless another process has it too."""

@@ -158,7 +158,7 @@ def _begin(config: Config, client: Determined | None, run_id: str) -> tuple[_Beg
             address = services.session.endpoint.address
             return _begin_with(services, run)
     except (NoClusterError, UnavailableError) as failure:
-        return _record(run, address=address, failure=failure)
+        return _record(run, address=address, reason=f"no cluster is in reach ({failure})")
 
 
 @contextlib.contextmanager
@@ -170,21 +170,30 @@ def _services(client: Determined | None) -> Iterator[Services]:
         yield Services(session)
 
 
-def _record(run: OfflineRun, *, address: str, failure: Exception) -> tuple[_Begun, ScriptExit]:
+def _record(run: OfflineRun, *, address: str, reason: str) -> tuple[_Begun, ScriptExit]:
+    files = RunDirectory(run.directory)
+    # It is there if the run had begun on the cluster before that was out of reach.
+    files.token_file.unlink(missing_ok=True)
     recording = begin_recording(run, address=address)
     _log.warning(
-        "no cluster is in reach (%s); this run is recorded in %s, and is sent by the next script that "
+        "%s; this run is recorded in %s, and is sent by the next script that "
         "reaches the cluster, or by `resolute sync`",
-        failure,
+        reason,
         run.directory,
     )
-    files = RunDirectory(run.directory)
     return _Begun(recording.info, run.directory), ScriptExit(files, None, lock=recording.lock)
 
 
 def _begin_with(services: Services, run: OfflineRun) -> tuple[_Begun, ScriptExit]:
     # Before this run begins: it may continue a trial that one of them trained.
-    sync_recorded(services, run.directory.parent, timeout=_RECORDED_TIMEOUT)
+    left = sync_recorded(services, run.directory.parent, timeout=_RECORDED_TIMEOUT)
+    if run.trial is not None and run.trial in left:
+        # The cluster numbers the runs of a trial as they begin.
+        return _record(
+            run,
+            address=services.session.endpoint.address,
+            reason=f"the earlier run of its trial in {left[run.trial]} has not arrived yet",
+        )
     begun = services.trials.begin(run)
     files = RunDirectory(run.directory)
     files.prepare()

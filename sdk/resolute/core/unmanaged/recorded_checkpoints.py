@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,12 @@ from resolute.core.checkpoint.files.record import RECORDS, Record
 from resolute.core.checkpoint.registry import LocalRegistry, RegisteredCheckpoint
 from resolute.core.checkpoint.stores.directory import DirectoryStore
 from resolute.core.remote.registry import metadata_with_steps
+from resolute.errors import DataLossError
 from resolute.runtime.offline_run import OfflineRun
 from resolute.trial_errors import CheckpointNotFound
 
 _FOLDER = "checkpoints"
+_log = logging.getLogger("resolute.core")
 
 
 class RecordedCheckpoints:
@@ -123,15 +126,16 @@ def latest_of_trial(runs: Sequence[OfflineRun], run: OfflineRun) -> tuple[str, i
     Returns:
         The checkpoint's identifier and its steps; None without one.
     """
-    if not (run.external_experiment_id and run.external_trial_id):
+    if run.trial is None:
         return None
-    trial = (run.external_experiment_id, run.external_trial_id)
-    found = [
-        (int(record.metadata["steps_completed"]), checkpoint_id)
-        for earlier in runs
-        if (earlier.external_experiment_id, earlier.external_trial_id) == trial
-        for checkpoint_id, record in RecordedCheckpoints(earlier.directory).finished()
-    ]
+    found: list[tuple[int, str]] = []
+    for earlier in runs:
+        if earlier.trial == run.trial:
+            try:
+                for checkpoint_id, record in RecordedCheckpoints(earlier.directory).finished():
+                    found.append((int(record.metadata["steps_completed"]), checkpoint_id))
+            except (OSError, DataLossError) as failure:
+                _log.warning("the checkpoints in %s cannot be read: %s", earlier.directory, failure)
     if not found:
         return None
     steps, checkpoint_id = max(found)

@@ -1,13 +1,13 @@
 """Records a run outside of the cluster while no cluster is in reach, to be sent later.
 
-The run's directory is that of a run with a sidecar. The script itself holds its lock, so that nobody sends a
-run that goes on; ``recorded.json`` marks it, and names the cluster that was out of reach.
+The run's directory is that of a run with a sidecar. Every process of the script holds its lock, shared, so
+that nobody sends a run that goes on; ``recorded.json`` marks it, and names the cluster that was out of reach.
 """
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,9 +29,10 @@ from resolute.core.tensorboard import LocalTensorboard
 from resolute.core.unmanaged.recorded_checkpoints import RecordingRegistry, latest_of_trial
 from resolute.errors import DataLossError
 from resolute.info import TRIAL, ClusterInfo, TrialInfo
-from resolute.runtime.offline_run import OfflineRun
+from resolute.runtime.offline_run import OfflineRun, load_runs
 
 _MARK = "recorded.json"
+_log = logging.getLogger("resolute.core")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class Recording:
     info: ClusterInfo
     """What the script is told; the numbers of experiment and trial are 0 until a cluster gives them."""
     lock: RunLock
-    """Held for as long as the run goes on."""
+    """Held by the chief until the end of the run is written down."""
 
 
 def begin_recording(run: OfflineRun, *, address: str) -> Recording:
@@ -54,7 +55,8 @@ def begin_recording(run: OfflineRun, *, address: str) -> Recording:
     files = RunDirectory(run.directory)
     files.prepare()
     lock = RunLock.acquire(run.lock_file)
-    latest = latest_of_trial(list(recorded_runs(run.directory.parent)), run)
+    lock.share()
+    latest = latest_of_trial(recorded_runs(run.directory.parent), run)
     # Only now may others see it: whoever finds the mark finds the lock.
     write_json(run.directory / _MARK, {"address": address}, sync=True)
     checkpoint_id, steps = latest or (None, 0)
@@ -86,23 +88,35 @@ def is_recorded(directory: Path) -> bool:
     return (directory / _MARK).exists()
 
 
-def recorded_runs(parent: Path, *, address: str | None = None) -> Iterator[OfflineRun]:
-    """Finds the runs that were recorded with no cluster in reach, oldest first.
+def unmark(directory: Path) -> None:
+    """Leaves a run for `resolute sync`: scripts that start no longer send it."""
+    (directory / _MARK).unlink(missing_ok=True)
+
+
+def recorded_runs(parent: Path, *, address: str | None = None) -> list[OfflineRun]:
+    """Finds the runs that were recorded with no cluster in reach, oldest first; warns of unreadable ones.
 
     Args:
         parent: Where runs lie.
         address: Leaves out those that were meant for a cluster at another address; None finds all.
     """
-    runs = []
+    directories = []
     for mark in parent.glob(f"*/{_MARK}"):
-        meant_for = (read_json(mark) or {}).get("address", "")
+        try:
+            meant_for = (read_json(mark) or {}).get("address", "")
+        except (OSError, DataLossError) as failure:
+            _warn_of_unreadable(failure)
+            continue
         if address is None or meant_for in {"", address}:
-            try:
-                runs.append(OfflineRun.load(mark.parent))
-            except DataLossError:
-                # Sent and removed by another process meanwhile, or for `resolute sync` to complain about.
-                continue
-    yield from sorted(runs, key=lambda run: (run.started_at, run.run_id))
+            directories.append(mark.parent)
+    return load_runs(directories, unreadable=_warn_of_unreadable)
+
+
+def _warn_of_unreadable(failure: Exception) -> None:
+    if isinstance(failure.__cause__, FileNotFoundError):
+        # Sent and removed by another process meanwhile.
+        return
+    _log.warning("a recorded run cannot be read, and is left where it is: %s", failure)
 
 
 class _RecordedTrial(OfflineTrialRecord):
@@ -118,12 +132,18 @@ def recording_parts(
 ) -> Parts:
     """Makes the parts of a context that records; every process of the trial calls it.
 
+    Nobody sends the run until each of them has closed its context or ended.
+
     Args:
         directory: The run's directory.
         info: What the script is told.
         distributed: The other processes; they must see the same directory.
         preempt_mode: Which processes ask whether to stop.
+
+    Raises:
+        ConflictError: The chief has ended, and the run is being sent.
     """
+    lock = RunLock.acquire(RunDirectory(directory).lock_file, shared=True)
     reporter = FileReporter.of_rank(directory, distributed.rank)
     record = _RecordedTrial(OfflineRun.load(directory)) if distributed.rank == 0 else LocalTrialRecord()
     tensorboard = LocalTensorboard()
@@ -138,5 +158,5 @@ def recording_parts(
             distributed, reporter=reporter, agent=info.agent_id, open_sampler=MachineSampler
         ),
         tensorboard=tensorboard,
-        closers=(reporter.close,),
+        closers=(reporter.close, lock.release),
     )

@@ -7,7 +7,6 @@ everything has arrived. What has not arrived within its timeout stays, for ``res
 from __future__ import annotations
 
 import logging
-import shutil
 import sys
 import time
 from collections.abc import Callable
@@ -212,7 +211,7 @@ def main(directory: Path) -> int:
         )
         done = sidecar.serve()
     if done and not list(refusals_of(run.spool)):
-        shutil.rmtree(directory, ignore_errors=True)
+        run.remove()
     lock.release()
     return 0 if done else 1
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import shutil
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from resolute.client.remote.trials import StartedRun
 from resolute.client.schema.records import TrialRecord
 from resolute.client.services import Services
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
+from resolute.contracts.files.atomic_files import write_atomically
 from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.exit_record import ExitRecord
 from resolute.contracts.run.lock import RunLock
@@ -20,7 +21,7 @@ from resolute.core.remote.presigned_urls import open_remote_store
 from resolute.core.remote.registry import RemoteRegistry, parse_connection_storage, storage_of
 from resolute.core.remote.session import Session
 from resolute.core.unmanaged.recorded_checkpoints import RecordedCheckpoints
-from resolute.core.unmanaged.recording import is_recorded, recorded_runs
+from resolute.core.unmanaged.recording import is_recorded, recorded_runs, unmark
 from resolute.core.unmanaged.sidecar import ENDED_SILENTLY
 from resolute.errors import ConflictError, DeadlineError, ResoluteError
 from resolute.rpc.channel import open_channel
@@ -44,38 +45,98 @@ class SyncResult:
     """Why single reports were not kept."""
 
 
-def sync_recorded(services: Services, parent: Path, *, timeout: float) -> None:
+def sync_recorded(services: Services, parent: Path, *, timeout: float) -> dict[tuple[str, str], Path]:
     """Sends the runs that scripts recorded while this cluster was out of reach, and removes what has arrived.
 
-    What cannot be sent stays, and a warning says so.
+    What cannot be sent stays, and a warning says so. A run of which the cluster refused reports is left for
+    `resolute sync`.
 
     Args:
         services: The cluster.
         parent: Where runs lie.
         timeout: Seconds to wait at most for the reports of each.
+
+    Returns:
+        By trial, as ``OfflineRun.trial`` names it, the directory of a run that is left.
     """
-    for run in recorded_runs(parent, address=services.session.endpoint.address):
+    left: dict[tuple[str, str], Path] = {}
+    runs = recorded_runs(parent, address=services.session.endpoint.address)
+    for run, sent in sync_all(services, runs, timeout=timeout, remove=True):
+        if isinstance(sent, SyncResult):
+            _log.info("the run that was recorded in %s is trial %d now", run.directory, sent.trial.id)
+            if sent.refusals:
+                _log.warning(
+                    "the cluster refused reports of the run that is recorded in %s: %s; "
+                    "`resolute sync %s` sends it again",
+                    run.directory,
+                    "; ".join(sent.refusals),
+                    run.directory,
+                )
+        elif run.exists():
+            if not isinstance(sent, ConflictError):
+                _log.warning(
+                    "the run that is recorded in %s could not be sent, and later runs of its trial wait for "
+                    "it (move the directory away to give it up): %s",
+                    run.directory,
+                    sent,
+                )
+            if run.trial is not None:
+                left.setdefault(run.trial, run.directory)
+    return left
+
+
+def sync_all(
+    services: Services, runs: Iterable[OfflineRun], *, timeout: float, remove: bool = False
+) -> Iterator[tuple[OfflineRun, SyncResult | ResoluteError | OSError]]:
+    """Sends runs; one that cannot be sent does not keep the others from it, except those of its trial.
+
+    The runs of a trial are numbered as they arrive, and a new one ends the one before: an earlier run that
+    arrives after a later one would end it, and hide what it reported.
+
+    Args:
+        services: The cluster.
+        runs: The runs, oldest first.
+        timeout: Seconds to wait at most for each.
+        remove: As for ``sync``.
+
+    Yields:
+        Each run, and what came of it.
+    """
+    left: dict[tuple[str, str], Path] = {}
+    for run in runs:
+        sent: SyncResult | ResoluteError | OSError
         try:
-            sent = sync(services, run, timeout=timeout)
-        except ConflictError:
-            # It goes on, or another script that starts sends it.
-            continue
+            if run.trial is not None and run.trial in left:
+                raise ConflictError(
+                    f"{run.directory} waits for the earlier run of its trial in {left[run.trial]}; "
+                    "send that first, or move it away to give it up"
+                )
+            sent = sync(services, run, timeout=timeout, remove=remove)
         except (ResoluteError, OSError) as failure:
-            _log.warning("the run that is recorded in %s could not be sent: %s", run.directory, failure)
-            continue
-        _log.info("the run that was recorded in %s is trial %d now", run.directory, sent.trial.id)
-        if not sent.refusals:
-            shutil.rmtree(run.directory, ignore_errors=True)
+            sent = failure
+            # Another process that sent it has removed it.
+            if run.trial is not None and run.exists():
+                left.setdefault(run.trial, run.directory)
+        yield run, sent
 
 
-def sync(services: Services, run: OfflineRun, *, timeout: float, clock: Clock = SYSTEM_CLOCK) -> SyncResult:
+def sync(
+    services: Services,
+    run: OfflineRun,
+    *,
+    timeout: float,
+    remove: bool = False,
+    clock: Clock = SYSTEM_CLOCK,
+) -> SyncResult:
     """Sends what of a run has not arrived yet. Repeating it sends what came since, and nothing twice.
 
     Args:
         services: The cluster. A run goes to one cluster only: what has arrived is remembered beside it.
         run: The run.
         timeout: Seconds to wait at most.
-        clock: Measures them.
+        remove: Whether to remove the run once all of it has arrived; if the cluster refused reports, it stays
+            and counts as sent.
+        clock: Measures the seconds.
 
     Raises:
         ConflictError: Someone else sends it, such as the sidecar of a run that continues.
@@ -91,7 +152,12 @@ def sync(services: Services, run: OfflineRun, *, timeout: float, clock: Clock = 
     try:
         # Until the lock was had its metadata may have changed, or another process may have removed it.
         run = OfflineRun.load(run.directory)
-        return _sync(services, run, timeout=timeout, clock=clock)
+        sent = _sync(services, run, timeout=timeout, clock=clock)
+        if remove and sent.refusals:
+            unmark(run.directory)
+        elif remove:
+            run.remove()
+        return sent
     finally:
         lock.release()
 
@@ -100,6 +166,8 @@ def _sync(services: Services, run: OfflineRun, *, timeout: float, clock: Clock) 
     deadline = clock.monotonic() + timeout
     ended = _end_of(run)
     begun = services.trials.begin(run)
+    # The token of an attempt that was cut short has expired.
+    write_atomically(RunDirectory(run.directory).token_file, begun.token)
     trial, endpoint = begun.trial, services.session.endpoint
     identity = RunIdentity(
         trial.uuid,
@@ -144,7 +212,7 @@ def _send_checkpoints(services: Services, run: OfflineRun, begun: StartedRun, *,
         storage=begun.storage,
         unmanaged=True,
     )
-    session = Session(connection, tls=endpoint.tls, fallback_token=begun.token, outage_timeout=timeout)
+    session = Session(connection, tls=endpoint.tls, outage_timeout=timeout)
     storage = parse_connection_storage(begun.storage)
     registry = RemoteRegistry(session, storage=storage)
 

@@ -53,19 +53,31 @@ class Documentation:
             # With the slash at its end relative links lead below it.
             await respond(send, 308, headers=[(b"location", f"{ROOT}/".encode())])
             return
-        if self._reading is None:
+        if self._reading is None or _has_failed(self._reading):
             self._reading = asyncio.create_task(asyncio.to_thread(_read, self._directory))
         site = await asyncio.shield(self._reading)
         name = path.removeprefix(f"{ROOT}/")
         # Only what was found in the directory is served, whatever the path says.
         file = site.files.get(f"{name}index.html" if name.endswith("/") or not name else name)
-        if file is None:
+        body = None if file is None else await asyncio.to_thread(_content, file)
+        if file is None or body is None:
             await refuse(send, 404, code="not_found", message="the documentation has no such page")
             return
         kind = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
-        body = await asyncio.to_thread(file.read_bytes)
         headers: list[Header] = [(b"content-security-policy", site.policy)]
         await respond(send, 200, body, kind=_with_charset(kind), headers=headers)
+
+
+def _has_failed(reading: asyncio.Task[_Site]) -> bool:
+    return reading.done() and (reading.cancelled() or reading.exception() is not None)
+
+
+def _content(file: Path) -> bytes | None:
+    """Returns what is in a file; None if it was removed since the directory was read."""
+    try:
+        return file.read_bytes()
+    except FileNotFoundError:
+        return None
 
 
 def _read(directory: Path) -> _Site:
