@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from resolute.contracts.files.atomic_files import read_json, write_json
-from resolute.contracts.run.directory import RunDirectory
+from resolute.contracts.run.directory import LATEST_TIME, RunDirectory
 from resolute.contracts.run.external_resources import remove
 from resolute.contracts.spool.format import Line, Stdtype
 
@@ -52,12 +52,25 @@ def clear_rank_failures(run: RunDirectory) -> None:
 
 def first_rank_failure(run: RunDirectory) -> RankFailure | None:
     """Returns the rank that failed first in the latest attempt, if any failure was recorded."""
-    failures = []
-    for path in _folder(run).glob("rank*.json"):
-        content = read_json(path)
-        if content is not None:
-            failures.append(RankFailure(**content))
+    read = map(_read, _folder(run).glob("rank*.json"))
+    failures = [failure for failure in read if failure is not None]
     return min(failures, key=lambda failure: (-failure.attempt, failure.time), default=None)
+
+
+def _read(path: Path) -> RankFailure | None:
+    """Returns a recorded failure; None for what is none, as scripts can write to the directory."""
+    try:
+        found = RankFailure(**(read_json(path) or {}))
+        failure = RankFailure(
+            rank=int(found.rank),
+            exit_code=int(found.exit_code),
+            time=float(found.time),
+            said=str(found.said),
+            attempt=int(found.attempt),
+        )
+    except (OSError, OverflowError, TypeError, ValueError):
+        return None
+    return failure if 0 <= failure.time <= LATEST_TIME else None
 
 
 def _folder(run: RunDirectory) -> Path:

@@ -158,6 +158,25 @@ def test_the_rank_that_failed_first_is_named(run: RunDirectory) -> None:
     assert describe(1, said, first_rank_failure(run)) == "rank 3 ended with exit code 7\nthe real reason"
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        "[]",
+        "{}",
+        '{"rank": 1, "exit_code": 1, "time": Infinity}',
+        '{"rank": 1, "exit_code": 1, "time": "noon"}',
+        '{"rank": 1, "exit_code": null, "time": 1}',
+        '{"rank": 1, "exit_code": 1, "time": 1, "attempt": 1e999}',
+    ],
+)
+def test_what_a_script_has_damaged_is_no_failure_of_a_rank(run: RunDirectory, content: str) -> None:
+    failure = RankFailure(rank=0, exit_code=3, time=2.0)
+    record_rank_failure(run, failure)
+    (run.path / "failures" / "rank1.json").write_text(content)
+    (run.path / "failures" / "rank2.json").mkdir()
+    assert first_rank_failure(run) == failure
+
+
 def test_ranks_that_were_started_again_speak_by_their_latest_failure(run: RunDirectory) -> None:
     for rank, time, attempt in ((3, 1.0, 0), (1, 6.0, 1), (2, 5.0, 1)):
         record_rank_failure(run, RankFailure(rank=rank, exit_code=7, time=time, attempt=attempt))

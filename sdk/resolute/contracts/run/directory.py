@@ -28,7 +28,7 @@ from resolute.contracts.run.flags import Flags
 
 ENVIRONMENT_VARIABLE = "RESOLUTE_RUN_DIR"
 """Names the run directory in the environment of the entrypoint."""
-_LATEST = 2.5e11
+LATEST_TIME = 2.5e11
 """Seconds since 1970: a timestamp of the contract ends with the year 9999."""
 
 
@@ -90,7 +90,7 @@ class RunDirectory:
         except (OSError, OverflowError, KeyError, TypeError, ValueError):
             # Scripts can write to the directory, and nothing depends on it.
             return 0.0
-        return time if 0 <= time <= _LATEST else 0.0
+        return time if 0 <= time <= LATEST_TIME else 0.0
 
     def write_early_exit(self, reason: str) -> bool:
         """Writes the reason of an early exit for the supervisor, unless there is one already.
