@@ -25,6 +25,7 @@ def code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Code in a subdirectory of a work tree, everything committed."""
     for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", VARIABLE):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(git_state, "SECONDS", 60.0)  # many tests may run beside this one
     path = tmp_path / "tree" / "code"
     (path / "data").mkdir(parents=True)
     for name in ("train.py", "data/big.txt", "old.py", "../elsewhere.py"):
