@@ -16,6 +16,7 @@ import pytest
 from support.clocks import ManualClock
 from support.clusters.tenants import tenants
 from support.services.in_process import Running
+from support.waiting import wait_until
 
 from resolute.cli.main import run as run_command
 from resolute.client.connection.endpoint import find_endpoint
@@ -34,8 +35,9 @@ from resolute.core.unmanaged import context as unmanaged
 from resolute.core.unmanaged.config import Config
 from resolute.core.unmanaged.recorded_checkpoints import RecordedCheckpoints
 from resolute.core.unmanaged.recording import Recording, begin_recording, recorded_runs, recording_parts
-from resolute.core.unmanaged.sync import sync, sync_recorded
-from resolute.errors import ConflictError
+from resolute.core.unmanaged.renewal import renewing
+from resolute.core.unmanaged.sync import sync, sync_all, sync_recorded
+from resolute.errors import ConflictError, DeadlineError
 from resolute.runtime.offline_run import OfflineRun
 from resolute.spool.report_writer import append_refusals
 from resolute_experiments.transitions.signals import allocation_id
@@ -287,3 +289,29 @@ def test_the_command_sends_what_it_can_and_says_what_it_could_not(
     assert f"{later.directory} waits for the earlier run" in err
     assert str(broken.directory) in err
     going_on.lock.release()
+
+
+def test_a_run_is_renewed_while_it_is_sent(tmp_path: Path) -> None:
+    run = ended(*begun(tmp_path / "runs"))
+    token_file = RunDirectory(run.directory).token_file
+
+    def send(services: Services, _: Running) -> None:
+        attempt = services.trials.begin(run)
+        with renewing(services.session.endpoint, attempt, token_file, pause=0.01):
+            first = token_file.stat().st_mtime_ns
+            wait_until(lambda: token_file.stat().st_mtime_ns != first, what="a new token")
+
+    on_services(tmp_path, send)
+
+
+def test_one_deadline_holds_for_all_runs(tmp_path: Path) -> None:
+    clock = ManualClock()
+    runs = [ended(*begun(tmp_path / "runs", at=at)) for at in (1000.0, 2000.0)]
+
+    def send(services: Services, _: Running) -> None:
+        outcomes = sync_all(services, runs, timeout=60.0, total=60.0, clock=clock)
+        assert not isinstance(next(outcomes)[1], Exception)
+        clock.advance(60.0)
+        assert isinstance(next(outcomes)[1], DeadlineError)
+
+    on_services(tmp_path, send)

@@ -45,7 +45,7 @@ from resolute.spool.delivery.requests import RunIdentity
 
 _OUTAGE_TIMEOUT = 3600.0
 _RECORDED_TIMEOUT = 60.0
-"""Seconds that a script waits at most for the reports of each run that was recorded before it."""
+"""Seconds that a script waits at most for the runs that were recorded before it."""
 _log = logging.getLogger("resolute.core")
 
 

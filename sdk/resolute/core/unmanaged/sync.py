@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,6 @@ from resolute.client.remote.trials import StartedRun
 from resolute.client.schema.records import TrialRecord
 from resolute.client.services import Services
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
-from resolute.contracts.files.atomic_files import write_atomically
 from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.exit_record import ExitRecord
 from resolute.contracts.run.lock import RunLock
@@ -22,6 +22,7 @@ from resolute.core.remote.registry import RemoteRegistry, parse_connection_stora
 from resolute.core.remote.session import Session
 from resolute.core.unmanaged.recorded_checkpoints import RecordedCheckpoints
 from resolute.core.unmanaged.recording import is_recorded, recorded_runs, unmark
+from resolute.core.unmanaged.renewal import renewing
 from resolute.core.unmanaged.sidecar import ENDED_SILENTLY
 from resolute.errors import ConflictError, DeadlineError, ResoluteError
 from resolute.rpc.channel import open_channel
@@ -54,14 +55,14 @@ def sync_recorded(services: Services, parent: Path, *, timeout: float) -> dict[t
     Args:
         services: The cluster.
         parent: Where runs lie.
-        timeout: Seconds to wait at most for the reports of each.
+        timeout: Seconds to wait at most for all of them; a checkpoint that is begun in time is sent whole.
 
     Returns:
         By trial, as ``OfflineRun.trial`` names it, the directory of a run that is left.
     """
     left: dict[tuple[str, str], Path] = {}
     runs = recorded_runs(parent, address=services.session.endpoint.address)
-    for run, sent in sync_all(services, runs, timeout=timeout, remove=True):
+    for run, sent in sync_all(services, runs, timeout=timeout, total=timeout, remove=True):
         if isinstance(sent, SyncResult):
             _log.info("the run that was recorded in %s is trial %d now", run.directory, sent.trial.id)
             if sent.refusals:
@@ -86,7 +87,13 @@ def sync_recorded(services: Services, parent: Path, *, timeout: float) -> dict[t
 
 
 def sync_all(
-    services: Services, runs: Iterable[OfflineRun], *, timeout: float, remove: bool = False
+    services: Services,
+    runs: Iterable[OfflineRun],
+    *,
+    timeout: float,
+    total: float = math.inf,
+    remove: bool = False,
+    clock: Clock = SYSTEM_CLOCK,
 ) -> Iterator[tuple[OfflineRun, SyncResult | ResoluteError | OSError]]:
     """Sends runs; one that cannot be sent does not keep the others from it, except those of its trial.
 
@@ -97,12 +104,15 @@ def sync_all(
         services: The cluster.
         runs: The runs, oldest first.
         timeout: Seconds to wait at most for each.
+        total: Seconds to wait at most for all.
         remove: As for ``sync``.
+        clock: Measures the seconds.
 
     Yields:
         Each run, and what came of it.
     """
     left: dict[tuple[str, str], Path] = {}
+    deadline = clock.monotonic() + total
     for run in runs:
         sent: SyncResult | ResoluteError | OSError
         try:
@@ -111,7 +121,10 @@ def sync_all(
                     f"{run.directory} waits for the earlier run of its trial in {left[run.trial]}; "
                     "send that first, or move it away to give it up"
                 )
-            sent = sync(services, run, timeout=timeout, remove=remove)
+            remaining = deadline - clock.monotonic()
+            if remaining <= 0:
+                raise DeadlineError(f"no time was left for {run.directory}; it is sent later")
+            sent = sync(services, run, timeout=min(timeout, remaining), remove=remove, clock=clock)
         except (ResoluteError, OSError) as failure:
             sent = failure
             # Another process that sent it has removed it.
@@ -166,9 +179,19 @@ def _sync(services: Services, run: OfflineRun, *, timeout: float, clock: Clock) 
     deadline = clock.monotonic() + timeout
     ended = _end_of(run)
     begun = services.trials.begin(run)
-    # The token of an attempt that was cut short has expired.
-    write_atomically(RunDirectory(run.directory).token_file, begun.token)
+    trial = begun.trial
+    with renewing(services.session.endpoint, begun, RunDirectory(run.directory).token_file):
+        _send_reports(services, run, begun, deadline=deadline, clock=clock)
+        _send_checkpoints(services, run, begun, deadline=deadline, clock=clock)
+    services.trials.end(trial.uuid, begun.run, ended)
+    return SyncResult(services.trials.get(trial.uuid), tuple(refusals_of(run.spool)))
+
+
+def _send_reports(
+    services: Services, run: OfflineRun, begun: StartedRun, *, deadline: float, clock: Clock
+) -> None:
     trial, endpoint = begun.trial, services.session.endpoint
+    token = RunDirectory(run.directory).read_token
     identity = RunIdentity(
         trial.uuid,
         begun.run,
@@ -176,7 +199,7 @@ def _sync(services: Services, run: OfflineRun, *, timeout: float, clock: Clock) 
         searcher_metric=begun.searcher_metric,
         smaller_is_better=begun.smaller_is_better,
     )
-    with open_channel(endpoint.address, token=lambda: begun.token, tls=endpoint.tls) as channel:
+    with open_channel(endpoint.address, token=token, tls=endpoint.tls) as channel:
         shipping = SpoolShipper(channel, run.spool, identity, clock=clock)
         shipping.start()
         try:
@@ -187,9 +210,6 @@ def _sync(services: Services, run: OfflineRun, *, timeout: float, clock: Clock) 
         raise DeadlineError(
             f"not all reports of {run.directory} have arrived in time; call again to send the rest"
         )
-    _send_checkpoints(services, run, begun, timeout=timeout)
-    services.trials.end(trial.uuid, begun.run, ended)
-    return SyncResult(services.trials.get(trial.uuid), tuple(refusals_of(run.spool)))
 
 
 def _end_of(run: OfflineRun) -> ExitRecord:
@@ -201,7 +221,9 @@ def _end_of(run: OfflineRun) -> ExitRecord:
     return ended or ExitRecord(exit_code=0, end_time=run.ended_at())
 
 
-def _send_checkpoints(services: Services, run: OfflineRun, begun: StartedRun, *, timeout: float) -> None:
+def _send_checkpoints(
+    services: Services, run: OfflineRun, begun: StartedRun, *, deadline: float, clock: Clock
+) -> None:
     endpoint = services.session.endpoint
     connection = Connection(
         address=endpoint.address,
@@ -212,11 +234,16 @@ def _send_checkpoints(services: Services, run: OfflineRun, begun: StartedRun, *,
         storage=begun.storage,
         unmanaged=True,
     )
-    session = Session(connection, tls=endpoint.tls, outage_timeout=timeout)
+    session = Session(connection, tls=endpoint.tls, outage_timeout=max(deadline - clock.monotonic(), 1.0))
     storage = parse_connection_storage(begun.storage)
     registry = RemoteRegistry(session, storage=storage)
 
     def upload(checkpoint_id: str, source: Path, record: Record) -> None:
+        # One that was begun in time is sent whole, or a large one would never arrive.
+        if clock.monotonic() >= deadline:
+            raise DeadlineError(
+                f"not all checkpoints of {run.directory} have arrived in time; call again to send the rest"
+            )
         with contextlib.suppress(CheckpointNotFound):
             # Committed by a call that was cut short before it could remember that.
             registry.find(checkpoint_id)
