@@ -142,7 +142,7 @@ def trials(cluster: EmbeddedCluster, experiment: str) -> list[tuple[str, Any]]:
     return [(trial["state"], trial["hparams"]) for trial in found]
 
 
-@pytest.mark.sampled(2, group="custom searches on a cluster")
+@pytest.mark.sampled(1, group="custom searches on a cluster")
 def test_a_plugin_that_is_installed_decides(cluster: EmbeddedCluster, project: Path) -> None:
     (project / "plugin.yaml").write_text(
         "{name: plugged, entrypoint: python3 train.py, hyperparameters: {endless: false},"
@@ -153,7 +153,7 @@ def test_a_plugin_that_is_installed_decides(cluster: EmbeddedCluster, project: P
     assert trials(cluster, created) == [("COMPLETED", {"endless": False})] * 2
 
 
-@pytest.mark.sampled(2, group="custom searches on a cluster")
+@pytest.mark.sampled(1, group="custom searches on a cluster")
 def test_a_program_decides_and_its_shutdown_ends_what_it_left_open(
     cluster: EmbeddedCluster, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -171,7 +171,7 @@ def test_a_program_decides_and_its_shutdown_ends_what_it_left_open(
     assert cluster.json("e", "describe", driven)[0]["experiment"]["state"] == "COMPLETED"
 
 
-@pytest.mark.sampled(2, group="custom searches on a cluster")
+@pytest.mark.sampled(1, group="custom searches on a cluster")
 def test_an_experiment_decides_for_another(cluster: EmbeddedCluster, project: Path, tmp_path: Path) -> None:
     leader = tmp_path / "leader"
     (leader / "tests_method").mkdir(parents=True)

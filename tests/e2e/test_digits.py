@@ -39,7 +39,7 @@ def reported(trial: Trial, group: str) -> list[int]:
     return [report.steps_completed for report in trial.iter_metrics(group)]
 
 
-@pytest.mark.sampled(1, group="digits trials at length")
+@pytest.mark.sampled(1, group="trainings at length")
 def test_const_trains_well_and_the_best_validation_has_its_checkpoint(
     cluster: EmbeddedCluster, client: Determined
 ) -> None:
@@ -78,7 +78,7 @@ def test_a_trial_runs_again_without_its_cluster_to_the_same_bits(
     assert "is not empty" in refused.stderr
 
 
-@pytest.mark.sampled(1, group="digits trials at length")
+@pytest.mark.sampled(1, group="trainings at length")
 def test_a_pause_in_mid_training_checkpoints_and_frees_the_slot_and_activate_goes_on(
     cluster: EmbeddedCluster, client: Determined
 ) -> None:

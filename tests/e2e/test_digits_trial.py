@@ -62,7 +62,7 @@ def test_a_trial_class_runs_again_without_its_cluster_to_the_same_bits(
     assert f"have equal weights after {2 * BATCHES_PER_EPOCH} steps" in again.stdout
 
 
-@pytest.mark.sampled(1, group="digits trials at length")
+@pytest.mark.sampled(1, group="trainings at length")
 def test_a_trial_class_that_is_paused_reports_what_one_does_that_is_not(
     cluster: EmbeddedCluster, client: Determined
 ) -> None:
@@ -92,7 +92,7 @@ def metrics_of(trial: Trial, group: str) -> list[tuple[int, Any]]:
     return [(report.steps_completed, report.metrics) for report in trial.iter_metrics(group)]
 
 
-@pytest.mark.sampled(1, group="digits trials at length")
+@pytest.mark.sampled(1, group="trainings at length")
 def test_the_search_finds_hyperparameters_that_train_well(
     cluster: EmbeddedCluster, client: Determined
 ) -> None:

@@ -33,7 +33,7 @@ def losses(trial: Trial) -> dict[int, float]:
     }
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sampled(1, group="trainings at length")
 @pytest.mark.parametrize(
     ("example", "options", "steps"),
     [

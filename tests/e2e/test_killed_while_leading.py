@@ -119,7 +119,7 @@ def restart(cluster: EmbeddedCluster) -> None:
     cluster.up()
 
 
-@pytest.mark.sampled(2, group="control planes killed while leading")
+@pytest.mark.sampled(1, group="control planes killed while leading")
 def test_pause_and_activate_outlive_the_control_plane(running: EmbeddedCluster, project: Path) -> None:
     number = training(running, project, request_id="pause")
     running.det("e", "pause", str(number))
@@ -136,7 +136,7 @@ def test_pause_and_activate_outlive_the_control_plane(running: EmbeddedCluster, 
     assert steps(running, number) == list(range(1, 41)), "it went on where it was, with every step once"
 
 
-@pytest.mark.sampled(2, group="control planes killed while leading")
+@pytest.mark.sampled(1, group="control planes killed while leading")
 def test_cancellation_outlives_the_control_plane(running: EmbeddedCluster, project: Path) -> None:
     number = training(running, project, request_id="cancel")
     running.det("e", "cancel", str(number))
@@ -146,7 +146,7 @@ def test_cancellation_outlives_the_control_plane(running: EmbeddedCluster, proje
     assert described(running, number)["trial"]["latest_checkpoint"], "it could still checkpoint"
 
 
-@pytest.mark.sampled(2, group="control planes killed while leading")
+@pytest.mark.sampled(1, group="control planes killed while leading")
 def test_a_kill_outlives_the_control_plane(running: EmbeddedCluster, project: Path) -> None:
     number = training(running, project, request_id="kill")
     running.det("e", "kill", str(number))
@@ -155,7 +155,7 @@ def test_a_kill_outlives_the_control_plane(running: EmbeddedCluster, project: Pa
     wait_until(lambda: not trial_processes(running), what="the end of its processes")
 
 
-@pytest.mark.sampled(2, group="control planes killed while leading")
+@pytest.mark.sampled(1, group="control planes killed while leading")
 def test_a_submission_during_restarts_creates_one_experiment(running: EmbeddedCluster, project: Path) -> None:
     may_end(project).touch()
     before = len(running.json("e", "list"))

@@ -22,7 +22,7 @@ def project(tmp_path: Path, kind: str) -> Path:
     return tmp_path / kind
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sampled(1, group="starters")
 @pytest.mark.parametrize("kind", STARTERS)
 def test_a_starter_trains_without_a_cluster(project: Path) -> None:
     named = ("DET_", "RESOLUTE_")
@@ -33,7 +33,7 @@ def test_a_starter_trains_without_a_cluster(project: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sampled(1, group="starters")
 @pytest.mark.parametrize("kind", STARTERS)
 def test_a_starter_is_an_experiment_that_completes(project: Path, cluster: EmbeddedCluster) -> None:
     said = cluster.run("resolute", "experiment", "create", "config.yaml", "-f", cwd=project, timeout=240)

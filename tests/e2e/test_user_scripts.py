@@ -12,7 +12,7 @@ def test_there_are_thirty_scripts() -> None:
     assert LAUNCHED.keys() < set(NAMES)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in LAUNCHED])
 def test_script_of_a_user(cluster: EmbeddedCluster, name: str) -> None:
     run_script(cluster, name)
