@@ -53,6 +53,7 @@ from resolute.core.checkpoint.files.reuse import Reuse
 from resolute.core.checkpoint.stores.presigned import PresignedStore
 from resolute.core.remote.presigned_urls import RemoteFileIndex, RemoteUrlSigner
 from resolute.core.remote.session import Session as TrialSession
+from resolute_checkpoints.blobs.roots import BUCKETS_SETTING
 
 T = TypeVar("T")
 _MEGABYTE = 1_000_000
@@ -263,6 +264,8 @@ def world(folder: Path) -> Iterator[tuple[S3Server, Ours, str]]:
                 provider=storage_pb2.Storage.PROVIDER_S3,
             )
         )
+        # Scripts may name only storage that the operator lists.
+        os.environ[BUCKETS_SETTING] = f"{server.endpoint_url}/{bucket}"
         with standalone("checkpoints") as service, service.trial_channel() as channel:
             yield server, Ours(service, CheckpointsServiceStub(channel), storage), bucket
 
