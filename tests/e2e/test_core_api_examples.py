@@ -18,6 +18,14 @@ CORE_API = Path(__file__).parents[2] / "examples" / "core_api"
 STAGES = ("0_start", "1_metrics", "2_checkpoints", "3_hpsearch", "4_distributed")
 ERAS = ("0_17", "0_38", "0_38_search")
 CONFIGS = STAGES + ERAS
+OPTIONS = {
+    # No four rates of this seed get better and better in their order: whichever of them a bracket gets,
+    # one is not the best so far when it comes to the rung.
+    "0_38_search": (
+        *("--config", "searcher.max_concurrent_trials=1"),
+        *("--config", "reproducibility.experiment_seed=2"),
+    )
+}
 
 
 @dataclass(frozen=True)
@@ -48,7 +56,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Out
 
         def create(config: str) -> subprocess.CompletedProcess[str]:
             directory = CORE_API / "eras" if config in ERAS else CORE_API
-            arguments = ("e", "create", f"{config}.yaml", ".", "-f")
+            arguments = ("e", "create", f"{config}.yaml", ".", "-f", *OPTIONS.get(config, ()))
             return cluster.det(*arguments, cwd=directory, check=False, timeout=200)
 
         with ThreadPoolExecutor(len(CONFIGS), thread_name_prefix="follow") as pool:
@@ -141,7 +149,15 @@ def test_the_spelling_of_0_38_needs_no_operations(outcomes: dict[str, Outcome]) 
 
 def test_a_search_of_0_38_stops_trials_by_what_they_report(outcomes: dict[str, Outcome]) -> None:
     outcome = outcomes["0_38_search"]
-    lengths = {trial["id"]: len(outcome.reports(trial["id"], "validation")) for trial in outcome.trials}
-    assert len(lengths) == 6
-    assert 16 in lengths.values()
-    assert min(lengths.values()) < 16
+    ends: dict[int, list[str]] = {}
+    for trial in outcome.trials:
+        explained = outcome.cluster.json("explain", "trial", str(trial["id"]))
+        stops = [decision for decision in explained["decisions"] if decision["kind"] == "stop"]
+        ends[trial["id"]] = [decision["reason"]["kind"] for decision in stops]
+    assert len(ends) == 6
+    assert all(len(reasons) == 1 for reasons in ends.values()), ends
+    assert {reason for (reason,) in ends.values()} == {"MAX_LENGTH_REACHED", "BELOW_TOP_OF_RUNG"}
+    for trial, (reason,) in ends.items():
+        reports = len(outcome.reports(trial, "validation"))
+        # A trial that is asked to stop may have trained on for a while on a busy machine.
+        assert reports == 16 if reason == "MAX_LENGTH_REACHED" else 4 <= reports <= 16
