@@ -84,6 +84,7 @@ async def serving(
     checkpoints_root: Path = Path("/"),
     role_seconds: float = 30.0,
     token_clock: Clock = SYSTEM_CLOCK,
+    cluster: str = "resolute:test",
 ) -> AsyncIterator[Running]:
     """Serves blueprints on one port of loopback until the block ends.
 
@@ -99,8 +100,9 @@ async def serving(
         checkpoints_root: Below which directory scripts may place checkpoints.
         role_seconds: How long services remember the roles of users.
         token_clock: Tells when tokens expire.
+        cluster: Tells clusters apart: its UUID follows from this.
     """
-    cluster_id = str(uuid.uuid5(uuid.NAMESPACE_URL, "resolute:test"))
+    cluster_id = str(uuid.uuid5(uuid.NAMESPACE_URL, cluster))
     signer = TokenSigner(key or Ed25519PrivateKey.generate(), cluster_id=cluster_id, clock=token_clock)
     token = ServiceTokens(signer, ServiceAccount(name="embedded"), clock=token_clock)
     port = port or free_port()

@@ -178,6 +178,9 @@ CONFIG_COMMANDS = (
     LazyCommand("set", "Set a default.", "resolute.cli.config:set_"),
     LazyCommand("get", "Print a default.", "resolute.cli.config:get"),
     LazyCommand("list", "List all defaults.", "resolute.cli.config:list_", ("ls",)),
+    LazyCommand("set-context", "Give a cluster a name.", "resolute.cli.config:set_context"),
+    LazyCommand("get-contexts", "List the named clusters.", "resolute.cli.config:get_contexts"),
+    LazyCommand("delete-context", "Remove the name of a cluster.", "resolute.cli.config:delete_context"),
 )
 """Commands of ``resolute config``."""
 
@@ -222,6 +225,9 @@ ROOT_COMMANDS = (
         "reproduce", "Run a trial again without its cluster, and compare.", f"{_INSIGHT}.reproduce:reproduce"
     ),
     LazyCommand("trace", "Show what a run spent its time on.", f"{_INSIGHT}.trace:trace"),
+    LazyCommand(
+        "promote", "Let a trial go on at its checkpoint on another cluster.", f"{_INSIGHT}.promote:promote"
+    ),
     LazyCommand("explain", "Explain why trials and experiments are where they are.", f"{_COMMANDS}:explain"),
     LazyCommand(
         "workspace",
