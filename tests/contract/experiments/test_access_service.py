@@ -17,6 +17,7 @@ from resolute.api.experiments.v1 import (
     access_service_pb2,
     cluster_service_pb2,
     project_pb2,
+    token_pb2,
     user_pb2,
     workspace_pb2,
     workspaces_service_pb2,
@@ -74,6 +75,40 @@ def test_a_repeated_token_is_the_same_token(play: Callable[[Scenario], None]) ->
             request = _access.CreateTokenRequest(ttl=to_duration(ttl))
             with pytest.raises(InvalidArgumentError, match="ttl is"):
                 await admin.access.CreateToken(request)
+
+    play(scenario)
+
+
+def test_users_describe_their_own_tokens_anew_and_admins_those_of_everybody(
+    play: Callable[[Scenario], None],
+) -> None:
+    async def scenario(running: Running, admin: Calls) -> None:
+        tokens = {}
+        for name in ("ada", "eve"):
+            user = await admin.user(name)
+            request = _access.CreateTokenRequest(user_id=user.user_id, description="ci")
+            tokens[name] = await admin.access.CreateToken(request)
+
+        def described(name: str, text: str) -> Any:
+            wanted = token_pb2.Token(token_id=tokens[name].token.token_id, description=text)
+            return _access.UpdateTokenRequest(token=wanted, update_mask=FieldMask(paths=["description"]))
+
+        async with calls(running, tokens["ada"].bearer_token) as own:
+            changed = (await own.access.UpdateToken(described("ada", "laptop"))).token
+            expected = tokens["ada"].token
+            expected.description = "laptop"
+            assert changed == expected
+            with pytest.raises(PermissionDeniedError, match="change tokens of user eve"):
+                await own.access.UpdateToken(described("eve", "mine"))
+        assert (await admin.access.UpdateToken(described("eve", "hers"))).token.description == "hers"
+        rows = (await admin.access.ListAuditRows(_access.ListAuditRowsRequest(actions=["update_token"]))).rows
+        assert [row.resource for row in rows] == ["user eve", "user ada"]
+        for wrong, words in (
+            (_access.UpdateTokenRequest(token=expected), "update_mask is empty"),
+            (described("ada", "x" * 1001), "1000 are allowed"),
+        ):
+            with pytest.raises(InvalidArgumentError, match=words):
+                await admin.access.UpdateToken(wrong)
 
     play(scenario)
 

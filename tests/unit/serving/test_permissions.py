@@ -85,6 +85,7 @@ def test_viewers_change_nothing(method: str) -> None:
         "SetPassword",
         "CreateToken",
         "CreateSignInCode",
+        "UpdateToken",
         "RevokeToken",
     )
     if allowed(method, User("v", Role.VIEWER), REQUESTS[method]()):

@@ -98,6 +98,7 @@ CLUSTER: dict[str, Role] = {
             "SetPassword",
             "CreateToken",
             "ListTokens",
+            "UpdateToken",
             "RevokeToken",
             "CreateSignInCode",
             "GetTemplate",
@@ -115,7 +116,9 @@ CLUSTER: dict[str, Role] = {
     ),
 }
 """Calls for which the role in the cluster alone counts."""
-PERSONAL = frozenset(["SetPassword", "CreateToken", "CreateSignInCode", "ListTokens", "RevokeToken"])
+PERSONAL = frozenset(
+    ["SetPassword", "CreateToken", "CreateSignInCode", "ListTokens", "UpdateToken", "RevokeToken"]
+)
 """Calls about a user's own account, which no script of the user's trials and no read-only token makes."""
 PUBLIC = frozenset(
     ["GetVerificationKeys", "GetSignInMethods", "Login", "LoginWithIdToken", "RedeemSignInCode"]

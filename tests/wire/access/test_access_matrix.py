@@ -29,7 +29,7 @@ SILENT = {"WatchSignals"}
 """Streams that may have nothing to say at first."""
 CREATES = {"CreateExperiment", "CreateExperimentInChunks", "BeginRun"}
 """Calls that place something where a config says, so that only making them shows who may."""
-OWN = {"SetPassword", "CreateToken", "ListTokens", "RevokeToken"}
+OWN = {"SetPassword", "CreateToken", "ListTokens", "UpdateToken", "RevokeToken"}
 """Calls whose handlers let users do what is their own."""
 
 

@@ -111,6 +111,8 @@ def accounts(det: Det) -> None:
     listed = {one["id"] for one in det.json("token list hopper --json")}
     assert listed == {made["id"], other["id"]}
     assert {one["id"] for one in yaml.safe_load(det("token list hopper --yaml"))} == listed
+    assert det.json("token edit --json --description", "laptop", made["id"])["description"] == "laptop"
+    assert yaml.safe_load(det("token edit --yaml -d", "desk", made["id"]))["description"] == "desk"
     det("token revoke", made["id"])
 
 

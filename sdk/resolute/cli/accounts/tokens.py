@@ -1,4 +1,4 @@
-"""``resolute token create|list|describe|revoke``."""
+"""``resolute token create|list|describe|edit|revoke``."""
 
 from __future__ import annotations
 
@@ -109,6 +109,23 @@ def describe(settings: Settings, token_ids: tuple[str, ...], output: Format) -> 
                 resource=f"token {wanted}",
             )
     print_items([found[wanted] for wanted in token_ids], _COLUMNS, output=output)
+
+
+@click.command()
+@click.argument("token_id", metavar="ID")
+@click.option("-d", "--description", required=True, help="Purpose of the token.")
+@json_option
+@click.option("--yaml", "as_yaml", is_flag=True, help="Print YAML.")
+@click.pass_obj
+def edit(settings: Settings, token_id: str, description: str, as_json: bool, as_yaml: bool) -> None:
+    """Change the description of the token ID. What it allows, and until when, stays as it is."""
+    token = settings.services().access.describe_token(token_id, description)
+    if as_json:
+        print_json(token)
+    elif as_yaml:
+        print_yaml(to_plain(token))
+    else:
+        click.echo(f"token {token.id} is described as {token.description!r}")
 
 
 @click.command()

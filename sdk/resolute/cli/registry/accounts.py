@@ -36,6 +36,7 @@ TOKEN_COMMANDS = (
     LazyCommand("create", "Create a token and print it.", f"{_USER}.tokens:create"),
     LazyCommand("list", "List tokens.", f"{_USER}.tokens:list_", ("ls",)),
     LazyCommand("describe", "Show tokens.", f"{_USER}.tokens:describe"),
+    LazyCommand("edit", "Change the description of a token.", f"{_USER}.tokens:edit"),
     LazyCommand("revoke", "Revoke a token before it expires.", f"{_USER}.tokens:revoke"),
 )
 """Commands of ``resolute token``."""

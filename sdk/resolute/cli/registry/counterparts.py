@@ -91,7 +91,6 @@ COUNTERPARTS: Mapping[str, Mapping[str, str]] = {
         "link-with-agent-user": _LAUNCHED,
     },
     "token": {
-        "edit": "tokens are permanent; revoke it and create another",
         "login": "pass the token in the environment variable RESOLUTE_TOKEN",
     },
     "workspace": {

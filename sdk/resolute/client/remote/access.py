@@ -167,6 +167,12 @@ class Access:
         for message in all_items(self._stub.ListTokens, request, "tokens"):
             yield _token(message)
 
+    def describe_token(self, token_id: str, description: str) -> TokenRecord:
+        """Changes what a token is said to be for."""
+        wanted = token_pb2.Token(token_id=token_id, description=description)
+        mask = FieldMask(paths=["description"])
+        return _token(self._stub.UpdateToken(pb2.UpdateTokenRequest(token=wanted, update_mask=mask)).token)
+
     def revoke_token(self, token_id: str) -> TokenRecord:
         """Ends a token before its time."""
         return _token(self._stub.RevokeToken(pb2.RevokeTokenRequest(token_id=token_id)).token)

@@ -22,12 +22,14 @@ from resolute_experiments.store.directory.tokens import IssuedToken
 from resolute_serving.auth.policy.service_accounts import ACCOUNTS
 from resolute_serving.auth.tokens import RevokedTokens
 from resolute_serving.context import Role, User, current_principal
+from resolute_serving.updates import update_paths
 from resolute_serving.validation import invalid
 
 _DEFAULT_TTL = 30 * 86_400.0
 _SERVICE_TTL = 86_400.0
 _LONGEST_TTL = 365 * 86_400.0
 _DESCRIPTION_LENGTH = 1000
+_UPDATABLE = frozenset({"description"})
 
 
 class TokenHandlers:
@@ -92,6 +94,22 @@ class TokenHandlers:
             next_page_token=page.next_page_token,
         )
 
+    async def UpdateToken(self, request: pb2.UpdateTokenRequest, context: Any) -> pb2.UpdateTokenResponse:
+        """Changes the description of a token."""
+        update_paths(request.update_mask, allowed=_UPDATABLE)
+        description = request.token.description
+        check_length(description, field="token.description", most=_DESCRIPTION_LENGTH)
+        known = await self._core.database.read(lambda c: tokens.get(c, request.token.token_id))
+        require_own_or_admin(known.username, "change tokens of")
+        now = self._core.clock.time()
+
+        def work(connection: Connection) -> IssuedToken:
+            tokens.describe(connection, known.id, description)
+            audit.record(connection, "update_token", _holder(known), now=now, token=known.id)
+            return tokens.get(connection, known.id)
+
+        return pb2.UpdateTokenResponse(token=token_message(await self._core.database.write(work)))
+
     async def RevokeToken(self, request: pb2.RevokeTokenRequest, context: Any) -> pb2.RevokeTokenResponse:
         """Revokes a token, and those that end with it."""
         known = await self._core.database.read(lambda c: tokens.get(c, request.token_id))
@@ -100,8 +118,7 @@ class TokenHandlers:
 
         def work(connection: Connection) -> IssuedToken:
             tokens.revoke(connection, known.id)
-            holder = f"service {known.service}" if known.service else f"user {known.username}"
-            audit.record(connection, "revoke_token", holder, now=now, token=known.id)
+            audit.record(connection, "revoke_token", _holder(known), now=now, token=known.id)
             return tokens.get(connection, known.id)
 
         token = await self._core.database.write(work)
@@ -125,6 +142,10 @@ class TokenHandlers:
         if not isinstance(caller, User):
             raise InvalidArgumentError("user_id is missing; only users can leave it out")
         return (await self._core.database.read(lambda c: users.get(c, name=caller.name))).number
+
+
+def _holder(token: IssuedToken) -> str:
+    return f"service {token.service}" if token.service else f"user {token.username}"
 
 
 def require_own_or_admin(username: str, what: str) -> None:

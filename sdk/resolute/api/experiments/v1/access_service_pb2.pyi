@@ -802,6 +802,54 @@ class ListTokensResponse(google.protobuf.message.Message):
 global___ListTokensResponse = ListTokensResponse
 
 @typing.final
+class UpdateTokenRequest(google.protobuf.message.Message):
+    """Request of UpdateToken."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TOKEN_FIELD_NUMBER: builtins.int
+    UPDATE_MASK_FIELD_NUMBER: builtins.int
+    @property
+    def token(self) -> resolute.api.experiments.v1.token_pb2.Token:
+        """The token by token_id, with the new values of the fields in update_mask."""
+
+    @property
+    def update_mask(self) -> google.protobuf.field_mask_pb2.FieldMask:
+        """The fields to update: description."""
+
+    def __init__(
+        self,
+        *,
+        token: resolute.api.experiments.v1.token_pb2.Token | None = ...,
+        update_mask: google.protobuf.field_mask_pb2.FieldMask | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["token", b"token", "update_mask", b"update_mask"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["token", b"token", "update_mask", b"update_mask"]) -> None: ...
+
+global___UpdateTokenRequest = UpdateTokenRequest
+
+@typing.final
+class UpdateTokenResponse(google.protobuf.message.Message):
+    """Response of UpdateToken."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TOKEN_FIELD_NUMBER: builtins.int
+    @property
+    def token(self) -> resolute.api.experiments.v1.token_pb2.Token:
+        """The token after the update."""
+
+    def __init__(
+        self,
+        *,
+        token: resolute.api.experiments.v1.token_pb2.Token | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["token", b"token"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["token", b"token"]) -> None: ...
+
+global___UpdateTokenResponse = UpdateTokenResponse
+
+@typing.final
 class RevokeTokenRequest(google.protobuf.message.Message):
     """Request of RevokeToken."""
 

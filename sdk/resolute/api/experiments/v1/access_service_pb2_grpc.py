@@ -111,6 +111,11 @@ class AccessServiceStub(object):
                 request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.ListTokensRequest.SerializeToString,
                 response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.ListTokensResponse.FromString,
                 _registered_method=True)
+        self.UpdateToken = channel.unary_unary(
+                '/resolute.api.experiments.v1.AccessService/UpdateToken',
+                request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.UpdateTokenRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.UpdateTokenResponse.FromString,
+                _registered_method=True)
         self.RevokeToken = channel.unary_unary(
                 '/resolute.api.experiments.v1.AccessService/RevokeToken',
                 request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.RevokeTokenRequest.SerializeToString,
@@ -242,6 +247,13 @@ class AccessServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def UpdateToken(self, request, context):
+        """Changes what is noted of a token, not what it allows. Users may change their own, admins everybody's.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def RevokeToken(self, request, context):
         """Revokes a token and all tokens that end with it. Users may revoke their own, admins everybody's. Services that run
         separately may accept it for half a minute more. Open streams of the token end with UNAUTHENTICATED.
@@ -341,6 +353,11 @@ def add_AccessServiceServicer_to_server(servicer, server):
                     servicer.ListTokens,
                     request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.ListTokensRequest.FromString,
                     response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.ListTokensResponse.SerializeToString,
+            ),
+            'UpdateToken': grpc.unary_unary_rpc_method_handler(
+                    servicer.UpdateToken,
+                    request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.UpdateTokenRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.UpdateTokenResponse.SerializeToString,
             ),
             'RevokeToken': grpc.unary_unary_rpc_method_handler(
                     servicer.RevokeToken,
@@ -765,6 +782,33 @@ class AccessService(object):
             '/resolute.api.experiments.v1.AccessService/ListTokens',
             resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.ListTokensRequest.SerializeToString,
             resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.ListTokensResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def UpdateToken(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.experiments.v1.AccessService/UpdateToken',
+            resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.UpdateTokenRequest.SerializeToString,
+            resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.UpdateTokenResponse.FromString,
             options,
             channel_credentials,
             insecure,

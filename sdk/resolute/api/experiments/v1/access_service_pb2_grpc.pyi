@@ -120,6 +120,12 @@ class AccessServiceStub:
     ]
     """Lists tokens that have not expired. Users see their own, admins all."""
 
+    UpdateToken: grpc.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.access_service_pb2.UpdateTokenRequest,
+        resolute.api.experiments.v1.access_service_pb2.UpdateTokenResponse,
+    ]
+    """Changes what is noted of a token, not what it allows. Users may change their own, admins everybody's."""
+
     RevokeToken: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.RevokeTokenRequest,
         resolute.api.experiments.v1.access_service_pb2.RevokeTokenResponse,
@@ -241,6 +247,12 @@ class AccessServiceAsyncStub:
         resolute.api.experiments.v1.access_service_pb2.ListTokensResponse,
     ]
     """Lists tokens that have not expired. Users see their own, admins all."""
+
+    UpdateToken: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.access_service_pb2.UpdateTokenRequest,
+        resolute.api.experiments.v1.access_service_pb2.UpdateTokenResponse,
+    ]
+    """Changes what is noted of a token, not what it allows. Users may change their own, admins everybody's."""
 
     RevokeToken: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.RevokeTokenRequest,
@@ -393,6 +405,14 @@ class AccessServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.access_service_pb2.ListTokensResponse, collections.abc.Awaitable[resolute.api.experiments.v1.access_service_pb2.ListTokensResponse]]:
         """Lists tokens that have not expired. Users see their own, admins all."""
+
+    @abc.abstractmethod
+    def UpdateToken(
+        self,
+        request: resolute.api.experiments.v1.access_service_pb2.UpdateTokenRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.experiments.v1.access_service_pb2.UpdateTokenResponse, collections.abc.Awaitable[resolute.api.experiments.v1.access_service_pb2.UpdateTokenResponse]]:
+        """Changes what is noted of a token, not what it allows. Users may change their own, admins everybody's."""
 
     @abc.abstractmethod
     def RevokeToken(

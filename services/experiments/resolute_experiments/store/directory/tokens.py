@@ -142,6 +142,11 @@ def extend(connection: Connection, token_id: str, *, expires_at: float) -> None:
     connection.execute(sa.update(tokens).where(tokens.c.id == token_id).values(expires_at=expires_at))
 
 
+def describe(connection: Connection, token_id: str, description: str) -> None:
+    """Changes what a token is said to be for."""
+    connection.execute(sa.update(tokens).where(tokens.c.id == token_id).values(description=description))
+
+
 def all_tokens() -> sa.Select[Any]:
     """Selects all tokens, with the ids of their users."""
     return sa.select(tokens, users.c.number.label("user_number")).outerjoin(

@@ -175,6 +175,7 @@ _BY_SERVICE: Mapping[str, Mapping[str, Rule]] = {
         "CreateServiceToken": _ADMIN,
         "RenewServiceToken": Rule(expired=True),
         "ListTokens": _PERSONAL,
+        "UpdateToken": _PERSONAL,
         "RevokeToken": _PERSONAL,
         "RecordRefusals": _SERVICE,
         "ListAuditRows": _ADMIN,
