@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 import uuid
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+import cli_lists as lists
 import click
 import pytest
 
@@ -17,20 +14,6 @@ from resolute.cli.main import run
 from resolute.cli.options.identifiers import Key, Keys
 from resolute.cli.registry.refused_options import REFUSED_OPTIONS
 
-ROOT = Path(__file__).parents[3]
-
-
-def tool() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("cli_lists", ROOT / "tools/cli_lists.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look there
-    spec.loader.exec_module(module)
-    return module
-
-
-lists = tool()
 DOCUMENTED = {one.path: one for one in lists.documented()}
 HERE = {path: command for path, one in DOCUMENTED.items() if (command := lists.command_of(one)) is not None}
 REFUSED = sorted(path for path in DOCUMENTED if path not in HERE)

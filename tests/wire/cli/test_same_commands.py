@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import io
 import json
 import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+import cli_lists
 import pytest
 import structlog
 import yaml
@@ -31,23 +30,11 @@ ELSEWHERE = {
 """What needs trials that run, and the tests that have some, with words of theirs."""
 
 
-def load_tool() -> ModuleType:
-    """The tool that writes the lists."""
-    spec = importlib.util.spec_from_file_location("cli_lists", ROOT / "tools/cli_lists.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look there
-    spec.loader.exec_module(module)
-    return module
-
-
-TOOL = load_tool()
-DOCUMENTED = TOOL.documented()
+DOCUMENTED = cli_lists.documented()
 SAME = {
     (item.path, item.options)
-    for item in TOOL.verdicts()
-    if item.verdict is TOOL.Verdict.SAME and item.path.split()[-1] != "help"
+    for item in cli_lists.verdicts()
+    if item.verdict is cli_lists.Verdict.SAME and item.path.split()[-1] != "help"
 }
 """Each command or option that is the same: the command's path, and the option's names."""
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import importlib.util
 import inspect
-import sys
 from collections.abc import Callable
 from enum import Enum
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+import client_names
 import pytest
 from support.clusters.tenants import Tenant, tenants
 
@@ -29,19 +27,7 @@ PACHYDERM = {
 }
 
 
-def load_tool() -> ModuleType:
-    """The tool that writes the lists."""
-    spec = importlib.util.spec_from_file_location("client_names", ROOT / "tools/client_names.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["client_names"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-TOOL = load_tool()
-LISTS = TOOL.read()
+LISTS = client_names.read()
 SAME = {name.name: name for name in LISTS.same}
 
 
@@ -51,7 +37,7 @@ def named(name: str) -> Any:
 
 
 def test_the_page_has_these_lists() -> None:
-    assert TOOL.table() in (ROOT / "docs/from-determined.md").read_text()
+    assert client_names.table() in (ROOT / "docs/from-determined.md").read_text()
 
 
 def takes_what_is_documented(name: Any) -> bool:
