@@ -81,7 +81,12 @@ class CheckpointsService:
             ),
             reuse=Reuse(database=self._database, stores=stores, workers=self._workers),
             downloads=Downloads(database=self._database, stores=stores, workers=self._workers),
-            deletions=Deletions(database=self._database, remover=remover, clock=clock),
+            deletions=Deletions(
+                database=self._database,
+                remover=remover,
+                clock=clock,
+                cluster_id=environment.cluster_id,
+            ),
             retention=RetentionEnforcer(database=self._database, clock=clock, wake=self.collector.wake),
             examiner=Examiner(stores=stores, workers=self._workers, clock=clock),
         )

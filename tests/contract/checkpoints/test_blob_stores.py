@@ -163,6 +163,18 @@ def test_removal_touches_one_checkpoint_and_can_be_repeated(side: Side, checkpoi
     assert faults(side, other, File("kept", 3)) == []
 
 
+def test_a_directory_without_checkpoints_is_removed_with_all_below_it(side: Side, checkpoint_id: str) -> None:
+    side.store.remove_others("cluster/tensorboard/experiment/1")
+    side.put(checkpoint_id, {"kept": b"abc"})
+    side.put("cluster/tensorboard/experiment/1", {"trial/1/events": b"1", "trial/2/events": b"2"})
+    side.put("cluster/tensorboard/experiment/11", {"trial/3/events": b"3"})
+    for _ in range(2):
+        side.store.remove_others("cluster/tensorboard/experiment/1")
+    assert len(faults(side, "cluster/tensorboard/experiment/1", File("trial/1/events", 1))) == 1
+    assert faults(side, "cluster/tensorboard/experiment/11", File("trial/3/events", 1)) == []
+    assert faults(side, checkpoint_id, File("kept", 3)) == []
+
+
 def test_some_files_can_be_removed(side: Side, checkpoint_id: str) -> None:
     side.put(checkpoint_id, {"a": b"1", "d/b": b"2", "d/c": b"3"})
     for _ in range(2):

@@ -82,7 +82,7 @@ class Scenario:
             **parts,
         )
         self.reuse = Reuse(database=self.database, stores=self.stores, workers=self.workers)
-        self.deletions = Deletions(remover=remover, **parts)
+        self.deletions = Deletions(remover=remover, cluster_id="cluster", **parts)
         self.expiry = RetentionEnforcer(wake=lambda: None, **parts)
         self.collector = Collector(remover=remover, settings=CheckpointSettings(), **parts)
 

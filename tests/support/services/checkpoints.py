@@ -194,7 +194,7 @@ async def registry_harness(
                 remover=remover,
                 clock=clock,
             ),
-            deletions=Deletions(database=database, remover=remover, clock=clock),
+            deletions=Deletions(database=database, remover=remover, clock=clock, cluster_id="cluster"),
             downloads=Downloads(database=database, stores=stores, workers=workers),
             collector=Collector(
                 database=database, remover=remover, clock=clock, settings=CheckpointSettings()

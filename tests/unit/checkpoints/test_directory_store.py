@@ -258,3 +258,14 @@ def test_a_checkpoint_of_many_files_is_looked_at_quickly(root: Path, store: Dire
 def test_a_directory_must_be_absolute_and_plain(path: str) -> None:
     with pytest.raises(InvalidArgumentError, match="must be absolute"):
         StoreFactory().open(DirectoryStorage(path))
+
+
+def test_what_is_reached_through_a_link_is_not_removed(
+    root: Path, store: DirectoryStore, tmp_path: Path
+) -> None:
+    (elsewhere := tmp_path / "elsewhere/1").mkdir(parents=True)
+    (root / "cluster").mkdir()
+    (root / "cluster/tensorboard").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(FailedPreconditionError, match="through a link"):
+        store.remove_others("cluster/tensorboard/1")
+    assert elsewhere.is_dir()

@@ -8,6 +8,7 @@ from typing import Any
 import cli_lists as lists
 import click
 import pytest
+from determined_names.cli_differences import DIFFERENCES
 
 from resolute.cli.display.log_lines import Timestamp
 from resolute.cli.main import run
@@ -25,7 +26,7 @@ def test_the_page_lists_every_documented_command_and_option() -> None:
 
 def test_every_difference_is_one_of_a_documented_command() -> None:
     shown = {f"{item.path} {name}".strip() for item in lists.verdicts() for name in item.options or ("",)}
-    assert lists.DIFFERENCES.keys() - shown == set()
+    assert DIFFERENCES.keys() - shown == set()
 
 
 def test_every_documented_command_takes_its_documented_options_and_arguments() -> None:

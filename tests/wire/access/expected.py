@@ -60,6 +60,7 @@ WORKSPACE_EDITOR = frozenset(
         "EndRun",
         "ContinueExperiment",
         "CollectCheckpoints",
+        "DeleteTensorBoardFiles",
         "UpdateJob",
         "UpdateWorkspace",
         "CreateProject",

@@ -182,17 +182,33 @@ def experiments(det: Det, code: Path, folder: Path) -> None:
     assert det.json("project list-experiments works felines --limit 1 --offset 1 --json") == []
     det(f"experiment kill {first}")
     wait_until(lambda: state_of(det, first) == "CANCELED", what="the end of the experiment")
+    (events := tensorboard_files(det, first)).mkdir(parents=True)
+    (events / "events.out.tfevents.1").write_text("event")
+    det(f"experiment delete-tb-files {first}")
+    assert not events.parent.parent.exists()
     det(f"experiment move {first} Uncategorized Uncategorized")
     det("project delete --yes works felines")
     det("workspace delete --yes works")
     det(f"experiment continue {first} --yes --config max_restarts=2 --config-file", folder / "longer.yaml")
     det(f"experiment cancel {first}")
     det("template remove base")
+    (events := tensorboard_files(det, first)).mkdir(parents=True)
     lists = [
         len(det("experiment list --csv --all --show_project --pages all").splitlines()),
         len(det("experiment list --csv --limit 2 --offset 1").splitlines()),
     ]
     assert lists == [6, 3]
+    wait_until(lambda: state_of(det, first) == "CANCELED", what="the end of the experiment")
+    det(f"experiment delete {first} --yes")
+    wait_until(lambda: not events.exists(), what="the removal of TensorBoard files")
+
+
+def tensorboard_files(det: Det, number: int) -> Path:
+    """Where a trial of an experiment keeps its TensorBoard files."""
+    storage = yaml.safe_load(det(f"experiment config {number}"))["checkpoint_storage"]
+    cluster = det.json("master info --json")["cluster_id"]
+    root: str = storage["host_path"] or storage["container_path"]
+    return Path(root, storage["storage_path"] or "", cluster, f"tensorboard/experiment/{number}/trial/1")
 
 
 def trials(det: Det, tenant: Tenant, done: Tenant, folder: Path) -> None:

@@ -185,6 +185,7 @@ def experiments(spy: Spy, tenant: Tenant, folder: Path) -> None:
     assert Path(made.download_code(str(folder / "code"))).name == f"exp-{made.id}_model_def.tar.gz"
     made.cancel()
     assert made.wait() is client.ExperimentState.CANCELED
+    made.delete_tensorboard_files()
     made.archive()
     made.unarchive()
     made.move_to_project("Uncategorized", "Uncategorized")

@@ -1,4 +1,4 @@
-"""``resolute experiment pause|activate|cancel|kill|archive|unarchive|delete|move``."""
+"""``resolute experiment pause|activate|cancel|kill|archive|unarchive|delete|delete-tb-files|move``."""
 
 from __future__ import annotations
 
@@ -119,6 +119,15 @@ def _change(
             click.echo(f"experiment {record.id} {done}")
     if failed:
         ctx.exit(1)
+
+
+@click.command(name="delete-tb-files")
+@click.argument("experiment_id", metavar="ID", type=EXPERIMENT)
+@click.pass_obj
+def delete_tensorboard_files(settings: Settings, experiment_id: str) -> None:
+    """Delete the TensorBoard files of an ended experiment. Its checkpoints and metrics are kept."""
+    settings.services().experiments.delete_tensorboard_files(experiment_id)
+    click.echo(f"the TensorBoard files of experiment {experiment_id} are deleted")
 
 
 @click.command()

@@ -50,6 +50,11 @@ EXPERIMENT_COMMANDS = (
     LazyCommand("unarchive", "Show archived experiments in lists again.", f"{_EXPERIMENT}.change:unarchive"),
     LazyCommand("delete", "Delete ended experiments and all their data.", f"{_EXPERIMENT}.change:delete"),
     LazyCommand(
+        "delete-tb-files",
+        "Delete the TensorBoard files of an experiment.",
+        f"{_EXPERIMENT}.change:delete_tensorboard_files",
+    ),
+    LazyCommand(
         "list-trials", "List the trials of an experiment.", f"{_EXPERIMENT_VIEW}.trials:list_trials", ("lt",)
     ),
     LazyCommand(
@@ -294,7 +299,7 @@ class RootGroup(LazyGroup):
             raise Failure(message) from error
 
 
-@click.group(cls=LazyGroup, entries=EXPERIMENT_COMMANDS, counterparts=COUNTERPARTS["experiment"])
+@click.group(cls=LazyGroup, entries=EXPERIMENT_COMMANDS)
 def experiment() -> None:
     """Submit and manage experiments."""
 

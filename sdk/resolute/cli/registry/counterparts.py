@@ -63,9 +63,6 @@ COUNTERPARTS: Mapping[str, Mapping[str, str]] = {
         "b": "`resolute dev list` lists the calls, `resolute dev curl` makes one",
         "bindings": "`resolute dev list` lists the calls, `resolute dev curl` makes one",
     },
-    "experiment": {
-        "delete-tb-files": "`resolute experiment delete` removes them with the experiment",
-    },
     "experiment set": {
         "log-retention": _RETENTION,
     },

@@ -12,7 +12,6 @@ from resolute.client.downloads.model_definition import save_model_definition
 from resolute.client.objects.base import ArchivableObject
 from resolute.client.objects.checkpoint import Checkpoint
 from resolute.client.objects.checkpoint_ranking import ranked, with_validations
-from resolute.client.objects.refused import refusal
 from resolute.client.objects.trial_base import TrialBase
 from resolute.client.schema.ordering import (
     TRIAL_FIELDS,
@@ -228,8 +227,8 @@ class Experiment(ArchivableObject[ExperimentRecord]):
         self._record = self._services.experiments.delete(self.uuid)
 
     def delete_tensorboard_files(self) -> None:
-        """Refused: they go with the experiment."""
-        raise refusal("delete_tensorboard_files", "delete() removes them with the experiment")
+        """Removes its TensorBoard files and nothing else; it must have ended."""
+        self._services.experiments.delete_tensorboard_files(self.uuid)
 
     def get_pachyderm_config(self) -> Any:
         """Returns ``integrations.pachyderm`` of its config.

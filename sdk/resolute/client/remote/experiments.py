@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from resolute.client.submission.packing import Archive
 
 _pb = experiments_service_pb2
+_TENSORBOARD_TIMEOUT = 300.0
 _UPLOAD_BASE = 60.0
 _SLOWEST_UPLOAD = 128 * 1024  # bytes a second; what is slower than this is as good as stuck
 _UPLOAD_ATTEMPTS = 3
@@ -142,6 +143,15 @@ class Experiments:
             experiment=convert.experiment_key(key), preview=preview, **policy
         )
         return list(self._retention.CollectCheckpoints(request).deleted_checkpoint_ids)
+
+    def delete_tensorboard_files(self, key: int | str) -> None:
+        """Removes the TensorBoard files of an ended experiment.
+
+        Raises:
+            FailedPreconditionError: It has not ended.
+        """
+        request = retention_service_pb2.DeleteTensorBoardFilesRequest(experiment=convert.experiment_key(key))
+        self._retention.DeleteTensorBoardFiles(request, timeout=_TENSORBOARD_TIMEOUT)
 
     def create(self, submission: Submission, archive: Archive) -> Created:
         """Uploads a model definition and creates an experiment of it.

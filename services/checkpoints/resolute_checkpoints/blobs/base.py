@@ -118,6 +118,16 @@ class BlobStore(Protocol):
             kept: Files that stay, because other checkpoints need their bytes.
         """
 
+    def remove_others(self, directory: str) -> None:
+        """Removes a directory in which no checkpoint is, such as of TensorBoard files. Safe to repeat.
+
+        Args:
+            directory: Its path below the storage.
+
+        Raises:
+            FailedPreconditionError: It is reached through a link, so that the files may be anybody's.
+        """
+
     def remove_files(self, checkpoint_id: str, paths: Sequence[str]) -> None:
         """Removes some files; directories only when nothing is left in them. Safe to repeat."""
 

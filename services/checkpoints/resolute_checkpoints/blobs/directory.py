@@ -129,6 +129,18 @@ class DirectoryStore:
                 return
             _remove_tree(base)
 
+    def remove_others(self, directory: str) -> None:
+        """Removes a directory; none of its parents below the storage may be a link."""
+        with file_system_errors(self._root):
+            base = self._base(directory)
+            if os.path.realpath(base) != str(base):
+                raise FailedPreconditionError(
+                    f"{base} is reached through a link, so that its files may not be the cluster's own; "
+                    "remove them by hand"
+                )
+            if base.exists():
+                _remove_tree(base)
+
     def remove_files(self, checkpoint_id: str, paths: Sequence[str]) -> None:
         """Removes some files, then the directories among the paths that are empty."""
         with file_system_errors(self._root):

@@ -10,7 +10,7 @@ from sqlalchemy.engine import Connection
 from resolute.contracts.clock import Clock
 from resolute.errors import ResoluteError, UnavailableError
 from resolute_checkpoints import access
-from resolute_checkpoints.domain.checkpoint import Checkpoint, State
+from resolute_checkpoints.domain.checkpoint import Checkpoint, State, Storage
 from resolute_checkpoints.domain.globs import compile_globs
 from resolute_checkpoints.retention.remover import CLAIM_SECONDS, Remover
 from resolute_checkpoints.store import audit, fencing, pins, records, rows
@@ -29,9 +29,11 @@ class Deletions:
         database: The registry.
         remover: Carries removals out.
         clock: Tells the time of changes.
+        cluster_id: UUID of the cluster, which begins the paths of its files that belong to no checkpoint.
     """
 
-    def __init__(self, *, database: Database, remover: Remover, clock: Clock) -> None:
+    def __init__(self, *, database: Database, remover: Remover, clock: Clock, cluster_id: str) -> None:
+        self._cluster_id = cluster_id
         self._database = database
         self._remover = remover
         self._clock = clock
@@ -125,6 +127,17 @@ class Deletions:
                 f"experiment {experiment_id} is marked, and the files of {len(failures)} checkpoints could "
                 f"not be removed yet; this is repeated until it succeeds. The first failure: {failures[0]}"
             ) from failures[0]
+
+    async def delete_tensorboard_files(self, storage: Storage, experiment_number: int) -> None:
+        """Removes the TensorBoard files that trials of an experiment on this cluster wrote. Safe to repeat.
+
+        Raises:
+            FailedPreconditionError: They are reached through a link, or the store refuses the service.
+            UnavailableError: The store cannot be reached.
+        """
+        await self._remover.remove_others(
+            storage, f"{self._cluster_id}/tensorboard/experiment/{experiment_number}"
+        )
 
     def _claim(self, connection: Connection, experiment_id: str) -> list[Removal]:
         now = self._clock.time()

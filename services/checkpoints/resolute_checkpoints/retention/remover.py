@@ -14,6 +14,7 @@ from resolute.contracts.clock import Clock
 from resolute.errors import InternalError, ResoluteError
 from resolute_checkpoints.blobs.factory import StoreFactory
 from resolute_checkpoints.blobs.workers import BlobWorkers
+from resolute_checkpoints.domain.checkpoint import Storage
 from resolute_checkpoints.store.files import removals
 from resolute_checkpoints.store.files.removals import Removal
 from resolute_serving.database.engine import Database
@@ -51,6 +52,10 @@ class Remover:
         """
         outcomes = await asyncio.gather(*(self._carry_out(removal) for removal in claimed))
         return [outcome for outcome in outcomes if outcome is not None]
+
+    async def remove_others(self, storage: Storage, directory: str) -> None:
+        """Removes a directory of a storage in which no checkpoint is, with the threads for removals."""
+        await self._workers.run(lambda: self._stores.open(storage).remove_others(directory))
 
     async def _carry_out(self, removal: Removal) -> ResoluteError | None:
         try:

@@ -26,6 +26,7 @@ from resolute_checkpoints.servicers.chunked_commits import ChunkedCommits
 from resolute_checkpoints.servicers.identifiers import parse_uuid
 from resolute_checkpoints.store.records import CheckpointFilter
 from resolute_serving.context import TrialRun, current_principal
+from resolute_serving.validation import invalid
 
 _MAX_FILTER_IDS = 100
 
@@ -317,6 +318,16 @@ class CheckpointsServicer(CheckpointsServiceServicer):
         """Removes everything of an experiment."""
         await self._deletions.delete_experiment(parse_uuid(request.experiment_id, field="experiment_id"))
         return messages.DeleteExperimentCheckpointsResponse()
+
+    async def DeleteExperimentTensorBoardFiles(
+        self, request: messages.DeleteExperimentTensorBoardFilesRequest, context: Any
+    ) -> messages.DeleteExperimentTensorBoardFilesResponse:
+        """Removes the TensorBoard files of an experiment."""
+        if request.experiment_number <= 0:
+            raise invalid("experiment_number", f"{request.experiment_number} is no number of an experiment")
+        storage = checkpoint_messages.to_storage(request.storage)
+        await self._deletions.delete_tensorboard_files(storage, request.experiment_number)
+        return messages.DeleteExperimentTensorBoardFilesResponse()
 
     async def AssignIds(self, request: messages.AssignIdsRequest, context: Any) -> messages.AssignIdsResponse:
         """Sets ids where only names are known."""

@@ -12,6 +12,7 @@ from resolute.api.searcher.v1 import searcher_service_pb2
 from resolute.errors import NotFoundError, ResoluteError
 from resolute_experiments.clients import Clients
 from resolute_experiments.moment import Moment
+from resolute_experiments.retention.tensorboard_files import delete_tensorboard_files
 from resolute_experiments.states import ExperimentEvent
 from resolute_experiments.store import experiments
 from resolute_experiments.store.experiments import Experiment
@@ -24,7 +25,7 @@ _log = structlog.get_logger("removal")
 async def delete_everywhere(
     experiment: Experiment, moment: Moment, *, database: Database, clients: Clients
 ) -> None:
-    """Removes checkpoints, metrics, logs and the search, then what this service holds; leaves a tombstone.
+    """Removes files, metrics, logs and the search, then what this service holds; leaves a tombstone.
 
     A failure leaves the experiment in DELETE_FAILED, from where it can be deleted again.
     """
@@ -41,6 +42,7 @@ async def delete_everywhere(
         await clients.checkpoints.DeleteExperimentCheckpoints(
             checkpoints_pb2.DeleteExperimentCheckpointsRequest(experiment_id=key), timeout=300
         )
+        await _delete_tensorboard_files(experiment, clients)
         await clients.metrics.DeleteExperimentMetrics(
             metrics_service_pb2.DeleteExperimentMetricsRequest(experiment_id=key), timeout=60
         )
@@ -56,3 +58,16 @@ async def delete_everywhere(
         await conclude(ExperimentEvent.DELETION_FAILED, str(error))
         return
     await conclude(ExperimentEvent.FILES_DELETED, "")
+
+
+async def _delete_tensorboard_files(experiment: Experiment, clients: Clients) -> None:
+    """Removes TensorBoard files, as far as it can: they only show what is removed anyhow.
+
+    Trials write them into directories only, so that no object store has to answer.
+    """
+    if (experiment.config.get("checkpoint_storage") or {}).get("type") not in {"directory", "shared_fs"}:
+        return
+    try:
+        await delete_tensorboard_files(experiment, clients=clients)
+    except ResoluteError as error:
+        _log.warning("TensorBoard files stay", experiment=experiment.number, error=str(error))

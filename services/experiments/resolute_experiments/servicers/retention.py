@@ -10,12 +10,14 @@ from resolute.errors import FailedPreconditionError
 from resolute_experiments.clients import Clients
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.retention import garbage_collection
+from resolute_experiments.retention.tensorboard_files import delete_tensorboard_files
 from resolute_experiments.states import ENDED_EXPERIMENTS
+from resolute_experiments.store import audit
 from resolute_serving.validation import invalid
 
 
 class RetentionServicer(retention_service_pb2_grpc.RetentionServiceServicer):
-    """Deletes checkpoints of ended experiments.
+    """Deletes files of ended experiments.
 
     Args:
         core: What all handlers of this service share.
@@ -60,3 +62,20 @@ class RetentionServicer(retention_service_pb2_grpc.RetentionServiceServicer):
             clients=self._clients,
         )
         return pb2.CollectCheckpointsResponse(deleted_checkpoint_ids=deleted)
+
+    async def DeleteTensorBoardFiles(
+        self, request: pb2.DeleteTensorBoardFilesRequest, context: Any
+    ) -> pb2.DeleteTensorBoardFilesResponse:
+        """Removes the TensorBoard files of an experiment."""
+        experiment = await self._core.database.read(lambda c: self._core.experiment(c, request.experiment))
+        if experiment.state not in ENDED_EXPERIMENTS:
+            raise FailedPreconditionError(
+                f"{experiment.label} has not ended, its trials may yet write TensorBoard files; end it first",
+                resource=experiment.label,
+            )
+        await delete_tensorboard_files(experiment, clients=self._clients)
+        now = self._core.clock.time()
+        await self._core.database.write(
+            lambda c: audit.record(c, "delete_tensorboard_files", experiment.label, now=now)
+        )
+        return pb2.DeleteTensorBoardFilesResponse()

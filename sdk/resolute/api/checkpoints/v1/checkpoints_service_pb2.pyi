@@ -1290,6 +1290,43 @@ class DeleteExperimentCheckpointsResponse(google.protobuf.message.Message):
 global___DeleteExperimentCheckpointsResponse = DeleteExperimentCheckpointsResponse
 
 @typing.final
+class DeleteExperimentTensorBoardFilesRequest(google.protobuf.message.Message):
+    """Request of DeleteExperimentTensorBoardFiles."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    STORAGE_FIELD_NUMBER: builtins.int
+    EXPERIMENT_NUMBER_FIELD_NUMBER: builtins.int
+    experiment_number: builtins.int
+    """Number of the experiment."""
+    @property
+    def storage(self) -> resolute.api.checkpoints.v1.storage_pb2.Storage:
+        """The storage of the experiment's checkpoints, where its TensorBoard files are too."""
+
+    def __init__(
+        self,
+        *,
+        storage: resolute.api.checkpoints.v1.storage_pb2.Storage | None = ...,
+        experiment_number: builtins.int = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["storage", b"storage"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["experiment_number", b"experiment_number", "storage", b"storage"]) -> None: ...
+
+global___DeleteExperimentTensorBoardFilesRequest = DeleteExperimentTensorBoardFilesRequest
+
+@typing.final
+class DeleteExperimentTensorBoardFilesResponse(google.protobuf.message.Message):
+    """Response of DeleteExperimentTensorBoardFiles."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+
+global___DeleteExperimentTensorBoardFilesResponse = DeleteExperimentTensorBoardFilesResponse
+
+@typing.final
 class AssignIdsRequest(google.protobuf.message.Message):
     """Request of AssignIds."""
 

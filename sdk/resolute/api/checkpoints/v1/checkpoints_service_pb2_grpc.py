@@ -154,6 +154,11 @@ class CheckpointsServiceStub(object):
                 request_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.DeleteExperimentCheckpointsRequest.SerializeToString,
                 response_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.DeleteExperimentCheckpointsResponse.FromString,
                 _registered_method=True)
+        self.DeleteExperimentTensorBoardFiles = channel.unary_unary(
+                '/resolute.api.checkpoints.v1.CheckpointsService/DeleteExperimentTensorBoardFiles',
+                request_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.DeleteExperimentTensorBoardFilesRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.DeleteExperimentTensorBoardFilesResponse.FromString,
+                _registered_method=True)
         self.AssignIds = channel.unary_unary(
                 '/resolute.api.checkpoints.v1.CheckpointsService/AssignIds',
                 request_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.AssignIdsRequest.SerializeToString,
@@ -345,6 +350,13 @@ class CheckpointsServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def DeleteExperimentTensorBoardFiles(self, request, context):
+        """Removes the TensorBoard files that trials of an experiment on this cluster wrote. Safe to repeat.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def AssignIds(self, request, context):
         """Sets the ids of workspaces and users on checkpoints and models that were stored before 0.1.0 under names alone. The
         experiments service calls it when it starts.
@@ -470,6 +482,11 @@ def add_CheckpointsServiceServicer_to_server(servicer, server):
                     servicer.DeleteExperimentCheckpoints,
                     request_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.DeleteExperimentCheckpointsRequest.FromString,
                     response_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.DeleteExperimentCheckpointsResponse.SerializeToString,
+            ),
+            'DeleteExperimentTensorBoardFiles': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeleteExperimentTensorBoardFiles,
+                    request_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.DeleteExperimentTensorBoardFilesRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.DeleteExperimentTensorBoardFilesResponse.SerializeToString,
             ),
             'AssignIds': grpc.unary_unary_rpc_method_handler(
                     servicer.AssignIds,
@@ -1103,6 +1120,33 @@ class CheckpointsService(object):
             '/resolute.api.checkpoints.v1.CheckpointsService/DeleteExperimentCheckpoints',
             resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.DeleteExperimentCheckpointsRequest.SerializeToString,
             resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.DeleteExperimentCheckpointsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DeleteExperimentTensorBoardFiles(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.checkpoints.v1.CheckpointsService/DeleteExperimentTensorBoardFiles',
+            resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.DeleteExperimentTensorBoardFilesRequest.SerializeToString,
+            resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.DeleteExperimentTensorBoardFilesResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -190,6 +190,12 @@ class CheckpointsServiceStub:
     stored for the experiment from then on. UNAVAILABLE while files could not be removed yet.
     """
 
+    DeleteExperimentTensorBoardFiles: grpc.UnaryUnaryMultiCallable[
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.DeleteExperimentTensorBoardFilesRequest,
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.DeleteExperimentTensorBoardFilesResponse,
+    ]
+    """Removes the TensorBoard files that trials of an experiment on this cluster wrote. Safe to repeat."""
+
     AssignIds: grpc.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.AssignIdsRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.AssignIdsResponse,
@@ -369,6 +375,12 @@ class CheckpointsServiceAsyncStub:
     """Deletes every checkpoint of an experiment, except those that are pinned or versions of a model. Nothing can be
     stored for the experiment from then on. UNAVAILABLE while files could not be removed yet.
     """
+
+    DeleteExperimentTensorBoardFiles: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.DeleteExperimentTensorBoardFilesRequest,
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.DeleteExperimentTensorBoardFilesResponse,
+    ]
+    """Removes the TensorBoard files that trials of an experiment on this cluster wrote. Safe to repeat."""
 
     AssignIds: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.AssignIdsRequest,
@@ -595,6 +607,14 @@ class CheckpointsServiceServicer(metaclass=abc.ABCMeta):
         """Deletes every checkpoint of an experiment, except those that are pinned or versions of a model. Nothing can be
         stored for the experiment from then on. UNAVAILABLE while files could not be removed yet.
         """
+
+    @abc.abstractmethod
+    def DeleteExperimentTensorBoardFiles(
+        self,
+        request: resolute.api.checkpoints.v1.checkpoints_service_pb2.DeleteExperimentTensorBoardFilesRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.DeleteExperimentTensorBoardFilesResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.DeleteExperimentTensorBoardFilesResponse]]:
+        """Removes the TensorBoard files that trials of an experiment on this cluster wrote. Safe to repeat."""
 
     @abc.abstractmethod
     def AssignIds(

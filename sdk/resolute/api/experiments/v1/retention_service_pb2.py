@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from resolute.api.experiments.v1 import experiment_pb2 as resolute_dot_api_dot_experiments_dot_v1_dot_experiment__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n3resolute/api/experiments/v1/retention_service.proto\x12\x1bresolute.api.experiments.v1\x1a,resolute/api/experiments/v1/experiment.proto\"\x90\x02\n\x19\x43ollectCheckpointsRequest\x12>\n\nexperiment\x18\x01 \x01(\x0b\x32*.resolute.api.experiments.v1.ExperimentKey\x12!\n\x14save_experiment_best\x18\x02 \x01(\x05H\x00\x88\x01\x01\x12\x1c\n\x0fsave_trial_best\x18\x03 \x01(\x05H\x01\x88\x01\x01\x12\x1e\n\x11save_trial_latest\x18\x04 \x01(\x05H\x02\x88\x01\x01\x12\x0f\n\x07preview\x18\x05 \x01(\x08\x42\x17\n\x15_save_experiment_bestB\x12\n\x10_save_trial_bestB\x14\n\x12_save_trial_latest\"<\n\x1a\x43ollectCheckpointsResponse\x12\x1e\n\x16\x64\x65leted_checkpoint_ids\x18\x01 \x03(\t2\x9a\x01\n\x10RetentionService\x12\x85\x01\n\x12\x43ollectCheckpoints\x12\x36.resolute.api.experiments.v1.CollectCheckpointsRequest\x1a\x37.resolute.api.experiments.v1.CollectCheckpointsResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n3resolute/api/experiments/v1/retention_service.proto\x12\x1bresolute.api.experiments.v1\x1a,resolute/api/experiments/v1/experiment.proto\"\x90\x02\n\x19\x43ollectCheckpointsRequest\x12>\n\nexperiment\x18\x01 \x01(\x0b\x32*.resolute.api.experiments.v1.ExperimentKey\x12!\n\x14save_experiment_best\x18\x02 \x01(\x05H\x00\x88\x01\x01\x12\x1c\n\x0fsave_trial_best\x18\x03 \x01(\x05H\x01\x88\x01\x01\x12\x1e\n\x11save_trial_latest\x18\x04 \x01(\x05H\x02\x88\x01\x01\x12\x0f\n\x07preview\x18\x05 \x01(\x08\x42\x17\n\x15_save_experiment_bestB\x12\n\x10_save_trial_bestB\x14\n\x12_save_trial_latest\"<\n\x1a\x43ollectCheckpointsResponse\x12\x1e\n\x16\x64\x65leted_checkpoint_ids\x18\x01 \x03(\t\"_\n\x1d\x44\x65leteTensorBoardFilesRequest\x12>\n\nexperiment\x18\x01 \x01(\x0b\x32*.resolute.api.experiments.v1.ExperimentKey\" \n\x1e\x44\x65leteTensorBoardFilesResponse2\xae\x02\n\x10RetentionService\x12\x85\x01\n\x12\x43ollectCheckpoints\x12\x36.resolute.api.experiments.v1.CollectCheckpointsRequest\x1a\x37.resolute.api.experiments.v1.CollectCheckpointsResponse\x12\x91\x01\n\x16\x44\x65leteTensorBoardFiles\x12:.resolute.api.experiments.v1.DeleteTensorBoardFilesRequest\x1a;.resolute.api.experiments.v1.DeleteTensorBoardFilesResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -36,6 +36,10 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_COLLECTCHECKPOINTSREQUEST']._serialized_end=403
   _globals['_COLLECTCHECKPOINTSRESPONSE']._serialized_start=405
   _globals['_COLLECTCHECKPOINTSRESPONSE']._serialized_end=465
-  _globals['_RETENTIONSERVICE']._serialized_start=468
-  _globals['_RETENTIONSERVICE']._serialized_end=622
+  _globals['_DELETETENSORBOARDFILESREQUEST']._serialized_start=467
+  _globals['_DELETETENSORBOARDFILESREQUEST']._serialized_end=562
+  _globals['_DELETETENSORBOARDFILESRESPONSE']._serialized_start=564
+  _globals['_DELETETENSORBOARDFILESRESPONSE']._serialized_end=596
+  _globals['_RETENTIONSERVICE']._serialized_start=599
+  _globals['_RETENTIONSERVICE']._serialized_end=901
 # @@protoc_insertion_point(module_scope)

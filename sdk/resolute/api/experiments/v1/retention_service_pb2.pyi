@@ -75,3 +75,36 @@ class CollectCheckpointsResponse(google.protobuf.message.Message):
     def ClearField(self, field_name: typing.Literal["deleted_checkpoint_ids", b"deleted_checkpoint_ids"]) -> None: ...
 
 global___CollectCheckpointsResponse = CollectCheckpointsResponse
+
+@typing.final
+class DeleteTensorBoardFilesRequest(google.protobuf.message.Message):
+    """Request of DeleteTensorBoardFiles."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    EXPERIMENT_FIELD_NUMBER: builtins.int
+    @property
+    def experiment(self) -> resolute.api.experiments.v1.experiment_pb2.ExperimentKey:
+        """The experiment."""
+
+    def __init__(
+        self,
+        *,
+        experiment: resolute.api.experiments.v1.experiment_pb2.ExperimentKey | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["experiment", b"experiment"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["experiment", b"experiment"]) -> None: ...
+
+global___DeleteTensorBoardFilesRequest = DeleteTensorBoardFilesRequest
+
+@typing.final
+class DeleteTensorBoardFilesResponse(google.protobuf.message.Message):
+    """Response of DeleteTensorBoardFiles."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+
+global___DeleteTensorBoardFilesResponse = DeleteTensorBoardFilesResponse

@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class RetentionServiceStub(object):
-    """Deletes checkpoints of experiments that have ended, by a policy that somebody names.
+    """Deletes files of experiments that have ended: checkpoints by a policy that somebody names, and TensorBoard files.
     """
 
     def __init__(self, channel):
@@ -40,16 +40,29 @@ class RetentionServiceStub(object):
                 request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_retention__service__pb2.CollectCheckpointsRequest.SerializeToString,
                 response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_retention__service__pb2.CollectCheckpointsResponse.FromString,
                 _registered_method=True)
+        self.DeleteTensorBoardFiles = channel.unary_unary(
+                '/resolute.api.experiments.v1.RetentionService/DeleteTensorBoardFiles',
+                request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_retention__service__pb2.DeleteTensorBoardFilesRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_retention__service__pb2.DeleteTensorBoardFilesResponse.FromString,
+                _registered_method=True)
 
 
 class RetentionServiceServicer(object):
-    """Deletes checkpoints of experiments that have ended, by a policy that somebody names.
+    """Deletes files of experiments that have ended: checkpoints by a policy that somebody names, and TensorBoard files.
     """
 
     def CollectCheckpoints(self, request, context):
         """Deletes the checkpoints that a policy does not keep, or says which those are. Never those that are pinned, versions of
         models, or what other trials started from. FAILED_PRECONDITION before the experiment has ended, unless as a preview.
         Idempotent.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DeleteTensorBoardFiles(self, request, context):
+        """Removes the TensorBoard files of an experiment from the storage of its checkpoints; nothing else is removed.
+        FAILED_PRECONDITION before the experiment has ended. Idempotent.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -63,6 +76,11 @@ def add_RetentionServiceServicer_to_server(servicer, server):
                     request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_retention__service__pb2.CollectCheckpointsRequest.FromString,
                     response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_retention__service__pb2.CollectCheckpointsResponse.SerializeToString,
             ),
+            'DeleteTensorBoardFiles': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeleteTensorBoardFiles,
+                    request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_retention__service__pb2.DeleteTensorBoardFilesRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_retention__service__pb2.DeleteTensorBoardFilesResponse.SerializeToString,
+            ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
             'resolute.api.experiments.v1.RetentionService', rpc_method_handlers)
@@ -72,7 +90,7 @@ def add_RetentionServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class RetentionService(object):
-    """Deletes checkpoints of experiments that have ended, by a policy that somebody names.
+    """Deletes files of experiments that have ended: checkpoints by a policy that somebody names, and TensorBoard files.
     """
 
     @staticmethod
@@ -92,6 +110,33 @@ class RetentionService(object):
             '/resolute.api.experiments.v1.RetentionService/CollectCheckpoints',
             resolute_dot_api_dot_experiments_dot_v1_dot_retention__service__pb2.CollectCheckpointsRequest.SerializeToString,
             resolute_dot_api_dot_experiments_dot_v1_dot_retention__service__pb2.CollectCheckpointsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DeleteTensorBoardFiles(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.experiments.v1.RetentionService/DeleteTensorBoardFiles',
+            resolute_dot_api_dot_experiments_dot_v1_dot_retention__service__pb2.DeleteTensorBoardFilesRequest.SerializeToString,
+            resolute_dot_api_dot_experiments_dot_v1_dot_retention__service__pb2.DeleteTensorBoardFilesResponse.FromString,
             options,
             channel_credentials,
             insecure,

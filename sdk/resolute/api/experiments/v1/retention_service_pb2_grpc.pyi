@@ -18,7 +18,7 @@ class _ServicerContext(grpc.ServicerContext, grpc.aio.ServicerContext):  # type:
     ...
 
 class RetentionServiceStub:
-    """Deletes checkpoints of experiments that have ended, by a policy that somebody names."""
+    """Deletes files of experiments that have ended: checkpoints by a policy that somebody names, and TensorBoard files."""
 
     def __init__(self, channel: typing.Union[grpc.Channel, grpc.aio.Channel]) -> None: ...
     CollectCheckpoints: grpc.UnaryUnaryMultiCallable[
@@ -30,8 +30,16 @@ class RetentionServiceStub:
     Idempotent.
     """
 
+    DeleteTensorBoardFiles: grpc.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.retention_service_pb2.DeleteTensorBoardFilesRequest,
+        resolute.api.experiments.v1.retention_service_pb2.DeleteTensorBoardFilesResponse,
+    ]
+    """Removes the TensorBoard files of an experiment from the storage of its checkpoints; nothing else is removed.
+    FAILED_PRECONDITION before the experiment has ended. Idempotent.
+    """
+
 class RetentionServiceAsyncStub:
-    """Deletes checkpoints of experiments that have ended, by a policy that somebody names."""
+    """Deletes files of experiments that have ended: checkpoints by a policy that somebody names, and TensorBoard files."""
 
     CollectCheckpoints: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.retention_service_pb2.CollectCheckpointsRequest,
@@ -42,8 +50,16 @@ class RetentionServiceAsyncStub:
     Idempotent.
     """
 
+    DeleteTensorBoardFiles: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.retention_service_pb2.DeleteTensorBoardFilesRequest,
+        resolute.api.experiments.v1.retention_service_pb2.DeleteTensorBoardFilesResponse,
+    ]
+    """Removes the TensorBoard files of an experiment from the storage of its checkpoints; nothing else is removed.
+    FAILED_PRECONDITION before the experiment has ended. Idempotent.
+    """
+
 class RetentionServiceServicer(metaclass=abc.ABCMeta):
-    """Deletes checkpoints of experiments that have ended, by a policy that somebody names."""
+    """Deletes files of experiments that have ended: checkpoints by a policy that somebody names, and TensorBoard files."""
 
     @abc.abstractmethod
     def CollectCheckpoints(
@@ -54,6 +70,16 @@ class RetentionServiceServicer(metaclass=abc.ABCMeta):
         """Deletes the checkpoints that a policy does not keep, or says which those are. Never those that are pinned, versions of
         models, or what other trials started from. FAILED_PRECONDITION before the experiment has ended, unless as a preview.
         Idempotent.
+        """
+
+    @abc.abstractmethod
+    def DeleteTensorBoardFiles(
+        self,
+        request: resolute.api.experiments.v1.retention_service_pb2.DeleteTensorBoardFilesRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.experiments.v1.retention_service_pb2.DeleteTensorBoardFilesResponse, collections.abc.Awaitable[resolute.api.experiments.v1.retention_service_pb2.DeleteTensorBoardFilesResponse]]:
+        """Removes the TensorBoard files of an experiment from the storage of its checkpoints; nothing else is removed.
+        FAILED_PRECONDITION before the experiment has ended. Idempotent.
         """
 
 def add_RetentionServiceServicer_to_server(servicer: RetentionServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

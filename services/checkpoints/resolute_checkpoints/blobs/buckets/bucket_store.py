@@ -96,6 +96,11 @@ class BucketStore:
         found = self._bucket.sizes(self._directory(checkpoint_id))
         self._bucket.delete(key for key, _ in found if key not in stay)
 
+    def remove_others(self, directory: str) -> None:
+        """Removes every object below a name."""
+        if self._bucket.exists():
+            self._bucket.delete(key for key, _ in self._bucket.sizes(self._directory(directory)))
+
     def remove_files(self, checkpoint_id: str, paths: Sequence[str]) -> None:
         """Removes some objects; directories have none."""
         self._bucket.delete(self._key(checkpoint_id, path) for path in paths if not path.endswith("/"))

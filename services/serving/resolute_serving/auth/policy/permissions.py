@@ -143,6 +143,7 @@ _BY_SERVICE: Mapping[str, Mapping[str, Rule]] = {
     },
     "resolute.api.experiments.v1.RetentionService": {
         "CollectCheckpoints": _user(editor(EXPERIMENT)),
+        "DeleteTensorBoardFiles": _user(editor(EXPERIMENT)),
     },
     "resolute.api.experiments.v1.AllocationsService": {
         "GetLaunchSpec": _trial(own_allocation),
@@ -273,6 +274,7 @@ _BY_SERVICE: Mapping[str, Mapping[str, Rule]] = {
         "PreviewRetention": _SERVICE,
         "ApplyRetention": _SERVICE,
         "DeleteExperimentCheckpoints": _SERVICE,
+        "DeleteExperimentTensorBoardFiles": _SERVICE,
         "AssignIds": _SERVICE,
     },
     "resolute.api.checkpoints.v1.ModelsService": {

@@ -42,6 +42,7 @@ _BY_ACCOUNT: Mapping[str, Mapping[str, tuple[str, ...]]] = {
             "PreviewRetention",
             "ApplyRetention",
             "DeleteExperimentCheckpoints",
+            "DeleteExperimentTensorBoardFiles",
             "AssignIds",
         ),
     },
