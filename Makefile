@@ -25,7 +25,7 @@ AZURITE := .cache/azurite/node_modules/.bin/azurite-blob
 OPENID_VERSION := 9.13.3
 OPENID := .cache/oidc-provider/.installed-$(OPENID_VERSION)
 
-.PHONY: setup demo backends azurite oidc-provider test nightly check proto bench format deployment distributed release chaos gateway-kills soak fuzz openapi clients front docs clean
+.PHONY: setup demo backends azurite oidc-provider test nightly check proto bench format deployment distributed release chaos gateway-kills soak fuzz openapi clients front page docs clean
 
 setup: $(STAMP)
 
@@ -61,6 +61,7 @@ $(OPENID):
 test: $(STAMP)
 	-test -x $(AZURITE) || $(MAKE) azurite
 	-test -f $(OPENID) || $(MAKE) oidc-provider
+	-$(MAKE) page
 	$(PYTEST) $(PARALLEL)
 
 # Every case of what `make test` samples, real distributed trainings, many seeds of the fault harness, a million odd calls.
@@ -166,6 +167,15 @@ soak: $(STAMP)
 fuzz: $(STAMP)
 	PYTHONPATH=tests $(BIN)/python -m faults.fuzz.campaign --calls $(CALLS) $(if $(SEED),--seed $(SEED))
 	PYTHONPATH=tests $(BIN)/python -m faults.fuzz.campaign --calls $(CALLS) $(if $(SEED),--seed $(SEED)) --postgresql
+
+# The page, into services/gateway/resolute_gateway/page, checked and tested. Without npm there is none.
+PAGE := services/gateway/resolute_gateway/page/index.html
+WEB := services/gateway/web
+
+page: $(PAGE)
+
+$(PAGE): $(shell find $(WEB) clients/typescript/src protos/resolute/api -type f -not -path '*/node_modules/*') $(STAMP)
+	PATH="$(abspath $(BIN)):$$PATH" $(WEB)/build.sh
 
 # The site, in build/site/html. Zensical has an environment of its own: training environments need none of it.
 DOCS := .cache/docs

@@ -17,6 +17,7 @@ from resolute_gateway.web.asgi import Application
 from resolute_gateway.web.bodies import MAX_BODY_BYTES
 from resolute_gateway.web.browser_safety import BrowserPolicy
 from resolute_gateway.web.http_server import HttpServer
+from resolute_gateway.web.page_files import PageFiles
 from resolute_gateway.web.pages import Pages
 from resolute_serving.tls import ServerTls
 
@@ -48,7 +49,7 @@ class HttpGateway:
         application = WebApplication(
             cast("Application", calls),
             paths=calls.paths,
-            pages=Pages(settings, document=openapi_document),
+            pages=Pages(settings, document=openapi_document, files=PageFiles()),
             policy=BrowserPolicy(hosts=settings.hosts, origins=settings.origins),
             sign_in=self._sign_in,
         )

@@ -1,4 +1,4 @@
-"""What GET answers: where gRPC is, the OpenAPI document, whether the gateway runs."""
+"""What GET answers: the page, where gRPC is, the OpenAPI document, whether the gateway runs."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from resolute_gateway.settings import HttpSettings
 from resolute_gateway.web.asgi import Send, refuse, respond
 from resolute_gateway.web.documentation import ROOT, Documentation
+from resolute_gateway.web.page_files import PageFiles
 
 DISCOVERY_PATH = "/.well-known/resolute.json"
 """Where clients that know the URL learn the rest."""
@@ -21,6 +22,9 @@ GET /openapi.json              every call, as an OpenAPI document
 GET /.well-known/resolute.json where gRPC is served
 GET /docs/                     the documentation, where RESOLUTE_DOCS_DIR names the built site
 """
+_NOT_BUILT = b"""
+There is no page: this installation was made from source, without the page's files. `make page` builds them.
+"""
 
 
 class Pages:
@@ -29,13 +33,15 @@ class Pages:
     Args:
         settings: What clients are told.
         document: Makes the OpenAPI document.
+        files: The page for people.
 
     Raises:
         FailedPreconditionError: The settings name a directory of documentation that has none.
     """
 
-    def __init__(self, settings: HttpSettings, *, document: Callable[[], bytes]) -> None:
+    def __init__(self, settings: HttpSettings, *, document: Callable[[], bytes], files: PageFiles) -> None:
         self._settings = settings
+        self._files = files
         self._make_document = document
         self._documentation = None if settings.docs is None else Documentation(settings.docs)
         self._document: asyncio.Task[bytes] | None = None
@@ -48,9 +54,7 @@ class Pages:
             headers: Its headers, with names in lower case.
             send: Sends the response.
         """
-        if path == "/":
-            await respond(send, 200, _INDEX, kind=_TEXT)
-        elif path == "/healthz":
+        if path == "/healthz":
             await respond(send, 200, b"ok\n", kind=_TEXT)
         elif path == DISCOVERY_PATH:
             content = {"cluster_id": self._settings.cluster_id, "grpc_address": self.grpc_address(headers)}
@@ -59,6 +63,11 @@ class Pages:
             await respond(send, 200, await self._openapi())
         elif self._documentation is not None and (path == ROOT or path.startswith(f"{ROOT}/")):
             await self._documentation.answer(path, send)
+        elif self._files.serves(path, headers):
+            await self._files.answer(path, headers, send)
+        elif path == "/":
+            text = _INDEX if self._files.are_built else _INDEX + _NOT_BUILT
+            await respond(send, 200, text, kind=_TEXT, headers=[(b"vary", b"Accept")])
         else:
             await refuse(send, 404, code="not_found", message="no such page; calls are made by POST")
 

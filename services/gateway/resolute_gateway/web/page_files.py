@@ -1,0 +1,110 @@
+"""The page's files, as `make page` builds them: one document, and assets with a hash of their content in the name."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import mimetypes
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from resolute_gateway.web.asgi import Header, Send, respond
+
+BUILT = Path(__file__).parent.parent / "page"
+"""Where the build puts them. They are part of wheels, and not of the repository."""
+_ASSETS = "/assets/"
+_BASE = b'<base href="./" />'
+_FOREVER: Header = (b"cache-control", b"public, max-age=31536000, immutable")
+# Scripts and styles are files of this origin: nothing within a document is run. `data:` is for icons in styles.
+_DOCUMENT_HEADERS: tuple[Header, ...] = (
+    (
+        b"content-security-policy",
+        (
+            b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+            b"form-action 'self'; base-uri 'self'; frame-ancestors 'none'"
+        ),
+    ),
+    # Browsers tell the origin of the sign-in form only where the page lets them name a referrer.
+    (b"referrer-policy", b"same-origin"),
+    (b"cache-control", b"no-cache"),
+    (b"vary", b"Accept, Accept-Encoding"),
+)
+
+
+@dataclass(frozen=True)
+class _File:
+    content: bytes
+    compressed: bytes
+    kind: str
+
+    @classmethod
+    def read(cls, path: Path) -> _File:
+        content = path.read_bytes()
+        kind = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
+        text = kind.startswith("text/") or kind in {"application/javascript", "image/svg+xml"}
+        return cls(content, gzip.compress(content, mtime=0), f"{kind}; charset=utf-8" if text else kind)
+
+
+class PageFiles:
+    """Answers requests for the page. Its files are read once, when one is first asked for.
+
+    Args:
+        root: Where they are.
+    """
+
+    def __init__(self, root: Path = BUILT) -> None:
+        self._root = root
+        self._document = root / "index.html"
+        self._files: asyncio.Task[Mapping[str, _File]] | None = None
+
+    @property
+    def are_built(self) -> bool:
+        """Whether there is a page."""
+        return self._document.is_file()
+
+    def serves(self, path: str, headers: Mapping[str, str]) -> bool:
+        """Whether a path is an asset, or a view of the page that a browser asks for.
+
+        Args:
+            path: Path of the request.
+            headers: Its headers, with names in lower case.
+        """
+        is_view = "text/html" in headers.get("accept", "") and "." not in path.rpartition("/")[2]
+        return (is_view or path.startswith(_ASSETS)) and self.are_built
+
+    async def answer(self, path: str, headers: Mapping[str, str], send: Send) -> None:
+        """Sends an asset, or the document that shows every view.
+
+        Args:
+            path: Path of the request.
+            headers: Its headers, with names in lower case.
+            send: Sends the response.
+        """
+        if self._files is None:
+            self._files = asyncio.create_task(asyncio.to_thread(self._read))
+        files = await asyncio.shield(self._files)
+        if path.startswith(_ASSETS):
+            await self._asset(files.get(path), headers, send)
+            return
+        # Relative to the view, so that it also holds below a path of a proxy that the gateway does not see.
+        up = b"../" * (path.count("/") - 1) or b"./"
+        document = files["/index.html"]
+        body = document.content.replace(_BASE, b'<base href="%s" />' % up)
+        await respond(send, 200, body, kind=document.kind, headers=_DOCUMENT_HEADERS)
+
+    async def _asset(self, file: _File | None, headers: Mapping[str, str], send: Send) -> None:
+        if file is None:
+            # A tab that is older than the gateway asks for assets of its time.
+            message = b"there is no such file; reload the page\n"
+            await respond(send, 404, message, kind="text/plain", headers=[(b"cache-control", b"no-store")])
+        elif "gzip" in headers.get("accept-encoding", ""):
+            packed = [_FOREVER, (b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding")]
+            await respond(send, 200, file.compressed, kind=file.kind, headers=packed)
+        else:
+            whole = [_FOREVER, (b"vary", b"Accept-Encoding")]
+            await respond(send, 200, file.content, kind=file.kind, headers=whole)
+
+    def _read(self) -> Mapping[str, _File]:
+        paths = [self._document, *(self._root / "assets").glob("*")]
+        return {f"/{path.relative_to(self._root).as_posix()}": _File.read(path) for path in paths}

@@ -1,0 +1,51 @@
+// The services that the page calls, by the gateway that it came from, under the cookie of its session.
+
+import { Code, ConnectError, createClient, type Interceptor } from "@connectrpc/connect";
+import { createConnectTransport } from "@connectrpc/connect-web";
+import { retryReads } from "$client/interceptors.js";
+import { CheckpointsService } from "$gen/resolute/api/checkpoints/v1/checkpoints_service_pb.js";
+import { AccessService } from "$gen/resolute/api/experiments/v1/access_service_pb.js";
+import { ExperimentsService } from "$gen/resolute/api/experiments/v1/experiments_service_pb.js";
+import { TrialsService } from "$gen/resolute/api/experiments/v1/trials_service_pb.js";
+import { GatewayService } from "$gen/resolute/api/gateway/v1/gateway_service_pb.js";
+import { LogsService } from "$gen/resolute/api/logs/v1/logs_service_pb.js";
+import { MetricsService } from "$gen/resolute/api/metrics/v1/metrics_service_pb.js";
+import { SearcherService } from "$gen/resolute/api/searcher/v1/searcher_service_pb.js";
+
+const DEADLINE_MS = 10_000;
+let signedOut = (): void => undefined;
+
+/** Says who is told when a call is refused because nobody is signed in. */
+export function onSignedOut(listener: () => void): void {
+  signedOut = listener;
+}
+
+const noticeSignOut: Interceptor = (next) => async (request) => {
+  try {
+    return await next(request);
+  } catch (error) {
+    if (ConnectError.from(error).code === Code.Unauthenticated) signedOut();
+    throw error;
+  }
+};
+
+const transport = createConnectTransport({
+  baseUrl: new URL(".", document.baseURI).href.replace(/\/$/, ""),
+  useBinaryFormat: true,
+  interceptors: [noticeSignOut, retryReads],
+  fetch: (input, init) => fetch(input, { ...init, credentials: "same-origin" }),
+});
+
+export const services = {
+  access: createClient(AccessService, transport),
+  checkpoints: createClient(CheckpointsService, transport),
+  experiments: createClient(ExperimentsService, transport),
+  gateway: createClient(GatewayService, transport),
+  logs: createClient(LogsService, transport),
+  metrics: createClient(MetricsService, transport),
+  searcher: createClient(SearcherService, transport),
+  trials: createClient(TrialsService, transport),
+};
+
+/** Options of a call with one answer, which ends with its view. */
+export const within = (signal: AbortSignal) => ({ signal, timeoutMs: DEADLINE_MS });

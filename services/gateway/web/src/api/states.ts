@@ -1,0 +1,86 @@
+// States in words, each with a colour and a shape.
+
+import { ExperimentActivity, ExperimentState } from "$gen/resolute/api/experiments/v1/experiment_pb.js";
+import type { Experiment } from "$gen/resolute/api/experiments/v1/experiment_pb.js";
+import { RunOutcome } from "$gen/resolute/api/experiments/v1/run_pb.js";
+import { TrialState } from "$gen/resolute/api/experiments/v1/trial_pb.js";
+
+export type Tone = "running" | "waiting" | "done" | "failed" | "paused";
+export interface Shown {
+  readonly word: string;
+  readonly tone: Tone;
+}
+
+const shown = (word: string, tone: Tone): Shown => ({ word, tone });
+const UNKNOWN = shown("unknown", "waiting");
+
+const EXPERIMENT: Readonly<Record<number, Shown>> = {
+  [ExperimentState.ACTIVE]: shown("active", "running"),
+  [ExperimentState.PAUSED]: shown("paused", "paused"),
+  [ExperimentState.STOPPING_COMPLETED]: shown("ending", "running"),
+  [ExperimentState.STOPPING_CANCELED]: shown("canceling", "waiting"),
+  [ExperimentState.STOPPING_KILLED]: shown("being killed", "waiting"),
+  [ExperimentState.STOPPING_ERROR]: shown("failing", "failed"),
+  [ExperimentState.COMPLETED]: shown("completed", "done"),
+  [ExperimentState.CANCELED]: shown("canceled", "waiting"),
+  [ExperimentState.ERROR]: shown("failed", "failed"),
+  [ExperimentState.DELETING]: shown("being deleted", "waiting"),
+  [ExperimentState.DELETED]: shown("deleted", "waiting"),
+  [ExperimentState.DELETE_FAILED]: shown("deletion failed", "failed"),
+};
+const ACTIVITY: Readonly<Record<number, Shown>> = {
+  [ExperimentActivity.QUEUED]: shown("queued", "waiting"),
+  [ExperimentActivity.STARTING]: shown("starting", "running"),
+  [ExperimentActivity.RUNNING]: shown("running", "running"),
+  [ExperimentActivity.STOPPING]: shown("stopping", "waiting"),
+  [ExperimentActivity.PAUSING]: shown("pausing", "paused"),
+};
+const TRIAL: Readonly<Record<number, Shown>> = {
+  [TrialState.QUEUED]: shown("queued", "waiting"),
+  [TrialState.STARTING]: shown("starting", "running"),
+  [TrialState.RUNNING]: shown("running", "running"),
+  [TrialState.STOPPING]: shown("stopping", "waiting"),
+  [TrialState.PAUSED]: shown("paused", "paused"),
+  [TrialState.WAITING]: shown("waiting", "waiting"),
+  [TrialState.COMPLETED]: shown("completed", "done"),
+  [TrialState.CANCELED]: shown("canceled", "waiting"),
+  [TrialState.ERROR]: shown("failed", "failed"),
+};
+const OUTCOME: Readonly<Record<number, Shown>> = {
+  [RunOutcome.UNSPECIFIED]: shown("running", "running"),
+  [RunOutcome.COMPLETED]: shown("completed", "done"),
+  [RunOutcome.PREEMPTED]: shown("preempted", "paused"),
+  [RunOutcome.FAILED]: shown("failed", "failed"),
+  [RunOutcome.LOST]: shown("lost", "failed"),
+  [RunOutcome.KILLED]: shown("killed", "waiting"),
+  [RunOutcome.INVALID_HP]: shown("refused its hyperparameters", "failed"),
+};
+
+/** What an experiment does: its activity where there is one. */
+export const experimentShown = ({ state, activity }: Pick<Experiment, "state" | "activity">): Shown =>
+  ACTIVITY[activity] ?? EXPERIMENT[state] ?? UNKNOWN;
+export const trialShown = (state: TrialState): Shown => TRIAL[state] ?? UNKNOWN;
+export const outcomeShown = (outcome: RunOutcome): Shown => OUTCOME[outcome] ?? UNKNOWN;
+
+export const canPause = ({ state }: Experiment): boolean => state === ExperimentState.ACTIVE;
+export const canActivate = ({ state }: Experiment): boolean => state === ExperimentState.PAUSED;
+export const canEnd = ({ state }: Experiment): boolean =>
+  state === ExperimentState.ACTIVE || state === ExperimentState.PAUSED || state === ExperimentState.STOPPING_CANCELED;
+export const hasEnded = ({ state }: Experiment): boolean =>
+  [ExperimentState.COMPLETED, ExperimentState.CANCELED, ExperimentState.ERROR].includes(state);
+
+/** The words that a filter of states takes, with the states of each. */
+export const STATE_WORDS: Readonly<Record<string, readonly ExperimentState[]>> = {
+  running: [ExperimentState.ACTIVE],
+  active: [ExperimentState.ACTIVE],
+  paused: [ExperimentState.PAUSED],
+  completed: [ExperimentState.COMPLETED],
+  canceled: [ExperimentState.CANCELED],
+  failed: [ExperimentState.ERROR],
+  stopping: [
+    ExperimentState.STOPPING_COMPLETED,
+    ExperimentState.STOPPING_CANCELED,
+    ExperimentState.STOPPING_KILLED,
+    ExperimentState.STOPPING_ERROR,
+  ],
+};

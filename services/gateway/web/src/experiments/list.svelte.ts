@@ -1,0 +1,72 @@
+// A page of experiments, which stays as it is while what it shows changes.
+
+import type { Experiment } from "$gen/resolute/api/experiments/v1/experiment_pb.js";
+import { failureOf } from "$client/errors.js";
+import { services, within } from "$src/api/services";
+import { hasEnded } from "$src/api/states";
+import { watch } from "$src/live/live.svelte";
+import { experimentSubscription, queueSubscription } from "$src/live/subscription";
+import type { Filter } from "./filter";
+
+const PAGE_SIZE = 50;
+export const NEWEST_FIRST = "number desc";
+
+export interface Query {
+  readonly filter: Filter;
+  readonly orderBy: string;
+  readonly pageToken: string;
+}
+
+export class ExperimentsList {
+  rows = $state.raw<readonly Experiment[] | undefined>();
+  nextPageToken = $state("");
+  problem = $state("");
+  /** Whether experiments were submitted that are not among the rows. */
+  hasNew = $state(false);
+  #newest: bigint | undefined;
+
+  /** Loads a page, and follows its experiments; returns what ends both. */
+  show(query: Query): () => void {
+    const ending = new AbortController();
+    const ends: (() => void)[] = [() => ending.abort()];
+    this.hasNew = false;
+    this.#newest = undefined;
+    void this.#load(query, ending.signal).then((rows) => {
+      if (ending.signal.aborted || !rows) return;
+      ends.push(...rows.filter((one) => !hasEnded(one)).map((one) => this.#follow(one)));
+      ends.push(watch(queueSubscription((jobs) => this.#compare(jobs.map((job) => job.experimentNumber)))));
+    });
+    return () => ends.forEach((end) => end());
+  }
+
+  /** Puts what a call returned into its row. */
+  replace(changed: Experiment): void {
+    this.rows = this.rows?.map((one) => (one.number === changed.number ? changed : one));
+  }
+
+  async #load({ filter, orderBy, pageToken }: Query, signal: AbortSignal): Promise<readonly Experiment[] | undefined> {
+    try {
+      const request = { ...filter.request, orderBy, pageToken, pageSize: PAGE_SIZE };
+      const page = await services.experiments.listExperiments(request, within(signal));
+      this.rows = page.experiments;
+      this.nextPageToken = page.nextPageToken;
+      this.problem = "";
+      if (orderBy === NEWEST_FIRST && !pageToken) this.#newest = page.experiments[0]?.number;
+      return this.rows;
+    } catch (error) {
+      if (!signal.aborted) this.problem = failureOf(error).message;
+      return undefined;
+    }
+  }
+
+  #follow({ number, revision }: Experiment): () => void {
+    return watch(experimentSubscription({ number, revision }, (experiment) => experiment && this.replace(experiment)));
+  }
+
+  /** Notices experiments that were submitted since the page was loaded, or since the queue was first seen. */
+  #compare(queued: readonly bigint[]): void {
+    const newest = queued.reduce((most, number) => (number > most ? number : most), 0n);
+    this.#newest ??= newest;
+    if (newest > this.#newest) this.hasNew = true;
+  }
+}

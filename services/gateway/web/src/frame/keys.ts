@@ -1,0 +1,34 @@
+// Keys of the page and of the view that is shown.
+
+export interface Key {
+  /** As `KeyboardEvent.key` has it; two of them with a space between are typed one after the other. */
+  readonly keys: string;
+  readonly label: string;
+  readonly run: () => void;
+}
+
+const bound = new Set<readonly Key[]>();
+let first = "";
+
+/** Binds keys until the returned function is called. */
+export function bindKeys(keys: readonly Key[]): () => void {
+  bound.add(keys);
+  return () => bound.delete(keys);
+}
+
+/** All keys that do something now. */
+export const boundKeys = (): Key[] => [...bound].flat();
+
+/** Runs what a key is bound to, unless it is typed into a field. */
+export function pressed(event: KeyboardEvent): void {
+  const target = event.target as HTMLElement | null;
+  const typing = target?.closest("input:not([type=checkbox]):not([type=range]), textarea, select, dialog");
+  if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
+  const typed = first ? `${first} ${event.key}` : event.key;
+  const found = boundKeys().find(({ keys }) => keys === typed) ?? boundKeys().find(({ keys }) => keys === event.key);
+  first = !found && boundKeys().some(({ keys }) => keys.startsWith(`${event.key} `)) ? event.key : "";
+  // A button that has the focus takes Enter itself.
+  if (!found || (event.key === "Enter" && target?.closest("a, button"))) return;
+  event.preventDefault();
+  found.run();
+}

@@ -1,0 +1,26 @@
+// Addresses of views, without the browser.
+
+export type View =
+  | { readonly name: "experiments" }
+  | { readonly name: "experiment"; readonly number: bigint }
+  | { readonly name: "trial"; readonly number: bigint }
+  | { readonly name: "unknown"; readonly path: string };
+
+/** Which view a path below the page's root shows. */
+export function viewOf(path: string): View {
+  if (path === "" || path === "experiments") return { name: "experiments" };
+  const found = /^(experiments|trials)\/([1-9]\d{0,17})$/.exec(path.replace(/\/$/, ""));
+  if (!found?.[2]) return { name: "unknown", path };
+  return { name: found[1] === "trials" ? "trial" : "experiment", number: BigInt(found[2]) };
+}
+
+/** A query with some parameters changed; those without a value are left out, so that plain views have plain URLs. */
+export function changedQuery(query: URLSearchParams, changes: Readonly<Record<string, string | undefined>>): string {
+  const changed = new URLSearchParams(query);
+  for (const [name, value] of Object.entries(changes)) {
+    if (value) changed.set(name, value);
+    else changed.delete(name);
+  }
+  const text = changed.toString();
+  return text ? `?${text}` : "";
+}

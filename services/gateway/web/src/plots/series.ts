@@ -1,0 +1,71 @@
+// Series of metrics as a chart takes them.
+
+/** Points of a series, ascending by steps. */
+export interface Points {
+  readonly steps: readonly number[];
+  readonly values: readonly number[];
+  /** Unix seconds. */
+  readonly times: readonly number[];
+}
+
+export type XAxis = "steps" | "time";
+
+export interface Curve {
+  readonly label: string;
+  readonly color: string;
+  readonly points: Points;
+}
+
+export const NO_POINTS: Points = { steps: [], values: [], times: [] };
+
+/** Points with some appended, or replaced by them. */
+export function received(points: Points, news: Points & { readonly reset: boolean }): Points {
+  if (news.reset) return { steps: news.steps, values: news.values, times: news.times };
+  return {
+    steps: [...points.steps, ...news.steps],
+    values: [...points.values, ...news.values],
+    times: [...points.times, ...news.times],
+  };
+}
+
+/**
+ * Smooths values by an exponential average that begins without a bias towards zero.
+ *
+ * Values that are no numbers stay as they are, so that gaps are seen.
+ */
+export function smoothed(values: readonly number[], weight: number): number[] {
+  if (weight <= 0) return [...values];
+  let sum = 0;
+  let total = 0;
+  return values.map((value) => {
+    if (!Number.isFinite(value)) return value;
+    sum = sum * weight + value * (1 - weight);
+    total = total * weight + (1 - weight);
+    return sum / total;
+  });
+}
+
+/** X and Y of a curve as columns; what cannot be drawn is null, which leaves a gap. */
+export function columns(curve: Curve, axis: XAxis, options: { smoothing: number; log: boolean }): [number[], (number | null)[]] {
+  const { steps, times, values } = curve.points;
+  const begin = times[0] ?? 0;
+  const x = axis === "steps" ? [...steps] : times.map((time) => time - begin);
+  const y = smoothed(values, options.smoothing).map((value) =>
+    Number.isFinite(value) && !(options.log && value <= 0) ? value : null,
+  );
+  return ascending(x, y);
+}
+
+/** Keeps x strictly ascending, as charts want it: of points with one x the last is drawn. */
+function ascending(x: number[], y: (number | null)[]): [number[], (number | null)[]] {
+  const kept = x.map((_, index) => index).filter((index) => index === x.length - 1 || (x[index + 1] ?? 0) > (x[index] ?? 0));
+  if (kept.length === x.length) return [x, y];
+  let last = -Infinity;
+  const rising = kept.filter((index) => {
+    const at = x[index] ?? 0;
+    if (at <= last) return false;
+    last = at;
+    return true;
+  });
+  return [rising.map((index) => x[index] ?? 0), rising.map((index) => y[index] ?? null)];
+}

@@ -1,0 +1,39 @@
+// Files of checkpoints, from the service or from the bucket that has them.
+
+import type { File } from "$gen/resolute/api/checkpoints/v1/checkpoint_pb.js";
+import { services } from "$src/api/services";
+
+const MOST_BYTES = 2 * 1024 ** 3;
+
+/**
+ * Hands a file of a checkpoint to the browser's downloads.
+ *
+ * @throws Error when it is larger than a browser can hold, or incomplete.
+ */
+export async function download(checkpointId: string, file: File): Promise<void> {
+  const { downloads } = await services.checkpoints.presignDownloads({ checkpointId, paths: [file.path] });
+  const url = downloads[0]?.url ?? "";
+  if (url) save(url, file.path);
+  else await saveBytes(checkpointId, file);
+}
+
+async function saveBytes(checkpointId: string, file: File): Promise<void> {
+  if (file.size > MOST_BYTES) throw new Error(`${file.path} is too large for a page; run: resolute checkpoint download ${checkpointId}`);
+  const parts: Uint8Array<ArrayBuffer>[] = [];
+  let size = 0;
+  for await (const { data } of services.checkpoints.readFile({ checkpointId, path: file.path })) {
+    parts.push(new Uint8Array(data));
+    size += data.length;
+  }
+  if (BigInt(size) !== file.size) throw new Error(`${file.path} has ${size} of its ${file.size} bytes; try again`);
+  const url = URL.createObjectURL(new Blob(parts));
+  save(url, file.path);
+  URL.revokeObjectURL(url);
+}
+
+function save(url: string, path: string): void {
+  const link = document.createElement("a");
+  link.href = url;
+  link.download = path.slice(path.lastIndexOf("/") + 1);
+  link.click();
+}

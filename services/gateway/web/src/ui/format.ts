@@ -1,0 +1,67 @@
+// Numbers, times and sizes as people read them.
+
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import { timestampMs } from "@bufbuild/protobuf/wkt";
+
+const UNITS = [
+  [86_400, "d"],
+  [3600, "h"],
+  [60, "min"],
+  [1, "s"],
+] as const;
+
+/** A number with four significant digits. */
+export function shortNumber(value: number | undefined): string {
+  if (value === undefined) return "–";
+  if (!Number.isFinite(value)) return Number.isNaN(value) ? "NaN" : value > 0 ? "∞" : "−∞";
+  const size = Math.abs(value);
+  if (size !== 0 && (size < 1e-3 || size >= 1e9)) return value.toExponential(3).replace("e+", "e");
+  if (size >= 1e6) return `${trimmed((value / 1e6).toPrecision(4))} M`;
+  if (Number.isInteger(value)) return value.toLocaleString("en-US");
+  return trimmed(size >= 1e4 ? value.toFixed(0) : value.toPrecision(4));
+}
+
+const trimmed = (text: string) => (text.includes(".") ? text.replace(/\.?0+$/, "") : text);
+
+/** A span with its two largest units. */
+export function duration(seconds: number): string {
+  const whole = Math.max(0, Math.floor(seconds));
+  const first = UNITS.findIndex(([size]) => whole >= size);
+  if (first < 0) return "0 s";
+  const [size, unit] = UNITS[first] ?? [1, "s"];
+  const next = UNITS[first + 1];
+  const rest = next ? Math.floor((whole % size) / next[0]) : 0;
+  return `${Math.floor(whole / size)} ${unit}${next && rest ? ` ${rest} ${next[1]}` : ""}`;
+}
+
+/** How long ago something was, with its largest unit. */
+export function ago(time: Timestamp | undefined, now: number): string {
+  if (!time) return "–";
+  const seconds = (now - timestampMs(time)) / 1000;
+  if (seconds < 5) return "just now";
+  const [size, unit] = UNITS.find(([one]) => seconds >= one) ?? [1, "s"];
+  return `${Math.floor(seconds / size)} ${unit} ago`;
+}
+
+/** The time between two moments; up to now while there is no second. */
+export function between(start: Timestamp | undefined, end: Timestamp | undefined, now: number): string {
+  if (!start) return "–";
+  return duration(((end ? timestampMs(end) : now) - timestampMs(start)) / 1000);
+}
+
+/** A moment in full, for titles. */
+export function exact(time: Timestamp | undefined): string {
+  return time ? new Date(timestampMs(time)).toLocaleString() : "";
+}
+
+/** Bytes with a binary unit. */
+export function bytes(size: bigint): string {
+  let value = Number(size);
+  for (const unit of ["B", "KiB", "MiB", "GiB"]) {
+    if (value < 1024) return `${trimmed(value.toFixed(value < 10 && unit !== "B" ? 1 : 0))} ${unit}`;
+    value /= 1024;
+  }
+  return `${trimmed(value.toFixed(1))} TiB`;
+}
+
+export const percent = (share: number): string => `${Math.floor(share * 100)} %`;

@@ -1,0 +1,26 @@
+import { svelte } from "@sveltejs/vite-plugin-svelte";
+import { fileURLToPath } from "node:url";
+import { defineConfig } from "vitest/config";
+
+const path = (relative: string) => fileURLToPath(new URL(relative, import.meta.url));
+
+export default defineConfig({
+  base: "./", // the page may be served below a path of a proxy
+  plugins: [svelte()],
+  resolve: {
+    alias: {
+      $client: path("../../../clients/typescript/src"),
+      $gen: path("../../../clients/typescript/gen"),
+      $src: path("./src"),
+    },
+    dedupe: ["@bufbuild/protobuf", "@connectrpc/connect"], // the client's source would bring its own copies
+  },
+  build: {
+    outDir: path("../resolute_gateway/page"),
+    emptyOutDir: true,
+    target: "es2022",
+    assetsInlineLimit: 0, // the content security policy allows files of this origin alone
+    modulePreload: { polyfill: false },
+  },
+  test: { include: ["test/**/*.test.ts"] },
+});
