@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# Installs what tests need beside Python, where it is missing, with Debian's packages: PostgreSQL, npm for Azurite,
+# Installs what tests need beside Python, where it is missing, with Debian's packages: PostgreSQL, npm for Azurite
+# and the page, Chromium for the page,
 # a compiler and CMake for Horovod, `ip` for networks of their own. Wants root, or a sudo that does not ask.
 set -euo pipefail
 
 packages=()
 compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || packages+=(postgresql)
 command -v npm >/dev/null || packages+=(nodejs npm)
+command -v chromium >/dev/null || packages+=(chromium)
 command -v c++ >/dev/null || packages+=(g++)
 command -v cmake >/dev/null || packages+=(cmake)
 command -v make >/dev/null || packages+=(make)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from pathlib import Path
 from typing import cast
 
 from resolute_gateway.backends import Backends
@@ -17,7 +18,7 @@ from resolute_gateway.web.asgi import Application
 from resolute_gateway.web.bodies import MAX_BODY_BYTES
 from resolute_gateway.web.browser_safety import BrowserPolicy
 from resolute_gateway.web.http_server import HttpServer
-from resolute_gateway.web.page_files import PageFiles
+from resolute_gateway.web.page_files import BUILT, PageFiles
 from resolute_gateway.web.pages import Pages
 from resolute_serving.tls import ServerTls
 
@@ -30,6 +31,7 @@ class HttpGateway:
         settings: How it is served.
         opened: The port, open already.
         tls: Its certificate; None for plain HTTP.
+        page: Where the built files of the page are.
     """
 
     def __init__(
@@ -39,6 +41,7 @@ class HttpGateway:
         opened: socket.socket,
         *,
         tls: ServerTls | None = None,
+        page: Path = BUILT,
     ) -> None:
         self._conversion = JsonConversion()
         self._streams = OpenStreams()
@@ -49,7 +52,7 @@ class HttpGateway:
         application = WebApplication(
             cast("Application", calls),
             paths=calls.paths,
-            pages=Pages(settings, document=openapi_document, files=PageFiles()),
+            pages=Pages(settings, document=openapi_document, files=PageFiles(page)),
             policy=BrowserPolicy(hosts=settings.hosts, origins=settings.origins),
             sign_in=self._sign_in,
         )

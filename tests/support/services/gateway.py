@@ -8,6 +8,7 @@ import sys
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -75,7 +76,12 @@ def need_http() -> None:
 
 @asynccontextmanager
 async def gateway(
-    address: str, *, token: str = "", tls: ServerTls | None = None, **settings: Any
+    address: str,
+    *,
+    token: str = "",
+    tls: ServerTls | None = None,
+    page: Path | None = None,
+    **settings: Any,
 ) -> AsyncIterator[GatewayClient]:
     """Serves HTTP in front of an address of gRPC until the block ends.
 
@@ -83,17 +89,19 @@ async def gateway(
         address: ``host:port`` of the services.
         token: Token of calls.
         tls: Its certificate; None for plain HTTP, which the client speaks.
+        page: Where the page's files are; None for those that were built.
         settings: Fields of ``HttpSettings``.
     """
     need_http()
     from resolute_gateway.http_gateway import HttpGateway
     from resolute_gateway.web.http_server import listen
+    from resolute_gateway.web.page_files import BUILT
 
     backends = Backends({"*": address})
     grpc_port = int(address.rpartition(":")[2])
     options = HttpSettings(**{"cluster_id": CLUSTER, "grpc_port": grpc_port, **settings})
     opened = listen("127.0.0.1", 0)
-    served = HttpGateway(backends, options, opened, tls=tls)
+    served = HttpGateway(backends, options, opened, tls=tls, page=page or BUILT)
     served.start()
     port = opened.getsockname()[1]
     pool = urllib3.HTTPConnectionPool("127.0.0.1", port, maxsize=32)

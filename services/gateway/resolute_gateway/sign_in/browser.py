@@ -31,6 +31,7 @@ _PAGE_HEADERS: tuple[Header, ...] = (
 _PAGE = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>Sign in to Resolute</title>
 <h1>Sign in to Resolute</h1>
+<p>{message}</p>
 {provider}<form method="post" action="sign-in">
 <label>One-time code <input name="code" value="{code}" autocomplete="off" required></label>
 <button>Sign in</button>
@@ -76,8 +77,7 @@ class BrowserSignIn:
     async def answer_get(self, scope: Scope, send: Send) -> None:
         """Shows the page that takes a code; the link that is printed brings the code along."""
         given = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("code", [""])
-        page = _PAGE.format(code=html.escape(given[0]), provider=await self._provider_link())
-        await respond(send, 200, page.encode(), kind="text/html; charset=utf-8", headers=_PAGE_HEADERS)
+        await self._show(send, 200, code=given[0])
 
     async def answer_visit(self, scope: Scope, headers: Mapping[str, str], send: Send) -> None:
         """Leads a browser to the OpenID provider, or signs in a browser that comes from there.
@@ -88,6 +88,11 @@ class BrowserSignIn:
             send: Sends the response.
         """
         await self._provider.answer(scope, headers, send)
+
+    async def _show(self, send: Send, status: int, *, code: str = "", message: str = "") -> None:
+        provider = await self._provider_link()
+        page = _PAGE.format(code=html.escape(code), message=html.escape(message), provider=provider)
+        await respond(send, status, page.encode(), kind="text/html; charset=utf-8", headers=_PAGE_HEADERS)
 
     async def _provider_link(self) -> str:
         try:
@@ -133,7 +138,10 @@ class BrowserSignIn:
                 "the code is unknown, was used before or has expired; "
                 "`resolute user sign-in-link` prints another"
             )
-            await refuse(send, 401, code="unauthenticated", message=message)
+            if "text/html" in headers.get("accept", ""):
+                await self._show(send, 401, message=message)
+            else:
+                await refuse(send, 401, code="unauthenticated", message=message)
             return
         secure = _over_tls(scope, headers)
         await _redirect(send, self._cookie.kept(session.token, seconds=session.seconds, secure=secure))

@@ -81,16 +81,21 @@ class WebApplication:
             await respond(send, 204, headers=PREFLIGHT_HEADERS)
         elif method == "GET" and scope["path"] in self._sign_in.visits:
             await self._sign_in.answer_visit(scope, headers, send)
-        elif method in {"GET", "HEAD"} and scope["path"] == self._sign_in.page:
-            await self._sign_in.answer_get(scope, send)
         elif method in {"GET", "HEAD"}:
-            await self._pages.answer(scope["path"], headers, send)
+            await self._show(scope, headers, send)
         elif method != "POST":
             await respond(send, 405, headers=[(b"allow", b"GET, HEAD, POST")])
         elif scope["path"] in self._sign_in.paths:
             await self._sign_in.answer_post(scope, headers, read_in_time(receive), send)
         else:
             await self._call(self._sign_in.authorized(scope, headers), headers, receive, send)
+
+    async def _show(self, scope: Scope, headers: Mapping[str, str], send: Send) -> None:
+        path = scope["path"]
+        if path == self._sign_in.page and not self._pages.shows(path, headers):
+            await self._sign_in.answer_get(scope, send)
+        else:
+            await self._pages.answer(path, headers, send)
 
     async def _call(self, scope: Any, headers: Mapping[str, str], receive: Receive, send: Send) -> None:
         kind = headers.get("content-type", "")

@@ -1,10 +1,9 @@
-"""The page's files, as `make page` builds them: one document, and assets with a hash of their content in the name."""
+"""The page's files, as `make page` builds them: one document, and assets with hashes in their names."""
 
 from __future__ import annotations
 
 import asyncio
 import gzip
-import mimetypes
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,13 +14,20 @@ BUILT = Path(__file__).parent.parent / "page"
 """Where the build puts them. They are part of wheels, and not of the repository."""
 _ASSETS = "/assets/"
 _BASE = b'<base href="./" />'
+# What the machine says of types of files may differ, and browsers run no script of a wrong type.
+_KINDS = {
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
 _FOREVER: Header = (b"cache-control", b"public, max-age=31536000, immutable")
-# Scripts and styles are files of this origin: nothing within a document is run. `data:` is for icons in styles.
+# Scripts and styles are files of this origin: nothing within a document is run.
 _DOCUMENT_HEADERS: tuple[Header, ...] = (
     (
         b"content-security-policy",
         (
-            b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+            b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
             b"form-action 'self'; base-uri 'self'; frame-ancestors 'none'"
         ),
     ),
@@ -41,9 +47,8 @@ class _File:
     @classmethod
     def read(cls, path: Path) -> _File:
         content = path.read_bytes()
-        kind = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
-        text = kind.startswith("text/") or kind in {"application/javascript", "image/svg+xml"}
-        return cls(content, gzip.compress(content, mtime=0), f"{kind}; charset=utf-8" if text else kind)
+        kind = _KINDS.get(path.suffix, "application/octet-stream")
+        return cls(content, gzip.compress(content, mtime=0), kind)
 
 
 class PageFiles:
@@ -53,7 +58,7 @@ class PageFiles:
         root: Where they are.
     """
 
-    def __init__(self, root: Path = BUILT) -> None:
+    def __init__(self, root: Path) -> None:
         self._root = root
         self._document = root / "index.html"
         self._files: asyncio.Task[Mapping[str, _File]] | None = None

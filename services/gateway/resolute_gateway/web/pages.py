@@ -46,6 +46,15 @@ class Pages:
         self._documentation = None if settings.docs is None else Documentation(settings.docs)
         self._document: asyncio.Task[bytes] | None = None
 
+    def shows(self, path: str, headers: Mapping[str, str]) -> bool:
+        """Whether a request is for a view of the page, or for an asset of it.
+
+        Args:
+            path: Its path.
+            headers: Its headers, with names in lower case.
+        """
+        return self._files.serves(path, headers)
+
     async def answer(self, path: str, headers: Mapping[str, str], send: Send) -> None:
         """Answers a request for a page.
 
@@ -63,7 +72,7 @@ class Pages:
             await respond(send, 200, await self._openapi())
         elif self._documentation is not None and (path == ROOT or path.startswith(f"{ROOT}/")):
             await self._documentation.answer(path, send)
-        elif self._files.serves(path, headers):
+        elif self.shows(path, headers):
             await self._files.answer(path, headers, send)
         elif path == "/":
             text = _INDEX if self._files.are_built else _INDEX + _NOT_BUILT

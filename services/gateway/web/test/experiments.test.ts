@@ -1,0 +1,92 @@
+import { create } from "@bufbuild/protobuf";
+import { describe, expect, it } from "vitest";
+import { ExperimentState } from "$gen/resolute/api/experiments/v1/experiment_pb.js";
+import { TrialSchema } from "$gen/resolute/api/experiments/v1/trial_pb.js";
+import { OperationSchema } from "$gen/resolute/api/searcher/v1/operation_pb.js";
+import { ReasonKind } from "$gen/resolute/api/searcher/v1/reason_pb.js";
+import { Describer } from "$src/experiment/describe";
+import { best, hasDiverged, ordered } from "$src/experiment/ranking";
+import { parseFilter } from "$src/experiments/filter";
+import { changedQuery, viewOf } from "$src/frame/location";
+import { bytes, duration, shortNumber } from "$src/ui/format";
+
+describe("the filter line", () => {
+  it("takes states, labels, owners and words", () => {
+    const { request, problem } = parseFilter('state:paused label:"two words" owner:me deep net', 7n);
+    expect(problem).toBe("");
+    expect(request).toEqual({
+      states: [ExperimentState.PAUSED],
+      labels: ["two words"],
+      ownerIds: [7n],
+      nameContains: "deep net",
+      archived: false,
+    });
+  });
+
+  it("says what is wrong, and leaves that out", () => {
+    const { request, problem } = parseFilter("state:lost net", 7n);
+    expect(problem).toContain("state:lost: use running");
+    expect(request.nameContains).toBe("net");
+  });
+
+  it("waits for what is still being typed", () => {
+    expect(parseFilter("label:", 7n)).toMatchObject({ problem: "", request: { labels: [] } });
+  });
+});
+
+describe("trials", () => {
+  const trial = (number: bigint, value: number | undefined) =>
+    create(TrialSchema, value === undefined ? { number } : { number, bestValidation: { value, steps: 1n } });
+  const trials = [trial(1n, 0.5), trial(2n, undefined), trial(3n, 0.1), trial(4n, 0.9)];
+  const numbers = (of: readonly { number: bigint }[]) => of.map(({ number }) => Number(number));
+
+  it("without a value come last in both directions", () => {
+    expect(numbers(ordered(trials, "best"))).toEqual([3, 1, 4, 2]);
+    expect(numbers(ordered(trials, "best desc"))).toEqual([4, 1, 3, 2]);
+  });
+
+  it("are the best by the direction of the metric", () => {
+    expect(numbers(best(trials, true, 2))).toEqual([3, 1]);
+    expect(numbers(best(trials, false, 2))).toEqual([4, 1]);
+  });
+
+  it("have diverged when their last validation was no number", () => {
+    expect(hasDiverged(create(TrialSchema, { lastValidation: { steps: 3n } }))).toBe(true);
+    expect(hasDiverged(create(TrialSchema, {}))).toBe(false);
+  });
+});
+
+describe("a decision of a search", () => {
+  it("is told with its numbers", () => {
+    const kind = { case: "close", value: { trialKey: "k" } } as const;
+    const reason = { kind: ReasonKind.BELOW_TOP_OF_RUNG, rung: 1, rank: 3n, rankOf: 9n, metric: 0.25, threshold: 0.125 };
+    expect(new Describer(new Map([["k", 4n]]), "loss").operation(create(OperationSchema, { kind, reason }))).toBe(
+      "Close trial 4: it is not among the best of its rung, place 3 of 9, rung 2, loss 0.25, threshold 0.125",
+    );
+  });
+});
+
+describe("addresses", () => {
+  it("name views", () => {
+    expect(viewOf("")).toEqual({ name: "experiments" });
+    expect(viewOf("trials/12")).toEqual({ name: "trial", number: 12n });
+    expect(viewOf("experiments/7/")).toEqual({ name: "experiment", number: 7n });
+    expect(viewOf("trials/0")).toEqual({ name: "unknown", path: "trials/0" });
+  });
+
+  it("leave out what has no value", () => {
+    expect(changedQuery(new URLSearchParams("a=1&b=2"), { a: "", c: "x y" })).toBe("?b=2&c=x+y");
+    expect(changedQuery(new URLSearchParams("a=1"), { a: undefined })).toBe("");
+  });
+});
+
+describe("numbers", () => {
+  it("have four significant digits", () => {
+    expect([0.98123456, 1234567, 1e-7, 12, NaN, undefined].map(shortNumber)).toEqual(["0.9812", "1.235 M", "1.000e-7", "12", "NaN", "–"]);
+  });
+
+  it("have units that people read", () => {
+    expect([0, 59, 61, 3600, 90_000].map(duration)).toEqual(["0 s", "59 s", "1 min 1 s", "1 h", "1 d 1 h"]);
+    expect([0n, 1023n, 1536n, 5n * 1024n ** 3n].map(bytes)).toEqual(["0 B", "1023 B", "1.5 KiB", "5 GiB"]);
+  });
+});

@@ -1,0 +1,46 @@
+import { describe, expect, it } from "vitest";
+import { Level } from "$gen/resolute/api/logs/v1/line_pb.js";
+import { afterReturns, spans } from "$src/logs/ansi";
+import { lineFilter } from "$src/logs/filter";
+
+describe("lines", () => {
+  it("show the last state of a progress bar", () => {
+    expect(afterReturns(" 10%\r 50%\r100%")).toBe("100%");
+    expect(afterReturns(" 10%\r100%\r")).toBe("100%");
+  });
+
+  it("have the colours of their escape sequences, which are not shown", () => {
+    expect(spans("\u001b[1;31mfailed\u001b[0m twice\u001b[K")).toEqual([
+      { text: "failed", look: "bold red" },
+      { text: " twice", look: "" },
+    ]);
+  });
+
+  it("leave exact colours out, and what follows them in", () => {
+    expect(spans("\u001b[38;5;196;1mx\u001b[39my")).toEqual([
+      { text: "x", look: "bold" },
+      { text: "y", look: "bold" },
+    ]);
+  });
+
+  it("keep markup as text", () => {
+    expect(spans("<img src=x onerror=alert(1)>")).toEqual([{ text: "<img src=x onerror=alert(1)>", look: "" }]);
+  });
+});
+
+describe("the filter of a log", () => {
+  const filter = (url: Record<string, string>) => lineFilter("t", (name) => url[name] ?? "");
+
+  it("is what the URL says", () => {
+    expect(filter({ rank: "0,3", level: "warning", text: "a.*b", regex: "1" })).toEqual({
+      trialId: "t",
+      ranks: [0, 3],
+      minLevel: Level.WARNING,
+      regex: "a.*b",
+    });
+  });
+
+  it("ignores what is wrong in a URL", () => {
+    expect(filter({ rank: "x,-1", level: "loud" })).toEqual({ trialId: "t", ranks: [], minLevel: Level.UNSPECIFIED, text: "" });
+  });
+});

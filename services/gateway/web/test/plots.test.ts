@@ -1,0 +1,47 @@
+import { describe, expect, it } from "vitest";
+import { readPlotOptions, writtenRange } from "$src/plots/options";
+import { columns, NO_POINTS, received, smoothed, type Curve } from "$src/plots/series";
+
+const curve = (values: number[], steps = values.map((_, at) => at), times = steps): Curve => ({
+  label: "a",
+  color: "red",
+  points: { steps, values, times },
+});
+
+describe("series", () => {
+  it("are appended to, and replaced after a reset", () => {
+    const first = received(NO_POINTS, { reset: true, steps: [1, 2], values: [3, 4], times: [5, 6] });
+    expect(received(first, { reset: false, steps: [3], values: [5], times: [7] }).steps).toEqual([1, 2, 3]);
+    expect(received(first, { reset: true, steps: [9], values: [9], times: [9] }).steps).toEqual([9]);
+  });
+
+  it("have gaps where values are no numbers, and on a log scale where they are not positive", () => {
+    const values = [1, NaN, 2, Infinity, -1];
+    expect(columns(curve(values), "steps", { smoothing: 0, log: false })[1]).toEqual([1, null, 2, null, -1]);
+    expect(columns(curve(values), "steps", { smoothing: 0, log: true })[1]).toEqual([1, null, 2, null, null]);
+  });
+
+  it("are smoothed without a bias towards zero, and without filling gaps", () => {
+    expect(smoothed([5, 5, 5], 0.9).map((value) => Number(value.toFixed(9)))).toEqual([5, 5, 5]);
+    expect(smoothed([1, NaN, 1], 0.5)[1]).toBeNaN();
+    expect(smoothed([0, 10], 0.5)[1]).toBeCloseTo(6.667, 2);
+  });
+
+  it("begin at zero by time, and keep the last point of one moment", () => {
+    const [x, y] = columns(curve([1, 2, 3], [1, 2, 3], [100, 100, 104]), "time", { smoothing: 0, log: false });
+    expect(x).toEqual([0, 4]);
+    expect(y).toEqual([2, 3]);
+  });
+});
+
+describe("options of plots", () => {
+  it("come back from the URL as they were written", () => {
+    const url: Record<string, string> = { axis: "time", log: "1", smooth: "0.6", zoom: writtenRange([10, 20.5]) };
+    expect(readPlotOptions((name) => url[name] ?? "")).toEqual({ axis: "time", log: true, smoothing: 0.6, range: [10, 20.5] });
+  });
+
+  it("are left out where the URL is wrong", () => {
+    const url: Record<string, string> = { axis: "x", log: "yes", smooth: "2", zoom: "9~1" };
+    expect(readPlotOptions((name) => url[name] ?? "")).toEqual({ axis: "steps", log: false, smoothing: 0, range: undefined });
+  });
+});

@@ -1,0 +1,150 @@
+"""The built page in Chromium, in front of all services: sign in, see what happens, steer, read."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import shutil
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import yaml
+from faults.fuzz.world import Caller
+from support.backends import missing
+from support.services.access import calls
+from support.services.gateway import gateway, need_http
+from support.services.in_process import Running, serving
+from support.services.logs import columns, line
+from support.services.metrics import block
+
+from resolute.api.experiments.v1 import access_service_pb2
+from resolute.api.logs.v1 import line_pb2
+from resolute_embedded.blueprints import BLUEPRINTS
+from resolute_serving.auth.tokens import load_or_create_key
+from resolute_serving.context import TrialRun
+
+need_http()
+
+from resolute_gateway.web.page_files import BUILT  # noqa: E402 - skipped where HTTP cannot be served
+
+PATIENCE_MS = 60_000
+MARKUP = "<img src=x onerror=alert(1)>"
+CONFIG = {
+    "name": MARKUP,
+    "entrypoint": "sleep 600",
+    "resources": {"slots_per_trial": 1},
+    "searcher": {"name": "single", "metric": "loss", "max_length": {"batches": 100}},
+}
+
+
+@asynccontextmanager
+async def browser_page() -> AsyncIterator[Any]:
+    """An empty tab of the system's Chromium; fails at its end if a script failed or a policy was broken."""
+    from playwright.async_api import async_playwright
+
+    problems: list[str] = []
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
+        )
+        page = await browser.new_page()
+        page.set_default_timeout(PATIENCE_MS)
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("dialog", lambda dialog: problems.append(f"markup was run: {dialog.message}"))
+        page.on(
+            "console", lambda message: problems.append(message.text) if _is_policy(message.text) else None
+        )
+        try:
+            yield page
+        finally:
+            await browser.close()
+    assert not problems
+
+
+def _is_policy(text: str) -> bool:
+    return "Content Security Policy" in text
+
+
+async def sign_in_code(running: Running) -> str:
+    async with calls(running, running.user_token()) as admin:
+        await admin.user("ada")
+        return str((await admin.access.CreateSignInCode(access_service_pb2.CreateSignInCodeRequest())).code)
+
+
+async def report(caller: Caller, running: Running, trial: Any) -> None:
+    """Sends a curve with a gap, and lines of two levels."""
+    run = TrialRun(trial.trial_id, 1, trial.experiment_id, "ada", "w")
+    owner = {"trial_id": run.trial_id, "run": 1, "source": "s", "experiment_id": run.experiment_id}
+    token = running.trial_token(run)
+    steps = list(range(1, 41))
+    values = [float("nan") if step == 20 else 1 / step for step in steps]
+    points = [block("training", range(len(steps)), steps, loss=values)]
+    await caller.call(
+        "IngestReports", token=token, first_sequence=0, count=len(steps), blocks=points, **owner
+    )
+    lines = [
+        line("epoch 1\repoch 2", level=line_pb2.LEVEL_INFO),
+        line(f"\x1b[31m{MARKUP}\x1b[0m", level=line_pb2.LEVEL_ERROR),
+    ]
+    await caller.call("IngestLines", token=token, first_sequence=0, lines=columns(lines), **owner)
+
+
+def test_a_person_signs_in_sees_steers_and_reads(tmp_path: Path) -> None:
+    if not (BUILT / "index.html").is_file():
+        missing("the page is not built: `make page` builds it")
+    if importlib.util.find_spec("playwright") is None or not shutil.which("chromium"):
+        missing("Chromium or playwright is not here: `make backends setup` installs them")
+
+    async def scenario() -> None:
+        key = load_or_create_key(tmp_path / "data/experiments/signing-key.pem")
+        async with (
+            serving(BLUEPRINTS, tmp_path, key=key) as running,
+            gateway(running.address) as http,
+            browser_page() as page,
+        ):
+            caller = Caller(running)
+            try:
+                await visit(page, f"http://127.0.0.1:{http.port}", caller=caller, running=running)
+            finally:
+                await caller.channel.close()
+
+    asyncio.run(asyncio.wait_for(scenario(), 300))
+
+
+async def visit(page: Any, url: str, *, caller: Caller, running: Running) -> None:
+    await page.goto(url)
+    await page.get_by_label("One-time code").fill(await sign_in_code(running))
+    await page.get_by_role("button", name="Sign in").click()
+    await page.get_by_text("No experiments yet").wait_for()
+
+    spec = {"config_yaml": yaml.safe_dump(CONFIG)}
+    created = await caller.call(
+        "CreateExperiment", token=caller.admin, request_id=str(uuid.uuid4()), spec=spec
+    )
+    number = created.experiment.number
+    await page.get_by_role("button", name="Show new experiments").click()
+    await page.get_by_role("link", name=MARKUP).click()
+    await page.get_by_role("heading", name=MARKUP).wait_for()
+
+    trial_link = page.get_by_role("row").nth(1).get_by_role("link")
+    await trial_link.wait_for()
+    trials = await caller.call("ListTrials", token=caller.admin, experiment={"number": number})
+    await report(caller, running, trials.trials[0])
+    await page.get_by_role("button", name="Pause").click()
+    await page.get_by_role("dialog").get_by_role("button", name="Pause").click()
+    await page.get_by_role("button", name="Activate").wait_for()
+
+    await trial_link.click()
+    await page.get_by_role("img", name="training/loss").locator("canvas").wait_for()
+    await page.get_by_role("tab", name="Logs").click()
+    await page.get_by_text("epoch 2").wait_for()
+    await page.get_by_role("button", name="error").click()
+    await page.get_by_text("epoch 2").wait_for(state="detached")
+    await page.get_by_text(MARKUP).wait_for()
+    assert "level=error" in page.url
+    await page.go_back()
+    await page.get_by_text("epoch 2").wait_for()
+    assert await page.locator("img").count() == 0  # markup in names and lines made no elements
