@@ -10,4 +10,5 @@ install_packages() { [[ node_modules/.package-lock.json -nt package-lock.json ]]
 install_packages
 npm run --silent check
 npm run --silent test
-npm run --silent build
+npm run --silent build -- --logLevel warn
+node check_size.mjs

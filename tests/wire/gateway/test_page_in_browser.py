@@ -125,7 +125,6 @@ async def visit(page: Any, url: str, *, caller: Caller, running: Running) -> Non
         "CreateExperiment", token=caller.admin, request_id=str(uuid.uuid4()), spec=spec
     )
     number = created.experiment.number
-    await page.get_by_role("button", name="Show new experiments").click()
     await page.get_by_role("link", name=MARKUP).click()
     await page.get_by_role("heading", name=MARKUP).wait_for()
 

@@ -14,7 +14,7 @@ describe("the filter line", () => {
   it("takes states, labels, owners and words", () => {
     const { request, problem } = parseFilter('state:paused label:"two words" owner:me deep net', 7n);
     expect(problem).toBe("");
-    expect(request).toEqual({
+    expect(request).toMatchObject({
       states: [ExperimentState.PAUSED],
       labels: ["two words"],
       ownerIds: [7n],

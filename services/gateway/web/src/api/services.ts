@@ -33,7 +33,6 @@ const transport = createConnectTransport({
   baseUrl: new URL(".", document.baseURI).href.replace(/\/$/, ""),
   useBinaryFormat: true,
   interceptors: [noticeSignOut, retryReads],
-  fetch: (input, init) => fetch(input, { ...init, credentials: "same-origin" }),
 });
 
 export const services = {

@@ -8,6 +8,8 @@ export interface Filter {
   readonly request: MessageInitShape<typeof ListExperimentsRequestSchema>;
   /** What is wrong with the filter, for people; empty for nothing. */
   readonly problem: string;
+  /** Whether nothing is filtered. */
+  readonly isEmpty: boolean;
 }
 
 /** Reads a filter line. What is wrong with it is left out, and said. */
@@ -30,6 +32,7 @@ export function parseFilter(line: string, userId: bigint | undefined): Filter {
   return {
     request: { ...lists, nameContains: words.join(" "), ...(archived === undefined ? {} : { archived }) },
     problem: problems.join("; "),
+    isEmpty: !line.trim(),
   };
 }
 

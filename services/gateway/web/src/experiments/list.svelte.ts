@@ -51,7 +51,7 @@ export class ExperimentsList {
       this.rows = page.experiments;
       this.nextPageToken = page.nextPageToken;
       this.problem = "";
-      if (orderBy === NEWEST_FIRST && !pageToken) this.#newest = page.experiments[0]?.number;
+      if (orderBy === NEWEST_FIRST && !pageToken && filter.isEmpty) this.#newest = page.experiments[0]?.number ?? 0n;
       return this.rows;
     } catch (error) {
       if (!signal.aborted) this.problem = failureOf(error).message;

@@ -105,6 +105,7 @@ export class LiveStream {
       }
     } finally {
       clearTimeout(timer);
+      silence.abort(); // also where the reader has given up
     }
   }
 
