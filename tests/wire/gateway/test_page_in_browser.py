@@ -106,12 +106,23 @@ def test_a_person_signs_in_sees_steers_and_reads(tmp_path: Path) -> None:
             browser_page() as page,
         ):
             caller = Caller(running)
+            url = f"http://127.0.0.1:{http.port}"
             try:
-                await visit(page, f"http://127.0.0.1:{http.port}", caller=caller, running=running)
+                await visit(page, url, caller=caller, running=running)
+                await open_many(page, url)
             finally:
                 await caller.channel.close()
 
     asyncio.run(asyncio.wait_for(scenario(), 300))
+
+
+async def open_many(page: Any, url: str) -> None:
+    """More tabs than a browser opens connections to a server: each loads, and the last one is live."""
+    for _ in range(8):
+        last = await page.context.new_page()
+        await last.goto(url, timeout=PATIENCE_MS)
+        await last.get_by_role("link", name=MARKUP).wait_for(timeout=PATIENCE_MS)
+    await last.get_by_role("status").get_by_text("live").wait_for(timeout=PATIENCE_MS)
 
 
 async def visit(page: Any, url: str, *, caller: Caller, running: Running) -> None:

@@ -2,6 +2,7 @@
 
 import { pause } from "$client/interceptors.js";
 import { services } from "$src/api/services";
+import { Place } from "./places";
 import { LiveStream, type Liveness } from "./stream";
 import type { Subscription } from "./subscription";
 
@@ -25,8 +26,21 @@ const stream = new LiveStream({
   onChange: (liveness) => liveState.changed(liveness),
 });
 
-document.addEventListener("visibilitychange", () => stream.setVisible(!document.hidden));
-stream.setVisible(!document.hidden);
+const place = new Place(navigator.locks, () => stream.setVisible(false));
+
+/** Opens the stream of a tab that is seen, and closes that of one that is hidden. */
+async function look(): Promise<void> {
+  if (!document.hidden) await place.take();
+  stream.setVisible(!document.hidden); // it may have been hidden meanwhile
+  if (document.hidden) place.leave();
+}
+
+stream.setVisible(false);
+document.addEventListener("visibilitychange", () => void look());
+// A tab that is seen and has lost its place takes one again when somebody turns to it.
+window.addEventListener("focus", () => void look());
+window.addEventListener("pointerdown", () => void look());
+void look();
 
 /** Hears of something until the returned function is called. */
 export const watch = (subscription: Subscription): (() => void) => stream.add(subscription);
