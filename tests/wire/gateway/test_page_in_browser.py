@@ -11,7 +11,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
+from faults.fuzz.campaign import end_processes
 from faults.fuzz.world import Caller
 from support.backends import missing
 from support.services.access import calls
@@ -92,7 +94,9 @@ async def report(caller: Caller, running: Running, trial: Any) -> None:
     await caller.call("IngestLines", token=token, first_sequence=0, lines=columns(lines), **owner)
 
 
-def test_a_person_signs_in_sees_steers_and_reads(tmp_path: Path) -> None:
+@pytest.mark.timeout(360)
+def test_a_person_signs_in_sees_steers_and_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RESOLUTE_SLOTS", "1")
     if not (BUILT / "index.html").is_file():
         missing("the page is not built: `make page` builds it")
     if importlib.util.find_spec("playwright") is None or not shutil.which("chromium"):
@@ -112,6 +116,7 @@ def test_a_person_signs_in_sees_steers_and_reads(tmp_path: Path) -> None:
                 await open_many(page, url)
             finally:
                 await caller.channel.close()
+                end_processes(tmp_path)
 
     asyncio.run(asyncio.wait_for(scenario(), 300))
 
