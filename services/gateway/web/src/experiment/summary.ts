@@ -20,7 +20,8 @@ export function summary(experiment: Experiment, trials: readonly Trial[]): strin
   const counts = WORDS.map(([word, states]) => [trials.filter(({ state }) => states.includes(state)).length, word] as const)
     .filter(([count]) => count)
     .map(([count, word]) => `${count} ${word}`);
-  const total = `${trials.length} ${trials.length === 1 ? "trial" : "trials"}`;
+  const count = Math.max(trials.length, Number(experiment.trialCount)); // those that are known come a moment later
+  const total = `${count} ${count === 1 ? "trial" : "trials"}`;
   const [top] = best(trials, experiment.smallerIsBetter, 1);
   const found = top?.bestValidation?.value;
   const leader =
