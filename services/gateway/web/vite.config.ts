@@ -21,6 +21,7 @@ export default defineConfig({
     target: "es2022",
     assetsInlineLimit: 0, // the content security policy allows files of this origin alone
     modulePreload: { polyfill: false },
+    reportCompressedSize: false, // check_size.mjs measures what counts
   },
   test: { include: ["test/**/*.test.ts"] },
 });

@@ -52,7 +52,7 @@ async def browser_page() -> AsyncIterator[Any]:
         browser = await playwright.chromium.launch(
             executable_path=shutil.which("chromium"), args=["--no-sandbox"]
         )
-        page = await browser.new_page()
+        page = await (await browser.new_context()).new_page()
         page.set_default_timeout(PATIENCE_MS)
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on("dialog", lambda dialog: problems.append(f"markup was run: {dialog.message}"))

@@ -49,8 +49,9 @@ const lost = () => new ConnectError("gone", Code.Unavailable);
 
 function experimentAt(key: string, revision: bigint): WatchResponse {
   const experiment = { number: 7n, revision };
-  const change = { case: "experimentChange", value: { experiment, trials: [] } } as const;
-  return create(WatchResponseSchema, { event: { case: "experiments", value: { key, change } } });
+  return create(WatchResponseSchema, {
+    event: { case: "experiments", value: { key, change: { case: "experimentChange", value: { experiment, trials: [] } } } },
+  });
 }
 
 function linesUpTo(key: string, cursor: bigint): WatchResponse {
