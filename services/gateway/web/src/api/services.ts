@@ -1,6 +1,7 @@
 // The services that the page calls, by the gateway that it came from, under the cookie of its session.
 
-import { Code, ConnectError, createClient, type Interceptor } from "@connectrpc/connect";
+import type { DescService } from "@bufbuild/protobuf";
+import { type Client, Code, ConnectError, createClient, type Interceptor } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
 import { retryReads } from "$client/interceptors.js";
 import { CheckpointsService } from "$gen/resolute/api/checkpoints/v1/checkpoints_service_pb.js";
@@ -34,6 +35,9 @@ const transport = createConnectTransport({
   useBinaryFormat: true,
   interceptors: [noticeSignOut, retryReads],
 });
+
+/** The client of a service that only some views call; the code that they load has it. */
+export const clientOf = <Service extends DescService>(service: Service): Client<Service> => createClient(service, transport);
 
 export const services = {
   access: createClient(AccessService, transport),

@@ -4,13 +4,15 @@ export type View =
   | { readonly name: "experiments" }
   | { readonly name: "experiment"; readonly number: bigint }
   | { readonly name: "trial"; readonly number: bigint }
+  | { readonly name: "compare" }
+  | { readonly name: "cluster" }
   | { readonly name: "sign-in" }
   | { readonly name: "unknown"; readonly path: string };
 
 /** Which view a path below the page's root shows. */
 export function viewOf(path: string): View {
   if (path === "" || path === "experiments") return { name: "experiments" };
-  if (path === "sign-in") return { name: "sign-in" };
+  if (path === "sign-in" || path === "compare" || path === "cluster") return { name: path };
   const found = /^(experiments|trials)\/([1-9]\d{0,17})$/.exec(path.replace(/\/$/, ""));
   if (!found?.[2]) return { name: "unknown", path };
   return { name: found[1] === "trials" ? "trial" : "experiment", number: BigInt(found[2]) };

@@ -8,3 +8,17 @@ export function trialColor(number: bigint, theme: "light" | "dark"): string {
   const colors = theme === "dark" ? DARK : LIGHT;
   return colors[Number(number % BigInt(colors.length))] ?? "gray";
 }
+
+/** Colours of trials that are shown together: where two would have the same one, the later takes the next that is free. */
+export function trialColors(numbers: readonly bigint[], theme: "light" | "dark"): Map<bigint, string> {
+  const count = BigInt(LIGHT.length);
+  const taken = new Set<bigint>();
+  const found = new Map<bigint, string>();
+  for (const number of numbers) {
+    let place = number % count;
+    while (taken.has(place) && taken.size < LIGHT.length) place = (place + 1n) % count;
+    taken.add(place);
+    found.set(number, trialColor(place, theme));
+  }
+  return found;
+}

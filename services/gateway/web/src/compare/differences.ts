@@ -1,0 +1,68 @@
+// What differs between the compared trials, field by field.
+
+import { leaves } from "$src/api/values";
+import { shortNumber } from "$src/ui/format";
+import type { Subject } from "./subjects.svelte";
+
+export interface Row {
+  readonly name: string;
+  /** A text for each subject; nothing where it has no such field. */
+  readonly values: readonly (string | undefined)[];
+  readonly differs: boolean;
+}
+
+export interface Section {
+  readonly title: string;
+  readonly rows: readonly Row[];
+}
+
+type Fields = readonly (readonly [name: string, text: string])[];
+
+/** Puts the fields of each subject side by side; names come in the order in which they are first met. */
+export function sideBySide(title: string, fields: readonly Fields[]): Section {
+  const maps = fields.map((one) => new Map(one));
+  const names = [...new Set(fields.flatMap((one) => one.map(([name]) => name)))];
+  const rows = names.map((name) => {
+    const values = maps.map((one) => one.get(name));
+    return { name, values, differs: values.some((value) => value !== values[0]) };
+  });
+  return { title, rows };
+}
+
+/** Results, hyperparameters, configs and environments of the subjects. */
+export function sections(subjects: readonly Subject[]): Section[] {
+  const of = (title: string, read: (subject: Subject) => Fields) => sideBySide(title, subjects.map(read));
+  return [
+    of("Result", results),
+    of("Hyperparameters", ({ trial }) => leaves(trial.hparams)),
+    of("Config", ({ experiment }) => leaves(experiment.config).filter(([name]) => !name.startsWith("hyperparameters."))),
+    of("Environment", environment),
+    of("Packages", (subject) => (subject.environment?.packages ?? []).map(({ name, version }) => [name, version])),
+  ];
+}
+
+function results({ trial, experiment }: Subject): Fields {
+  const metric = experiment.searcherMetric || "metric";
+  return [
+    ["experiment", `${experiment.number} ${experiment.name}`],
+    [`best ${metric}`, shortNumber(trial.bestValidation?.value)],
+    ["at step", trial.bestValidation ? String(trial.bestValidation.steps) : "–"],
+    ["steps", String(trial.stepsCompleted)],
+    ["restarts", String(trial.restarts)],
+    ["seed", String(trial.seed)],
+  ];
+}
+
+function environment({ environment }: Subject): Fields {
+  if (!environment) return [];
+  const { hostName, platform, pythonVersion, gpus, gpuDriver, cudaVersion } = environment;
+  const facts: Fields = [
+    ["host", hostName],
+    ["platform", platform],
+    ["Python", pythonVersion],
+    ["GPUs", gpus.join(", ")],
+    ["GPU driver", gpuDriver],
+    ["CUDA", cudaVersion],
+  ];
+  return facts.filter(([, text]) => text);
+}

@@ -1,0 +1,60 @@
+// The trials that are compared, each with its experiment and the environment of its latest run.
+
+import type { Experiment } from "$gen/resolute/api/experiments/v1/experiment_pb.js";
+import type { RunEnvironment } from "$gen/resolute/api/experiments/v1/run_environment_pb.js";
+import type { Trial } from "$gen/resolute/api/experiments/v1/trial_pb.js";
+import { failureOf } from "$client/errors.js";
+import { services, within } from "$src/api/services";
+
+export interface Subject {
+  readonly trial: Trial;
+  readonly experiment: Experiment;
+  /** What was recorded of its latest run; nothing where no run has started. */
+  readonly environment: RunEnvironment | undefined;
+}
+
+const byNumber = (number: bigint) => ({ key: { case: "number", value: number } }) as const;
+
+export class Subjects {
+  shown = $state.raw<readonly Subject[] | undefined>();
+  problem = $state("");
+
+  /** Loads trials, and the best trial of each experiment; returns what ends that. */
+  load(trials: readonly bigint[], experiments: readonly bigint[]): () => void {
+    const ending = new AbortController();
+    const { signal } = ending;
+    this.problem = "";
+    const wanted = [...trials.map((one) => readSubject(one, signal)), ...experiments.map((one) => bestOf(one, signal))];
+    Promise.all(wanted).then(
+      (found) => (this.shown = found.flatMap((one) => one ?? [])),
+      (error: unknown) => {
+        if (!signal.aborted) this.problem = failureOf(error).message;
+      },
+    );
+    return () => ending.abort();
+  }
+}
+
+async function readSubject(number: bigint, signal: AbortSignal): Promise<Subject | undefined> {
+  const { trial } = await services.trials.getTrial({ trial: byNumber(number) }, within(signal));
+  if (!trial) return undefined;
+  const [{ experiment }, environment] = await Promise.all([
+    services.experiments.getExperiment({ experiment: byNumber(trial.experimentNumber) }, within(signal)),
+    readEnvironment(trial, signal),
+  ]);
+  return experiment && { trial, experiment, environment };
+}
+
+async function readEnvironment({ number, run }: Trial, signal: AbortSignal): Promise<RunEnvironment | undefined> {
+  if (!run) return undefined;
+  return (await services.trials.getRunEnvironment({ trial: byNumber(number) }, within(signal))).environment;
+}
+
+/** The best trial of an experiment; its first one where none has validated. */
+async function bestOf(number: bigint, signal: AbortSignal): Promise<Subject | undefined> {
+  const { experiment } = await services.experiments.getExperiment({ experiment: byNumber(number) }, within(signal));
+  const orderBy = experiment?.smallerIsBetter ? "best_validation" : "best_validation desc";
+  const { trials } = await services.trials.listTrials({ experiment: byNumber(number), orderBy, pageSize: 1 }, within(signal));
+  const [trial] = trials;
+  return trial && experiment && { trial, experiment, environment: await readEnvironment(trial, signal) };
+}
