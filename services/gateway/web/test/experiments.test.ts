@@ -4,7 +4,7 @@ import { ExperimentState } from "$gen/resolute/api/experiments/v1/experiment_pb.
 import { TrialSchema } from "$gen/resolute/api/experiments/v1/trial_pb.js";
 import { OperationSchema } from "$gen/resolute/api/searcher/v1/operation_pb.js";
 import { ReasonKind } from "$gen/resolute/api/searcher/v1/reason_pb.js";
-import { Describer } from "$src/experiment/describe";
+import { Describer } from "$src/search/describe";
 import { best, hasDiverged, ordered } from "$src/experiment/ranking";
 import { parseFilter } from "$src/experiments/filter";
 import { changedQuery, viewOf } from "$src/frame/location";

@@ -1,0 +1,102 @@
+// Where the picture of a search has its dots: rungs are shelves from left to right, and the best trial of a shelf is on top.
+
+import { groupBy } from "$src/api/grouping";
+import type { Board, Bracket, Placed, Standing } from "./replay";
+
+export interface Dot {
+  readonly key: string;
+  readonly x: number;
+  readonly y: number;
+  /** What the trial does; "went" where it has left for a higher rung. */
+  readonly look: Standing | "went";
+}
+
+export interface Shelf {
+  readonly rung: number;
+  readonly x: number;
+  /** Trials that came here. */
+  readonly count: number;
+  /** How many of them are not drawn. */
+  readonly hidden: number;
+  /** Height of the line that the last decision here compared with. */
+  readonly line: number | undefined;
+  readonly dots: readonly Dot[];
+}
+
+export interface Picture {
+  readonly bracket: number;
+  readonly width: number;
+  readonly shelves: readonly Shelf[];
+}
+
+export const HEIGHT = 240;
+const SHELF_WIDTH = 132;
+const ROW = 9;
+/** Trials that have not reported stand below those that have. */
+const GROUND = HEIGHT - 24;
+const LOWEST = GROUND - 3 * ROW;
+const TOP = 28;
+const MOST_DOTS = 160;
+const MOST_IN_ROW = 11;
+
+/** The brackets of a board, each with its shelves. */
+export function pictures(board: Board, smallerIsBetter: boolean): Picture[] {
+  const trials = groupBy(board.trials.values(), ({ bracket }) => bracket);
+  return [...board.brackets].sort(([a], [b]) => a - b).map(([number, bracket]) => {
+    const shelves = shelvesOf(bracket, trials.get(number) ?? [], smallerIsBetter);
+    return { bracket: number, width: Math.max(1, shelves.length) * SHELF_WIDTH, shelves };
+  });
+}
+
+function shelvesOf(bracket: Bracket, trials: readonly Placed[], smallerIsBetter: boolean): Shelf[] {
+  const height = scale(trials, smallerIsBetter);
+  return bracket.rungs.map((rung, index) => {
+    const x = SHELF_WIDTH * (index + 0.5);
+    const here = trials.filter((one) => one.rung === rung || one.metrics.has(rung));
+    const sign = smallerIsBetter ? 1 : -1;
+    const value = (one: Placed) => sign * finite(one.metrics.get(rung), sign);
+    const shown = here.sort((a, b) => value(a) - value(b)).slice(0, MOST_DOTS);
+    const threshold = bracket.thresholds.get(index);
+    return {
+      rung,
+      x,
+      count: here.length,
+      hidden: here.length - shown.length,
+      line: threshold === undefined ? undefined : height(threshold),
+      dots: spread(shown, rung, x, height),
+    };
+  });
+}
+
+/** Values that are no numbers are the worst. */
+const finite = (value: number | undefined, sign: number): number => (value === undefined || !Number.isFinite(value) ? sign * Infinity : value);
+
+/** Heights of values: the best on top, and the worst tenth, which may be far away, at the bottom. */
+function scale(trials: readonly Placed[], smallerIsBetter: boolean): (value: number | undefined) => number {
+  const sign = smallerIsBetter ? 1 : -1;
+  const values = trials
+    .flatMap(({ metrics }) => [...metrics.values()])
+    .filter(Number.isFinite)
+    .map((value) => sign * value)
+    .sort((a, b) => a - b);
+  const best = values[0] ?? 0;
+  const worst = values[Math.ceil((values.length - 1) * 0.9)] ?? best;
+  return (value) => {
+    if (value === undefined) return GROUND;
+    const share = worst > best ? (finite(value, sign) * sign - best) / (worst - best) : 0;
+    return TOP + Math.min(1, Math.max(0, share)) * (LOWEST - TOP);
+  };
+}
+
+/** Dots of nearly one height stand side by side. */
+function spread(trials: readonly Placed[], rung: number, x: number, height: (value: number | undefined) => number): Dot[] {
+  const rows = new Map<number, number>();
+  return trials.map((one) => {
+    const row = Math.round(height(one.metrics.get(rung)) / ROW);
+    const place = rows.get(row) ?? 0;
+    rows.set(row, place + 1);
+    const column = place % MOST_IN_ROW;
+    const offset = Math.ceil(column / 2) * (column % 2 ? 1 : -1) * ROW;
+    return { key: one.key, x: x + offset, y: row * ROW, look: one.rung === rung ? one.standing : "went" };
+  });
+}
