@@ -25,12 +25,23 @@ export function valueText(value: Value | undefined): string {
   }
 }
 
-/** The leaves of a map by their dotted names, in the order of the names. */
-export function leaves(value: Value | undefined, prefix = ""): [name: string, text: string][] {
+/** The values of a map that are no maps, by their dotted names, in the order of the names. */
+export function leafValues(value: Value | undefined, prefix = ""): [name: string, value: Value][] {
   if (value?.kind.case !== "mapValue") return [];
   return Object.entries(value.kind.value.fields)
     .sort(([a], [b]) => a.localeCompare(b))
-    .flatMap(([name, one]) =>
-      one.kind.case === "mapValue" ? leaves(one, `${prefix}${name}.`) : [[prefix + name, valueText(one)] as [string, string]],
+    .flatMap(([name, one]): [string, Value][] =>
+      one.kind.case === "mapValue" ? leafValues(one, `${prefix}${name}.`) : [[prefix + name, one]],
     );
+}
+
+/** The same as text. */
+export const leaves = (value: Value | undefined): [name: string, text: string][] =>
+  leafValues(value).map(([name, one]) => [name, valueText(one)]);
+
+/** A number where a value is one, its text otherwise. */
+export function numberOrText(value: Value): number | string {
+  const { kind } = value;
+  if (kind.case === "doubleValue") return kind.value;
+  return kind.case === "intValue" ? Number(kind.value) : valueText(value);
 }
