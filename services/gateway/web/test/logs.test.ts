@@ -44,3 +44,11 @@ describe("the filter of a log", () => {
     expect(filter({ rank: "x,-1", level: "loud" })).toEqual({ trialId: "t", ranks: [], minLevel: Level.UNSPECIFIED, text: "" });
   });
 });
+
+describe("the filter of a log", () => {
+  it("has bounds of time as the URL has them", () => {
+    const url: Record<string, string> = { from: "2026-01-31T12:00:00Z", until: "soon" };
+    expect(lineFilter("t", (name) => url[name] ?? "")).toMatchObject({ startTime: { seconds: 1769860800n, nanos: 0 } });
+    expect(lineFilter("t", (name) => url[name] ?? "")).not.toHaveProperty("endTime");
+  });
+});

@@ -10,6 +10,15 @@ export const LEVELS: readonly (readonly [name: string, level: Level])[] = [
   ["error", Level.ERROR],
 ];
 
+/** The parameters of a URL that decide which lines are shown. */
+export const FILTER_PARAMETERS = ["rank", "level", "text", "regex", "from", "until"] as const;
+
+/** A moment as a field for times has it, such as "2026-01-31T12:00"; nothing where it is none. */
+function timeOf(text: string): { seconds: bigint; nanos: number } | undefined {
+  const ms = Date.parse(text);
+  return Number.isFinite(ms) ? { seconds: BigInt(Math.floor(ms / 1000)), nanos: (ms % 1000) * 1_000_000 } : undefined;
+}
+
 /** A filter of a trial's log, from the parameters of a URL. What is wrong there counts as not given. */
 export function lineFilter(trialId: string, parameter: (name: string) => string): MessageInitShape<typeof LineFilterSchema> {
   const ranks = parameter("rank")
@@ -18,5 +27,13 @@ export function lineFilter(trialId: string, parameter: (name: string) => string)
     .map(Number);
   const minLevel = LEVELS.find(([name]) => name === parameter("level"))?.[1] ?? Level.UNSPECIFIED;
   const text = parameter("text");
-  return { trialId, ranks, minLevel, ...(parameter("regex") === "1" ? { regex: text } : { text }) };
+  const [startTime, endTime] = [timeOf(parameter("from")), timeOf(parameter("until"))];
+  return {
+    trialId,
+    ranks,
+    minLevel,
+    ...(parameter("regex") === "1" ? { regex: text } : { text }),
+    ...(startTime ? { startTime } : {}),
+    ...(endTime ? { endTime } : {}),
+  };
 }

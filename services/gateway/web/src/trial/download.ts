@@ -1,6 +1,7 @@
 // Files of checkpoints, from the service or from the bucket that has them.
 
 import type { File } from "$gen/resolute/api/checkpoints/v1/checkpoint_pb.js";
+import { saveAs, saveUrl } from "$src/api/saving";
 import { services } from "$src/api/services";
 
 const MOST_BYTES = 2 * 1024 ** 3;
@@ -13,7 +14,7 @@ const MOST_BYTES = 2 * 1024 ** 3;
 export async function download(checkpointId: string, file: File): Promise<void> {
   const { downloads } = await services.checkpoints.presignDownloads({ checkpointId, paths: [file.path] });
   const url = downloads[0]?.url ?? "";
-  if (url) save(url, file.path);
+  if (url) saveUrl(url, nameOf(file));
   else await saveBytes(checkpointId, file);
 }
 
@@ -26,14 +27,7 @@ async function saveBytes(checkpointId: string, file: File): Promise<void> {
     size += data.length;
   }
   if (BigInt(size) !== file.size) throw new Error(`${file.path} has ${size} of its ${file.size} bytes; try again`);
-  const url = URL.createObjectURL(new Blob(parts));
-  save(url, file.path);
-  URL.revokeObjectURL(url);
+  saveAs(parts, nameOf(file));
 }
 
-function save(url: string, path: string): void {
-  const link = document.createElement("a");
-  link.href = url;
-  link.download = path.slice(path.lastIndexOf("/") + 1);
-  link.click();
-}
+const nameOf = ({ path }: File): string => path.slice(path.lastIndexOf("/") + 1);
