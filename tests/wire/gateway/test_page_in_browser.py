@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
-import shutil
+import re
 import uuid
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +12,7 @@ import pytest
 import yaml
 from faults.fuzz.campaign import end_processes
 from faults.fuzz.world import Caller
-from support.backends import missing
+from support.browser import PATIENCE_MS, assert_accessible, browser_page, need_browser
 from support.services.access import calls
 from support.services.gateway import gateway, need_http
 from support.services.in_process import Running, serving
@@ -32,7 +29,7 @@ need_http()
 
 from resolute_gateway.web.page_files import BUILT  # noqa: E402 - skipped where HTTP cannot be served
 
-PATIENCE_MS = 60_000
+BEST = 0.025
 MARKUP = "<img src=x onerror=alert(1)>"
 CONFIG = {
     "name": MARKUP,
@@ -42,34 +39,6 @@ CONFIG = {
 }
 
 
-@asynccontextmanager
-async def browser_page() -> AsyncIterator[Any]:
-    """An empty tab of the system's Chromium; fails at its end if a script failed or a policy was broken."""
-    from playwright.async_api import async_playwright
-
-    problems: list[str] = []
-    async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(
-            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
-        )
-        page = await (await browser.new_context()).new_page()
-        page.set_default_timeout(PATIENCE_MS)
-        page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on("dialog", lambda dialog: problems.append(f"markup was run: {dialog.message}"))
-        page.on(
-            "console", lambda message: problems.append(message.text) if _is_policy(message.text) else None
-        )
-        try:
-            yield page
-        finally:
-            await browser.close()
-    assert not problems
-
-
-def _is_policy(text: str) -> bool:
-    return "Content Security Policy" in text
-
-
 async def sign_in_code(running: Running) -> str:
     async with calls(running, running.user_token()) as admin:
         await admin.user("ada")
@@ -77,15 +46,16 @@ async def sign_in_code(running: Running) -> str:
 
 
 async def report(caller: Caller, running: Running, trial: Any) -> None:
-    """Sends a curve with a gap, and lines of two levels."""
+    """Sends a curve with a gap, a validation, and lines of two levels."""
     run = TrialRun(trial.trial_id, 1, trial.experiment_id, "ada", "w")
     owner = {"trial_id": run.trial_id, "run": 1, "source": "s", "experiment_id": run.experiment_id}
     token = running.trial_token(run)
     steps = list(range(1, 41))
     values = [float("nan") if step == 20 else 1 / step for step in steps]
-    points = [block("training", range(len(steps)), steps, loss=values)]
+    points = [block("training", range(40), steps, loss=values), block("validation", [40], [40], loss=[BEST])]
+    selection = {"searcher_metric": "loss", "smaller_is_better": True}
     await caller.call(
-        "IngestReports", token=token, first_sequence=0, count=len(steps), blocks=points, **owner
+        "IngestReports", token=token, first_sequence=0, count=41, blocks=points, **selection, **owner
     )
     lines = [
         line("epoch 1\repoch 2", level=line_pb2.LEVEL_INFO),
@@ -97,10 +67,7 @@ async def report(caller: Caller, running: Running, trial: Any) -> None:
 @pytest.mark.timeout(360)
 def test_a_person_signs_in_sees_steers_and_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RESOLUTE_SLOTS", "1")
-    if not (BUILT / "index.html").is_file():
-        missing("the page is not built: `make page` builds it")
-    if importlib.util.find_spec("playwright") is None or not shutil.which("chromium"):
-        missing("Chromium or playwright is not here: `make backends setup` installs them")
+    need_browser(BUILT)
 
     async def scenario() -> None:
         key = load_or_create_key(tmp_path / "data/experiments/signing-key.pem")
@@ -113,12 +80,76 @@ def test_a_person_signs_in_sees_steers_and_reads(tmp_path: Path, monkeypatch: py
             url = f"http://127.0.0.1:{http.port}"
             try:
                 await visit(page, url, caller=caller, running=running)
+                await steer(page)
+                await compare(page, url)
                 await open_many(page, url)
             finally:
                 await caller.channel.close()
                 end_processes(tmp_path)
 
     asyncio.run(asyncio.wait_for(scenario(), 300))
+
+
+async def steer(page: Any) -> None:
+    """Replays the search, edits notes, and forks: the config is checked while it is typed."""
+    await page.keyboard.press("e")
+    await page.get_by_role("tab", name="Search").click()
+    await page.get_by_text("The search began").wait_for()
+    await assert_accessible(page)
+    slider = page.get_by_role("slider")
+    await slider.fill("0")
+    await page.get_by_text("The search began").wait_for(state="detached")
+    assert "at=0" in page.url
+    await page.get_by_role("button", name="To the end").click()
+    await page.get_by_text("The search began").wait_for()
+
+    await page.get_by_role("button", name="Edit").click()
+    await page.get_by_label("Notes").fill(MARKUP)
+    await page.get_by_label("Labels").fill("baseline, small")
+    await page.get_by_role("button", name="Save").click()
+    await page.get_by_text("baseline", exact=True).wait_for()
+    await page.get_by_role("tab", name="Config").click()
+    await page.get_by_role("heading", name="Notes").wait_for()
+    await assert_accessible(page)
+
+    await page.get_by_role("button", name="Fork").click()
+    changes = page.get_by_label("Fields of the config to change")
+    await changes.fill("name: forked\nhyperparameterss: {}\n")
+    await page.get_by_role("button", name="line 2").wait_for()
+    await changes.fill("name: forked\nhyperparameters:\n  rate: 0.5\n")
+    await page.get_by_text("The config is right.").wait_for()
+    await assert_accessible(page)
+    await page.get_by_role("dialog").get_by_role("button", name="Fork").click()
+    await page.get_by_role("heading", name="forked").wait_for()
+    await page.get_by_role("row").nth(1).get_by_role("link").wait_for()
+
+
+async def compare(page: Any, url: str) -> None:
+    """Compares both experiments, sees them in the queue, and deletes one."""
+    await page.goto(url)
+    await page.get_by_role("cell", name=str(BEST)).wait_for()
+    await page.get_by_label("Select all rows").check()
+    await assert_accessible(page)
+    await page.get_by_role("link", name="Compare", exact=True).last.click()
+    await page.get_by_role("tab", name="Differences").click()
+    await page.get_by_role("rowheader", name="rate").wait_for()
+    await assert_accessible(page)
+    await page.get_by_role("tab", name="Code").click()
+    await page.get_by_text("The model definitions are equal.").wait_for()
+
+    await page.get_by_role("link", name="Queue and cluster").click()
+    await page.get_by_text(re.compile("slots? in use")).first.wait_for()
+    await page.get_by_role("link", name=re.compile("forked")).wait_for()
+    await assert_accessible(page)
+
+    await page.get_by_role("link", name=re.compile("forked")).click()
+    await page.get_by_role("button", name="Kill").click()
+    await page.get_by_role("dialog").get_by_role("button", name="Kill").click()
+    await page.get_by_role("button", name="Delete").click()
+    dialog = page.get_by_role("dialog")
+    await dialog.get_by_role("textbox").fill("forked")
+    await dialog.get_by_role("button", name="Delete").click()
+    await page.get_by_role("link", name=MARKUP).wait_for()
 
 
 async def open_many(page: Any, url: str) -> None:
@@ -154,11 +185,13 @@ async def visit(page: Any, url: str, *, caller: Caller, running: Running) -> Non
 
     await trial_link.click()
     await page.get_by_role("img", name="training/loss").locator("canvas").wait_for()
+    await assert_accessible(page)
     await page.get_by_role("tab", name="Logs").click()
     await page.get_by_text("epoch 2").wait_for()
     await page.get_by_role("button", name="error").click()
     await page.get_by_text("epoch 2").wait_for(state="detached")
     await page.get_by_text(MARKUP).wait_for()
+    await assert_accessible(page)
     assert "level=error" in page.url
     await page.go_back()
     await page.get_by_text("epoch 2").wait_for()

@@ -1,0 +1,63 @@
+"""The system's Chromium, driven by playwright, with the page of the gateway in it."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from support.backends import missing
+
+PATIENCE_MS = 60_000
+_AXE = Path(__file__).parents[2] / "services/gateway/web/node_modules/axe-core/axe.min.js"
+
+
+def need_browser(built: Path) -> None:
+    """Skips the test where the page, or what drives it, is not here.
+
+    Args:
+        built: Folder of the built page.
+    """
+    if not (built / "index.html").is_file() or not _AXE.is_file():
+        missing("the page is not built: `make page` builds it, with Node 20.19 or newer")
+    if importlib.util.find_spec("playwright") is None or not shutil.which("chromium"):
+        missing("Chromium or playwright is not here: `make backends setup` installs them")
+
+
+@asynccontextmanager
+async def browser_page() -> AsyncIterator[Any]:
+    """An empty tab of Chromium; fails at its end if a script failed or a policy was broken."""
+    from playwright.async_api import async_playwright
+
+    problems: list[str] = []
+
+    def heard(message: Any) -> None:
+        if "Content Security Policy" in message.text:
+            problems.append(message.text)
+
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
+        )
+        context = await browser.new_context()
+        await context.add_init_script(path=_AXE)
+        page = await context.new_page()
+        page.set_default_timeout(PATIENCE_MS)
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("dialog", lambda dialog: problems.append(f"markup was run: {dialog.message}"))
+        page.on("console", heard)
+        try:
+            yield page
+        finally:
+            await browser.close()
+    assert not problems
+
+
+async def assert_accessible(page: Any) -> None:
+    """Asserts that axe finds nothing that keeps people from using what is shown."""
+    report = await page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")
+    found = [(one["id"], [node["target"] for node in one["nodes"]][:3]) for one in report["violations"]]
+    assert not found, f"{page.url}: {found}"
