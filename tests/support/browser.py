@@ -39,8 +39,9 @@ async def browser_page() -> AsyncIterator[Any]:
             problems.append(message.text)
 
     async with async_playwright() as playwright:
+        # Containers have no sandbox for root, and little shared memory.
         browser = await playwright.chromium.launch(
-            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
+            executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-dev-shm-usage"]
         )
         context = await browser.new_context()
         await context.add_init_script(path=_AXE)
