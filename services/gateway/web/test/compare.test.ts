@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { packFiles } from "$client/archives.js";
-import { textOf, unpack } from "$src/compare/archive";
+import { textOf, unpack } from "$src/api/archive";
 import { codeDiff, hunks } from "$src/compare/code";
 import { sideBySide } from "$src/compare/differences";
 import { numbersOf } from "$src/compare/numbers";

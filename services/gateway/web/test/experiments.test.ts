@@ -1,13 +1,16 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
 import { ExperimentState } from "$gen/resolute/api/experiments/v1/experiment_pb.js";
+import { RunSchema } from "$gen/resolute/api/experiments/v1/run_pb.js";
 import { TrialSchema } from "$gen/resolute/api/experiments/v1/trial_pb.js";
 import { OperationSchema } from "$gen/resolute/api/searcher/v1/operation_pb.js";
 import { ReasonKind } from "$gen/resolute/api/searcher/v1/reason_pb.js";
 import { Describer } from "$src/search/describe";
 import { best, hasDiverged, ordered } from "$src/experiment/ranking";
+import { chosenColumns, USUAL, written } from "$src/experiments/columns";
 import { parseFilter } from "$src/experiments/filter";
-import { changedQuery, viewOf } from "$src/frame/location";
+import { changedQuery, placesOf, viewOf } from "$src/frame/location";
+import { barsOf } from "$src/trial/timeLine";
 import { bytes, duration, shortNumber } from "$src/ui/format";
 
 describe("the filter line", () => {
@@ -21,6 +24,12 @@ describe("the filter line", () => {
       nameContains: "deep net",
       archived: false,
     });
+  });
+
+  it("takes names of workspaces, projects and owners", () => {
+    const { named, request } = parseFilter('workspace:"team a" project:vision owner:bob', 7n);
+    expect(named).toEqual({ workspaces: ["team a"], projects: ["vision"], owners: ["bob"] });
+    expect(request).toMatchObject({ nameContains: "", ownerIds: [] });
   });
 
   it("says what is wrong, and leaves that out", () => {
@@ -74,6 +83,12 @@ describe("addresses", () => {
     expect(viewOf("trials/0")).toEqual({ name: "unknown", path: "trials/0" });
   });
 
+  it("are found by numbers", () => {
+    expect(placesOf("12").map(({ path }) => path)).toEqual(["experiments/12", "trials/12"]);
+    expect(placesOf(" T 7 ").map(({ path }) => path)).toEqual(["trials/7"]);
+    expect([...placesOf("0"), ...placesOf("net 7")]).toEqual([]);
+  });
+
   it("leave out what has no value", () => {
     expect(changedQuery(new URLSearchParams("a=1&b=2"), { a: "", c: "x y" })).toBe("?b=2&c=x+y");
     expect(changedQuery(new URLSearchParams("a=1"), { a: undefined })).toBe("");
@@ -88,5 +103,32 @@ describe("numbers", () => {
   it("have units that people read", () => {
     expect([0, 59, 61, 3600, 90_000].map(duration)).toEqual(["0 s", "59 s", "1 min 1 s", "1 h", "1 d 1 h"]);
     expect([0n, 1023n, 1536n, 5n * 1024n ** 3n].map(bytes)).toEqual(["0 B", "1023 B", "1.5 KiB", "5 GiB"]);
+  });
+});
+
+describe("columns", () => {
+  const ids = (list: string) => chosenColumns(list).map(({ id }) => id);
+
+  it("are the usual ones unless others are chosen", () => {
+    expect(ids("")).toContain("state");
+    expect(ids("")).not.toContain("workspace");
+    expect(ids("workspace,nothing,best")).toEqual(["best", "workspace"]);
+  });
+
+  it("can all be left out", () => {
+    expect(ids(written([]))).toEqual([]);
+    expect(written(chosenColumns(""))).toBe(USUAL);
+  });
+});
+
+describe("the time line of a trial", () => {
+  const at = (seconds: bigint) => ({ seconds, nanos: 0 });
+
+  it("has a bar for each run, and one that goes on to its end", () => {
+    const runs = [create(RunSchema, { run: 1, startTime: at(110n), endTime: at(120n) }), create(RunSchema, { run: 2, startTime: at(150n) })];
+    expect(barsOf(runs, 100_000, 200_000).map(({ run, from, to }) => [run.run, from, to])).toEqual([
+      [1, 0.1, 0.2],
+      [2, 0.5, 1],
+    ]);
   });
 });

@@ -1,7 +1,7 @@
 // Which files of two model definitions differ, and how.
 
 import { diffLines } from "diff";
-import { textOf, type Files } from "./archive";
+import { textOf, type Files } from "$src/api/archive";
 
 export interface DiffLine {
   readonly kind: "same" | "removed" | "added";

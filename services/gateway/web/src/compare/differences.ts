@@ -1,5 +1,6 @@
 // What differs between the compared trials, field by field.
 
+import { machineFacts, packageFacts } from "$src/api/environmentFacts";
 import { leaves } from "$src/api/values";
 import { shortNumber } from "$src/ui/format";
 import type { Subject } from "./subjects.svelte";
@@ -36,8 +37,8 @@ export function sections(subjects: readonly Subject[]): Section[] {
     of("Result", results),
     of("Hyperparameters", ({ trial }) => leaves(trial.hparams)),
     of("Config", ({ experiment }) => leaves(experiment.config).filter(([name]) => !name.startsWith("hyperparameters."))),
-    of("Environment", environment),
-    of("Packages", (subject) => (subject.environment?.packages ?? []).map(({ name, version }) => [name, version])),
+    of("Environment", ({ environment }) => (environment ? machineFacts(environment) : [])),
+    of("Packages", ({ environment }) => (environment ? packageFacts(environment) : [])),
   ];
 }
 
@@ -51,18 +52,4 @@ function results({ trial, experiment }: Subject): Fields {
     ["restarts", String(trial.restarts)],
     ["seed", String(trial.seed)],
   ];
-}
-
-function environment({ environment }: Subject): Fields {
-  if (!environment) return [];
-  const { hostName, platform, pythonVersion, gpus, gpuDriver, cudaVersion } = environment;
-  const facts: Fields = [
-    ["host", hostName],
-    ["platform", platform],
-    ["Python", pythonVersion],
-    ["GPUs", gpus.join(", ")],
-    ["GPU driver", gpuDriver],
-    ["CUDA", cudaVersion],
-  ];
-  return facts.filter(([, text]) => text);
 }

@@ -4,6 +4,7 @@ import type { Experiment } from "$gen/resolute/api/experiments/v1/experiment_pb.
 import type { RunEnvironment } from "$gen/resolute/api/experiments/v1/run_environment_pb.js";
 import type { Trial } from "$gen/resolute/api/experiments/v1/trial_pb.js";
 import { failureOf } from "$client/errors.js";
+import { readEnvironment } from "$src/api/environment";
 import { services, within } from "$src/api/services";
 
 export interface Subject {
@@ -43,11 +44,6 @@ async function readSubject(number: bigint, signal: AbortSignal): Promise<Subject
     readEnvironment(trial, signal),
   ]);
   return experiment && { trial, experiment, environment };
-}
-
-async function readEnvironment({ number, run }: Trial, signal: AbortSignal): Promise<RunEnvironment | undefined> {
-  if (!run) return undefined;
-  return (await services.trials.getRunEnvironment({ trial: byNumber(number) }, within(signal))).environment;
 }
 
 /** The best trial of an experiment; its first one where none has validated. */

@@ -7,6 +7,7 @@ import { hasEnded } from "$src/api/states";
 import { watch } from "$src/live/live.svelte";
 import { experimentSubscription, queueSubscription } from "$src/live/subscription";
 import type { Filter } from "./filter";
+import { idsOf } from "./named";
 
 const PAGE_SIZE = 50;
 export const NEWEST_FIRST = "number desc";
@@ -46,7 +47,9 @@ export class ExperimentsList {
 
   async #load({ filter, orderBy, pageToken }: Query, signal: AbortSignal): Promise<readonly Experiment[] | undefined> {
     try {
-      const request = { ...filter.request, orderBy, pageToken, pageSize: PAGE_SIZE };
+      const { workspaceIds, projectIds, ownerIds } = await idsOf(filter.named, signal);
+      const owners = [...(filter.request.ownerIds ?? []), ...ownerIds];
+      const request = { ...filter.request, workspaceIds, projectIds, ownerIds: owners, orderBy, pageToken, pageSize: PAGE_SIZE };
       const page = await services.experiments.listExperiments(request, within(signal));
       this.rows = page.experiments;
       this.nextPageToken = page.nextPageToken;

@@ -18,6 +18,17 @@ export function viewOf(path: string): View {
   return { name: found[1] === "trials" ? "trial" : "experiment", number: BigInt(found[2]) };
 }
 
+/** Where a number leads, such as "12", "e12" for the experiment or "t12" for the trial; nowhere for other texts. */
+export function placesOf(text: string): { readonly path: string; readonly label: string }[] {
+  const [, kind, number] = /^([et]?)\s*([1-9]\d{0,17})$/.exec(text.trim().toLowerCase()) ?? [];
+  if (!number) return [];
+  const places = [
+    { kind: "e", path: `experiments/${number}`, label: `experiment ${number}` },
+    { kind: "t", path: `trials/${number}`, label: `trial ${number}` },
+  ];
+  return places.filter((one) => !kind || one.kind === kind).map(({ path, label }) => ({ path, label }));
+}
+
 /** A query with some parameters changed; those without a value are left out, so that plain views have plain URLs. */
 export function changedQuery(query: URLSearchParams, changes: Readonly<Record<string, string | undefined>>): string {
   const changed = new URLSearchParams(query);

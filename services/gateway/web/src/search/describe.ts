@@ -45,29 +45,29 @@ export class Describer {
     this.#metric = metric;
   }
 
-  /** An event, and the trial that it is of. */
+  /** An event, and the number of the trial that it is of. */
   event({ kind }: Event): { text: string; trial?: bigint } {
-    const of = (text: string, trialKey: string) => {
+    const of = (trialKey: string, text: string) => {
       const trial = this.#numbers.get(trialKey);
-      return trial === undefined ? { text } : { text, trial };
+      return trial === undefined ? { text: `a trial: ${text}` } : { text, trial };
     };
     switch (kind.case) {
       case "started":
         return { text: "The search began" };
       case "trialCreated":
-        return of("Created", kind.value.trialKey);
+        return of(kind.value.trialKey, "created");
       case "validationCompleted":
-        return of(`${this.#metric} ${shortNumber(kind.value.metric)} at length ${kind.value.length}:`, kind.value.trialKey);
+        return of(kind.value.trialKey, `${this.#metric} ${shortNumber(kind.value.metric)} at length ${kind.value.length}`);
       case "validationReported":
-        return of(`${this.#metric} ${shortNumber(kind.value.metric)} at ${shortNumber(kind.value.timeMetric)}:`, kind.value.trialKey);
+        return of(kind.value.trialKey, `${this.#metric} ${shortNumber(kind.value.metric)} at ${shortNumber(kind.value.timeMetric)}`);
       case "trialClosed":
-        return of("Done:", kind.value.trialKey);
+        return of(kind.value.trialKey, "done");
       case "trialExited":
-        return of(`Exited early, ${EXITS[kind.value.reason] ?? "for an unknown reason"}:`, kind.value.trialKey);
+        return of(kind.value.trialKey, `exited early: it ${EXITS[kind.value.reason] ?? "ended for an unknown reason"}`);
       case "trialFenced":
-        return of(`Runs before ${kind.value.minRun} ended:`, kind.value.trialKey);
+        return of(kind.value.trialKey, `runs before ${kind.value.minRun} ended`);
       case "retried":
-        return of("Tried again:", kind.value.trialKey);
+        return of(kind.value.trialKey, "tried again");
       case "operationsPosted":
         return { text: `The client answered event ${kind.value.answeredSequence}` };
       case "suggested":

@@ -23,6 +23,12 @@ export const boundKeys = (): Key[] => [...bound].flat();
 export function pressed(event: KeyboardEvent): void {
   const target = event.target as HTMLElement | null;
   const typing = target?.closest("input:not([type=checkbox]):not([type=range]), textarea, select, dialog");
+  // Without a place in the help: it is where people look for it by habit.
+  if ((event.ctrlKey || event.metaKey) && event.key === "k") {
+    event.preventDefault();
+    boundKeys().find(({ keys }) => keys === "g g")?.run();
+    return;
+  }
   if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
   const typed = first ? `${first} ${event.key}` : event.key;
   const found = boundKeys().find(({ keys }) => keys === typed) ?? boundKeys().find(({ keys }) => keys === event.key);
