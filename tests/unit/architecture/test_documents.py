@@ -10,7 +10,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 FOLDERS = ("docs", "examples", "services", "launchers", "compat")
-PAGES = sorted([*ROOT.glob("*.md"), *(page for folder in FOLDERS for page in (ROOT / folder).rglob("*.md"))])
+_FOUND = [*ROOT.glob("*.md"), *(page for folder in FOLDERS for page in (ROOT / folder).rglob("*.md"))]
+# What npm installed below the page is not written here.
+PAGES = sorted(page for page in _FOUND if "node_modules" not in page.parts)
 _LINK = re.compile(r"\]\((?!https?://|mailto:)(?P<path>[^)#\s]*)(?:#(?P<anchor>[^)\s]+))?\)")
 
 

@@ -130,7 +130,7 @@ async def compare(page: Any, url: str) -> None:
     await page.get_by_role("cell", name=str(BEST)).wait_for()
     await page.get_by_label("Select all rows").check()
     await assert_accessible(page)
-    await page.get_by_role("link", name="Compare", exact=True).last.click()
+    await page.locator("main").get_by_role("link", name="Compare", exact=True).click()
     await page.get_by_role("tab", name="Differences").click()
     await page.get_by_role("rowheader", name="rate").wait_for()
     await assert_accessible(page)
