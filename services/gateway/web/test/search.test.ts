@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
 import { LogEntrySchema, type LogEntry } from "$gen/resolute/api/searcher/v1/event_pb.js";
+import { bestSoFar } from "$src/search/bestSoFar";
 import { nextPosition } from "$src/search/playing";
 import { boardAt, concerns } from "$src/search/replay";
 import { pictures } from "$src/search/shelves";
@@ -59,6 +60,12 @@ describe("the board of a search", () => {
     const [shelf] = pictures(boardAt([many], 1), true)[0]?.shelves ?? [];
     expect([shelf?.count, (shelf?.dots.length ?? 0) + (shelf?.hidden ?? 0)]).toEqual([500, 500]);
     expect(shelf?.hidden).toBeGreaterThan(0);
+  });
+
+  it("has a best value that only improves", () => {
+    expect(bestSoFar(LOG, true).values).toEqual([0.2, 0.2]);
+    expect(bestSoFar(LOG, false).values).toEqual([0.2, 0.2, 0.9, 0.9]);
+    expect(bestSoFar(LOG.slice(0, 1), true).values).toEqual([]);
   });
 
   it("tells which entries concern a trial", () => {

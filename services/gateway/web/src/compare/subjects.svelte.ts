@@ -20,37 +20,38 @@ export class Subjects {
   shown = $state.raw<readonly Subject[] | undefined>();
   problem = $state("");
 
-  /** Loads trials, and the best trial of each experiment; returns what ends that. */
+  /** Loads trials, and the best trial of each experiment; returns what ends that. What cannot be read is said, and left out. */
   load(trials: readonly bigint[], experiments: readonly bigint[]): () => void {
     const ending = new AbortController();
     const { signal } = ending;
-    this.problem = "";
     const wanted = [...trials.map((one) => readSubject(one, signal)), ...experiments.map((one) => bestOf(one, signal))];
-    Promise.all(wanted).then(
-      (found) => (this.shown = found.flatMap((one) => one ?? [])),
-      (error: unknown) => {
-        if (!signal.aborted) this.problem = failureOf(error).message;
-      },
-    );
+    void Promise.allSettled(wanted).then((results) => {
+      if (signal.aborted) return;
+      const found = results.flatMap((one) => (one.status === "fulfilled" ? one.value : []));
+      this.shown = [...new Map(found.map((one) => [one.trial.number, one])).values()];
+      this.problem = results.flatMap((one) => (one.status === "rejected" ? failureOf(one.reason).message : [])).join("; ");
+    });
     return () => ending.abort();
   }
 }
 
-async function readSubject(number: bigint, signal: AbortSignal): Promise<Subject | undefined> {
+async function readSubject(number: bigint, signal: AbortSignal): Promise<Subject> {
   const { trial } = await services.trials.getTrial({ trial: byNumber(number) }, within(signal));
-  if (!trial) return undefined;
+  if (!trial) throw new Error(`trial ${number} cannot be read`);
   const [{ experiment }, environment] = await Promise.all([
     services.experiments.getExperiment({ experiment: byNumber(trial.experimentNumber) }, within(signal)),
     readEnvironment(trial, signal),
   ]);
-  return experiment && { trial, experiment, environment };
+  if (!experiment) throw new Error(`the experiment of trial ${number} cannot be read`);
+  return { trial, experiment, environment };
 }
 
 /** The best trial of an experiment; its first one where none has validated. */
-async function bestOf(number: bigint, signal: AbortSignal): Promise<Subject | undefined> {
+async function bestOf(number: bigint, signal: AbortSignal): Promise<Subject> {
   const { experiment } = await services.experiments.getExperiment({ experiment: byNumber(number) }, within(signal));
   const orderBy = experiment?.smallerIsBetter ? "best_validation" : "best_validation desc";
   const { trials } = await services.trials.listTrials({ experiment: byNumber(number), orderBy, pageSize: 1 }, within(signal));
   const [trial] = trials;
-  return trial && experiment && { trial, experiment, environment: await readEnvironment(trial, signal) };
+  if (!trial || !experiment) throw new Error(`experiment ${number} has no trial yet`);
+  return { trial, experiment, environment: await readEnvironment(trial, signal) };
 }
