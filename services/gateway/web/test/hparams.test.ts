@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
 import { TrialSchema } from "$gen/resolute/api/experiments/v1/trial_pb.js";
-import { axisOf, readBrushes, writtenBrushes } from "$src/hparams/axes";
+import { axisOf, readAxes, readBrushes, writtenBrushes } from "$src/hparams/axes";
 import { importances } from "$src/hparams/importance";
 import { samplesOf, varied, type Sample } from "$src/hparams/samples";
 
@@ -39,6 +39,10 @@ describe("axes", () => {
   it("of choices have them side by side", () => {
     const axis = axisOf("net", ["wide", "deep", 3]);
     expect(["3", "deep", "wide"].map((one) => axis.place(one))).toEqual([0, 0.5, 1]);
+  });
+
+  it("are named in the URL, each once", () => {
+    expect(readAxes("lr,a%2Cb,lr,,%E0%A4%A")).toEqual(["lr", "a,b"]);
   });
 
   it("keep their brushes in the URL", () => {

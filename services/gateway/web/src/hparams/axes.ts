@@ -62,6 +62,20 @@ function bounds(numbers: readonly number[]): [number, number] {
   return numbers.reduce<[number, number]>(([least, most], one) => [Math.min(least, one), Math.max(most, one)], [Infinity, -Infinity]);
 }
 
+/** Reads names of axes as the URL has them; what is wrong there is left out. */
+export function readAxes(text: string): string[] {
+  return [...new Set(text.split(",").flatMap((one) => decoded(one) || []))];
+}
+
+/** What was encoded for a URL; nothing where it is no text. */
+function decoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}
+
 export type Brushes = ReadonlyMap<string, readonly [least: number, most: number]>;
 
 /** Reads brushes as the URL has them, such as "lr~0.1~0.5,depth~0~0.2"; what is wrong is left out. */
@@ -70,7 +84,8 @@ export function readBrushes(text: string): Brushes {
   return new Map(
     parts.flatMap(([name, least, most]) => {
       const range = [Number(least), Number(most)] as const;
-      return name && range[0] < range[1] ? [[decodeURIComponent(name), range] as const] : [];
+      const axis = decoded(name ?? "");
+      return axis && range[0] < range[1] ? [[axis, range] as const] : [];
     }),
   );
 }
