@@ -5,7 +5,15 @@ import { watch } from "$src/live/live.svelte";
 import { seriesSubscription } from "$src/live/subscription";
 import { NO_POINTS, received, type Points } from "./series";
 
+/** Points of one line that a chart can show. */
 const MAX_POINTS = 800;
+/** Points of all lines of a chart: with more, a browser feels each change. */
+const MAX_POINTS_TOGETHER = 32_000;
+const LEAST_POINTS = 100;
+
+/** How many points each of some lines is asked for. */
+export const pointsOfEach = (lines: number): number =>
+  Math.max(LEAST_POINTS, Math.min(MAX_POINTS, Math.floor(MAX_POINTS_TOGETHER / Math.max(1, lines))));
 
 export interface SeriesName {
   readonly trialId: string;
@@ -25,9 +33,11 @@ export class LiveCurve {
   whole = $state.raw<Points>(NO_POINTS);
   #zoomed = $state.raw<Points | undefined>();
   readonly name: SeriesName;
+  readonly #maxPoints: number;
 
-  constructor(name: SeriesName) {
+  constructor(name: SeriesName, maxPoints = MAX_POINTS) {
     this.name = name;
+    this.#maxPoints = maxPoints;
   }
 
   /** What is drawn. */
@@ -38,7 +48,7 @@ export class LiveCurve {
   /** Follows the series; returns what ends that. */
   follow(): () => void {
     return watch(
-      seriesSubscription({ ...this.name, maxPoints: MAX_POINTS }, (news) => {
+      seriesSubscription({ ...this.name, maxPoints: this.#maxPoints }, (news) => {
         this.whole = received(this.whole, { ...fromWire(news), reset: news.reset });
       }),
     );
@@ -53,7 +63,7 @@ export class LiveCurve {
     const ending = new AbortController();
     const [least, most] = range;
     const bounds = { minSteps: BigInt(Math.max(0, Math.floor(least))), maxSteps: BigInt(Math.max(0, Math.ceil(most))) };
-    services.metrics.getSeries({ ...this.name, ...bounds, maxPoints: MAX_POINTS }, within(ending.signal)).then(
+    services.metrics.getSeries({ ...this.name, ...bounds, maxPoints: this.#maxPoints }, within(ending.signal)).then(
       (answer) => (this.#zoomed = fromWire(answer)),
       () => undefined, // the coarser points of the whole stay
     );
