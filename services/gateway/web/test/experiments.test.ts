@@ -6,7 +6,7 @@ import { TrialSchema } from "$gen/resolute/api/experiments/v1/trial_pb.js";
 import { OperationSchema } from "$gen/resolute/api/searcher/v1/operation_pb.js";
 import { ReasonKind } from "$gen/resolute/api/searcher/v1/reason_pb.js";
 import { Describer } from "$src/search/describe";
-import { best, hasDiverged, ordered } from "$src/experiment/ranking";
+import { best, hasDiverged, ordered, wantedCount } from "$src/experiment/ranking";
 import { chosenColumns, USUAL, written } from "$src/experiments/columns";
 import { parseFilter } from "$src/experiments/filter";
 import { changedQuery, placesOf, viewOf } from "$src/frame/location";
@@ -57,6 +57,12 @@ describe("trials", () => {
   it("are the best by the direction of the metric", () => {
     expect(numbers(best(trials, true, 2))).toEqual([3, 1]);
     expect(numbers(best(trials, false, 2))).toEqual([4, 1]);
+  });
+
+  it("are wanted by number or by share", () => {
+    expect([wantedCount("", 50, 200), wantedCount("3", 50, 200), wantedCount("25%", 50, 200), wantedCount("900", 50, 200), wantedCount("0%", 50, 200)]).toEqual([
+      10, 3, 13, 200, 1,
+    ]);
   });
 
   it("have diverged when their last validation was no number", () => {

@@ -32,6 +32,13 @@ export function best(trials: readonly Trial[], smallerIsBetter: boolean, count: 
   return ordered(trials, smallerIsBetter ? "best" : "best desc").slice(0, count);
 }
 
+/** How many trials are wanted, as "10" or "25%" of some; ten where it says nothing. */
+export function wantedCount(text: string, of: number, most: number): number {
+  const [, number, percent] = /^(\d{1,6})(%?)$/.exec(text.trim()) ?? [];
+  const count = number ? (percent ? Math.ceil((Number(number) / 100) * of) : Number(number)) : 10;
+  return Math.min(most, Math.max(1, count));
+}
+
 /** Whether the last validation of a trial was no finite number. */
 export const hasDiverged = ({ lastValidation }: Trial): boolean =>
   lastValidation !== undefined && lastValidation.value === undefined;

@@ -19,6 +19,14 @@ export function bindKeys(keys: readonly Key[]): () => void {
 /** All keys that do something now. */
 export const boundKeys = (): Key[] => [...bound].flat();
 
+/** The keys that open what goes to an experiment or a trial. */
+export const GO_TO = "g g";
+
+/** Runs what some keys are bound to. */
+export function runKeys(keys: string): void {
+  boundKeys().find((one) => one.keys === keys)?.run();
+}
+
 /** Runs what a key is bound to, unless it is typed into a field. */
 export function pressed(event: KeyboardEvent): void {
   const target = event.target as HTMLElement | null;
@@ -26,7 +34,7 @@ export function pressed(event: KeyboardEvent): void {
   // Without a place in the help: it is where people look for it by habit.
   if ((event.ctrlKey || event.metaKey) && event.key === "k") {
     event.preventDefault();
-    boundKeys().find(({ keys }) => keys === "g g")?.run();
+    runKeys(GO_TO);
     return;
   }
   if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
