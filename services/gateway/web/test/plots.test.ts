@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { readPlotOptions, writtenRange } from "$src/plots/options";
-import { columns, NO_POINTS, received, smoothed, type Curve } from "$src/plots/series";
+import { columns, isolated, NO_POINTS, received, smoothed, type Curve } from "$src/plots/series";
 
 const curve = (values: number[], steps = values.map((_, at) => at), times = steps): Curve => ({
   label: "a",
@@ -25,6 +25,12 @@ describe("series", () => {
     expect(smoothed([5, 5, 5], 0.9).map((value) => Number(value.toFixed(9)))).toEqual([5, 5, 5]);
     expect(smoothed([1, NaN, 1], 0.5)[1]).toBeNaN();
     expect(smoothed([0, 10], 0.5)[1]).toBeCloseTo(6.667, 2);
+  });
+
+  it("show values that stand alone, whatever other curves have between them", () => {
+    expect(isolated([1, null, 2, 3, null, 4])).toEqual([0, 5]);
+    expect(isolated([1, undefined, 2, undefined, null, undefined, 3, undefined])).toEqual([6]);
+    expect([isolated([]), isolated([null, undefined]), isolated([1, 2])]).toEqual([[], [], []]);
   });
 
   it("begin at zero by time, and keep the last point of one moment", () => {

@@ -56,6 +56,28 @@ export function columns(curve: Curve, axis: XAxis, options: { smoothing: number;
   return ascending(x, y);
 }
 
+/**
+ * Positions of values that a line cannot show: those with a gap, or nothing, on both sides.
+ *
+ * @param values Of one of several curves that were put together: null is a gap, and undefined the place of another curve's point.
+ */
+export function isolated(values: ArrayLike<number | null | undefined>): number[] {
+  const found: number[] = [];
+  let [count, first] = [0, -1];
+  for (let at = 0; at <= values.length; at += 1) {
+    const value = at < values.length ? values[at] : null;
+    if (value === undefined) continue;
+    if (value !== null) {
+      if (!count) first = at;
+      count += 1;
+    } else {
+      if (count === 1) found.push(first);
+      count = 0;
+    }
+  }
+  return found;
+}
+
 /** Keeps x strictly ascending, as charts want it: of points with one x the last is drawn. */
 function ascending(x: number[], y: (number | null)[]): [number[], (number | null)[]] {
   const kept = x.map((_, index) => index).filter((index) => index === x.length - 1 || (x[index + 1] ?? 0) > (x[index] ?? 0));
