@@ -68,6 +68,8 @@ export const canEnd = ({ state }: Experiment): boolean =>
   state === ExperimentState.ACTIVE || state === ExperimentState.PAUSED || state === ExperimentState.STOPPING_CANCELED;
 export const hasEnded = ({ state }: Experiment): boolean =>
   [ExperimentState.COMPLETED, ExperimentState.CANCELED, ExperimentState.ERROR].includes(state);
+export const canDelete = (experiment: Experiment): boolean =>
+  hasEnded(experiment) || experiment.state === ExperimentState.DELETE_FAILED;
 
 /** The words that a filter of states takes, with the states of each. */
 export const STATE_WORDS: Readonly<Record<string, readonly ExperimentState[]>> = {

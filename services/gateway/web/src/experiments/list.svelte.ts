@@ -10,6 +10,7 @@ import type { Filter } from "./filter";
 import { idsOf } from "./named";
 
 const PAGE_SIZE = 50;
+const RELOAD_MS = 3000;
 export const NEWEST_FIRST = "number desc";
 
 export interface Query {
@@ -22,15 +23,19 @@ export class ExperimentsList {
   rows = $state.raw<readonly Experiment[] | undefined>();
   nextPageToken = $state("");
   problem = $state("");
+  /** How often the rows ceased to be live, and must be loaded again. */
+  lost = $state(0);
   /** Whether experiments were submitted that are not among the rows. */
   hasNew = $state(false);
   #newest: bigint | undefined;
+  #again: ReturnType<typeof setTimeout> | undefined;
 
   /** Loads a page, and follows its experiments; returns what ends both. */
   show(query: Query): () => void {
     const ending = new AbortController();
     const ends: (() => void)[] = [() => ending.abort()];
     this.hasNew = false;
+    ends.push(() => clearTimeout(this.#again));
     this.#newest = undefined;
     void this.#load(query, ending.signal).then((rows) => {
       if (ending.signal.aborted || !rows) return;
@@ -63,7 +68,15 @@ export class ExperimentsList {
   }
 
   #follow({ number, revision }: Experiment): () => void {
-    return watch(experimentSubscription({ number, revision }, (experiment) => experiment && this.replace(experiment)));
+    const subscription = experimentSubscription({ number, revision }, (experiment) => experiment && this.replace(experiment));
+    subscription.fail = () => this.#loseLive();
+    return watch(subscription);
+  }
+
+  /** An experiment that was deleted ends the watch of all: the page is loaded again without it. */
+  #loseLive(): void {
+    clearTimeout(this.#again);
+    this.#again = setTimeout(() => (this.lost += 1), RELOAD_MS);
   }
 
   /** Notices experiments that were submitted since the page was loaded, or since the queue was first seen. */
