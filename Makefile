@@ -25,7 +25,7 @@ AZURITE := .cache/azurite/node_modules/.bin/azurite-blob
 OPENID_VERSION := 9.13.3
 OPENID := .cache/oidc-provider/.installed-$(OPENID_VERSION)
 
-.PHONY: setup demo backends azurite oidc-provider test nightly check proto bench format deployment distributed release chaos gateway-kills soak fuzz openapi clients front page docs clean
+.PHONY: setup demo backends azurite oidc-provider test nightly check proto bench format deployment distributed release chaos gateway-kills soak fuzz openapi clients front page check-page docs clean
 
 setup: $(STAMP)
 
@@ -93,6 +93,7 @@ check: $(STAMP)
 	$(BIN)/python tools/error_page.py --check
 	$(BIN)/python tools/client_names.py --check
 	$(BIN)/python tools/benchmarks_page.py --check
+	$(MAKE) check-page
 
 proto: $(STAMP)
 	$(BIN)/python tools/gen_protos.py
@@ -168,14 +169,18 @@ fuzz: $(STAMP)
 	PYTHONPATH=tests $(BIN)/python -m faults.fuzz.campaign --calls $(CALLS) $(if $(SEED),--seed $(SEED))
 	PYTHONPATH=tests $(BIN)/python -m faults.fuzz.campaign --calls $(CALLS) $(if $(SEED),--seed $(SEED)) --postgresql
 
-# The page, into services/gateway/resolute_gateway/page, checked and tested. Without npm there is none.
+# The page, into services/gateway/resolute_gateway/page. Without npm there is none, and its browser tests are skipped by name.
 PAGE := services/gateway/resolute_gateway/page/index.html
 WEB := services/gateway/web
 
 page: $(PAGE)
 
-$(PAGE): $(shell find $(WEB) clients/typescript/src protos/resolute/api -type f -not -path '*/node_modules/*') $(STAMP)
+$(PAGE): $(shell find $(WEB) clients/typescript/src protos/resolute/api -type f -not -path '*/node_modules/*' -not -path '$(WEB)/test/*') $(STAMP)
 	PATH="$(abspath $(BIN)):$$PATH" $(WEB)/build.sh
+
+# Types and unit tests of the page.
+check-page: $(STAMP)
+	PATH="$(abspath $(BIN)):$$PATH" $(WEB)/check.sh
 
 # The site, in build/site/html. Zensical has an environment of its own: training environments need none of it.
 DOCS := .cache/docs

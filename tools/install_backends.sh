@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs what tests need beside Python, where it is missing, with Debian's packages: PostgreSQL, npm for Azurite
-# and the page, Chromium for the page,
-# a compiler and CMake for Horovod, `ip` for networks of their own. Wants root, or a sudo that does not ask.
+# Installs what tests need beside Python, where it is missing, with Debian's packages: PostgreSQL, npm for Azurite and
+# the page, Chromium for the page, a compiler and CMake for Horovod, `ip` for networks of their own. Wants root, or a
+# sudo that does not ask. Debian 12 has Node 18, and the page wants 20.19: install that first, from wherever you have it.
 set -euo pipefail
 
 packages=()
@@ -24,5 +24,5 @@ echo "installing ${packages[*]}"
 # Tests start servers of their own, so that none has to be set up by the package.
 settings=/etc/postgresql-common/createcluster.conf
 [[ -e $settings ]] || "${as_root[@]}" install -D -m 644 /dev/stdin "$settings" <<<'create_main_cluster = false'
-"${as_root[@]}" apt-get update -q
-"${as_root[@]}" DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${packages[@]}"
+"${as_root[@]}" apt-get -o Acquire::Retries=3 update -q
+"${as_root[@]}" DEBIAN_FRONTEND=noninteractive apt-get -o Acquire::Retries=3 install -q -y --no-install-recommends "${packages[@]}"

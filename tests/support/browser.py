@@ -43,7 +43,7 @@ async def browser_page() -> AsyncIterator[Any]:
         browser = await playwright.chromium.launch(
             executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-dev-shm-usage"]
         )
-        context = await browser.new_context()
+        context = await browser.new_context(reduced_motion="reduce")
         await context.add_init_script(path=_AXE)
         page = await context.new_page()
         page.set_default_timeout(PATIENCE_MS)

@@ -1,0 +1,7 @@
+#!/usr/bin/env bash
+# Checks the types of the page and runs its unit tests, where Node and its packages can be had.
+set -euo pipefail
+cd "$(dirname "$0")"
+./packages.sh || { echo 'the page is not checked' >&2; exit 0; }
+npm run --silent check
+npm run --silent test

@@ -1,0 +1,121 @@
+"""The page in a browser, in front of all services in this process, signed in and with something to see."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from faults.fuzz.campaign import end_processes
+from faults.fuzz.world import Caller
+from support.browser import browser_page, need_browser
+from support.services.access import calls
+from support.services.gateway import gateway
+from support.services.in_process import Running, serving
+from support.services.logs import columns, line
+from support.services.metrics import block
+
+from resolute.api.experiments.v1 import access_service_pb2
+from resolute.api.logs.v1 import line_pb2
+from resolute_embedded.blueprints import BLUEPRINTS
+from resolute_serving.auth.tokens import load_or_create_key
+from resolute_serving.context import TrialRun
+
+BEST = 0.025
+MARKUP = "<img src=x onerror=alert(1)>"
+_CONFIG = {
+    "name": MARKUP,
+    "entrypoint": "sleep 600",
+    "resources": {"slots_per_trial": 1},
+    "searcher": {"name": "single", "metric": "loss", "max_length": {"batches": 100}},
+}
+_SECONDS = 300
+"""Patience of a whole visit; each step has its own."""
+
+
+@dataclass(frozen=True)
+class Visit:
+    """A visit of the page."""
+
+    page: Any
+    """The tab."""
+    url: str
+    """Where the gateway listens."""
+    running: Running
+    caller: Caller
+
+    async def sign_in(self) -> None:
+        """Signs in with a one-time code that is typed."""
+        async with calls(self.running, self.running.user_token()) as admin:
+            await admin.user("ada")
+            made = await admin.access.CreateSignInCode(access_service_pb2.CreateSignInCodeRequest())
+        await self.page.goto(self.url)
+        await self.page.get_by_label("One-time code").fill(made.code)
+        await self.page.get_by_role("button", name="Sign in").click()
+        await self.page.get_by_role("heading", name="Sign in to Resolute").wait_for(state="detached")
+
+    async def create(self) -> Any:
+        """Creates an experiment, waits for its trial and returns that."""
+        spec = {"config_yaml": yaml.safe_dump(_CONFIG)}
+        admin = self.caller.admin
+        created = await self.caller.call(
+            "CreateExperiment", token=admin, request_id=str(uuid.uuid4()), spec=spec
+        )
+        experiment = {"number": created.experiment.number}
+        while True:
+            listed = await self.caller.call("ListTrials", token=admin, experiment=experiment)
+            if listed.trials:
+                return listed.trials[0]
+            await asyncio.sleep(0.05)
+
+    async def report(self, trial: Any) -> None:
+        """Sends a curve with a gap, a validation, and lines of two levels, as the trial would."""
+        run = TrialRun(trial.trial_id, 1, trial.experiment_id, "ada", "w")
+        owner = {"trial_id": run.trial_id, "run": 1, "source": "s", "experiment_id": run.experiment_id}
+        token = self.running.trial_token(run)
+        steps = list(range(1, 41))
+        values = [float("nan") if step == 20 else 1 / step for step in steps]
+        points = [
+            block("training", range(40), steps, loss=values),
+            block("validation", [40], [40], loss=[BEST]),
+        ]
+        selection = {"searcher_metric": "loss", "smaller_is_better": True}
+        await self.caller.call(
+            "IngestReports", token=token, first_sequence=0, count=41, blocks=points, **selection, **owner
+        )
+        lines = [
+            line("epoch 1\repoch 2", level=line_pb2.LEVEL_INFO),
+            line(f"\x1b[31m{MARKUP}\x1b[0m", level=line_pb2.LEVEL_ERROR),
+        ]
+        await self.caller.call("IngestLines", token=token, first_sequence=0, lines=columns(lines), **owner)
+
+
+def visit_page(built: Path, folder: Path, scenario: Callable[[Visit], Awaitable[None]]) -> None:
+    """Serves everything, opens a browser and runs a scenario, or skips the test where there is no browser.
+
+    Args:
+        built: Folder of the built page.
+        folder: Where databases and data lie.
+        scenario: What is done and seen.
+    """
+    need_browser(built)
+
+    async def serve() -> None:
+        key = load_or_create_key(folder / "data/experiments/signing-key.pem")
+        async with (
+            serving(BLUEPRINTS, folder, key=key) as running,
+            gateway(running.address) as http,
+            browser_page() as page,
+        ):
+            caller = Caller(running)
+            try:
+                await scenario(Visit(page, f"http://127.0.0.1:{http.port}", running, caller))
+            finally:
+                await caller.channel.close()
+                end_processes(folder)
+
+    asyncio.run(asyncio.wait_for(serve(), _SECONDS))

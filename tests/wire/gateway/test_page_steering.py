@@ -1,0 +1,112 @@
+"""The built page in Chromium: replaying a search, forking, comparing, deleting, and many tabs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from support.browser import PATIENCE_MS, assert_accessible
+from support.services.gateway import need_http
+from support.services.page_visit import BEST, MARKUP, Visit, visit_page
+
+need_http()
+
+from resolute_gateway.web.page_files import BUILT  # noqa: E402 - skipped where HTTP cannot be served
+
+pytestmark = [pytest.mark.timeout(360), pytest.mark.sampled(1, group="the page in a browser")]
+
+
+@pytest.fixture(autouse=True)
+def one_slot(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RESOLUTE_SLOTS", "1")
+
+
+def test_a_search_is_replayed_and_an_experiment_edited(tmp_path: Path) -> None:
+    visit_page(BUILT, tmp_path, replay_and_edit)
+
+
+async def replay_and_edit(visit: Visit) -> None:
+    page = visit.page
+    await visit.create()
+    await visit.sign_in()
+    await page.get_by_role("link", name=MARKUP).click()
+    await page.get_by_role("tab", name="Search").click()
+    await page.get_by_text("The search began").wait_for()
+    await page.get_by_role("cell", name="trial 1: created").wait_for()
+    await assert_accessible(page)
+    await page.get_by_role("slider").fill("0")
+    await page.get_by_text("The search began").wait_for(state="detached")
+    assert "at=0" in page.url
+    await page.get_by_role("button", name="To the end").click()
+    await page.get_by_text("The search began").wait_for()
+
+    await page.get_by_role("button", name="Edit").click()
+    await page.get_by_label("Notes").fill(MARKUP)
+    await page.get_by_label("Labels").fill("baseline, small")
+    await page.get_by_role("button", name="Save").click()
+    await page.get_by_text("baseline", exact=True).wait_for()
+    await page.get_by_role("tab", name="Config").click()
+    await page.get_by_role("heading", name="Notes").wait_for()
+    await assert_accessible(page)
+
+
+def test_an_experiment_is_forked_compared_and_deleted(tmp_path: Path) -> None:
+    visit_page(BUILT, tmp_path, fork_compare_and_delete)
+
+
+async def fork_compare_and_delete(visit: Visit) -> None:
+    page = visit.page
+    await visit.report(await visit.create())
+    await visit.sign_in()
+    await page.get_by_role("link", name=MARKUP).click()
+    await page.get_by_role("button", name="Fork").click()
+    changes = page.get_by_label("Fields of the config to change")
+    await changes.fill("name: forked\nhyperparameterss: {}\n")
+    await page.get_by_role("button", name="line 2").wait_for()
+    await changes.fill("name: forked\nhyperparameters:\n  rate: 0.5\n")
+    await page.get_by_text("The config is right.").wait_for()
+    await assert_accessible(page)
+    await page.get_by_role("dialog").get_by_role("button", name="Fork").click()
+    await page.get_by_role("heading", name="forked").wait_for()
+    await page.get_by_role("row").nth(1).get_by_role("link").wait_for()
+
+    await page.goto(visit.url)
+    await page.get_by_role("cell", name=str(BEST)).wait_for()
+    await page.get_by_label("Select all rows").check()
+    await assert_accessible(page)
+    await page.locator("main").get_by_role("link", name="Compare", exact=True).click()
+    await page.get_by_role("tab", name="Differences").click()
+    await page.get_by_role("rowheader", name="rate").wait_for()
+    await assert_accessible(page)
+    await page.get_by_role("tab", name="Code").click()
+    await page.get_by_text("The model definitions are equal.").wait_for()
+
+    await page.get_by_role("link", name="Queue and cluster").click()
+    await page.get_by_text(re.compile("slots? in use")).first.wait_for()
+    await page.get_by_role("link", name=re.compile("forked")).wait_for()
+    await assert_accessible(page)
+
+    await page.get_by_role("link", name=re.compile("forked")).click()
+    await page.get_by_role("button", name="Kill").click()
+    await page.get_by_role("dialog").get_by_role("button", name="Kill").click()
+    await page.get_by_role("button", name="Delete").click()
+    dialog = page.get_by_role("dialog")
+    await dialog.get_by_role("textbox").fill("forked")
+    await dialog.get_by_role("button", name="Delete").click()
+    await page.get_by_role("link", name=MARKUP).wait_for()
+
+
+def test_more_tabs_are_live_than_a_browser_opens_connections_to_a_server(tmp_path: Path) -> None:
+    visit_page(BUILT, tmp_path, open_many)
+
+
+async def open_many(visit: Visit) -> None:
+    await visit.create()
+    await visit.sign_in()
+    for _ in range(8):
+        last = await visit.page.context.new_page()
+        last.set_default_timeout(PATIENCE_MS)
+        await last.goto(visit.url)
+        await last.get_by_role("link", name=MARKUP).wait_for()
+    await last.get_by_role("status").get_by_text("live").wait_for()
