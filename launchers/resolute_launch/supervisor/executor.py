@@ -145,7 +145,12 @@ class RunExecutor:
             self._signal_watcher.stop()
 
     def wait_for_lines(self) -> None:
-        """Waits, for a bounded time, until all lines of the run have arrived."""
+        """Waits, for a bounded time, until all lines of the run have arrived.
+
+        Raises:
+            ResoluteError: The control plane is still away: the time is not spent before lines can arrive.
+        """
+        self._lease.renew()
         self._late_lines.wait(give_up=lambda: self._connection.outage_timeout.exhausted)
 
     def close(self) -> None:

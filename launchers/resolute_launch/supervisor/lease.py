@@ -107,6 +107,22 @@ class LeaseRenewer:
         self._preemption = reason
         self._wake.set()
 
+    def renew(self) -> None:
+        """Renews once. The thread does so when it is due; others may, to learn whether anyone answers.
+
+        Raises:
+            ResoluteError: The control plane is away, or the allocation is lost.
+        """
+        response = self._control.renew_lease(pid=self.pid)
+        self._outage_timeout.renew()
+        self._store_token(response.bearer_token, self._token_file)
+        self._store_token(response.user_token, self._user_token_file)
+        if response.HasField("ttl"):
+            self._ttl = seconds_of(response.ttl)
+        self._renewed.set()
+        if self._signal_state.update(response.signal):
+            self._notify()
+
     def stop(self) -> None:
         """Ends the thread; the lease expires by itself."""
         self._stop.set()
@@ -125,7 +141,7 @@ class LeaseRenewer:
     def _make_due_calls(self) -> float:
         """Makes the calls that are due, and returns the seconds until the next ones."""
         try:
-            self._renew()
+            self.renew()
             sent = self._send_requests()
         except (AbortedError, NotFoundError, FailedPreconditionError) as failure:
             self.lost = str(failure)
@@ -140,17 +156,6 @@ class LeaseRenewer:
             return min(self._backoff.failed(), self._ttl / 3)
         self._backoff.succeeded()
         return self._ttl / 3
-
-    def _renew(self) -> None:
-        response = self._control.renew_lease(pid=self.pid)
-        self._outage_timeout.renew()
-        self._store_token(response.bearer_token, self._token_file)
-        self._store_token(response.user_token, self._user_token_file)
-        if response.HasField("ttl"):
-            self._ttl = seconds_of(response.ttl)
-        self._renewed.set()
-        if self._signal_state.update(response.signal):
-            self._notify()
 
     def _store_token(self, token: str, path: Path) -> None:
         if not token:

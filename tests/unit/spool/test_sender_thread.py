@@ -1,5 +1,6 @@
 """The thread of a sender: it drains, gives up in time, and reports a defect."""
 
+import threading
 from pathlib import Path
 
 from support.services.spool_receiver import IDENTITY, Clock, Receiver, pump_all, sender_to, take_all
@@ -33,6 +34,26 @@ def test_a_thread_says_when_it_could_not_drain_in_time(tmp_path: Path) -> None:
     assert not thread.drain(timeout=0.2)
     thread.stop()
     assert AckFile.of(writer.path).offset < writer.path.stat().st_size
+
+
+def test_a_thread_that_is_told_to_try_at_once_ends_the_pause_after_a_failure(tmp_path: Path) -> None:
+    writer, receiver, failed = ReportWriter(tmp_path), Receiver(), threading.Event()
+
+    def fail() -> Exception:
+        failed.set()
+        return errors.UnavailableError("away")
+
+    receiver.fail_before = fail
+    # Its clock stands still: by itself the pause after a failure never ends.
+    thread = SenderThread(sender_to(receiver, tmp_path, Clock()), name="test-sender", idle_seconds=0.01)
+    thread.start()
+    writer.report("training", 1, {"loss": 1.0})
+    assert failed.wait(60)
+    receiver.fail_before = lambda: None
+    assert not thread.drain(timeout=0.2)
+    thread.try_at_once()
+    assert thread.drain(timeout=60)
+    thread.stop()
 
 
 def test_a_spool_that_meets_a_defect_does_not_hold_up_the_others(tmp_path: Path) -> None:

@@ -109,6 +109,10 @@ class SpoolSender:
         """Seconds until a failed call is repeated; zero while the service answers."""
         return max(self._retry_at - self._clock.monotonic(), 0.0)
 
+    def end_pause(self) -> None:
+        """Lets the next ``pump`` repeat a failed call at once: its service is known to be there again."""
+        self._retry_at = 0.0
+
     def backlog(self) -> Backlog:
         """Returns how much of what is in the directory now has not arrived."""
         self._discover()

@@ -36,6 +36,7 @@ class SenderThread:
         self._clock = clock
         self._stop = threading.Event()
         self._wake = threading.Event()
+        self._end_pause = threading.Event()
         self._drained = threading.Condition()
         self._sweeps = 0
         self._goal = 0
@@ -52,6 +53,11 @@ class SenderThread:
     def stuck(self) -> bool:
         """Whether waiting is useless: everything the sender tries fails, or the thread has ended."""
         return self._stuck or not self._thread.is_alive()
+
+    def try_at_once(self) -> None:
+        """Ends the pause after a failed call, which may be longer than the wait for the last records."""
+        self._end_pause.set()
+        self._wake.set()
 
     def drain(self, timeout: float) -> bool:
         """Waits until everything has arrived that is in the spools now. Call it once the writers are gone.
@@ -86,6 +92,9 @@ class SenderThread:
 
     def _run(self) -> None:
         while not self._stop.is_set():
+            if self._end_pause.is_set():
+                self._end_pause.clear()
+                self._sender.end_pause()
             busy = self._sweep()
             if not busy and self._sweeps >= self._goal:
                 self._wake.wait(max(self._idle_seconds, self._sender.seconds_until_retry))

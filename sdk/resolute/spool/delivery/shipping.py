@@ -62,7 +62,8 @@ class SpoolShipper:
         return drained
 
     def drain_lines(self, *, give_up: Callable[[], bool]) -> bool:
-        """Waits until all lines have arrived, as ``drain_reports`` does."""
+        """Waits until all lines have arrived, as ``drain_reports`` does; begins at once."""
+        self._lines.try_at_once()
         return _drain(self._lines, give_up)
 
     def stop(self) -> None:
