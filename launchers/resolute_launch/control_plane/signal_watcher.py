@@ -13,11 +13,7 @@ from resolute_launch.control_plane.client import ControlPlane, SignalStream
 from resolute_launch.control_plane.signal_state import SignalState
 
 _STOP_SECONDS = 2.0
-"""How long ``stop`` waits for a cancelled stream.
-
-grpcio 1.85 sometimes never ends a stream that is cancelled while its channel connects. The channel, which is
-closed next, ends it.
-"""
+"""How long ``stop`` waits for the thread: what holds it up ends with its channel, soon after."""
 _log = logging.getLogger("resolute.supervisor")
 
 

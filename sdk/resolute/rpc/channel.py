@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable
 
 import grpc
 
 from resolute.contracts.calls.keepalive import KEEPALIVE_OPTIONS
+from resolute.contracts.calls.retries import NO_GRPC_RETRIES
 from resolute.contracts.calls.tls import ClientTls
 from resolute.errors import ForkedProcessError
 from resolute.rpc.interceptors import CallInterceptor
@@ -16,23 +16,8 @@ from resolute.rpc.interceptors import CallInterceptor
 TokenSource = Callable[[], str]
 """Gives the token for the next call; asked for every call, because tokens are renewed while channels live."""
 
-_RETRIES = {
-    "methodConfig": [
-        {
-            "name": [{}],
-            "retryPolicy": {
-                "maxAttempts": 4,
-                "initialBackoff": "0.1s",
-                "maxBackoff": "2s",
-                "backoffMultiplier": 2,
-                "retryableStatusCodes": ["UNAVAILABLE"],
-            },
-        }
-    ]
-}
-
 CHANNEL_OPTIONS: tuple[tuple[str, str | int], ...] = (
-    ("grpc.service_config", json.dumps(_RETRIES)),
+    *NO_GRPC_RETRIES,
     *KEEPALIVE_OPTIONS,
     ("grpc.max_reconnect_backoff_ms", 2_000),
     ("grpc.initial_reconnect_backoff_ms", 100),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, cast
@@ -12,6 +14,7 @@ from grpc_status import rpc_status
 from resolute import errors
 from resolute.contracts.calls.client_version import CLIENT_HEADER, own_header
 from resolute.contracts.calls.error_status import from_status
+from resolute.contracts.calls.retries import Retries
 from resolute.rpc.connection_causes import connection_cause, is_broken_connection
 
 DEFAULT_DEADLINE = 10.0
@@ -54,22 +57,39 @@ class CallInterceptor(
 
     def intercept_unary_unary(self, continuation: Any, client_call_details: Any, request: Any) -> Any:
         """Makes one call and waits for its answer."""
-        call = continuation(self._complete(client_call_details, DEFAULT_DEADLINE), request)
-        return self._checked(call, client_call_details.method)
+        retries = Retries(_timeout_of(client_call_details, DEFAULT_DEADLINE))
+        while True:
+            call = continuation(self._complete(client_call_details, retries.seconds_left), request)
+            failure = call.exception()
+            if failure is None:
+                return call
+            pause = retries.pause_after(failure.code().name)
+            if pause is None:
+                raise to_typed_error(failure, self._address) from failure
+            time.sleep(pause)
 
     def intercept_stream_unary(
         self, continuation: Any, client_call_details: Any, request_iterator: Any
     ) -> Any:
         """Makes one uploading call and waits for its answer."""
-        call = continuation(self._complete(client_call_details, DEFAULT_DEADLINE), request_iterator)
-        return self._checked(call, client_call_details.method)
+        # What was read of the requests cannot be sent again: only the caller can begin anew.
+        timeout = _timeout_of(client_call_details, DEFAULT_DEADLINE)
+        call = continuation(self._complete(client_call_details, timeout), request_iterator)
+        failure = call.exception()
+        if failure is not None:
+            raise to_typed_error(failure, self._address) from failure
+        return call
 
     def intercept_unary_stream(self, continuation: Any, client_call_details: Any, request: Any) -> Any:
         """Starts one streaming call."""
-        call = continuation(self._complete(client_call_details, None), request)
-        return TypedStream(call, self._address)
+        retries = Retries(client_call_details.timeout)
+        return TypedStream(
+            lambda: continuation(self._complete(client_call_details, retries.seconds_left), request),
+            retries,
+            address=self._address,
+        )
 
-    def _complete(self, details: Any, deadline: float | None) -> CallDetails:
+    def _complete(self, details: Any, timeout: float | None) -> CallDetails:
         self._guard()
         metadata = list(details.metadata or [])
         metadata.append((TRACE_HEADER, self._trace_id or uuid.uuid4().hex))
@@ -78,37 +98,60 @@ class CallInterceptor(
         token = self._token() if self._token else ""
         if token:
             metadata.append(("authorization", f"Bearer {token}"))
-        timeout = deadline if details.timeout is None else details.timeout
         return CallDetails(
             details.method, timeout, metadata, details.credentials, details.wait_for_ready, None
         )
 
-    def _checked(self, call: Any, method: str) -> Any:
-        failure = call.exception()
-        if failure is None:
-            return call
-        raise to_typed_error(failure, self._address) from failure
+
+def _timeout_of(details: Any, default: float) -> float:
+    return default if details.timeout is None else float(details.timeout)
 
 
 class TypedStream:
-    """The responses of a streaming call, with typed errors. Iterate it, or ``cancel`` it."""
+    """The responses of a streaming call, with typed errors. Iterate it, or ``cancel`` it.
 
-    def __init__(self, call: Any, address: str) -> None:
-        self._call = call
+    Args:
+        start: Begins the call, which is repeated until the first response or the last of its attempts.
+        retries: Counts the attempts.
+        address: Where the call goes, for messages.
+    """
+
+    def __init__(self, start: Callable[[], Any], retries: Retries, *, address: str) -> None:
+        self._start = start
+        self._retries = retries
         self._address = address
+        self._answered = False
+        self._lock = threading.Lock()
+        self._cancelled = threading.Event()
+        self._call = start()
 
     def __iter__(self) -> Iterator[Any]:
         return self
 
     def __next__(self) -> Any:
-        try:
-            return next(self._call)
-        except grpc.RpcError as failure:
-            raise to_typed_error(failure, self._address) from failure
+        while True:
+            try:
+                response = next(self._call)
+            except grpc.RpcError as failure:
+                pause = None if self._answered else self._retries.pause_after(failure.code().name)
+                if pause is None or self._cancelled.wait(pause) or not self._begin_again():
+                    raise to_typed_error(failure, self._address) from failure
+            else:
+                self._answered = True
+                return response
 
     def cancel(self) -> None:
         """Ends the stream; anyone who iterates it gets ``UnavailableError``."""
-        self._call.cancel()
+        with self._lock:
+            self._cancelled.set()
+            self._call.cancel()
+
+    def _begin_again(self) -> bool:
+        with self._lock:
+            if self._cancelled.is_set():
+                return False
+            self._call = self._start()
+            return True
 
 
 def to_typed_error(failure: Any, address: str) -> errors.ResoluteError:

@@ -16,8 +16,6 @@ _OPTIONS: tuple[tuple[str, str | int], ...] = (
     ("grpc.max_send_message_length", _MAX_RESPONSE_BYTES),
     ("grpc.max_reconnect_backoff_ms", 2_000),
     ("grpc.enable_http_proxy", 0),
-    # The caller repeats what may be repeated.
-    ("grpc.enable_retries", 0),
 )
 _PREFIX = "/resolute.api."
 _OWN_PREFIX = "/resolute.api.gateway."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,6 +27,7 @@ from resolute.client.connection.session import Session
 from resolute.client.schema import convert
 from resolute.client.schema.records import ExperimentRecord, TrialRecord
 from resolute.client.schema.states import ExperimentState
+from resolute.contracts.calls.backoff import Backoff
 from resolute.contracts.values import to_mapping
 from resolute.errors import UnavailableError
 
@@ -166,16 +168,17 @@ class Experiments:
             UnavailableError: The service cannot be reached, also after retries.
         """
         timeout = _UPLOAD_BASE + archive.size / _SLOWEST_UPLOAD
-        attempt = 1
+        backoff = Backoff()
         while True:
             try:
                 response = self._create(submission, archive, timeout=timeout)
                 break
             except UnavailableError:
-                # The channel retries by itself only while little was sent. The request id makes this safe.
-                if attempt == _UPLOAD_ATTEMPTS:
+                # A stream of requests is not repeated by itself. The request id makes this safe.
+                pause = backoff.failed()
+                if backoff.failures == _UPLOAD_ATTEMPTS:
                     raise
-                attempt += 1
+            time.sleep(pause)
         return Created(convert.experiment(response.experiment), tuple(response.warnings))
 
     def _create(

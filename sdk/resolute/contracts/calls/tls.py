@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from resolute.contracts.calls.retries import NO_GRPC_RETRIES
 from resolute.errors import FailedPreconditionError
 
 if TYPE_CHECKING:
@@ -105,10 +106,11 @@ def aio_channel(
     """
     import grpc
 
+    all_options = [*options, *NO_GRPC_RETRIES]
     if tls is None:
-        return grpc.aio.insecure_channel(address, options=options, interceptors=interceptors)
+        return grpc.aio.insecure_channel(address, options=all_options, interceptors=interceptors)
     return grpc.aio.secure_channel(
-        address, tls.credentials(), options=[*options, *tls.options], interceptors=interceptors
+        address, tls.credentials(), options=[*all_options, *tls.options], interceptors=interceptors
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import asyncio
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any
@@ -13,6 +13,7 @@ from grpc_status import rpc_status
 from resolute import errors
 from resolute.contracts.calls.error_status import from_status
 from resolute.contracts.calls.keepalive import KEEPALIVE_OPTIONS
+from resolute.contracts.calls.retries import Retries
 from resolute.contracts.calls.tls import ClientTls, aio_channel
 from resolute_serving.context import current_trace
 from resolute_serving.server.interceptors import TRACE_HEADER
@@ -21,25 +22,6 @@ DEFAULT_DEADLINE = 10.0
 """Seconds that a call between services may take when its caller names no other limit."""
 
 _OPTIONS: tuple[tuple[str, str | int], ...] = (
-    (
-        "grpc.service_config",
-        json.dumps(
-            {
-                "methodConfig": [
-                    {
-                        "name": [{}],
-                        "retryPolicy": {
-                            "maxAttempts": 3,
-                            "initialBackoff": "0.05s",
-                            "maxBackoff": "1s",
-                            "backoffMultiplier": 3,
-                            "retryableStatusCodes": ["UNAVAILABLE"],
-                        },
-                    }
-                ]
-            }
-        ),
-    ),
     *KEEPALIVE_OPTIONS,
     ("grpc.max_reconnect_backoff_ms", 2_000),
     ("grpc.enable_http_proxy", 0),
@@ -104,11 +86,10 @@ class Peers:
             channels.clear()
 
 
-def _complete(details: Any, token: str, deadline: float | None) -> grpc.aio.ClientCallDetails:
+def _complete(details: Any, token: str, timeout: float | None) -> grpc.aio.ClientCallDetails:
     metadata = grpc.aio.Metadata(*(details.metadata or ()))
     metadata.add(TRACE_HEADER, current_trace.get() or uuid.uuid4().hex)
     metadata.add("authorization", f"Bearer {token}")
-    timeout = deadline if details.timeout is None else details.timeout
     return grpc.aio.ClientCallDetails(
         details.method, timeout, metadata, details.credentials, details.wait_for_ready
     )
@@ -121,11 +102,17 @@ class _Unary(grpc.aio.UnaryUnaryClientInterceptor):
     async def intercept_unary_unary(
         self, continuation: Callable[..., Awaitable[Any]], client_call_details: Any, request: Any
     ) -> Any:
-        call = await continuation(_complete(client_call_details, self._token(), DEFAULT_DEADLINE), request)
-        try:
-            return await call
-        except grpc.aio.AioRpcError as failure:
-            raise to_error(failure) from failure
+        timeout = client_call_details.timeout
+        retries = Retries(DEFAULT_DEADLINE if timeout is None else timeout)
+        while True:
+            details = _complete(client_call_details, self._token(), retries.seconds_left)
+            try:
+                return await (await continuation(details, request))
+            except grpc.aio.AioRpcError as failure:
+                pause = retries.pause_after(failure.code().name)
+                if pause is None:
+                    raise to_error(failure) from failure
+            await asyncio.sleep(pause)
 
 
 class _Stream(grpc.aio.UnaryStreamClientInterceptor):
@@ -135,8 +122,8 @@ class _Stream(grpc.aio.UnaryStreamClientInterceptor):
     async def intercept_unary_stream(
         self, continuation: Callable[..., Awaitable[Any]], client_call_details: Any, request: Any
     ) -> AsyncIterator[Any]:
-        call = await continuation(_complete(client_call_details, self._token(), None), request)
-        return _stream_with_errors(call)
+        details = _complete(client_call_details, self._token(), client_call_details.timeout)
+        return _stream_with_errors(await continuation(details, request))
 
 
 async def _stream_with_errors(call: Any) -> AsyncIterator[Any]:

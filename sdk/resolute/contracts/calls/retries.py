@@ -1,0 +1,65 @@
+"""How often a call is repeated that found no service, before its caller hears of it.
+
+gRPC could repeat calls by itself, and is told not to: since its release 1.72 a call whose repetition is cut
+off by its deadline, a cancellation or the loss of the connection may never end
+(https://github.com/grpc/grpc/issues/41036). A server that was stopped and then killed left one stream in five
+open for good, and none without its retries.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import final
+
+from resolute.contracts.calls.backoff import Backoff
+from resolute.contracts.clock import SYSTEM_CLOCK, Clock
+
+NO_GRPC_RETRIES: tuple[tuple[str, int], ...] = (("grpc.enable_retries", 0),)
+"""Options of every channel."""
+ATTEMPTS = 4
+"""How often a call is made at most."""
+_FIRST_SECONDS, _LONGEST_SECONDS = 0.1, 2.0
+_REPEATED = "UNAVAILABLE"
+
+
+@final
+class Retries:
+    """The repetitions of one call; each of our calls may be repeated.
+
+    Args:
+        timeout: Seconds for the call with all of its repetitions; None for a stream, which may last.
+        clock: Measures them.
+        jitter: Gives numbers in [0, 1).
+    """
+
+    def __init__(
+        self,
+        timeout: float | None,
+        *,
+        clock: Clock = SYSTEM_CLOCK,
+        jitter: Callable[[], float] = random.random,
+    ) -> None:
+        self._clock = clock
+        self._ends = None if timeout is None else clock.monotonic() + timeout
+        self._backoff = Backoff(first=_FIRST_SECONDS, longest=_LONGEST_SECONDS, jitter=jitter, clock=clock)
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Seconds that the next attempt may take; None for any time."""
+        return None if self._ends is None else max(self._ends - self._clock.monotonic(), 0.0)
+
+    def pause_after(self, status: str) -> float | None:
+        """Counts an attempt that failed.
+
+        Args:
+            status: Name of the gRPC status.
+
+        Returns:
+            Seconds until the next attempt; None when there is none, and the failure is that of the call.
+        """
+        pause = self._backoff.failed()
+        left = self.seconds_left
+        if status != _REPEATED or self._backoff.failures >= ATTEMPTS or (left is not None and pause >= left):
+            return None
+        return pause
