@@ -192,7 +192,7 @@ _OVERRIDES: Mapping[str, Callable[[World], dict[str, Any]]] = {
     "DeleteTemplate": lambda world: {"name": world.names["template"]},
     "UpdateExperiment": _update("experiment", "name", "labels", name="renamed", labels=["a"]),
     "UpdateUser": _update("user", "role", role=2),
-    "UpdateToken": _update("token", "description", description="text"),
+    "UpdateToken": lambda _: {"token": {"description": "text"}, "update_mask": {"paths": ["description"]}},
     "UpdateWorkspace": _update("workspace", "archived", archived=False),
     "UpdateProject": _update("project", "description", description="text"),
     "UpdateJob": _update("job", "priority", priority=3),
