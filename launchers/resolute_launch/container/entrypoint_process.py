@@ -34,14 +34,9 @@ def find_shell() -> str:
     return shutil.which("bash") or "/bin/sh"
 
 
-def shell_command(run: RunDirectory, *, reports: Path | None = None) -> tuple[str, ...]:
-    """Returns the command of the shell that runs the hook and becomes the entrypoint.
-
-    Args:
-        run: Its run directory.
-        reports: Takes the environment that the hook leaves; then the shell waits for a line.
-    """
-    return (find_shell(), "-c", _script(run, reports), "entrypoint")
+def shell_command(run: RunDirectory) -> tuple[str, ...]:
+    """Returns the command of the shell that runs the hook and becomes the entrypoint."""
+    return (find_shell(), "-c", _script(run), "entrypoint")
 
 
 def barrier_file(run: RunDirectory) -> Path:
@@ -93,15 +88,7 @@ class Shell:
         self._process = process
 
     @classmethod
-    def start(
-        cls,
-        run: RunDirectory,
-        *,
-        environment: Mapping[str, str],
-        stdout: int,
-        stderr: int,
-        reports: Path | None = None,
-    ) -> Shell:
+    def start(cls, run: RunDirectory, *, environment: Mapping[str, str], stdout: int, stderr: int) -> Shell:
         """Starts the shell, which runs the hook at once.
 
         Args:
@@ -109,10 +96,9 @@ class Shell:
             environment: All of its environment.
             stdout: Descriptor that takes its output.
             stderr: Descriptor that takes its errors.
-            reports: As in ``shell_command``.
         """
         process = subprocess.Popen(
-            shell_command(run, reports=reports),
+            shell_command(run),
             cwd=run.work,
             env=dict(environment),
             stdin=subprocess.PIPE,
@@ -126,18 +112,6 @@ class Shell:
     def pid(self) -> int:
         """Its process id, which is that of its group and session too."""
         return self._process.pid
-
-    def go_on(self) -> None:
-        """Lets it go on after it has reported the environment of the hook."""
-        assert self._process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.write(b"go on\n")
-            self._process.stdin.flush()
-
-    def has_ended(self) -> bool:
-        """Whether it has ended; its process id stays taken."""
-        flags = os.WEXITED | os.WNOWAIT | os.WNOHANG
-        return os.waitid(os.P_PID, self._process.pid, flags) is not None
 
     def release(self) -> None:
         """Lets it become the entrypoint."""
@@ -222,30 +196,12 @@ def _release_file(run: RunDirectory) -> Path:
     return run.path / "release.sh"
 
 
-def _script(run: RunDirectory, reports: Path | None) -> str:
+def _script(run: RunDirectory) -> str:
     gate, release = (shlex.quote(str(path)) for path in (barrier_file(run), _release_file(run)))
     # Opened for both directions, the pipe does not wait for a supervisor that may be dead.
     return f"""set -e
 if [ -f ./{HOOK} ]; then . ./{HOOK} </dev/null; fi
-{_report(reports) if reports else ""}
 echo open 1<>{gate}
 IFS= read -r _ || exit 1
 . {release}
 """
-
-
-def _report(reports: Path) -> str:
-    # With the programs of the system, whatever the hook has made of PATH. A shell ignores other signals than
-    # the entrypoint would: a process that it starts tells those.
-    ignored, new, name = (
-        shlex.quote(str(path)) for path in (ignored_file(reports), reports.with_suffix(".new"), reports)
-    )
-    return f"""command -p grep SigIgn: /proc/self/status >{ignored}
-command -p env -0 >{new}
-command -p mv {new} {name}
-IFS= read -r _ || exit 1"""
-
-
-def ignored_file(reports: Path) -> Path:
-    """Where a shell that reports the environment of its hook tells which signals are ignored."""
-    return reports.with_suffix(".signals")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import logging
 import os
@@ -116,15 +115,11 @@ class OutputCollector:
         self._states_at = clock.monotonic() + STATE_SECONDS
         self._thread = threading.Thread(target=self._run, name="output", daemon=True)
 
-    @contextlib.contextmanager
-    def start(self) -> Iterator[tuple[int, int]]:
-        """Begins to read, and lends the writing ends of both streams to the caller, who starts processes."""
+    def start(self) -> None:
+        """Begins to read. The caller has given the writing ends to the trial's processes."""
+        self.stdout.close_writer()
+        self.stderr.close_writer()
         self._thread.start()
-        try:
-            yield self.stdout.writer, self.stderr.writer
-        finally:
-            self.stdout.close_writer()
-            self.stderr.close_writer()
 
     def log_line(self, text: str) -> None:
         """Adds a line of the platform's own to the log."""

@@ -218,10 +218,12 @@ class RunExecutor:
         environment = task_environment(
             self._environ, task=self._task, info=info, scratch=create_scratch_directory(self._run)
         )
-        with self._output.start() as (stdout, stderr):
-            forked = self._warm_start.fork(argv, environment=environment, stdout=stdout, stderr=stderr)
-            started = forked or Shell.start(self._run, environment=environment, stdout=stdout, stderr=stderr)
-            return EntrypointProcess(started, self._run)
+        stdout, stderr = self._output.stdout.writer, self._output.stderr.writer
+        forked = self._warm_start.fork(argv, environment=environment, stdout=stdout, stderr=stderr)
+        started = forked or Shell.start(self._run, environment=environment, stdout=stdout, stderr=stderr)
+        child = EntrypointProcess(started, self._run)
+        self._output.start()
+        return child
 
     def _wait_for_end(self, child: EntrypointProcess, argv: Sequence[str]) -> None:
         waiter = threading.Thread(target=self._wait_for, args=(child,), name="child-wait", daemon=True)

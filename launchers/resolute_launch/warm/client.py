@@ -16,12 +16,7 @@ from typing import Any
 
 from resolute.contracts.files.atomic_files import write_json
 from resolute.contracts.processes import ProcessIdentity
-from resolute_launch.container.entrypoint_process import (
-    HOOK,
-    StartedProcess,
-    barrier_file,
-    shell_command,
-)
+from resolute_launch.container.entrypoint_process import HOOK, barrier_file, shell_command
 from resolute_launch.container.task import Task
 from resolute_launch.warm import protocol
 from resolute_launch.warm.entrypoints import (
@@ -34,7 +29,6 @@ from resolute_launch.warm.entrypoints import (
 from resolute_launch.warm.environment import shared_environment
 from resolute_launch.warm.limits import inherited
 from resolute_launch.warm.process_image import PADDING, placeholder
-from resolute_launch.warm.startup_hook import StartupHook
 
 IDLE_SECONDS = 60.0
 """How long a parked process waits for the next run."""
@@ -61,10 +55,8 @@ class WarmStart:
 
     def fork(
         self, argv: Sequence[str], *, environment: Mapping[str, str], stdout: int, stderr: int
-    ) -> StartedProcess | None:
+    ) -> ForkedProcess | None:
         """Forks a process for the entrypoint, which waits to be released.
-
-        If the code has a startup hook, it is run first, and the fork gets the environment that it leaves.
 
         Args:
             argv: What the entrypoint runs.
@@ -73,8 +65,7 @@ class WarmStart:
             stderr: Descriptor that takes its errors.
 
         Returns:
-            The process, or the shell in which the hook has run or failed; None if the run starts cold. Why it
-            does, the log of the trial says once.
+            The process; None if the run starts cold. Why it does, the log of the trial says once.
 
         Raises:
             InterruptedError: ``interrupted`` said so.
@@ -85,36 +76,8 @@ class WarmStart:
         wanted = (self._task.config.get("environment") or {}).get("warm_start")
         if not isinstance(wanted, Mapping) or not wanted.get("enabled", True):
             return None
-        if not (self._task.run.work / HOOK).exists():
-            return self._try_fork(wanted, argv, environment, (stdout, stderr))
-        hook = StartupHook.start(self._task.run, environment=environment, stdout=stdout, stderr=stderr)
         try:
-            left = hook.wait(self._interrupted)
-            if left is None:
-                return hook.shell
-            left.pop("SHLVL", None)  # the shell counts itself, and stops to when it becomes the entrypoint
-            kept = {name: value for name, value in environment.items() if name == "SHLVL"}
-            forked = self._try_fork(wanted, argv, {**left, **kept}, (stdout, stderr), hook=hook)
-        except BaseException:
-            hook.end()
-            raise
-        if forked is None:
-            hook.shell.go_on()
-            return hook.shell
-        hook.end()
-        return forked
-
-    def _try_fork(
-        self,
-        wanted: Mapping[str, Any],
-        argv: Sequence[str],
-        environment: Mapping[str, str],
-        output: tuple[int, int],
-        *,
-        hook: StartupHook | None = None,
-    ) -> ForkedProcess | None:
-        try:
-            return self._fork(wanted, argv, environment, output, hook=hook)
+            return self._fork(wanted, argv, environment, (stdout, stderr))
         except CannotForkError as reason:
             self._say(f"warm start: this experiment's runs start cold: {reason}")
         except OSError as failure:
@@ -129,14 +92,12 @@ class WarmStart:
         argv: Sequence[str],
         environment: Mapping[str, str],
         output: tuple[int, int],
-        *,
-        hook: StartupHook | None,
     ) -> ForkedProcess | None:
         work = self._task.run.work
         command = python_command(argv)
         python = interpreter_of(command, python=self._task.order.python, environment=environment, work=work)
-        if hook is not None and (obstacle := hook.obstacle()):
-            raise CannotForkError(obstacle)
+        if (work / HOOK).exists():
+            raise CannotForkError(f"its code has a {HOOK}")
         connection = self._connect(python, command, list(wanted.get("preload") or ()), environment)
         process = _request(connection, output)
         cold_because = process.prepare(
@@ -144,20 +105,17 @@ class WarmStart:
                 "work": str(work),
                 "gate": str(barrier_file(self._task.run)),
                 "run": str(self._task.run.path),
-                "shell": [] if hook else list(shell_command(self._task.run)),
+                "shell": list(shell_command(self._task.run)),
                 "words": command.words,
                 "script": command.script,
                 "module": command.module,
                 "arguments": command.arguments,
                 "environment": dict(environment),
-                "limits": inherited(hook.shell.pid if hook else 0),
+                "limits": inherited(),
             }
         )
         if cold_because:
             self._say(f"warm start: this run starts cold: {cold_because}")
-            if hook is not None:
-                process.reap()
-                return None
         return process
 
     def _connect(

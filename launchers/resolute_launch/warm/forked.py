@@ -89,8 +89,6 @@ class ForkedRun:
         protocol.send_message(control, {"cold": obstacle})
         if obstacle:
             control.detach()
-            if not start["shell"]:
-                os._exit(0)  # the shell in which the startup hook has run goes on instead
             _start_cold(start)
         gate = os.open(start["gate"], os.O_RDWR)
         os.write(gate, b"open\n")

@@ -10,25 +10,20 @@ from typing import Any
 _LIMITS = [name for name in dir(resource) if name.startswith("RLIMIT_")]
 
 
-def inherited(pid: int = 0) -> dict[str, Any]:
-    """Describes a process: control group, resource limits, niceness, processors, umask, OOM score.
-
-    Args:
-        pid: The process, which may be a child of this one; 0 for this one.
-    """
-    status = _text(pid, "status").splitlines()
+def inherited() -> dict[str, Any]:
+    """Describes this process: control group, resource limits, niceness, processors, umask, OOM score."""
     return {
-        "cgroup": _text(pid, "cgroup"),
-        "oom_score_adj": _text(pid, "oom_score_adj"),
-        "umask": next((line for line in status if line.startswith("Umask")), ""),
-        "nice": os.getpriority(os.PRIO_PROCESS, pid),
-        "cpus": sorted(os.sched_getaffinity(pid)),
-        "limits": {name: list(resource.prlimit(pid, getattr(resource, name))) for name in _LIMITS},
+        "cgroup": _text("cgroup"),
+        "oom_score_adj": _text("oom_score_adj"),
+        "umask": next((line for line in _text("status").splitlines() if line.startswith("Umask")), ""),
+        "nice": os.getpriority(os.PRIO_PROCESS, 0),
+        "cpus": sorted(os.sched_getaffinity(0)),
+        "limits": {name: list(resource.getrlimit(getattr(resource, name))) for name in _LIMITS},
     }
 
 
-def _text(pid: int, name: str) -> str:
+def _text(name: str) -> str:
     try:
-        return Path(f"/proc/{pid or 'self'}/{name}").read_text()
+        return Path(f"/proc/self/{name}").read_text()
     except OSError:
         return ""
