@@ -60,6 +60,7 @@ from resolute_experiments.servicers.retention import RetentionServicer
 from resolute_experiments.servicers.roles import RolesServicer
 from resolute_experiments.servicers.trials import TrialsServicer
 from resolute_experiments.servicers.workspaces import WorkspacesServicer
+from resolute_experiments.specs.storage import partial_without_secrets
 from resolute_experiments.store import experiments
 from resolute_experiments.store.directory import projects, tokens, users
 from resolute_experiments.store.schema import IDEMPOTENCY_KEYS
@@ -99,6 +100,22 @@ class ExperimentsSettings:
     """Seconds that trials get to checkpoint after a signal."""
     openid: OpenIdSettings | None = None
     """The OpenID provider that signs people in; None for passwords alone."""
+
+    def shown(self) -> dict[str, Any]:
+        """What admins may see of the settings: all of them, without the secrets of default configs."""
+        openid = self.openid
+        return {
+            "address": self.address,
+            "runs_directory": str(self.runs_directory),
+            "slots": self.slots,
+            "nodes": self.nodes,
+            "lease_ttl": self.lease_ttl,
+            "outage_timeout": self.outage_timeout,
+            "log_wait": self.log_wait,
+            "preemption_timeout": self.preemption_timeout,
+            "openid": None if openid is None else {"issuer": openid.issuer, "client_id": openid.client_id},
+            "cluster_defaults": partial_without_secrets(self.cluster_defaults),
+        }
 
 
 class ExperimentsService:
@@ -260,7 +277,11 @@ class ExperimentsService:
         )
         cluster_service_pb2_grpc.add_ClusterServiceServicer_to_server(
             ClusterServicer(
-                self._core, self._fleet, directories=self._directories, reader=self._config_reader
+                self._core,
+                self._fleet,
+                directories=self._directories,
+                reader=self._config_reader,
+                settings=self._settings.shown(),
             ),
             server,
         )

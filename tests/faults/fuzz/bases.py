@@ -188,6 +188,7 @@ _OVERRIDES: Mapping[str, Callable[[World], dict[str, Any]]] = {
     "ContinueTrial": lambda _: {"config_yaml": "", "validate_only": True},
     "ForkExperiment": lambda _: {"config_yaml": "name: forked", "validate_only": True},
     "SetTemplate": lambda _: {"config_yaml": "max_restarts: 1"},
+    "FollowServerLog": lambda _: {"tail": 1, "follow": False},
     "GetTemplate": lambda world: {"name": world.names["template"]},
     "DeleteTemplate": lambda world: {"name": world.names["template"]},
     "UpdateExperiment": _update("experiment", "name", "labels", name="renamed", labels=["a"]),

@@ -113,7 +113,16 @@ CLUSTER: dict[str, Role] = {
     ),
     **dict.fromkeys(["CreateWorkspace", "SetTemplate", "DeleteTemplate"], Role.EDITOR),
     **dict.fromkeys(
-        ["CreateUser", "UpdateUser", "CreateServiceToken", "ListAuditRows", "SetQuota"], Role.ADMIN
+        [
+            "CreateUser",
+            "UpdateUser",
+            "CreateServiceToken",
+            "ListAuditRows",
+            "SetQuota",
+            "GetServerConfig",
+            "FollowServerLog",
+        ],
+        Role.ADMIN,
     ),
 }
 """Calls for which the role in the cluster alone counts."""

@@ -404,6 +404,14 @@ class Handlers(ExplanationHandlers):
             slots=self.state.slots,
         )
 
+    async def FollowServerLog(self, request: Any, _context: Any) -> Any:
+        self._enter("FollowServerLog")
+        response = cluster_service_pb2.FollowServerLogResponse
+        yield response(lines=["first", "second"][-request.tail :])
+        if request.follow:
+            yield response()
+            yield response(lines=["third"])
+
     async def SetTemplate(self, request: Any, _context: Any) -> Any:
         self._enter("SetTemplate")
         self.state.templates[request.name] = request.config_yaml

@@ -191,3 +191,11 @@ def test_head_excludes_tail_and_follow(resolute: CommandLine, options: tuple[str
     outcome = resolute("t", "logs", "1", *options)
     assert outcome.code == 2
     assert "--head cannot be combined with --tail or --follow." in outcome.err
+
+
+def test_the_log_of_the_server_is_printed_and_followed(
+    cluster: ScriptedCluster, resolute: CommandLine
+) -> None:
+    del cluster
+    assert resolute("master", "logs", "--tail", "1").out == "second\n"
+    assert resolute("master", "logs", "-f").out == "first\nsecond\nthird\n"

@@ -24,6 +24,7 @@ from resolute_serving.context import Role, User
 
 ROOT = Path(__file__).resolve().parents[3]
 ELSEWHERE = {
+    ("master logs", "-f"): ("tests/wire/cli/test_logs.py", 'resolute("master", "logs", "-f")'),
     ("experiment create", "-f"): ("tests/wire/cli/test_follow.py", '"e", "create", str(code / "const.yaml")'),
     ("experiment continue", "-f"): ("tests/e2e/test_continue.py", '*longer, "--yes", "-f"'),
 }
@@ -263,6 +264,10 @@ def machines(det: Det) -> None:
     for command in ("agent list", "slot list"):
         assert isinstance(det.json(f"{command} --json"), list)
         det(f"{command} --csv")
+    shown = det.json("master config show --json")
+    assert shown == yaml.safe_load(det("master config show --yaml"))
+    assert shown["preemption_timeout"] == 3600.0
+    det("master logs --tail 5")
     assert det.json("master info --json") == yaml.safe_load(det("master info --yaml"))
     assert "cluster" in det("version")
 

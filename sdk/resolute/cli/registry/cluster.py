@@ -46,8 +46,15 @@ POOL_COMMANDS = (
 
 MASTER_COMMANDS = (
     LazyCommand("info", "Show version, address and identity of the cluster.", f"{_CLUSTER}.machines:info"),
+    LazyCommand("config", "Show the settings of the server.", f"{__name__}:master_config"),
+    LazyCommand("logs", "Print the last lines of the server's log.", f"{_CLUSTER}.server:logs"),
 )
 """Commands of ``resolute master``."""
+
+MASTER_CONFIG_COMMANDS = (
+    LazyCommand("show", "Print the server's settings.", f"{_CLUSTER}.server:show_config"),
+)
+"""Commands of ``resolute master config``."""
 
 TASK_COMMANDS = (
     LazyCommand("list", "List the trials that have not ended.", f"{_CLUSTER}.tasks:list_", ("ls",)),
@@ -99,6 +106,13 @@ def resource_pool() -> None:
 @click.group(cls=LazyGroup, entries=MASTER_COMMANDS, counterparts=COUNTERPARTS["master"])
 def master() -> None:
     """Show the cluster as a whole."""
+
+
+@click.group(
+    name="config", cls=LazyGroup, entries=MASTER_CONFIG_COMMANDS, counterparts=COUNTERPARTS["master config"]
+)
+def master_config() -> None:
+    """Show the settings of the server."""
 
 
 @click.group(cls=LazyGroup, entries=TASK_COMMANDS, counterparts=COUNTERPARTS["task"])

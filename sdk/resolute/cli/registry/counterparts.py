@@ -48,8 +48,9 @@ COUNTERPARTS: Mapping[str, Mapping[str, str]] = {
     },
     "master": {
         "cluster-message": "there are no messages to all users; tell them by other means",
-        "config": "the operator sets it with the options of `resolute up`; see docs/operations.md",
-        "logs": "services write their logs where the operator starts them; see docs/operations.md",
+    },
+    "master config": {
+        "set": "RESOLUTE_LOG_LEVEL sets what is logged when the server starts; see docs/operations.md",
     },
     "task": {
         "cleanup-logs": _RETENTION,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from resolute.api.experiments.v1 import (
     access_service_pb2,
@@ -14,6 +15,7 @@ from resolute.client.connection.paging import all_items
 from resolute.client.connection.session import Session
 from resolute.client.schema import convert
 from resolute.client.schema.records import ClusterRecord, TemplateRecord
+from resolute.contracts.values import to_mapping
 
 _pb = cluster_service_pb2
 
@@ -32,6 +34,21 @@ class Cluster:
     def get(self) -> ClusterRecord:
         """Returns identity, version and slots."""
         return convert.cluster(self._stub.GetCluster(_pb.GetClusterRequest()))
+
+    def server_config(self) -> dict[str, Any]:
+        """Returns the settings that the server was started with, by name."""
+        return to_mapping(self._stub.GetServerConfig(_pb.GetServerConfigRequest()).config)
+
+    def server_log(self, *, tail: int = 0, follow: bool = False) -> Iterator[str]:
+        """Yields the last lines that the server logged.
+
+        Args:
+            tail: How many at most; zero for all that are kept.
+            follow: Whether new lines are yielded as they are logged, for as long as the server runs.
+        """
+        request = _pb.FollowServerLogRequest(tail=tail, follow=follow)
+        for response in self._stub.FollowServerLog(request):
+            yield from response.lines
 
     def current_user(self) -> str:
         """Returns the name of the user of the session's token."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from resolute_experiments.resources.disks import full_database, full_disks
 from resolute_experiments.resources.fleet import Fleet
 from resolute_experiments.servicers.checks.fields import any_of, check_length
 from resolute_experiments.servicers.messages.experiments import timestamp
+from resolute_experiments.servicers.server import ServerHandlers
 from resolute_experiments.store import audit, runs, templates, trials
 from resolute_experiments.store import schema as tables
 from resolute_experiments.store.directory import locations
@@ -32,20 +33,28 @@ _NAME_LENGTH = 200
 _CONFIG_LENGTH = 1_000_000
 
 
-class ClusterServicer(cluster_service_pb2_grpc.ClusterServiceServicer):
-    """The cluster as a whole, and templates for configs.
+class ClusterServicer(ServerHandlers, cluster_service_pb2_grpc.ClusterServiceServicer):
+    """The cluster as a whole, its server, and templates for configs.
 
     Args:
         core: What all handlers of this service share.
         fleet: The machines.
         directories: Where this service and its runs write.
         reader: Reads templates.
+        settings: What the server was started with; no secret is in it.
     """
 
     def __init__(
-        self, core: ServiceContext, fleet: Fleet, *, directories: Sequence[Path], reader: ConfigReader
+        self,
+        core: ServiceContext,
+        fleet: Fleet,
+        *,
+        directories: Sequence[Path],
+        reader: ConfigReader,
+        settings: Mapping[str, Any],
     ) -> None:
         self._core = core
+        self._settings = settings
         self._reader = reader
         self._fleet = fleet
         self._directories = directories

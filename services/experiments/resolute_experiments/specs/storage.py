@@ -58,6 +58,19 @@ def without_secrets(config: Mapping[str, Any]) -> dict[str, Any]:
     return {**kept, "environment": _without(kept["environment"], "registry_auth")}
 
 
+def partial_without_secrets(part: Mapping[str, Any]) -> dict[str, Any]:
+    """Takes credentials out of a part of a config, such as a layer that is merged under others.
+
+    Args:
+        part: Sections of a config; none has to be there.
+    """
+    kept = _without(part, "checkpoint_storage") if part.get("checkpoint_storage") else dict(part)
+    environment = part.get("environment")
+    if environment and environment.get("registry_auth"):
+        kept["environment"] = _without(environment, "registry_auth")
+    return kept
+
+
 def _without(config: Mapping[str, Any], name: str) -> dict[str, Any]:
     section = config[name]
     if section is None:

@@ -16,6 +16,7 @@ from structlog.typing import EventDict
 
 from resolute.errors import InvalidArgumentError
 from resolute_serving.context import current_trace
+from resolute_serving.observability.recent_lines import RECENT_LINES
 
 LOG_FILE_BYTES = 10 * 1024 * 1024
 _KEPT_FILES = 4
@@ -60,7 +61,10 @@ def configure_logs(
     )
     handler = logging.StreamHandler(sys.stderr) if file is None else _PrivateFiles(file, file_bytes)
     logging.basicConfig(
-        level=number, handlers=[handler], format="%(levelname)s %(name)s %(message)s", force=True
+        level=number,
+        handlers=[handler, RECENT_LINES],
+        format="%(levelname)s %(name)s %(message)s",
+        force=True,
     )
     logging.captureWarnings(capture=file is not None)
     # These say nothing of the platform at DEBUG, thousands of times.

@@ -22,10 +22,11 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from resolute.api.common.v1 import value_pb2 as resolute_dot_api_dot_common_dot_v1_dot_value__pb2
 from resolute.api.experiments.v1 import template_pb2 as resolute_dot_api_dot_experiments_dot_v1_dot_template__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n1resolute/api/experiments/v1/cluster_service.proto\x12\x1bresolute.api.experiments.v1\x1a*resolute/api/experiments/v1/template.proto\"\x13\n\x11GetClusterRequest\"\x94\x01\n\x12GetClusterResponse\x12\x12\n\ncluster_id\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\t\x12\x30\n\x05slots\x18\x03 \x03(\x0b\x32!.resolute.api.experiments.v1.Slot\x12\x15\n\rqueued_trials\x18\x04 \x01(\x03\x12\x10\n\x08problems\x18\x05 \x03(\t\"\x93\x01\n\x04Slot\x12\x0f\n\x07slot_id\x18\x01 \x01(\x05\x12\x33\n\x04kind\x18\x02 \x01(\x0e\x32%.resolute.api.experiments.v1.SlotKind\x12\x0c\n\x04node\x18\x03 \x01(\x05\x12\x37\n\x06holder\x18\x04 \x01(\x0b\x32\'.resolute.api.experiments.v1.SlotHolder\"K\n\nSlotHolder\x12\x15\n\rallocation_id\x18\x01 \x01(\t\x12\x10\n\x08trial_id\x18\x02 \x01(\t\x12\x14\n\x0ctrial_number\x18\x03 \x01(\x03\"7\n\x12SetTemplateRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x13\n\x0b\x63onfig_yaml\x18\x02 \x01(\t\"N\n\x13SetTemplateResponse\x12\x37\n\x08template\x18\x01 \x01(\x0b\x32%.resolute.api.experiments.v1.Template\"\"\n\x12GetTemplateRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"N\n\x13GetTemplateResponse\x12\x37\n\x08template\x18\x01 \x01(\x0b\x32%.resolute.api.experiments.v1.Template\"^\n\x14ListTemplatesRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x10\n\x08order_by\x18\x03 \x01(\t\x12\r\n\x05names\x18\x04 \x03(\t\"j\n\x15ListTemplatesResponse\x12\x38\n\ttemplates\x18\x01 \x03(\x0b\x32%.resolute.api.experiments.v1.Template\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"%\n\x15\x44\x65leteTemplateRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\x18\n\x16\x44\x65leteTemplateResponse*K\n\x08SlotKind\x12\x19\n\x15SLOT_KIND_UNSPECIFIED\x10\x00\x12\x11\n\rSLOT_KIND_CPU\x10\x01\x12\x11\n\rSLOT_KIND_GPU\x10\x02\x32\xe5\x04\n\x0e\x43lusterService\x12r\n\nGetCluster\x12..resolute.api.experiments.v1.GetClusterRequest\x1a/.resolute.api.experiments.v1.GetClusterResponse\"\x03\x90\x02\x01\x12p\n\x0bSetTemplate\x12/.resolute.api.experiments.v1.SetTemplateRequest\x1a\x30.resolute.api.experiments.v1.SetTemplateResponse\x12u\n\x0bGetTemplate\x12/.resolute.api.experiments.v1.GetTemplateRequest\x1a\x30.resolute.api.experiments.v1.GetTemplateResponse\"\x03\x90\x02\x01\x12{\n\rListTemplates\x12\x31.resolute.api.experiments.v1.ListTemplatesRequest\x1a\x32.resolute.api.experiments.v1.ListTemplatesResponse\"\x03\x90\x02\x01\x12y\n\x0e\x44\x65leteTemplate\x12\x32.resolute.api.experiments.v1.DeleteTemplateRequest\x1a\x33.resolute.api.experiments.v1.DeleteTemplateResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n1resolute/api/experiments/v1/cluster_service.proto\x12\x1bresolute.api.experiments.v1\x1a\"resolute/api/common/v1/value.proto\x1a*resolute/api/experiments/v1/template.proto\"\x13\n\x11GetClusterRequest\"\x94\x01\n\x12GetClusterResponse\x12\x12\n\ncluster_id\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\t\x12\x30\n\x05slots\x18\x03 \x03(\x0b\x32!.resolute.api.experiments.v1.Slot\x12\x15\n\rqueued_trials\x18\x04 \x01(\x03\x12\x10\n\x08problems\x18\x05 \x03(\t\"\x93\x01\n\x04Slot\x12\x0f\n\x07slot_id\x18\x01 \x01(\x05\x12\x33\n\x04kind\x18\x02 \x01(\x0e\x32%.resolute.api.experiments.v1.SlotKind\x12\x0c\n\x04node\x18\x03 \x01(\x05\x12\x37\n\x06holder\x18\x04 \x01(\x0b\x32\'.resolute.api.experiments.v1.SlotHolder\"K\n\nSlotHolder\x12\x15\n\rallocation_id\x18\x01 \x01(\t\x12\x10\n\x08trial_id\x18\x02 \x01(\t\x12\x14\n\x0ctrial_number\x18\x03 \x01(\x03\"\x18\n\x16GetServerConfigRequest\"H\n\x17GetServerConfigResponse\x12-\n\x06\x63onfig\x18\x01 \x01(\x0b\x32\x1d.resolute.api.common.v1.Value\"6\n\x16\x46ollowServerLogRequest\x12\x0c\n\x04tail\x18\x01 \x01(\x05\x12\x0e\n\x06\x66ollow\x18\x02 \x01(\x08\"(\n\x17\x46ollowServerLogResponse\x12\r\n\x05lines\x18\x01 \x03(\t\"7\n\x12SetTemplateRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x13\n\x0b\x63onfig_yaml\x18\x02 \x01(\t\"N\n\x13SetTemplateResponse\x12\x37\n\x08template\x18\x01 \x01(\x0b\x32%.resolute.api.experiments.v1.Template\"\"\n\x12GetTemplateRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"N\n\x13GetTemplateResponse\x12\x37\n\x08template\x18\x01 \x01(\x0b\x32%.resolute.api.experiments.v1.Template\"^\n\x14ListTemplatesRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x10\n\x08order_by\x18\x03 \x01(\t\x12\r\n\x05names\x18\x04 \x03(\t\"j\n\x15ListTemplatesResponse\x12\x38\n\ttemplates\x18\x01 \x03(\x0b\x32%.resolute.api.experiments.v1.Template\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"%\n\x15\x44\x65leteTemplateRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\x18\n\x16\x44\x65leteTemplateResponse*K\n\x08SlotKind\x12\x19\n\x15SLOT_KIND_UNSPECIFIED\x10\x00\x12\x11\n\rSLOT_KIND_CPU\x10\x01\x12\x11\n\rSLOT_KIND_GPU\x10\x02\x32\xef\x06\n\x0e\x43lusterService\x12r\n\nGetCluster\x12..resolute.api.experiments.v1.GetClusterRequest\x1a/.resolute.api.experiments.v1.GetClusterResponse\"\x03\x90\x02\x01\x12\x81\x01\n\x0fGetServerConfig\x12\x33.resolute.api.experiments.v1.GetServerConfigRequest\x1a\x34.resolute.api.experiments.v1.GetServerConfigResponse\"\x03\x90\x02\x01\x12\x83\x01\n\x0f\x46ollowServerLog\x12\x33.resolute.api.experiments.v1.FollowServerLogRequest\x1a\x34.resolute.api.experiments.v1.FollowServerLogResponse\"\x03\x90\x02\x01\x30\x01\x12p\n\x0bSetTemplate\x12/.resolute.api.experiments.v1.SetTemplateRequest\x1a\x30.resolute.api.experiments.v1.SetTemplateResponse\x12u\n\x0bGetTemplate\x12/.resolute.api.experiments.v1.GetTemplateRequest\x1a\x30.resolute.api.experiments.v1.GetTemplateResponse\"\x03\x90\x02\x01\x12{\n\rListTemplates\x12\x31.resolute.api.experiments.v1.ListTemplatesRequest\x1a\x32.resolute.api.experiments.v1.ListTemplatesResponse\"\x03\x90\x02\x01\x12y\n\x0e\x44\x65leteTemplate\x12\x32.resolute.api.experiments.v1.DeleteTemplateRequest\x1a\x33.resolute.api.experiments.v1.DeleteTemplateResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,36 +35,48 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_CLUSTERSERVICE'].methods_by_name['GetCluster']._loaded_options = None
   _globals['_CLUSTERSERVICE'].methods_by_name['GetCluster']._serialized_options = b'\220\002\001'
+  _globals['_CLUSTERSERVICE'].methods_by_name['GetServerConfig']._loaded_options = None
+  _globals['_CLUSTERSERVICE'].methods_by_name['GetServerConfig']._serialized_options = b'\220\002\001'
+  _globals['_CLUSTERSERVICE'].methods_by_name['FollowServerLog']._loaded_options = None
+  _globals['_CLUSTERSERVICE'].methods_by_name['FollowServerLog']._serialized_options = b'\220\002\001'
   _globals['_CLUSTERSERVICE'].methods_by_name['GetTemplate']._loaded_options = None
   _globals['_CLUSTERSERVICE'].methods_by_name['GetTemplate']._serialized_options = b'\220\002\001'
   _globals['_CLUSTERSERVICE'].methods_by_name['ListTemplates']._loaded_options = None
   _globals['_CLUSTERSERVICE'].methods_by_name['ListTemplates']._serialized_options = b'\220\002\001'
-  _globals['_SLOTKIND']._serialized_start=1047
-  _globals['_SLOTKIND']._serialized_end=1122
-  _globals['_GETCLUSTERREQUEST']._serialized_start=126
-  _globals['_GETCLUSTERREQUEST']._serialized_end=145
-  _globals['_GETCLUSTERRESPONSE']._serialized_start=148
-  _globals['_GETCLUSTERRESPONSE']._serialized_end=296
-  _globals['_SLOT']._serialized_start=299
-  _globals['_SLOT']._serialized_end=446
-  _globals['_SLOTHOLDER']._serialized_start=448
-  _globals['_SLOTHOLDER']._serialized_end=523
-  _globals['_SETTEMPLATEREQUEST']._serialized_start=525
-  _globals['_SETTEMPLATEREQUEST']._serialized_end=580
-  _globals['_SETTEMPLATERESPONSE']._serialized_start=582
-  _globals['_SETTEMPLATERESPONSE']._serialized_end=660
-  _globals['_GETTEMPLATEREQUEST']._serialized_start=662
-  _globals['_GETTEMPLATEREQUEST']._serialized_end=696
-  _globals['_GETTEMPLATERESPONSE']._serialized_start=698
-  _globals['_GETTEMPLATERESPONSE']._serialized_end=776
-  _globals['_LISTTEMPLATESREQUEST']._serialized_start=778
-  _globals['_LISTTEMPLATESREQUEST']._serialized_end=872
-  _globals['_LISTTEMPLATESRESPONSE']._serialized_start=874
-  _globals['_LISTTEMPLATESRESPONSE']._serialized_end=980
-  _globals['_DELETETEMPLATEREQUEST']._serialized_start=982
-  _globals['_DELETETEMPLATEREQUEST']._serialized_end=1019
-  _globals['_DELETETEMPLATERESPONSE']._serialized_start=1021
-  _globals['_DELETETEMPLATERESPONSE']._serialized_end=1045
-  _globals['_CLUSTERSERVICE']._serialized_start=1125
-  _globals['_CLUSTERSERVICE']._serialized_end=1738
+  _globals['_SLOTKIND']._serialized_start=1281
+  _globals['_SLOTKIND']._serialized_end=1356
+  _globals['_GETCLUSTERREQUEST']._serialized_start=162
+  _globals['_GETCLUSTERREQUEST']._serialized_end=181
+  _globals['_GETCLUSTERRESPONSE']._serialized_start=184
+  _globals['_GETCLUSTERRESPONSE']._serialized_end=332
+  _globals['_SLOT']._serialized_start=335
+  _globals['_SLOT']._serialized_end=482
+  _globals['_SLOTHOLDER']._serialized_start=484
+  _globals['_SLOTHOLDER']._serialized_end=559
+  _globals['_GETSERVERCONFIGREQUEST']._serialized_start=561
+  _globals['_GETSERVERCONFIGREQUEST']._serialized_end=585
+  _globals['_GETSERVERCONFIGRESPONSE']._serialized_start=587
+  _globals['_GETSERVERCONFIGRESPONSE']._serialized_end=659
+  _globals['_FOLLOWSERVERLOGREQUEST']._serialized_start=661
+  _globals['_FOLLOWSERVERLOGREQUEST']._serialized_end=715
+  _globals['_FOLLOWSERVERLOGRESPONSE']._serialized_start=717
+  _globals['_FOLLOWSERVERLOGRESPONSE']._serialized_end=757
+  _globals['_SETTEMPLATEREQUEST']._serialized_start=759
+  _globals['_SETTEMPLATEREQUEST']._serialized_end=814
+  _globals['_SETTEMPLATERESPONSE']._serialized_start=816
+  _globals['_SETTEMPLATERESPONSE']._serialized_end=894
+  _globals['_GETTEMPLATEREQUEST']._serialized_start=896
+  _globals['_GETTEMPLATEREQUEST']._serialized_end=930
+  _globals['_GETTEMPLATERESPONSE']._serialized_start=932
+  _globals['_GETTEMPLATERESPONSE']._serialized_end=1010
+  _globals['_LISTTEMPLATESREQUEST']._serialized_start=1012
+  _globals['_LISTTEMPLATESREQUEST']._serialized_end=1106
+  _globals['_LISTTEMPLATESRESPONSE']._serialized_start=1108
+  _globals['_LISTTEMPLATESRESPONSE']._serialized_end=1214
+  _globals['_DELETETEMPLATEREQUEST']._serialized_start=1216
+  _globals['_DELETETEMPLATEREQUEST']._serialized_end=1253
+  _globals['_DELETETEMPLATERESPONSE']._serialized_start=1255
+  _globals['_DELETETEMPLATERESPONSE']._serialized_end=1279
+  _globals['_CLUSTERSERVICE']._serialized_start=1359
+  _globals['_CLUSTERSERVICE']._serialized_end=2238
 # @@protoc_insertion_point(module_scope)

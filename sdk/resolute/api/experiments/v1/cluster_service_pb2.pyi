@@ -9,6 +9,7 @@ import google.protobuf.descriptor
 import google.protobuf.internal.containers
 import google.protobuf.internal.enum_type_wrapper
 import google.protobuf.message
+import resolute.api.common.v1.value_pb2
 import resolute.api.experiments.v1.template_pb2
 import sys
 import typing
@@ -152,6 +153,81 @@ class SlotHolder(google.protobuf.message.Message):
     def ClearField(self, field_name: typing.Literal["allocation_id", b"allocation_id", "trial_id", b"trial_id", "trial_number", b"trial_number"]) -> None: ...
 
 global___SlotHolder = SlotHolder
+
+@typing.final
+class GetServerConfigRequest(google.protobuf.message.Message):
+    """Request of GetServerConfig."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+
+global___GetServerConfigRequest = GetServerConfigRequest
+
+@typing.final
+class GetServerConfigResponse(google.protobuf.message.Message):
+    """Response of GetServerConfig."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    CONFIG_FIELD_NUMBER: builtins.int
+    @property
+    def config(self) -> resolute.api.common.v1.value_pb2.Value:
+        """The settings by name. Names may change with the version; cluster_defaults is the lowest layer of every config."""
+
+    def __init__(
+        self,
+        *,
+        config: resolute.api.common.v1.value_pb2.Value | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["config", b"config"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["config", b"config"]) -> None: ...
+
+global___GetServerConfigResponse = GetServerConfigResponse
+
+@typing.final
+class FollowServerLogRequest(google.protobuf.message.Message):
+    """Request of FollowServerLog."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TAIL_FIELD_NUMBER: builtins.int
+    FOLLOW_FIELD_NUMBER: builtins.int
+    tail: builtins.int
+    """How many of the last lines are sent at first; 0 for all that are kept."""
+    follow: builtins.bool
+    """Whether new lines are sent as they are logged. Otherwise the stream ends."""
+    def __init__(
+        self,
+        *,
+        tail: builtins.int = ...,
+        follow: builtins.bool = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["follow", b"follow", "tail", b"tail"]) -> None: ...
+
+global___FollowServerLogRequest = FollowServerLogRequest
+
+@typing.final
+class FollowServerLogResponse(google.protobuf.message.Message):
+    """Response of FollowServerLog."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    LINES_FIELD_NUMBER: builtins.int
+    @property
+    def lines(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """Lines in order, without line ends."""
+
+    def __init__(
+        self,
+        *,
+        lines: collections.abc.Iterable[builtins.str] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["lines", b"lines"]) -> None: ...
+
+global___FollowServerLogResponse = FollowServerLogResponse
 
 @typing.final
 class SetTemplateRequest(google.protobuf.message.Message):

@@ -41,6 +41,16 @@ class ClusterServiceStub(object):
                 request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_cluster__service__pb2.GetClusterRequest.SerializeToString,
                 response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_cluster__service__pb2.GetClusterResponse.FromString,
                 _registered_method=True)
+        self.GetServerConfig = channel.unary_unary(
+                '/resolute.api.experiments.v1.ClusterService/GetServerConfig',
+                request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_cluster__service__pb2.GetServerConfigRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_cluster__service__pb2.GetServerConfigResponse.FromString,
+                _registered_method=True)
+        self.FollowServerLog = channel.unary_stream(
+                '/resolute.api.experiments.v1.ClusterService/FollowServerLog',
+                request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_cluster__service__pb2.FollowServerLogRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_cluster__service__pb2.FollowServerLogResponse.FromString,
+                _registered_method=True)
         self.SetTemplate = channel.unary_unary(
                 '/resolute.api.experiments.v1.ClusterService/SetTemplate',
                 request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_cluster__service__pb2.SetTemplateRequest.SerializeToString,
@@ -70,6 +80,22 @@ class ClusterServiceServicer(object):
 
     def GetCluster(self, request, context):
         """Returns identity, version, and slots with what they do.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetServerConfig(self, request, context):
+        """Returns the settings that the server was started with. Passwords and keys are not among them.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def FollowServerLog(self, request, context):
+        """Sends the last lines that the server logged, at most 1000, then new ones if asked. The server is the process of the
+        experiments service: in an embedded cluster it is that of all services. An empty response is sent every 15 seconds
+        in which nothing else is.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -110,6 +136,16 @@ def add_ClusterServiceServicer_to_server(servicer, server):
                     servicer.GetCluster,
                     request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_cluster__service__pb2.GetClusterRequest.FromString,
                     response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_cluster__service__pb2.GetClusterResponse.SerializeToString,
+            ),
+            'GetServerConfig': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetServerConfig,
+                    request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_cluster__service__pb2.GetServerConfigRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_cluster__service__pb2.GetServerConfigResponse.SerializeToString,
+            ),
+            'FollowServerLog': grpc.unary_stream_rpc_method_handler(
+                    servicer.FollowServerLog,
+                    request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_cluster__service__pb2.FollowServerLogRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_cluster__service__pb2.FollowServerLogResponse.SerializeToString,
             ),
             'SetTemplate': grpc.unary_unary_rpc_method_handler(
                     servicer.SetTemplate,
@@ -161,6 +197,60 @@ class ClusterService(object):
             '/resolute.api.experiments.v1.ClusterService/GetCluster',
             resolute_dot_api_dot_experiments_dot_v1_dot_cluster__service__pb2.GetClusterRequest.SerializeToString,
             resolute_dot_api_dot_experiments_dot_v1_dot_cluster__service__pb2.GetClusterResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetServerConfig(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.experiments.v1.ClusterService/GetServerConfig',
+            resolute_dot_api_dot_experiments_dot_v1_dot_cluster__service__pb2.GetServerConfigRequest.SerializeToString,
+            resolute_dot_api_dot_experiments_dot_v1_dot_cluster__service__pb2.GetServerConfigResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def FollowServerLog(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/resolute.api.experiments.v1.ClusterService/FollowServerLog',
+            resolute_dot_api_dot_experiments_dot_v1_dot_cluster__service__pb2.FollowServerLogRequest.SerializeToString,
+            resolute_dot_api_dot_experiments_dot_v1_dot_cluster__service__pb2.FollowServerLogResponse.FromString,
             options,
             channel_credentials,
             insecure,

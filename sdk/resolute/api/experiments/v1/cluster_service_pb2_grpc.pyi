@@ -29,6 +29,21 @@ class ClusterServiceStub:
     ]
     """Returns identity, version, and slots with what they do."""
 
+    GetServerConfig: grpc.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.cluster_service_pb2.GetServerConfigRequest,
+        resolute.api.experiments.v1.cluster_service_pb2.GetServerConfigResponse,
+    ]
+    """Returns the settings that the server was started with. Passwords and keys are not among them."""
+
+    FollowServerLog: grpc.UnaryStreamMultiCallable[
+        resolute.api.experiments.v1.cluster_service_pb2.FollowServerLogRequest,
+        resolute.api.experiments.v1.cluster_service_pb2.FollowServerLogResponse,
+    ]
+    """Sends the last lines that the server logged, at most 1000, then new ones if asked. The server is the process of the
+    experiments service: in an embedded cluster it is that of all services. An empty response is sent every 15 seconds
+    in which nothing else is.
+    """
+
     SetTemplate: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.cluster_service_pb2.SetTemplateRequest,
         resolute.api.experiments.v1.cluster_service_pb2.SetTemplateResponse,
@@ -63,6 +78,21 @@ class ClusterServiceAsyncStub:
         resolute.api.experiments.v1.cluster_service_pb2.GetClusterResponse,
     ]
     """Returns identity, version, and slots with what they do."""
+
+    GetServerConfig: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.cluster_service_pb2.GetServerConfigRequest,
+        resolute.api.experiments.v1.cluster_service_pb2.GetServerConfigResponse,
+    ]
+    """Returns the settings that the server was started with. Passwords and keys are not among them."""
+
+    FollowServerLog: grpc.aio.UnaryStreamMultiCallable[
+        resolute.api.experiments.v1.cluster_service_pb2.FollowServerLogRequest,
+        resolute.api.experiments.v1.cluster_service_pb2.FollowServerLogResponse,
+    ]
+    """Sends the last lines that the server logged, at most 1000, then new ones if asked. The server is the process of the
+    experiments service: in an embedded cluster it is that of all services. An empty response is sent every 15 seconds
+    in which nothing else is.
+    """
 
     SetTemplate: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.cluster_service_pb2.SetTemplateRequest,
@@ -100,6 +130,25 @@ class ClusterServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.cluster_service_pb2.GetClusterResponse, collections.abc.Awaitable[resolute.api.experiments.v1.cluster_service_pb2.GetClusterResponse]]:
         """Returns identity, version, and slots with what they do."""
+
+    @abc.abstractmethod
+    def GetServerConfig(
+        self,
+        request: resolute.api.experiments.v1.cluster_service_pb2.GetServerConfigRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.experiments.v1.cluster_service_pb2.GetServerConfigResponse, collections.abc.Awaitable[resolute.api.experiments.v1.cluster_service_pb2.GetServerConfigResponse]]:
+        """Returns the settings that the server was started with. Passwords and keys are not among them."""
+
+    @abc.abstractmethod
+    def FollowServerLog(
+        self,
+        request: resolute.api.experiments.v1.cluster_service_pb2.FollowServerLogRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[collections.abc.Iterator[resolute.api.experiments.v1.cluster_service_pb2.FollowServerLogResponse], collections.abc.AsyncIterator[resolute.api.experiments.v1.cluster_service_pb2.FollowServerLogResponse]]:
+        """Sends the last lines that the server logged, at most 1000, then new ones if asked. The server is the process of the
+        experiments service: in an embedded cluster it is that of all services. An empty response is sent every 15 seconds
+        in which nothing else is.
+        """
 
     @abc.abstractmethod
     def SetTemplate(

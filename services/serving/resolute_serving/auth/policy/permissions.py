@@ -204,6 +204,8 @@ _BY_SERVICE: Mapping[str, Mapping[str, Rule]] = {
     "resolute.api.experiments.v1.ClusterService": {
         # The holders of slots are left out where the caller may not see them.
         "GetCluster": _user(viewer(LISTED)),
+        "GetServerConfig": _ADMIN,
+        "FollowServerLog": _ADMIN,
         "SetTemplate": _EDITOR,
         "GetTemplate": _MEMBER,
         "ListTemplates": _MEMBER,

@@ -1,0 +1,64 @@
+"""Handlers of the calls about the server: its settings and its log."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from typing import Any
+
+from resolute.api.experiments.v1 import cluster_service_pb2 as pb2
+from resolute.contracts.values import to_value
+from resolute_experiments.context import ServiceContext
+from resolute_serving.observability.recent_lines import MOST_LINES, RECENT_LINES, LoggedLine
+from resolute_serving.validation import invalid
+
+_POLL_SECONDS = 0.5
+_HEARTBEAT_SECONDS = 15.0
+_LINES_A_MESSAGE = 100
+
+
+class ServerHandlers:
+    """The part of ClusterService that is about the server. Its class sets the attributes.
+
+    Attributes:
+        _core: What all handlers of this service share.
+        _settings: What the server was started with; no secret is in it.
+    """
+
+    _core: ServiceContext
+    _settings: Mapping[str, Any]
+
+    async def GetServerConfig(
+        self, request: pb2.GetServerConfigRequest, context: Any
+    ) -> pb2.GetServerConfigResponse:
+        """Returns the settings."""
+        level = logging.getLevelName(logging.getLogger().level)
+        return pb2.GetServerConfigResponse(config=to_value({**self._settings, "log_level": level}))
+
+    async def FollowServerLog(
+        self, request: pb2.FollowServerLogRequest, context: Any
+    ) -> AsyncIterator[pb2.FollowServerLogResponse]:
+        """Sends the last lines, then new ones."""
+        if not 0 <= request.tail <= MOST_LINES:
+            raise invalid("tail", f"tail is {request.tail}; it must be from 0 to {MOST_LINES}")
+        lines = RECENT_LINES.after(0)
+        seen = lines[-1].sequence if lines else 0
+        for response in _responses(lines[-request.tail :]):
+            yield response
+        quiet = 0.0
+        while request.follow and not self._core.notifier.closed:
+            await asyncio.sleep(_POLL_SECONDS)
+            lines = RECENT_LINES.after(seen)
+            quiet = 0.0 if lines else quiet + _POLL_SECONDS
+            if lines or quiet >= _HEARTBEAT_SECONDS:
+                seen, quiet = (lines[-1].sequence if lines else seen), 0.0
+                for response in _responses(lines):
+                    yield response
+
+
+def _responses(lines: Sequence[LoggedLine]) -> Iterator[pb2.FollowServerLogResponse]:
+    """Lines in messages that are not too large; one without lines if there are none."""
+    for first in range(0, max(len(lines), 1), _LINES_A_MESSAGE):
+        part = lines[first : first + _LINES_A_MESSAGE]
+        yield pb2.FollowServerLogResponse(lines=[line.text for line in part])

@@ -1,0 +1,53 @@
+"""The last lines that a process logged, for admins who do not see its files."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+MOST_LINES = 1000
+"""How many lines are kept."""
+_LONGEST = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedLine:
+    """A line of the log."""
+
+    sequence: int
+    """Its number since the process began, from 1."""
+    text: str
+    """What was written; of a very long one, the beginning."""
+
+
+class RecentLines(logging.Handler):
+    """Keeps the last lines in memory."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lines: deque[LoggedLine] = deque(maxlen=MOST_LINES)
+        self._last = 0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keeps a line. The caller holds the lock of the handler."""
+        try:
+            text = self.format(record)[:_LONGEST]
+        except Exception:  # noqa: BLE001 - as all handlers do: a line that cannot be formatted fails nobody
+            self.handleError(record)
+            return
+        self._last += 1
+        self._lines.append(LoggedLine(self._last, text))
+
+    def after(self, sequence: int) -> Sequence[LoggedLine]:
+        """Returns the lines that are kept and have a higher number, in order."""
+        self.acquire()
+        try:
+            return [line for line in self._lines if line.sequence > sequence]
+        finally:
+            self.release()
+
+
+RECENT_LINES = RecentLines()
+"""Those of this process."""
