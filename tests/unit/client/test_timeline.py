@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
-from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
+from support.otlp import collector
 
 from resolute.api.checkpoints.v1 import checkpoint_pb2
 from resolute.api.experiments.v1 import experiment_pb2, run_pb2, trial_pb2, trial_transition_pb2
@@ -133,26 +130,6 @@ def test_phases_are_drawn_to_scale_and_never_vanish() -> None:
     goes_on = timeline(recorded(2))
     now = ZERO + timedelta(seconds=44)
     assert bar(goes_on.phases[-1], goes_on, now=now, width=22) == "·" * 9 + "█" * 13
-
-
-@contextmanager
-def collector(status: int) -> Iterator[tuple[str, list[bytes]]]:
-    """An OTLP endpoint on loopback, and what it was sent."""
-    bodies: list[bytes] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            bodies.append(self.rfile.read(int(self.headers["Content-Length"])))
-            self.send_response(status)
-            self.end_headers()
-
-        def log_message(self, *_: object) -> None:
-            """Says nothing."""
-
-    with HTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}", bodies
-        server.shutdown()
 
 
 def test_spans_arrive_at_the_endpoint_under_one_trace_that_is_the_same_again(

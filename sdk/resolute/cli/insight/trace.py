@@ -9,8 +9,10 @@ import click
 
 from resolute.cli.display.output import Column, Format, format_option, print_items, print_json
 from resolute.cli.insight.diff import RUN
+from resolute.cli.options.identifiers import EXPERIMENT
 from resolute.cli.options.settings import Settings
 from resolute.client.insight.differences import RunKey
+from resolute.client.insight.span_export import SpanExport
 from resolute.client.insight.spans import ENDPOINT_VARIABLES, otlp_exporter, send
 from resolute.client.insight.timeline import Phase, Timeline, read_timeline
 
@@ -19,11 +21,18 @@ _WIDTH = 40
 
 
 @click.command()
-@click.argument("run", metavar="TRIAL[.RUN]", type=RUN)
+@click.argument("run", metavar="[TRIAL[.RUN]]", type=RUN, required=False)
 @click.option("--export", is_flag=True, help="Send it as OpenTelemetry spans to OTEL_EXPORTER_OTLP_ENDPOINT.")
+@click.option(
+    "--experiment",
+    type=EXPERIMENT,
+    help="With --export: send all runs of this experiment, each when it has ended, until the experiment has.",
+)
 @format_option
 @click.pass_obj
-def trace(settings: Settings, run: RunKey, export: bool, output: Format) -> None:
+def trace(
+    settings: Settings, run: RunKey | None, export: bool, experiment: str | None, output: Format
+) -> None:
     """Show what a run spent its time on: 12.3 is the third run of trial 12, and 12 its latest.
 
     The phases are those that the services recorded: submit, queue, start, imports (until core.init; known
@@ -31,7 +40,14 @@ def trace(settings: Settings, run: RunKey, export: bool, output: Format) -> None
     """
     if export and not any(os.environ.get(name) for name in ENDPOINT_VARIABLES):
         raise click.UsageError("--export needs an endpoint: set OTEL_EXPORTER_OTLP_ENDPOINT.")
+    if experiment is not None and (run is not None or not export):
+        raise click.UsageError("--experiment goes with --export, and without a run.")
     services = settings.services()
+    if experiment is not None:
+        _export(SpanExport(services, experiment, otlp_exporter))
+        return
+    if run is None:
+        raise click.UsageError("Name a run: 12.3 is the third run of trial 12, and 12 its latest.")
     found = read_timeline(services, run)
     if output is Format.JSON:
         print_json(found)
@@ -45,6 +61,20 @@ def trace(settings: Settings, run: RunKey, export: bool, output: Format) -> None
     if export:
         sent = send(found, otlp_exporter(), cluster_id=services.cluster.get().cluster_id)
         click.echo(f"sent as trace {sent}", err=True)
+
+
+def _export(exporting: SpanExport) -> None:
+    missing = set()
+    for one in exporting.follow():
+        name = f"{one.trial}.{one.run}"
+        if one.trace_id:
+            missing.discard(name)
+            click.echo(f"{name}: sent as trace {one.trace_id}")
+        else:
+            missing.add(name)
+            click.echo(f"{name}: {one.failure}", err=True)
+    if missing:
+        raise click.exceptions.Exit(1)
 
 
 def _columns(found: Timeline, now: datetime) -> tuple[Column[Phase], ...]:

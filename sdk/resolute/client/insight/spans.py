@@ -72,7 +72,11 @@ def send(found: Timeline, exporter: SpanExporter, *, cluster_id: str) -> str:
             context=context(number),
             parent=parent,
             resource=resource,
-            attributes={"resolute.trial": found.trial, "resolute.run": found.run}
+            attributes={
+                "resolute.experiment": found.experiment,
+                "resolute.trial": found.trial,
+                "resolute.run": found.run,
+            }
             | ({"resolute.detail": phase.detail} if phase.detail else {}),
             kind=SpanKind.INTERNAL,
             start_time=_nanoseconds(phase.start),

@@ -34,6 +34,7 @@ class Phase:
 class Timeline:
     """The life of a run."""
 
+    experiment: int
     trial: int
     run: int
     phases: tuple[Phase, ...]
@@ -94,7 +95,9 @@ def read_timeline(services: Services, key: RunKey) -> Timeline:
 def timeline(times: RecordedTimes) -> Timeline:
     """Makes the phases of what was recorded; a phase of which a time is missing is left out."""
     phases = sorted(_phases(times), key=lambda phase: (phase.start, phase.name != "submit"))
-    return Timeline(trial=times.trial.id, run=times.run.run, phases=tuple(phases))
+    return Timeline(
+        experiment=times.experiment.id, trial=times.trial.id, run=times.run.run, phases=tuple(phases)
+    )
 
 
 def _phases(times: RecordedTimes) -> Iterator[Phase]:
