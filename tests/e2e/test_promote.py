@@ -11,6 +11,8 @@ from support.clusters.embedded import EmbeddedCluster
 from support.clusters.other_clusters import other_clusters, services_of
 from support.waiting import wait_until
 
+from resolute.client.schema.states import ExperimentState
+
 CONFIG = """
 name: counting
 entrypoint: python3 train.py
@@ -57,7 +59,8 @@ def test_a_trial_goes_on_elsewhere_and_both_sides_keep_their_history(
         token = tmp_path / "token"
         token.write_text(other.user_token())
         cluster.det("config", "set-context", "other", "--server", other.address, "--token-file", str(token))
-        command = ("promote", str(original.id), "--to", "other", "--config", "searcher.max_length.batches=1")
+        changed = ("--config", "searcher.max_length.batches=1", "--paused")
+        command = ("promote", str(original.id), "--to", "other", *changed)
         # Repeated, it finds all of it there.
         first, again = (json.loads(cluster.det(*command, "--json", timeout=300).stdout) for _ in range(2))
         assert again == first
@@ -77,6 +80,7 @@ def test_a_trial_goes_on_elsewhere_and_both_sides_keep_their_history(
         assert moved.metadata["promoted_from"]["trial"] == original.id
         assert b"".join(there.checkpoints.read(moved.uuid, "data/value")) == b"6"
         going_on = there.experiments.get(first["experiment"])
+        assert going_on.state is ExperimentState.PAUSED
         assert going_on.config is not None
         assert going_on.config["searcher"]["source_checkpoint_uuid"] == moved.uuid
         assert going_on.config["searcher"]["max_length"] == {"batches": 1}

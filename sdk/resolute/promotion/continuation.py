@@ -22,13 +22,16 @@ _OF_A_CLUSTER = ("checkpoint_storage", "workspace", "project", "bind_mounts")
 _GONE = frozenset({ExperimentState.DELETING, ExperimentState.DELETED, ExperimentState.DELETE_FAILED})
 
 
-def continue_from(promotion: Promotion, attempt: Attempt, overrides: Sequence[str]) -> Created | None:
+def continue_from(
+    promotion: Promotion, attempt: Attempt, overrides: Sequence[str], *, paused: bool
+) -> Created | None:
     """Submits the code again, with a search of one trial that starts from the copy.
 
     Args:
         promotion: The trial.
         attempt: Its copy.
         overrides: Changes of the config; a repeated call with the same finds the experiment that it made.
+        paused: Whether to create it paused.
 
     Returns:
         The experiment; None if the command of the trial is not known.
@@ -43,10 +46,10 @@ def continue_from(promotion: Promotion, attempt: Attempt, overrides: Sequence[st
         path.write_bytes(b"")
     try:
         request_id = attempt.request(overrides) or _new_request(promotion, attempt, overrides)
-        created = _create(promotion, config, code=path, request_id=request_id)
+        created = _create(promotion, config, code=path, request_id=request_id, paused=paused)
         if created.experiment.state in _GONE:
             request_id = _new_request(promotion, attempt, overrides)
-            created = _create(promotion, config, code=path, request_id=request_id)
+            created = _create(promotion, config, code=path, request_id=request_id, paused=paused)
         return created
     finally:
         path.unlink()
@@ -58,11 +61,14 @@ def _new_request(promotion: Promotion, attempt: Attempt, overrides: Sequence[str
     return request_id
 
 
-def _create(promotion: Promotion, config: dict[str, Any], *, code: Path, request_id: str) -> Created:
+def _create(
+    promotion: Promotion, config: dict[str, Any], *, code: Path, request_id: str, paused: bool
+) -> Created:
     source = promotion.experiment.source
     submission = Submission(
         config=config_text(config),
         request_id=request_id,
+        paused=paused,
         source=None
         if source is None
         else GitState(

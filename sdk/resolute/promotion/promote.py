@@ -42,7 +42,13 @@ class Promoted:
 
 
 def promote(
-    source: Services, target: Services, key: str, *, directory: Path, overrides: Sequence[str] = ()
+    source: Services,
+    target: Services,
+    key: str,
+    *,
+    directory: Path,
+    overrides: Sequence[str] = (),
+    paused: bool = False,
 ) -> Promoted:
     """Copies a trial's history and its latest checkpoint to another cluster, and continues from it there.
 
@@ -56,6 +62,7 @@ def promote(
         key: Number or UUID of the trial.
         directory: Takes what is on its way, and keeps what was promoted where.
         overrides: Changes of the config of the experiment there, ``field.below=value`` each.
+        paused: Whether to create that experiment paused.
 
     Raises:
         NotFoundError: There is no such trial, or it has no checkpoint.
@@ -73,7 +80,7 @@ def promote(
         if not attempt.trial:
             attempt = _send(promotion, attempt)
         warnings += attempt.refusals
-        created = continue_from(promotion, attempt, overrides)
+        created = continue_from(promotion, attempt, overrides, paused=paused)
         warnings += created.warnings if created else ()
         warnings += _note_copy(promotion, attempt)
         remove_files(promotion.place)

@@ -29,10 +29,11 @@ from resolute.client.connection.home import Home
     metavar="KEY=VALUE",
     help="Set a config field of the experiment there (repeatable).",
 )
+@click.option("--paused", is_flag=True, help="Create the experiment there paused.")
 @json_option
 @click.pass_obj
 def promote(
-    settings: Settings, trial_id: str, context: str, overrides: tuple[str, ...], as_json: bool
+    settings: Settings, trial_id: str, context: str, overrides: tuple[str, ...], paused: bool, as_json: bool
 ) -> None:
     """Let trial ID go on at its latest checkpoint on another cluster.
 
@@ -47,7 +48,12 @@ def promote(
     directory = Home.from_environment(os.environ).path / "promotions"
     with chosen.session(os.environ) as session:
         done = move(
-            settings.services(), Services(session), trial_id, directory=directory, overrides=overrides
+            settings.services(),
+            Services(session),
+            trial_id,
+            directory=directory,
+            overrides=overrides,
+            paused=paused,
         )
     for warning in done.warnings:
         click.echo(f"warning: {warning}", err=True)
