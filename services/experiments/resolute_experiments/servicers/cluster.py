@@ -41,7 +41,7 @@ class ClusterServicer(ServerHandlers, cluster_service_pb2_grpc.ClusterServiceSer
         fleet: The machines.
         directories: Where this service and its runs write.
         reader: Reads templates.
-        settings: What the server was started with; no secret is in it.
+        settings: What the server was started with, without secrets; None where nobody asks for it.
     """
 
     def __init__(
@@ -51,10 +51,10 @@ class ClusterServicer(ServerHandlers, cluster_service_pb2_grpc.ClusterServiceSer
         *,
         directories: Sequence[Path],
         reader: ConfigReader,
-        settings: Mapping[str, Any],
+        settings: Mapping[str, Any] | None = None,
     ) -> None:
         self._core = core
-        self._settings = settings
+        self._settings = settings or {}
         self._reader = reader
         self._fleet = fleet
         self._directories = directories
