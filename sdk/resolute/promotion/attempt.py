@@ -21,6 +21,22 @@ _FILE = "promotion.json"
 
 
 @dataclass(frozen=True, kw_only=True)
+class Request:
+    """The submission of an experiment that goes on. Repeated with another config it would be refused."""
+
+    request_id: str = field(default_factory=lambda: str(uuid.uuid4()))
+    """Makes it repeatable; clusters remember it for a day only."""
+    config: str
+    """What is submitted: JSON."""
+    paused: bool = False
+    """Whether it is to be created paused."""
+    experiment: str = ""
+    """UUID of the experiment, once the cluster has answered."""
+    warnings: list[str] = field(default_factory=list)
+    """What the cluster answered besides."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Attempt:
     """The copying of one checkpoint, with its trial's history, to one cluster."""
 
@@ -30,10 +46,12 @@ class Attempt:
     """Steps in it."""
     copy_id: str = field(default_factory=lambda: str(uuid.uuid4()))
     """UUID of the copy."""
+    renamed_from: str = ""
+    """UUID that the files of the copy may still have; empty when they have the new one."""
     run_id: str = field(default_factory=lambda: str(uuid.uuid4()))
     """UUID of the run there that has the history."""
-    requests: dict[str, str] = field(default_factory=dict)
-    """Identifiers of the submissions of experiments that go on, by their changes of the config."""
+    requests: dict[str, Request] = field(default_factory=dict)
+    """Submissions of experiments that go on, by their changes of the config."""
     trial: int = 0
     """Number there of the trial with the history, once everything has arrived and was compared."""
     refusals: list[str] = field(default_factory=list)
@@ -48,8 +66,11 @@ class Attempt:
         """
         content = read_json(directory / _FILE)
         try:
-            return None if content is None else cls(**content)
-        except TypeError as error:
+            if content is None:
+                return None
+            requests = {changes: Request(**one) for changes, one in content.pop("requests").items()}
+            return cls(**content, requests=requests)
+        except (AttributeError, KeyError, TypeError) as error:
             raise DataLossError(
                 f"{directory / _FILE} describes no promotion ({error}); remove {directory} to begin anew"
             ) from error
@@ -59,13 +80,13 @@ class Attempt:
         write_json(directory / _FILE, asdict(self), sync=True)
         return self
 
-    def request(self, overrides: Sequence[str]) -> str | None:
-        """The identifier of the submission with these changes of the config, if there was one."""
+    def request(self, overrides: Sequence[str]) -> Request | None:
+        """The submission with these changes of the config, if there was one."""
         return self.requests.get(json.dumps(list(overrides)))
 
-    def with_request(self, overrides: Sequence[str], request_id: str) -> Attempt:
-        """The same with an identifier for the submission with these changes of the config."""
-        return replace(self, requests={**self.requests, json.dumps(list(overrides)): request_id})
+    def with_request(self, overrides: Sequence[str], request: Request) -> Attempt:
+        """The same with a submission with these changes of the config."""
+        return replace(self, requests={**self.requests, json.dumps(list(overrides)): request})
 
 
 def forget(directory: Path) -> None:

@@ -11,7 +11,7 @@ from resolute.client.downloads.checkpoint_files import download
 from resolute.client.downloads.verification import verify
 from resolute.client.schema.records import CheckpointRecord
 from resolute.client.services import Services
-from resolute.core.checkpoint.files.manifest import FileEntry
+from resolute.core.checkpoint.files.manifest import FileEntry, sync_directories
 from resolute.core.checkpoint.files.record import Record
 from resolute.core.checkpoint.stores.directory import DirectoryStore
 from resolute.core.remote.registry import metadata_with_steps
@@ -60,14 +60,16 @@ class CheckpointCopy:
             self._copy_id, Record(finished=True, files=files, metadata=metadata).written()
         )
 
-    def rename(self, copy_id: str) -> CheckpointCopy:
-        """Gives it another UUID; returns it under that."""
+    def rename(self, copy_id: str) -> None:
+        """Gives it another UUID. A call that was cut short is finished by the same call."""
         content = self._store.record(self._copy_id)
-        self._store.delete_record(self._copy_id)
-        (self._base / self._copy_id).rename(self._base / copy_id)
         if content is not None:
             self._store.write_record(copy_id, content)
-        return CheckpointCopy(self._base.parent, copy_id)
+        files = self._base / self._copy_id
+        if files.exists():
+            files.rename(self._base / copy_id)
+            sync_directories(self._base, ())
+        self._store.delete_record(self._copy_id)
 
     def compare(self, target: Services) -> None:
         """Reads the copy at its cluster and compares it with the digests of the original.

@@ -21,7 +21,7 @@ from resolute.errors import (
 )
 from resolute.promotion.attempt import Attempt, forget, locked, remove_files
 from resolute.promotion.checkpoint_copy import PROMOTED_TO, CheckpointCopy
-from resolute.promotion.continuation import continue_from
+from resolute.promotion.continuation import check_config, continue_from
 from resolute.promotion.history import record_history
 from resolute.promotion.preparation import Promotion, prepare
 
@@ -68,7 +68,7 @@ def promote(
         NotFoundError: There is no such trial, or it has no checkpoint.
         FailedPreconditionError: Both are one cluster, the trial is running, or the store of the target cannot
             be reached from here.
-        InvalidConfigError: A change of the config cannot be made.
+        InvalidConfigError: A change of the config cannot be made, or the target refuses the config.
         ConflictError: Another command promotes the trial to that cluster.
         DataLossError: The copy of the checkpoint is not what the original is.
         DeadlineError: Not everything was sent in time; the next call goes on.
@@ -78,7 +78,8 @@ def promote(
     with locked(promotion.place):
         attempt, warnings = _attempt(promotion)
         if not attempt.trial:
-            attempt = _send(promotion, attempt)
+            check_config(promotion, attempt, overrides)
+            attempt = _send(promotion, attempt.save(promotion.place))
         warnings += attempt.refusals
         created = continue_from(promotion, attempt, overrides, paused=paused)
         warnings += created.warnings if created else ()
@@ -93,7 +94,7 @@ def promote(
 
 
 def _attempt(promotion: Promotion) -> tuple[Attempt, list[str]]:
-    """Finds the attempt to go on with, or begins one; with warnings."""
+    """Finds the attempt to go on with, or makes one that is not saved yet; with warnings."""
     written = [
         one
         for one in promotion.source.checkpoints.of_trial(promotion.trial.uuid)
@@ -101,6 +102,7 @@ def _attempt(promotion: Promotion) -> tuple[Attempt, list[str]]:
     ]
     newest = max(written, key=lambda one: one.steps_completed, default=None)
     attempt = Attempt.load(promotion.place)
+    attempt = attempt and _with_renamed_files(promotion, attempt)
     later = attempt is not None and newest is not None and newest.steps_completed > attempt.steps
     if attempt is not None and attempt.trial:
         if not later and _is_whole(promotion.target, attempt.copy_id):
@@ -114,8 +116,7 @@ def _attempt(promotion: Promotion) -> tuple[Attempt, list[str]]:
     if newest is None:
         raise NotFoundError(f"trial {promotion.trial.id} has no checkpoint to go on from")
     forget(promotion.place)
-    begun = Attempt(checkpoint=newest.uuid, steps=newest.steps_completed)
-    return begun.save(promotion.place), []
+    return Attempt(checkpoint=newest.uuid, steps=newest.steps_completed), []
 
 
 def _is_whole(services: Services, checkpoint_id: str) -> bool:
@@ -127,6 +128,14 @@ def _is_whole(services: Services, checkpoint_id: str) -> bool:
 
 def _copy(promotion: Promotion, attempt: Attempt) -> CheckpointCopy:
     return CheckpointCopy(promotion.place / "run", attempt.copy_id)
+
+
+def _with_renamed_files(promotion: Promotion, attempt: Attempt) -> Attempt:
+    """Gives the files of the copy its new UUID, if that was begun."""
+    if not attempt.renamed_from:
+        return attempt
+    CheckpointCopy(promotion.place / "run", attempt.renamed_from).rename(attempt.copy_id)
+    return replace(attempt, renamed_from="").save(promotion.place)
 
 
 def _send(promotion: Promotion, attempt: Attempt) -> Attempt:
@@ -147,8 +156,9 @@ def _send(promotion: Promotion, attempt: Attempt) -> Attempt:
         sent = sync(promotion.target, run, timeout=_SEND_SECONDS)
     except (IllegalTransitionError, AlreadyExistsError):
         # Its upload was given up there, or was begun for another place.
-        renamed = replace(attempt, copy_id=str(uuid.uuid4()))
-        copy, attempt = copy.rename(renamed.copy_id), renamed.save(promotion.place)
+        renamed = replace(attempt, copy_id=str(uuid.uuid4()), renamed_from=attempt.copy_id)
+        attempt = _with_renamed_files(promotion, renamed.save(promotion.place))
+        copy = _copy(promotion, attempt)
         sent = sync(promotion.target, run, timeout=_SEND_SECONDS)
     try:
         copy.compare(promotion.target)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
+from resolute.contracts.hyperparameters import constants
 from resolute_experiments.config import Layer
 from resolute_experiments.store.experiments import Experiment
 from resolute_experiments.store.trials import Trial
@@ -33,7 +31,7 @@ def continued_config(experiment: Experiment, trial: Trial) -> Layer:
         **experiment.config,
         **_place(experiment),
         "name": f"{experiment.name}, {trial.label} continued",
-        "hyperparameters": _constants(trial.hparams, experiment.config["hyperparameters"]),
+        "hyperparameters": constants(trial.hparams, experiment.config["hyperparameters"]),
         "searcher": {"name": "single", **searcher, "source_trial_id": trial.number},
     }
     return Layer(trial.label, config)
@@ -42,15 +40,3 @@ def continued_config(experiment: Experiment, trial: Trial) -> Layer:
 def _place(experiment: Experiment) -> dict[str, str]:
     """Where the experiment belongs now: it may have moved, and its workspace may have another name."""
     return {"workspace": experiment.workspace, "project": experiment.project}
-
-
-def _constants(hparams: Mapping[str, Any], space: Mapping[str, Any]) -> dict[str, Any]:
-    """Makes constants of sampled values; groups of the space stay groups."""
-    found: dict[str, Any] = {}
-    for name, value in hparams.items():
-        axis = space.get(name)
-        if isinstance(axis, Mapping) and not isinstance(axis.get("type"), str):
-            found[name] = _constants(value, axis)
-        else:
-            found[name] = {"type": "const", "val": value}
-    return found
