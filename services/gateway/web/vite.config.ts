@@ -23,5 +23,5 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     reportCompressedSize: false, // check_size.mjs measures what counts
   },
-  test: { include: ["test/**/*.test.ts"] },
+  test: { include: ["test/**/*.test.ts"], testTimeout: 60_000 },
 });

@@ -1,8 +1,8 @@
 import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { Part, WatchResponseSchema, type WatchResponse } from "$gen/resolute/api/gateway/v1/gateway_service_pb.js";
-import { LiveStream } from "$src/live/stream";
+import { LiveStream, type StreamOptions } from "$src/live/stream";
 import { experimentSubscription, linesSubscription, type Request } from "$src/live/subscription";
 
 /** A server whose answers the test gives one by one. */
@@ -44,7 +44,8 @@ class Server {
   }
 }
 
-const stream = (server: Server) => new LiveStream({ open: server.open, pause: () => Promise.resolve(), settleMs: 0 });
+const stream = (server: Server, options: Partial<StreamOptions> = {}) =>
+  new LiveStream({ open: server.open, pause: () => Promise.resolve(), settleMs: 0, ...options });
 const lost = () => new ConnectError("gone", Code.Unavailable);
 
 function experimentAt(key: string, revision: bigint): WatchResponse {
@@ -115,5 +116,37 @@ describe("the stream of a tab", () => {
     expect(refusal).toBe("no experiment 7");
     expect(server.requests[1]).not.toHaveProperty("experiments");
     expect(server.requests[1]).toHaveProperty("lines");
+  });
+
+  it.each([Code.Internal, Code.Unknown, Code.Canceled, Code.ResourceExhausted, Code.DeadlineExceeded, Code.Unavailable])(
+    "asks again for a part that failed with code %i",
+    async (code) => {
+      const server = new Server();
+      const live = stream(server);
+      const fail = vi.fn();
+      live.add({ ...experimentSubscription({ number: 7n }, () => undefined), fail });
+      await server.opened(1);
+      server.say(create(WatchResponseSchema, { event: { case: "end", value: { part: Part.EXPERIMENTS, code, message: "no luck" } } }));
+      await server.opened(2);
+      expect(server.requests[1]).toHaveProperty("experiments");
+      expect(fail).not.toHaveBeenCalled();
+    },
+  );
+
+  it.each([
+    ["longer each time that a part fails after others have answered", Infinity, [1, 2, 3]],
+    ["briefly after a stream that has lasted", 0, [1, 1, 1]],
+  ])("pauses %s", async (_, steadyMs, expected) => {
+    const server = new Server();
+    const attempts: number[] = [];
+    const live = stream(server, { steadyMs, pause: (attempt) => Promise.resolve(void attempts.push(attempt)) });
+    live.add(experimentSubscription({ number: 7n }, () => undefined));
+    for (const round of [1, 2, 3]) {
+      await server.opened(round);
+      server.say(experimentAt("1", BigInt(round)));
+      server.say(create(WatchResponseSchema, { event: { case: "end", value: { part: Part.SERIES, code: Code.Internal, message: "" } } }));
+    }
+    await server.opened(4);
+    expect(attempts).toEqual(expected);
   });
 });

@@ -13,7 +13,7 @@ import { LogsService } from "$gen/resolute/api/logs/v1/logs_service_pb.js";
 import { MetricsService } from "$gen/resolute/api/metrics/v1/metrics_service_pb.js";
 import { SearcherService } from "$gen/resolute/api/searcher/v1/searcher_service_pb.js";
 
-const DEADLINE_MS = 10_000;
+const DEADLINE_MS = 60_000; // a search in a long log, or a link to another continent, takes its time
 let signedOut = (): void => undefined;
 
 /** Says who is told when a call is refused because nobody is signed in. */

@@ -2,7 +2,7 @@
 
 import type { Experiment } from "$gen/resolute/api/experiments/v1/experiment_pb.js";
 import type { Trial } from "$gen/resolute/api/experiments/v1/trial_pb.js";
-import { failureOf } from "$client/errors.js";
+import { readUntilDone } from "$src/api/reading";
 import { services, within } from "$src/api/services";
 import { watch } from "$src/live/live.svelte";
 import { experimentSubscription } from "$src/live/subscription";
@@ -44,13 +44,10 @@ export class ExperimentStore {
   }
 
   async #load(signal: AbortSignal): Promise<void> {
-    try {
-      const key = { case: "number", value: this.number } as const;
-      const { experiment } = await services.experiments.getExperiment({ experiment: { key } }, within(signal));
-      if (experiment && experiment.revision >= (this.experiment?.revision ?? 0n)) this.experiment = experiment;
-      else if (experiment?.config && this.experiment) this.experiment = { ...this.experiment, config: experiment.config, notes: experiment.notes };
-    } catch (error) {
-      if (!signal.aborted) this.problem = failureOf(error).message;
-    }
+    const key = { case: "number", value: this.number } as const;
+    const ask = () => services.experiments.getExperiment({ experiment: { key } }, within(signal));
+    const experiment = (await readUntilDone(ask, signal, (problem) => (this.problem = problem)))?.experiment;
+    if (experiment && experiment.revision >= (this.experiment?.revision ?? 0n)) this.experiment = experiment;
+    else if (experiment?.config && this.experiment) this.experiment = { ...this.experiment, config: experiment.config, notes: experiment.notes };
   }
 }

@@ -3,6 +3,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Part, WatchResponse } from "$gen/resolute/api/gateway/v1/gateway_service_pb.js";
 import { failureOf } from "$client/errors.js";
+import { isRefusal } from "$src/api/reading";
 import type { MergedRequest, Request, Subscription } from "./subscription";
 
 export type Open = (request: Request, signal: AbortSignal) => AsyncIterable<WatchResponse>;
@@ -20,6 +21,8 @@ export interface StreamOptions {
   readonly settleMs?: number;
   /** After how much silence a stream counts as lost. */
   readonly silenceMs?: number;
+  /** How long a stream must last so that the pause after its end is short again. */
+  readonly steadyMs?: number;
 }
 
 export class LiveStream {
@@ -31,7 +34,7 @@ export class LiveStream {
   #current: AbortController | undefined;
 
   constructor(options: StreamOptions) {
-    this.#options = { settleMs: 30, silenceMs: 60_000, onChange: () => undefined, ...options };
+    this.#options = { settleMs: 30, silenceMs: 60_000, steadyMs: 10_000, onChange: () => undefined, ...options };
   }
 
   /** Adds a subscription; returns what ends it. */
@@ -73,11 +76,11 @@ export class LiveStream {
         this.#options.onChange("live");
         return;
       }
+      const opened = performance.now();
       try {
         for await (const response of this.#alive(request, signal)) {
           if (signal.aborted) return;
           this.#take(response);
-          attempt = 1;
           this.#options.onChange("live");
         }
       } catch (error) {
@@ -88,6 +91,8 @@ export class LiveStream {
       }
       if (signal.aborted || !this.#request()) continue;
       this.#options.onChange("reconnecting");
+      // Not from its first response on: a part may fail each time after others have answered.
+      if (performance.now() - opened >= this.#options.steadyMs) attempt = 1;
       await this.#options.pause(attempt, signal).catch(() => undefined);
     }
   }
@@ -113,8 +118,8 @@ export class LiveStream {
     if (event.case === "end") {
       const { part, code, message } = event.value;
       if (code === 0) this.#finish(part);
-      else if (code !== Code.Unavailable) this.#fail(part, message);
-      else throw new ConnectError(message, Code.Unavailable); // its service restarts: ask for everything again
+      else if (isRefusal(code)) this.#fail(part, message);
+      else throw new ConnectError(message, Code.Unavailable); // its service restarts or is overloaded: ask for everything again
     } else if (event.case) {
       this.#wanted.get(event.value.key)?.take(event);
     }
@@ -144,9 +149,4 @@ export class LiveStream {
     };
     return Object.keys(request).length ? request : undefined;
   }
-}
-
-/** Whether asking again for the same would fail again. */
-function isRefusal(code: Code): boolean {
-  return [Code.InvalidArgument, Code.NotFound, Code.PermissionDenied, Code.Unimplemented].includes(code);
 }

@@ -3,6 +3,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Line, LineFilterSchema } from "$gen/resolute/api/logs/v1/line_pb.js";
 import { failureOf } from "$client/errors.js";
+import { readUntilDone } from "$src/api/reading";
 import { services, within } from "$src/api/services";
 import { watch } from "$src/live/live.svelte";
 import { linesSubscription } from "$src/live/subscription";
@@ -10,7 +11,7 @@ import { linesSubscription } from "$src/live/subscription";
 type Filter = MessageInitShape<typeof LineFilterSchema>;
 
 const PAGE = 1000;
-/** Most lines that are kept; those at the far end go, and can be loaded again. */
+/** Most lines that are kept when more come; the oldest go, and a new store can load them. */
 export const MOST_LINES = 50_000;
 
 export class LogStore {
@@ -18,9 +19,12 @@ export class LogStore {
   loaded = $state(false);
   complete = $state(false);
   problem = $state("");
+  /** Whether the oldest lines that were loaded are kept no longer. What was before those cannot be put before the rest. */
+  trimmed = $state(false);
   /** Ids of ranks that were seen, for the filter. */
   ranks = $state.raw<readonly number[]>([]);
   #older = $state("");
+  #isLoading = false;
   readonly #filter: Filter;
   readonly #ending = new AbortController();
 
@@ -28,35 +32,55 @@ export class LogStore {
     this.#filter = filter;
   }
 
-  /** Whether there are older lines. */
+  /** Whether there are older lines to load. */
   get hasOlder(): boolean {
-    return this.#older !== "";
+    return !this.trimmed && this.#older !== "";
   }
 
   /** Loads the newest lines, and follows on; returns what ends both. */
   follow(): () => void {
+    const { signal } = this.#ending;
     const ends: (() => void)[] = [() => this.#ending.abort()];
-    void this.loadOlder(true).then(() => {
-      if (this.#ending.signal.aborted || this.problem) return;
+    void readUntilDone(() => this.#load(), signal, (problem) => this.#tell(problem)).then((isRead) => {
+      if (!isRead) return;
       const after = this.lines.at(-1)?.lineId ?? 0n;
-      ends.push(watch(linesSubscription(this.#filter, after, (lines, complete) => this.#append(lines, complete))));
+      const subscription = linesSubscription(this.#filter, after, (lines, complete) => this.#append(lines, complete));
+      subscription.fail = (message) => (this.problem = message);
+      ends.push(watch(subscription));
     });
     return () => ends.forEach((end) => end());
   }
 
-  /** Loads a page of older lines. A page may be empty and still have more behind it. */
-  async loadOlder(first = false): Promise<void> {
-    if (!first && !this.#older) return;
+  /** Loads a page of older lines. */
+  async loadOlder(): Promise<void> {
+    if (!this.hasOlder || this.#isLoading) return;
+    this.#isLoading = true;
     try {
-      const request = { filter: this.#filter, orderBy: "line_id desc", pageSize: PAGE, pageToken: this.#older };
-      const page = await services.logs.listLines(request, within(this.#ending.signal));
-      this.lines = [...page.lines.reverse(), ...this.lines];
-      this.#older = page.nextPageToken;
-      this.#see(this.lines);
+      await this.#load();
       this.problem = "";
     } catch (error) {
       if (!this.#ending.signal.aborted) this.problem = failureOf(error).message;
     }
+    this.#isLoading = false;
+  }
+
+  /** Loads the next page, going back, that has a line. The service looks at so many lines a call, and may find none in them. */
+  async #load(): Promise<true> {
+    const { signal } = this.#ending;
+    for (;;) {
+      const request = { filter: this.#filter, orderBy: "line_id desc", pageSize: PAGE, pageToken: this.#older };
+      const { lines, nextPageToken } = await services.logs.listLines(request, within(signal));
+      if (this.trimmed) return true; // between these lines and the rest are some that were left out meanwhile
+      this.#older = nextPageToken;
+      if (!lines.length && nextPageToken) continue;
+      this.lines = [...lines.reverse(), ...this.lines];
+      this.#see(lines);
+      return true;
+    }
+  }
+
+  #tell(problem: string): void {
+    this.problem = problem;
     this.loaded = true;
   }
 
@@ -64,7 +88,8 @@ export class LogStore {
     this.complete = complete;
     if (!lines.length) return;
     const all = [...this.lines, ...lines];
-    this.lines = all.length > MOST_LINES ? all.slice(-MOST_LINES) : all;
+    if (all.length > MOST_LINES) this.trimmed = true;
+    this.lines = all.slice(-MOST_LINES);
     this.#see(lines);
   }
 

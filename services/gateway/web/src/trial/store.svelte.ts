@@ -1,7 +1,7 @@
 // A trial as it changes. Watches tell no runs, so those are asked for when a change may concern them.
 
 import type { Trial } from "$gen/resolute/api/experiments/v1/trial_pb.js";
-import { failureOf } from "$client/errors.js";
+import { readUntilDone } from "$src/api/reading";
 import { services, within } from "$src/api/services";
 import { watch } from "$src/live/live.svelte";
 import { experimentSubscription } from "$src/live/subscription";
@@ -26,23 +26,32 @@ export class TrialStore {
   }
 
   #watch({ experimentNumber, revision }: Trial, signal: AbortSignal): () => void {
+    let isReading = false;
+    let hasChanged = false;
+    // One read at a time, so that no older answer comes last; a change meanwhile makes it read again.
+    const read = async () => {
+      hasChanged = true;
+      if (isReading) return;
+      isReading = true;
+      while (hasChanged && !signal.aborted) {
+        hasChanged = false;
+        await this.#load(signal);
+      }
+      isReading = false;
+    };
     const asked = { number: experimentNumber, revision, trials: true };
-    return watch(
-      experimentSubscription(asked, (_, trials) => {
-        if (trials.some(({ number }) => number === this.number)) void this.#load(signal);
-      }),
-    );
+    const subscription = experimentSubscription(asked, (_, trials) => {
+      if (trials.some(({ number }) => number === this.number)) void read();
+    });
+    subscription.fail = (message) => (this.problem = message);
+    return watch(subscription);
   }
 
   async #load(signal: AbortSignal): Promise<Trial | undefined> {
-    try {
-      const key = { case: "number", value: this.number } as const;
-      const { trial } = await services.trials.getTrial({ trial: { key } }, within(signal));
-      this.trial = trial;
-      this.problem = "";
-    } catch (error) {
-      if (!signal.aborted) this.problem = failureOf(error).message;
-    }
-    return this.trial;
+    const key = { case: "number", value: this.number } as const;
+    const ask = () => services.trials.getTrial({ trial: { key } }, within(signal));
+    const answer = await readUntilDone(ask, signal, (problem) => (this.problem = problem));
+    if (answer) this.trial = answer.trial;
+    return answer?.trial;
   }
 }

@@ -1,0 +1,129 @@
+import { create } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { beforeEach, describe, expect, it, vi } from "vitest";
+import { TrialSchema } from "$gen/resolute/api/experiments/v1/trial_pb.js";
+import { GetTrialResponseSchema } from "$gen/resolute/api/experiments/v1/trials_service_pb.js";
+import { WatchResponseSchema } from "$gen/resolute/api/gateway/v1/gateway_service_pb.js";
+import { LineSchema } from "$gen/resolute/api/logs/v1/line_pb.js";
+import { ListLinesResponseSchema } from "$gen/resolute/api/logs/v1/logs_service_pb.js";
+import type { MergedRequest, Subscription } from "$src/live/subscription";
+import { LogStore, MOST_LINES } from "$src/logs/store.svelte";
+import { TrialStore } from "$src/trial/store.svelte";
+
+const { listLines, getTrial, watch } = vi.hoisted(() => ({ listLines: vi.fn(), getTrial: vi.fn(), watch: vi.fn() }));
+vi.mock("$src/api/services", () => ({ services: { logs: { listLines }, trials: { getTrial } }, within: (signal: AbortSignal) => ({ signal }) }));
+vi.mock("$src/live/live.svelte", () => ({ watch }));
+vi.mock("$client/interceptors.js", () => ({ pause: () => Promise.resolve() }));
+
+const lost = () => new ConnectError("gone", Code.Unavailable);
+let watched: Promise<Subscription>;
+
+beforeEach(() => {
+  for (const mock of [listLines, getTrial, watch]) mock.mockReset();
+  watched = new Promise((tell) => watch.mockImplementation((subscription: Subscription) => (tell(subscription), () => undefined)));
+});
+
+const line = (id: number) => create(LineSchema, { lineId: BigInt(id) });
+const lines = (first: number, last: number) => Array.from({ length: last - first + 1 }, (_, index) => line(first + index));
+const page = (ids: number[], nextPageToken: string) => create(ListLinesResponseSchema, { lines: ids.map(line), nextPageToken });
+const ids = (store: LogStore) => store.lines.map(({ lineId }) => Number(lineId));
+
+function asked(subscription: Subscription): MergedRequest {
+  const request: MergedRequest = { experiments: [], queue: undefined, searches: [], series: [], lines: [] };
+  subscription.join(request, "1");
+  return request;
+}
+
+describe("a log", () => {
+  const come = (subscription: Subscription, first: number, last: number) =>
+    subscription.take(create(WatchResponseSchema, { event: { case: "lines", value: { lines: lines(first, last), cursor: BigInt(last) } } }).event);
+
+  it("goes on loading while a page is empty and has more behind it", async () => {
+    listLines.mockResolvedValueOnce(page([], "a")).mockResolvedValueOnce(page([], "b")).mockResolvedValueOnce(page([8, 7], "c"));
+    const store = new LogStore({ trialId: "t" });
+    store.follow();
+    expect(asked(await watched).lines).toMatchObject([{ afterLineId: 8n }]);
+    expect(ids(store)).toEqual([7, 8]);
+    expect(listLines.mock.calls.map(([request]) => request.pageToken)).toEqual(["", "a", "b"]);
+    listLines.mockResolvedValueOnce(page([], "d")).mockResolvedValueOnce(page([2], ""));
+    await store.loadOlder();
+    expect(ids(store)).toEqual([2, 7, 8]);
+    expect(store.hasOlder).toBe(false);
+  });
+
+  it("without a line has no older ones, and each that comes is shown once", async () => {
+    listLines.mockResolvedValueOnce(page([], "a")).mockResolvedValueOnce(page([], ""));
+    const store = new LogStore({ trialId: "t" });
+    store.follow();
+    const subscription = await watched;
+    expect(store.hasOlder).toBe(false);
+    come(subscription, 1, 2);
+    expect(ids(store)).toEqual([1, 2]);
+  });
+
+  it("loads nothing older once lines were left out, also where that was under way", async () => {
+    listLines.mockResolvedValueOnce(page([10], "a"));
+    const store = new LogStore({ trialId: "t" });
+    store.follow();
+    const subscription = await watched;
+    let answer: (answer: unknown) => void = () => undefined;
+    listLines.mockReturnValueOnce(new Promise((resolve) => (answer = resolve)));
+    const older = store.loadOlder();
+    come(subscription, 11, 10 + MOST_LINES);
+    answer(page([9], "b"));
+    await older;
+    expect(ids(store).slice(0, 2)).toEqual([11, 12]);
+    expect([store.lines.length, store.trimmed, store.hasOlder]).toEqual([MOST_LINES, true, false]);
+    await store.loadOlder();
+    expect(listLines).toHaveBeenCalledTimes(2);
+  });
+
+  it("reads until it succeeds, and then follows", async () => {
+    listLines.mockRejectedValueOnce(lost()).mockRejectedValueOnce(lost()).mockResolvedValueOnce(page([3], ""));
+    const store = new LogStore({ trialId: "t" });
+    store.follow();
+    expect(asked(await watched).lines).toMatchObject([{ afterLineId: 3n }]);
+    expect(store.problem).toBe("");
+  });
+
+  it("does not repeat what is refused", async () => {
+    listLines.mockRejectedValueOnce(new ConnectError("no such expression", Code.InvalidArgument));
+    const store = new LogStore({ trialId: "t" });
+    store.follow();
+    await vi.waitFor(() => expect(store.problem).toBe("no such expression"), { timeout: 60_000 });
+    expect(listLines).toHaveBeenCalledTimes(1);
+    expect(watch).not.toHaveBeenCalled();
+  });
+});
+
+describe("a trial", () => {
+  const trial = (revision: number) => create(TrialSchema, { number: 5n, experimentNumber: 2n, revision: BigInt(revision) });
+  const answer = (revision: number) => create(GetTrialResponseSchema, { trial: trial(revision) });
+  const change = (subscription: Subscription, revision: number) => {
+    const changed = { trials: [trial(revision)] };
+    const value = { key: "1", change: { case: "experimentChange", value: changed } } as const;
+    subscription.take(create(WatchResponseSchema, { event: { case: "experiments", value } }).event);
+  };
+
+  it("is read until that succeeds, and then followed", async () => {
+    getTrial.mockRejectedValueOnce(new ConnectError("slow", Code.DeadlineExceeded)).mockResolvedValueOnce(answer(1));
+    const store = new TrialStore(5n);
+    store.follow();
+    expect(asked(await watched).experiments).toMatchObject([{ afterRevision: 1n }]);
+    expect([store.trial?.revision, store.problem]).toEqual([1n, ""]);
+  });
+
+  it("is read again after changes, one read at a time, and ends as its newest state", async () => {
+    getTrial.mockResolvedValueOnce(answer(1));
+    const store = new TrialStore(5n);
+    store.follow();
+    const subscription = await watched;
+    let first: (answer: unknown) => void = () => undefined;
+    getTrial.mockReturnValueOnce(new Promise((resolve) => (first = resolve))).mockResolvedValueOnce(answer(4));
+    for (const revision of [2, 3, 4]) change(subscription, revision);
+    expect(getTrial).toHaveBeenCalledTimes(2);
+    first(answer(2));
+    await vi.waitFor(() => expect(store.trial?.revision).toBe(4n), { timeout: 60_000 });
+    expect(getTrial).toHaveBeenCalledTimes(3);
+  });
+});
