@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from support.services.gateway import GatewayClient, gateway
 from support.services.scripted_grpc import scripted_grpc
+
+from resolute_gateway.web import page_files
 
 DOCUMENT = '<!doctype html><head><base href="./" /><title>Resolute</title></head>'
 SCRIPT = b"export const answer = 42;\n" * 50
@@ -97,6 +101,35 @@ def test_nothing_but_the_assets_is_read_from_the_disk(tmp_path: Path) -> None:
 
     (tmp_path / "page").mkdir()
     run(built(tmp_path / "page"), scenario)
+
+
+def test_a_page_that_is_built_again_is_read_again(tmp_path: Path) -> None:
+    page = built(tmp_path)
+
+    async def scenario(http: GatewayClient) -> None:
+        assert "Resolute" in (await get(http, "/", **BROWSER)).data.decode()
+        (page / "assets/index-1.js").rename(page / "assets/index-2.js")
+        (page / "index.html").write_text(DOCUMENT.replace("Resolute", "Newer"))
+        written = (page / "index.html").stat().st_mtime_ns + 1_000_000_000
+        os.utime(page / "index.html", ns=(written, written))
+        assert "Newer" in (await get(http, "/", **BROWSER)).data.decode()
+        assert (await get(http, "/assets/index-2.js")).data == SCRIPT
+        assert (await get(http, "/assets/index-1.js")).status == 404
+
+    run(page, scenario)
+
+
+def test_a_failed_read_of_the_page_is_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(path: Path) -> None:
+        raise OSError(f"{path} is on a disk that is away")
+
+    async def scenario(http: GatewayClient) -> None:
+        with monkeypatch.context() as away:
+            away.setattr(page_files._File, "read", fail)
+            assert (await get(http, "/", **BROWSER)).status == 500
+        assert (await get(http, "/", **BROWSER)).status == 200
+
+    run(built(tmp_path), scenario)
 
 
 def test_an_installation_without_the_page_says_how_to_build_it(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from resolute.errors import FailedPreconditionError
 from resolute_gateway.web.asgi import Header, Send, refuse, respond
+from resolute_gateway.web.reading import has_failed
 
 ROOT = "/docs"
 _SCRIPT = re.compile(rb"<script(?![^>]*\b(?:src|type)=)[^>]*>(.*?)</script>", re.DOTALL)
@@ -53,7 +54,7 @@ class Documentation:
             # With the slash at its end relative links lead below it.
             await respond(send, 308, headers=[(b"location", f"{ROOT}/".encode())])
             return
-        if self._reading is None or _has_failed(self._reading):
+        if self._reading is None or has_failed(self._reading):
             self._reading = asyncio.create_task(asyncio.to_thread(_read, self._directory))
         site = await asyncio.shield(self._reading)
         name = path.removeprefix(f"{ROOT}/")
@@ -66,10 +67,6 @@ class Documentation:
         kind = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
         headers: list[Header] = [(b"content-security-policy", site.policy)]
         await respond(send, 200, body, kind=_with_charset(kind), headers=headers)
-
-
-def _has_failed(reading: asyncio.Task[_Site]) -> bool:
-    return reading.done() and (reading.cancelled() or reading.exception() is not None)
 
 
 def _content(file: Path) -> bytes | None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from resolute_gateway.web.asgi import Header, Send, respond
+from resolute_gateway.web.reading import has_failed
 
 BUILT = Path(__file__).parent.parent / "page"
 """Where the build puts them. They are part of wheels, and not of the repository."""
@@ -52,7 +53,7 @@ class _File:
 
 
 class PageFiles:
-    """Answers requests for the page. Its files are read once, when one is first asked for.
+    """Answers requests for the page. Its files are kept once they are read, until the page is built again.
 
     Args:
         root: Where they are.
@@ -61,7 +62,9 @@ class PageFiles:
     def __init__(self, root: Path) -> None:
         self._root = root
         self._document = root / "index.html"
-        self._files: asyncio.Task[Mapping[str, _File]] | None = None
+        self._reading: asyncio.Task[Mapping[str, _File]] | None = None
+        self._read_of = 0
+        """When the document that was read had been written."""
 
     @property
     def are_built(self) -> bool:
@@ -86,9 +89,10 @@ class PageFiles:
             headers: Its headers, with names in lower case.
             send: Sends the response.
         """
-        if self._files is None:
-            self._files = asyncio.create_task(asyncio.to_thread(self._read))
-        files = await asyncio.shield(self._files)
+        written = self._document.stat().st_mtime_ns
+        if self._reading is None or written != self._read_of or has_failed(self._reading):
+            self._reading, self._read_of = asyncio.create_task(asyncio.to_thread(self._read)), written
+        files = await asyncio.shield(self._reading)
         if path.startswith(_ASSETS):
             await self._asset(files.get(path), headers, send)
             return
