@@ -61,7 +61,7 @@ $(OPENID):
 test: $(STAMP)
 	-test -x $(AZURITE) || $(MAKE) azurite
 	-test -f $(OPENID) || $(MAKE) oidc-provider
-	-$(MAKE) page
+	$(if $(CI),,-)$(MAKE) page
 	$(PYTEST) $(PARALLEL)
 
 # Every case of what `make test` samples, real distributed trainings, many seeds of the fault harness, a million odd calls.
@@ -176,7 +176,7 @@ WEB := services/gateway/web
 page: $(PAGE)
 
 $(PAGE): $(shell find $(WEB) clients/typescript/src protos/resolute/api -type f -not -path '*/node_modules/*' -not -path '$(WEB)/test/*') $(STAMP)
-	PATH="$(abspath $(BIN)):$$PATH" $(WEB)/build.sh
+	PATH="$(abspath $(BIN)):$$PATH" $(WEB)/build.sh || { rm -f $@; exit 1; }
 
 # Types and unit tests of the page.
 check-page: $(STAMP)

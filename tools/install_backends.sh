@@ -2,6 +2,7 @@
 # Installs what tests need beside Python, where it is missing, with Debian's packages: PostgreSQL, npm for Azurite and
 # the page, Chromium for the page, a compiler and CMake for Horovod, `ip` for networks of their own. Wants root, or a
 # sudo that does not ask. Debian 12 has Node 18, and the page wants 20.19: install that first, from wherever you have it.
+# An older one is told of; where $CI is set it fails.
 set -euo pipefail
 
 packages=()
@@ -13,7 +14,18 @@ command -v cmake >/dev/null || packages+=(cmake)
 command -v make >/dev/null || packages+=(make)
 PATH="$PATH:/usr/sbin:/sbin" command -v ip >/dev/null || packages+=(iproute2)
 command -v unshare >/dev/null || packages+=(util-linux)
-((${#packages[@]})) || exit 0
+
+check_node() {
+    node --eval 'const [major, minor] = process.versions.node.split(".").map(Number); process.exit(major * 100 + minor < 2019 ? 1 : 0)' &&
+        return
+    echo "Node $(node --version) is too old for the page: install Node 20.19 or newer, from nodejs.org or a package of it" >&2
+    [[ -z ${CI:-} ]]
+}
+
+if ! ((${#packages[@]})); then
+    check_node
+    exit
+fi
 
 if ! command -v apt-get >/dev/null; then
     echo "install these packages, or what they are called here: ${packages[*]}" >&2
@@ -26,3 +38,4 @@ settings=/etc/postgresql-common/createcluster.conf
 [[ -e $settings ]] || "${as_root[@]}" install -D -m 644 /dev/stdin "$settings" <<<'create_main_cluster = false'
 "${as_root[@]}" apt-get -o Acquire::Retries=3 update -q
 "${as_root[@]}" DEBIAN_FRONTEND=noninteractive apt-get -o Acquire::Retries=3 install -q -y --no-install-recommends "${packages[@]}"
+check_node

@@ -87,6 +87,9 @@ def test_wheel_carries_types_the_compat_package_and_every_service(wheel: Path) -
     )
     assert {f"resolute_{name}/py.typed" for name in packages} <= names
     assert {"resolute/py.typed", "resolute_launch/compat/determined/__init__.py"} <= names
+    if (ROOT / "services/gateway/resolute_gateway/page/index.html").is_file():
+        assert "resolute_gateway/page/index.html" in names
+        assert any(name.startswith("resolute_gateway/page/assets/") for name in names)
     owned = {name.split("/")[0] for name in names if ".dist-info" not in name}
     assert all(name.startswith("resolute") for name in owned), owned
 

@@ -29,7 +29,7 @@ def need_browser(built: Path) -> None:
 
 @asynccontextmanager
 async def browser_page() -> AsyncIterator[Any]:
-    """An empty tab of Chromium; fails at its end if a script failed or a policy was broken."""
+    """An empty tab of Chromium; fails at its end if in any tab a script failed or a policy was broken."""
     from playwright.async_api import async_playwright
 
     problems: list[str] = []
@@ -38,6 +38,11 @@ async def browser_page() -> AsyncIterator[Any]:
         if "Content Security Policy" in message.text:
             problems.append(message.text)
 
+    def opened(page: Any) -> None:
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("dialog", lambda dialog: problems.append(f"markup was run: {dialog.message}"))
+        page.on("console", heard)
+
     async with async_playwright() as playwright:
         # Containers have no sandbox for root, and little shared memory.
         browser = await playwright.chromium.launch(
@@ -45,11 +50,9 @@ async def browser_page() -> AsyncIterator[Any]:
         )
         context = await browser.new_context(reduced_motion="reduce")
         await context.add_init_script(path=_AXE)
+        context.set_default_timeout(PATIENCE_MS)
+        context.on("page", opened)
         page = await context.new_page()
-        page.set_default_timeout(PATIENCE_MS)
-        page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on("dialog", lambda dialog: problems.append(f"markup was run: {dialog.message}"))
-        page.on("console", heard)
         try:
             yield page
         finally:
