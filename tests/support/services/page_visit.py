@@ -19,8 +19,10 @@ from support.services.in_process import Running, serving
 from support.services.logs import columns, line
 from support.services.metrics import block
 
+from resolute.api.checkpoints.v1 import storage_pb2
 from resolute.api.experiments.v1 import access_service_pb2
 from resolute.api.logs.v1 import line_pb2
+from resolute.contracts.values import to_value
 from resolute_embedded.blueprints import BLUEPRINTS
 from resolute_serving.auth.tokens import load_or_create_key
 from resolute_serving.context import TrialRun
@@ -47,6 +49,8 @@ class Visit:
     """Where the gateway listens."""
     running: Running
     caller: Caller
+    folder: Path
+    """Where the services' data lies."""
 
     async def sign_in(self) -> None:
         """Signs in with a one-time code that is typed."""
@@ -58,9 +62,14 @@ class Visit:
         await self.page.get_by_role("button", name="Sign in").click()
         await self.page.get_by_role("heading", name="Sign in to Resolute").wait_for(state="detached")
 
-    async def create(self) -> Any:
-        """Creates an experiment, waits for its trial and returns that."""
-        spec = {"config_yaml": yaml.safe_dump(_CONFIG)}
+    async def create(self, *, trials: int = 1, **fields: Any) -> list[Any]:
+        """Creates an experiment and waits for its trials.
+
+        Args:
+            trials: How many it begins with.
+            fields: Fields of its config.
+        """
+        spec = {"config_yaml": yaml.safe_dump({**_CONFIG, **fields})}
         admin = self.caller.admin
         created = await self.caller.call(
             "CreateExperiment", token=admin, request_id=str(uuid.uuid4()), spec=spec
@@ -68,15 +77,14 @@ class Visit:
         experiment = {"number": created.experiment.number}
         while True:
             listed = await self.caller.call("ListTrials", token=admin, experiment=experiment)
-            if listed.trials:
-                return listed.trials[0]
+            if len(listed.trials) >= trials:
+                return list(listed.trials)
             await asyncio.sleep(0.05)
 
     async def report(self, trial: Any) -> None:
         """Sends a curve with a gap, a validation, and lines of two levels, as the trial would."""
-        run = TrialRun(trial.trial_id, 1, trial.experiment_id, "ada", "w")
-        owner = {"trial_id": run.trial_id, "run": 1, "source": "s", "experiment_id": run.experiment_id}
-        token = self.running.trial_token(run)
+        owner, token = self._owner(trial)
+        owner["source"] = "s"
         steps = list(range(1, 41))
         values = [float("nan") if step == 20 else 1 / step for step in steps]
         points = [
@@ -92,6 +100,31 @@ class Visit:
             line(f"\x1b[31m{MARKUP}\x1b[0m", level=line_pb2.LEVEL_ERROR),
         ]
         await self.caller.call("IngestLines", token=token, first_sequence=0, lines=columns(lines), **owner)
+
+    async def save(self, trial: Any, content: bytes) -> None:
+        """Commits a checkpoint with one file, as the trial would."""
+        owner, token = self._owner(trial)
+        checkpoint_id, directory = str(uuid.uuid4()), self.folder / "checkpoints"
+        storage = storage_pb2.Storage(directory=storage_pb2.Storage.Directory(path=str(directory)))
+        await self.caller.call(
+            "BeginCheckpoint", token=token, checkpoint_id=checkpoint_id, storage=storage, **owner
+        )
+        (directory / checkpoint_id).mkdir(parents=True)
+        (directory / checkpoint_id / "model.pt").write_bytes(content)
+        await self.caller.call(
+            "CommitCheckpoint",
+            token=token,
+            checkpoint_id=checkpoint_id,
+            run=1,
+            files=[{"path": "model.pt", "size": len(content)}],
+            metadata=to_value({"steps_completed": 40}),
+        )
+
+    def _owner(self, trial: Any) -> tuple[dict[str, Any], str]:
+        """Who the first run of a trial is, and its token."""
+        run = TrialRun(trial.trial_id, 1, trial.experiment_id, "ada", "w")
+        owner = {"trial_id": run.trial_id, "run": 1, "experiment_id": run.experiment_id}
+        return owner, self.running.trial_token(run)
 
 
 def visit_page(built: Path, folder: Path, scenario: Callable[[Visit], Awaitable[None]]) -> None:
@@ -113,7 +146,7 @@ def visit_page(built: Path, folder: Path, scenario: Callable[[Visit], Awaitable[
         ):
             caller = Caller(running)
             try:
-                await scenario(Visit(page, f"http://127.0.0.1:{http.port}", running, caller))
+                await scenario(Visit(page, f"http://127.0.0.1:{http.port}", running, caller, folder))
             finally:
                 await caller.channel.close()
                 end_processes(folder)

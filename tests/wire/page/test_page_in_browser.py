@@ -25,7 +25,7 @@ async def sign_in_see_pause_and_read(visit: Visit) -> None:
     await visit.sign_in()
     await page.get_by_text("No experiments yet").wait_for()
 
-    trial = await visit.create()
+    [trial] = await visit.create()
     await page.get_by_role("link", name=MARKUP).click()
     await page.get_by_role("heading", name=MARKUP).wait_for()
     trial_link = page.get_by_role("row").nth(1).get_by_role("link")

@@ -1,4 +1,4 @@
-"""The built page in Chromium: replaying a search, forking, comparing, deleting, and many tabs."""
+"""The built page in Chromium: replaying a search, forking, comparing, deleting, downloading."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from support.browser import PATIENCE_MS, assert_accessible
+from support.browser import assert_accessible
 from support.services.gateway import need_http
 from support.services.page_visit import BEST, MARKUP, Visit, visit_page
 
@@ -57,7 +57,8 @@ def test_an_experiment_is_forked_compared_and_deleted(tmp_path: Path) -> None:
 
 async def fork_compare_and_delete(visit: Visit) -> None:
     page = visit.page
-    await visit.report(await visit.create())
+    [trial] = await visit.create()
+    await visit.report(trial)
     await visit.sign_in()
     await page.get_by_role("link", name=MARKUP).click()
     await page.get_by_role("button", name="Fork").click()
@@ -97,16 +98,17 @@ async def fork_compare_and_delete(visit: Visit) -> None:
     await page.get_by_role("link", name=MARKUP).wait_for()
 
 
-def test_more_tabs_are_live_than_a_browser_opens_connections_to_a_server(tmp_path: Path) -> None:
-    visit_page(BUILT, tmp_path, open_many)
+def test_a_checkpoint_is_downloaded(tmp_path: Path) -> None:
+    visit_page(BUILT, tmp_path, download)
 
 
-async def open_many(visit: Visit) -> None:
-    await visit.create()
+async def download(visit: Visit) -> None:
+    page = visit.page
+    [trial] = await visit.create()
+    await visit.save(trial, b"weights")
     await visit.sign_in()
-    for _ in range(8):
-        last = await visit.page.context.new_page()
-        last.set_default_timeout(PATIENCE_MS)
-        await last.goto(visit.url)
-        await last.get_by_role("link", name=MARKUP).wait_for()
-    await last.get_by_role("status").get_by_text("live").wait_for()
+    await page.goto(f"{visit.url}/trials/{trial.number}?tab=checkpoints")
+    await page.get_by_role("button", name="1 files").click()
+    async with page.expect_download() as downloading:
+        await page.get_by_role("button", name="Download").click()
+    assert Path(await (await downloading.value).path()).read_bytes() == b"weights"

@@ -1,0 +1,113 @@
+"""The built page in Chromium: every view when narrow and dark, many tabs, and a gateway that comes back."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.browser import PATIENCE_MS, assert_accessible
+from support.services.gateway import gateway, need_http
+from support.services.page_visit import MARKUP, Visit, visit_page
+
+need_http()
+
+from resolute_gateway.web.http_server import listen  # noqa: E402 - skipped where HTTP cannot be served
+from resolute_gateway.web.page_files import BUILT  # noqa: E402
+
+pytestmark = [pytest.mark.timeout(360), pytest.mark.sampled(1, group="the page in a browser")]
+SEARCH = {
+    "hyperparameters": {"rate": {"type": "double", "minval": 0.0, "maxval": 1.0}},
+    "searcher": {"name": "random", "metric": "loss", "max_length": {"batches": 100}, "max_trials": 3},
+}
+VIEWS = (
+    ("/", "link", MARKUP),
+    ("/experiments/1", "img", "validation/loss"),
+    ("/experiments/1?tab=search", "cell", "The search began"),
+    ("/experiments/1?tab=hparams", "heading", "Importance"),
+    ("/experiments/1?tab=checkpoints", "cell", "40"),
+    ("/experiments/1?tab=config", "heading", "Config"),
+    ("/trials/1", "img", "training/loss"),
+    ("/trials/1?tab=logs", "button", "Follow"),
+    ("/trials/1?tab=runs", "heading", "What happened"),
+    ("/trials/1?tab=why", "listitem", ""),
+    ("/trials/1?tab=details", "heading", "Environment"),
+    ("/compare?trials=1,2", "img", "training/loss"),
+    ("/compare?trials=1,2&tab=differences", "rowheader", "rate"),
+    ("/cluster", "link", MARKUP),
+    ("/cluster?tab=workspaces", "cell", "Uncategorized"),
+)
+"""Where each view is, and the role and name of something that is there once it is loaded."""
+
+
+@pytest.fixture(autouse=True)
+def one_slot(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RESOLUTE_SLOTS", "1")
+
+
+def test_every_view_is_accessible_and_fits_a_narrow_screen(tmp_path: Path) -> None:
+    visit_page(BUILT, tmp_path, look_at_every_view)
+
+
+async def look_at_every_view(visit: Visit) -> None:
+    page = visit.page
+    await page.set_viewport_size({"width": 390, "height": 844})
+    await page.emulate_media(color_scheme="dark", reduced_motion="reduce")
+    trials = await visit.create(trials=3, **SEARCH)
+    for trial in trials:
+        await visit.report(trial)
+    await visit.save(trials[0], b"weights")
+    await visit.sign_in()
+    for path, role, name in VIEWS:
+        await page.goto(visit.url + path)
+        await page.get_by_role(role, name=name).first.wait_for()
+        await assert_accessible(page)
+        assert await hidden_at_the_right(page) == 0, path
+    await page.keyboard.press("?")
+    await page.get_by_role("dialog").get_by_role("heading", name="Keys").wait_for()
+    await assert_accessible(page)
+
+
+async def hidden_at_the_right(page: Any) -> int:
+    """How many pixels the document is wider than the screen."""
+    root = "document.scrollingElement"
+    return int(await page.evaluate(f"{root}.scrollWidth - {root}.clientWidth"))
+
+
+def test_more_tabs_are_live_than_a_browser_opens_connections_to_a_server(tmp_path: Path) -> None:
+    visit_page(BUILT, tmp_path, open_many)
+
+
+async def open_many(visit: Visit) -> None:
+    await visit.create()
+    await visit.sign_in()
+    for _ in range(8):
+        last = await visit.page.context.new_page()
+        last.set_default_timeout(PATIENCE_MS)
+        await last.goto(visit.url)
+        await last.get_by_role("link", name=MARKUP).wait_for()
+    await last.get_by_role("status").get_by_text("live").wait_for()
+
+
+def test_a_view_goes_on_once_a_gateway_is_back(tmp_path: Path) -> None:
+    visit_page(BUILT, tmp_path, lose_the_gateway)
+
+
+async def lose_the_gateway(visit: Visit) -> None:
+    # The port stays open, so that nobody else takes it: who connects meanwhile waits for the next gateway.
+    with listen("127.0.0.1", 0) as port:
+        there = replace(visit, url=f"http://127.0.0.1:{port.getsockname()[1]}")
+        status = visit.page.get_by_role("status")
+        [trial] = await visit.create()
+        async with gateway(visit.running.address, opened=port.dup()):
+            await there.sign_in()
+            await visit.page.get_by_role("link", name=MARKUP).wait_for()
+            await status.get_by_text("live").wait_for()
+        await status.get_by_text("reconnecting").wait_for()
+        caller, experiment = visit.caller, {"experiment_id": trial.experiment_id}
+        await caller.call("PauseExperiment", token=caller.admin, experiment=experiment)
+        async with gateway(visit.running.address, opened=port.dup()):
+            await visit.page.get_by_role("row").get_by_text(re.compile("pausing|paused")).wait_for()
+            await status.get_by_text("live").wait_for()
