@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import socket
 import sys
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
@@ -82,7 +81,6 @@ async def gateway(
     token: str = "",
     tls: ServerTls | None = None,
     page: Path | None = None,
-    opened: socket.socket | None = None,
     **settings: Any,
 ) -> AsyncIterator[GatewayClient]:
     """Serves HTTP in front of an address of gRPC until the block ends.
@@ -92,7 +90,6 @@ async def gateway(
         token: Token of calls.
         tls: Its certificate; None for plain HTTP, which the client speaks.
         page: Where the page's files are; None for those that were built.
-        opened: Port to serve on, which is closed at the end; None for a free one.
         settings: Fields of ``HttpSettings``.
     """
     need_http()
@@ -103,7 +100,7 @@ async def gateway(
     backends = Backends({"*": address})
     grpc_port = int(address.rpartition(":")[2])
     options = HttpSettings(**{"cluster_id": CLUSTER, "grpc_port": grpc_port, **settings})
-    opened = opened or listen("127.0.0.1", 0)
+    opened = listen("127.0.0.1", 0)
     served = HttpGateway(backends, options, opened, tls=tls, page=page or BUILT)
     served.start()
     port = opened.getsockname()[1]

@@ -1,21 +1,18 @@
-"""The built page in Chromium: every view when narrow and dark, many tabs, and a gateway that comes back."""
+"""The built page in Chromium: every view when narrow and dark, and many tabs."""
 
 from __future__ import annotations
 
-import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.browser import PATIENCE_MS, assert_accessible
-from support.services.gateway import gateway, need_http
+from support.services.gateway import need_http
 from support.services.page_visit import MARKUP, Visit, visit_page
 
 need_http()
 
-from resolute_gateway.web.http_server import listen  # noqa: E402 - skipped where HTTP cannot be served
-from resolute_gateway.web.page_files import BUILT  # noqa: E402
+from resolute_gateway.web.page_files import BUILT  # noqa: E402 - skipped where HTTP cannot be served
 
 pytestmark = [pytest.mark.timeout(360), pytest.mark.sampled(1, group="the page in a browser")]
 SEARCH = {
@@ -89,25 +86,3 @@ async def open_many(visit: Visit) -> None:
         await last.goto(visit.url)
         await last.get_by_role("link", name=MARKUP).wait_for()
     await last.get_by_role("status").get_by_text("live").wait_for()
-
-
-def test_a_view_goes_on_once_a_gateway_is_back(tmp_path: Path) -> None:
-    visit_page(BUILT, tmp_path, lose_the_gateway)
-
-
-async def lose_the_gateway(visit: Visit) -> None:
-    # The port stays open, so that nobody else takes it: who connects meanwhile waits for the next gateway.
-    with listen("127.0.0.1", 0) as port:
-        there = replace(visit, url=f"http://127.0.0.1:{port.getsockname()[1]}")
-        status = visit.page.get_by_role("status")
-        [trial] = await visit.create()
-        async with gateway(visit.running.address, opened=port.dup()):
-            await there.sign_in()
-            await visit.page.get_by_role("link", name=MARKUP).wait_for()
-            await status.get_by_text("live").wait_for()
-        await status.get_by_text("reconnecting").wait_for()
-        caller, experiment = visit.caller, {"experiment_id": trial.experiment_id}
-        await caller.call("PauseExperiment", token=caller.admin, experiment=experiment)
-        async with gateway(visit.running.address, opened=port.dup()):
-            await visit.page.get_by_role("row").get_by_text(re.compile("pausing|paused")).wait_for()
-            await status.get_by_text("live").wait_for()
