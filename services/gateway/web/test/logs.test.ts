@@ -1,7 +1,7 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { Level } from "$gen/resolute/api/logs/v1/line_pb.js";
 import { afterReturns, spans } from "$src/logs/ansi";
-import { lineFilter } from "$src/logs/filter";
+import { lineFilter, localTime, moment } from "$src/logs/filter";
 
 describe("lines", () => {
   it("show the last state of a progress bar", () => {
@@ -50,5 +50,16 @@ describe("the filter of a log", () => {
     const url: Record<string, string> = { from: "2026-01-31T12:00:00Z", until: "soon" };
     expect(lineFilter("t", (name) => url[name] ?? "")).toMatchObject({ startTime: { seconds: 1769860800n, nanos: 0 } });
     expect(lineFilter("t", (name) => url[name] ?? "")).not.toHaveProperty("endTime");
+  });
+
+  it("means the same moment in every time zone", () => {
+    vi.stubEnv("TZ", "Asia/Kolkata");
+    const inUrl = moment("2026-01-31T12:00");
+    expect(inUrl).toBe("2026-01-31T06:30:00.000Z");
+    expect(localTime(inUrl)).toBe("2026-01-31T12:00:00");
+    vi.stubEnv("TZ", "America/New_York");
+    expect(localTime(inUrl)).toBe("2026-01-31T01:30:00");
+    vi.unstubAllEnvs();
+    expect([moment(""), localTime(""), localTime("soon")]).toEqual(["", "", ""]);
   });
 });

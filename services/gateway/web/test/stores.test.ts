@@ -78,6 +78,15 @@ describe("a log", () => {
     expect(listLines).toHaveBeenCalledTimes(2);
   });
 
+  it("is loaded back to the line that a link names, and no further", async () => {
+    listLines.mockResolvedValueOnce(page([9, 8], "a")).mockResolvedValueOnce(page([7, 5], "b")).mockResolvedValueOnce(page([4, 2], "c"));
+    const store = new LogStore({ trialId: "t" });
+    store.follow(3n);
+    await vi.waitFor(() => expect(ids(store)).toEqual([2, 4, 5, 7, 8, 9]), { timeout: 60_000 });
+    await watched;
+    expect(listLines).toHaveBeenCalledTimes(3);
+  });
+
   it("reads until it succeeds, and then follows", async () => {
     listLines.mockRejectedValueOnce(lost()).mockRejectedValueOnce(lost()).mockResolvedValueOnce(page([3], ""));
     const store = new LogStore({ trialId: "t" });

@@ -13,7 +13,20 @@ export const LEVELS: readonly (readonly [name: string, level: Level])[] = [
 /** The parameters of a URL that decide which lines are shown. */
 export const FILTER_PARAMETERS = ["rank", "level", "text", "regex", "from", "until"] as const;
 
-/** A moment as a field for times has it, such as "2026-01-31T12:00"; nothing where it is none. */
+/** A moment for the URL, where it means the same in every time zone; nothing for the text of an empty field. */
+export function moment(local: string): string {
+  const ms = Date.parse(local);
+  return Number.isFinite(ms) ? new Date(ms).toISOString() : "";
+}
+
+/** A moment of the URL as a field for times has it, in the zone of the browser. */
+export function localTime(text: string): string {
+  const ms = Date.parse(text);
+  if (!Number.isFinite(ms)) return "";
+  return new Date(ms - new Date(ms).getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
+}
+
+/** The time of a moment of the URL, such as "2026-01-31T12:00:00.000Z"; nothing where it is none. */
 function timeOf(text: string): { seconds: bigint; nanos: number } | undefined {
   const ms = Date.parse(text);
   return Number.isFinite(ms) ? { seconds: BigInt(Math.floor(ms / 1000)), nanos: (ms % 1000) * 1_000_000 } : undefined;
@@ -37,3 +50,6 @@ export function lineFilter(trialId: string, parameter: (name: string) => string)
     ...(endTime ? { endTime } : {}),
   };
 }
+
+/** The number of a line that a URL links to; nothing where it is none. */
+export const lineOf = (text: string): bigint | undefined => (/^\d{1,18}$/.test(text) ? BigInt(text) : undefined);

@@ -37,8 +37,13 @@ export class LogStore {
     return !this.trimmed && this.#older !== "";
   }
 
-  /** Loads the newest lines, and follows on; returns what ends both. */
-  follow(): () => void {
+  /**
+   * Loads the newest lines, and follows on.
+   *
+   * @param wanted A line to go back to, if it is not too far.
+   * @returns What ends both.
+   */
+  follow(wanted?: bigint): () => void {
     const { signal } = this.#ending;
     const ends: (() => void)[] = [() => this.#ending.abort()];
     void readUntilDone(() => this.#load(), signal, (problem) => this.#tell(problem)).then((isRead) => {
@@ -47,6 +52,7 @@ export class LogStore {
       const subscription = linesSubscription(this.#filter, after, (lines, complete) => this.#append(lines, complete));
       subscription.fail = (message) => (this.problem = message);
       ends.push(watch(subscription));
+      if (wanted !== undefined) void this.#goBackTo(wanted);
     });
     return () => ends.forEach((end) => end());
   }
@@ -62,6 +68,11 @@ export class LogStore {
       if (!this.#ending.signal.aborted) this.problem = failureOf(error).message;
     }
     this.#isLoading = false;
+  }
+
+  async #goBackTo(wanted: bigint): Promise<void> {
+    const isNeeded = () => this.hasOlder && !this.problem && this.lines.length < MOST_LINES / 2;
+    while (isNeeded() && (this.lines[0]?.lineId ?? wanted) > wanted && !this.#ending.signal.aborted) await this.loadOlder();
   }
 
   /** Loads the next page, going back, that has a line. The service looks at so many lines a call, and may find none in them. */
