@@ -269,3 +269,11 @@ def test_what_is_reached_through_a_link_is_not_removed(
     with pytest.raises(FailedPreconditionError, match="through a link"):
         store.remove_others("cluster/tensorboard/1")
     assert elsewhere.is_dir()
+
+
+def test_nothing_is_said_to_be_removed_from_a_storage_that_is_not_mounted(
+    root: Path, store: DirectoryStore
+) -> None:
+    root.rmdir()
+    with pytest.raises(UnavailableError):
+        store.remove_others("cluster/tensorboard/1")

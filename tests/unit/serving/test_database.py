@@ -159,3 +159,11 @@ def test_writes_beyond_the_bound_are_refused_and_those_within_it_are_kept(tmp_pa
             database.close()
 
     asyncio.run(scenario())
+
+
+def test_what_an_error_says_of_a_statement_has_no_values_of_it(database: Database) -> None:
+    statement = sa.text("INSERT INTO nowhere VALUES (:secret)")
+    with pytest.raises(sa.exc.OperationalError) as raised, database.engine.connect() as connection:
+        connection.execute(statement, {"secret": "a password"})
+    assert "nowhere" in str(raised.value)
+    assert "a password" not in str(raised.value)

@@ -132,6 +132,8 @@ class DirectoryStore:
     def remove_others(self, directory: str) -> None:
         """Removes a directory; none of its parents below the storage may be a link."""
         with file_system_errors(self._root):
+            # Of a storage that is not mounted nothing is removed, whatever is not to be seen there.
+            self._require_root()
             base = self._base(directory)
             if os.path.realpath(base) != str(base):
                 raise FailedPreconditionError(

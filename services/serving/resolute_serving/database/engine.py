@@ -310,11 +310,13 @@ def create_engine(url: str, *, name: str, writes: bool, max_pages: int | None = 
         if parsed.database:
             Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
             _keep_private(Path(parsed.database))
-        engine = sa.create_engine(url, connect_args={"check_same_thread": False, "timeout": 30})
+        # Errors reach the log, and parameters may be secrets.
+        connect_args = {"check_same_thread": False, "timeout": 30}
+        engine = sa.create_engine(url, connect_args=connect_args, hide_parameters=True)
         _tune_sqlite(engine, writes=writes, max_pages=max_pages)
         return engine
     arguments = {"options": f"-csearch_path={name}", "connect_timeout": 5, **_POSTGRES_KEEPALIVE}
-    return sa.create_engine(url, pool_pre_ping=True, connect_args=arguments)
+    return sa.create_engine(url, pool_pre_ping=True, connect_args=arguments, hide_parameters=True)
 
 
 def _keep_private(database: Path) -> None:

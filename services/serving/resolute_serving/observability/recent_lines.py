@@ -31,14 +31,16 @@ class RecentLines(logging.Handler):
         self._last = 0
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keeps a line. The caller holds the lock of the handler."""
+        """Keeps the lines of a record. The caller holds the lock of the handler."""
         try:
-            text = self.format(record)[:_LONGEST]
+            text = self.format(record).encode(errors="backslashreplace").decode()
         except Exception:  # noqa: BLE001 - as all handlers do: a line that cannot be formatted fails nobody
             self.handleError(record)
             return
-        self._last += 1
-        self._lines.append(LoggedLine(self._last, text))
+        # A traceback has many lines.
+        for line in text.splitlines()[-MOST_LINES:]:
+            self._last += 1
+            self._lines.append(LoggedLine(self._last, line[:_LONGEST]))
 
     def after(self, sequence: int) -> Sequence[LoggedLine]:
         """Returns the lines that are kept and have a higher number, in order."""
