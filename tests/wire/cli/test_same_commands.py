@@ -44,7 +44,7 @@ class Det:
     """Runs command lines that must succeed, and notes what of the lists they use."""
 
     def __init__(self, run: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._run = run
+        self.run = run
         self._monkeypatch = monkeypatch
         self.used: set[tuple[str, tuple[str, ...]]] = set()
 
@@ -52,10 +52,16 @@ class Det:
         """Runs a line and returns what it printed; further words may have blanks."""
         words = [*line.split(), *map(str, more)]
         self._monkeypatch.setattr(sys, "stdin", io.StringIO(answer))
-        outcome = self._run(*words)
+        outcome = self.run(*words)
         assert outcome.code == 0, (words, outcome.err)
         self._note(words)
         return outcome.out
+
+    def fails(self, line: str) -> str:
+        """Runs a line that must fail, and returns what it said."""
+        outcome = self.run(*line.split())
+        assert outcome.code != 0, outcome.out
+        return outcome.err
 
     def json(self, line: str, *more: object) -> Any:
         """Runs a line that prints JSON."""
@@ -186,7 +192,12 @@ def experiments(det: Det, code: Path, folder: Path) -> None:
     (events := tensorboard_files(det, first)).mkdir(parents=True)
     (events / "events.out.tfevents.1").write_text("event")
     det(f"experiment delete-tb-files {first}")
-    assert not events.parent.parent.exists()
+    (tree := events.parent.parent).symlink_to(folder)
+    assert "through a link" in det.fails(f"experiment delete-tb-files {first}")
+    tree.unlink()
+    rows = json.loads(det.run("audit", "--json", "--resource", f"experiment {first}").out)
+    # Also what failed is there: it may have removed some.
+    assert [row["action"] for row in rows].count("delete_tensorboard_files") == 2
     det(f"experiment move {first} Uncategorized Uncategorized")
     det("project delete --yes works felines")
     det("workspace delete --yes works")

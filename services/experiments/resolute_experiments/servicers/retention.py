@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from sqlalchemy.engine import Connection
+
 from resolute.api.experiments.v1 import retention_service_pb2 as pb2
 from resolute.api.experiments.v1 import retention_service_pb2_grpc
 from resolute.errors import FailedPreconditionError
@@ -13,6 +15,7 @@ from resolute_experiments.retention import garbage_collection
 from resolute_experiments.retention.tensorboard_files import delete_tensorboard_files
 from resolute_experiments.states import ENDED_EXPERIMENTS
 from resolute_experiments.store import audit
+from resolute_experiments.store.experiments import Experiment
 from resolute_serving.validation import invalid
 
 
@@ -67,15 +70,19 @@ class RetentionServicer(retention_service_pb2_grpc.RetentionServiceServicer):
         self, request: pb2.DeleteTensorBoardFilesRequest, context: Any
     ) -> pb2.DeleteTensorBoardFilesResponse:
         """Removes the TensorBoard files of an experiment."""
-        experiment = await self._core.database.read(lambda c: self._core.experiment(c, request.experiment))
-        if experiment.state not in ENDED_EXPERIMENTS:
-            raise FailedPreconditionError(
-                f"{experiment.label} has not ended, its trials may yet write TensorBoard files; end it first",
-                resource=experiment.label,
-            )
-        await delete_tensorboard_files(experiment, clients=self._clients)
         now = self._core.clock.time()
-        await self._core.database.write(
-            lambda c: audit.record(c, "delete_tensorboard_files", experiment.label, now=now)
-        )
+
+        def work(connection: Connection) -> Experiment:
+            experiment = self._core.experiment(connection, request.experiment)
+            if experiment.state not in ENDED_EXPERIMENTS:
+                raise FailedPreconditionError(
+                    f"{experiment.label} has not ended, its trials may yet write TensorBoard files; "
+                    "end it first",
+                    resource=experiment.label,
+                )
+            # Before the act: files may be gone although the caller left, or the removal failed halfway.
+            audit.record(connection, "delete_tensorboard_files", experiment.label, now=now)
+            return experiment
+
+        await delete_tensorboard_files(await self._core.database.write(work), clients=self._clients)
         return pb2.DeleteTensorBoardFilesResponse()
