@@ -57,7 +57,7 @@ async def browser_page() -> AsyncIterator[Any]:
             yield page
         finally:
             await browser.close()
-    assert not problems
+    assert not problems, problems
 
 
 async def assert_accessible(page: Any) -> None:

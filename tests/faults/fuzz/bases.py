@@ -186,7 +186,11 @@ _OVERRIDES: Mapping[str, Callable[[World], dict[str, Any]]] = {
     "ValidateConfig": lambda _: {"template": ""},
     "ContinueExperiment": lambda _: {"config_yaml": "searcher: {max_trials: 4}", "validate_only": True},
     "ContinueTrial": lambda _: {"config_yaml": "", "validate_only": True},
-    "ForkExperiment": lambda _: {"config_yaml": "name: forked", "validate_only": True},
+    "ForkExperiment": lambda _: {
+        "config_yaml": "name: forked",
+        "config_is_whole": True,
+        "validate_only": True,
+    },
     "SetTemplate": lambda _: {"config_yaml": "max_restarts: 1"},
     "FollowServerLog": lambda _: {"tail": 1, "follow": False},
     "GetTemplate": lambda world: {"name": world.names["template"]},

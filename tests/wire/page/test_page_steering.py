@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.browser import assert_accessible
@@ -62,11 +63,17 @@ async def fork_compare_and_delete(visit: Visit) -> None:
     await visit.sign_in()
     await page.get_by_role("link", name=MARKUP).click()
     await page.get_by_role("button", name="Fork").click()
-    changes = page.get_by_label("Fields of the config to change")
-    await changes.fill("name: forked\nhyperparameterss: {}\n")
-    await page.get_by_role("button", name="line 2").wait_for()
-    await changes.fill("name: forked\nhyperparameters:\n  rate: 0.5\n")
+    config = page.get_by_role("textbox", name="Config")
+    entrypoint = "entrypoint: sleep 600\nsearcher: {name: single, metric: loss, max_length: {batches: 100}}\n"
+    await write(config, f"name: forked\n{entrypoint}hyperparameterss: {{}}\nmax_restarts: -1\n")
+    await page.get_by_role("button", name="line 4").wait_for()
+    await page.get_by_role("button", name="line 5").click()
+    await page.locator(".cm-lint-marker-error").nth(1).wait_for()
+    await assert_accessible(page)
+    await write(config, f"name: forked\n{entrypoint}hyperparameters:\n  rate: 0.5\n")
     await page.get_by_text("The config is right.").wait_for()
+    await page.get_by_text("+ name: forked").wait_for()
+    await page.get_by_text("- name: ").wait_for()
     await assert_accessible(page)
     await page.get_by_role("dialog").get_by_role("button", name="Fork").click()
     await page.get_by_role("heading", name="forked").wait_for()
@@ -101,6 +108,20 @@ async def fork_compare_and_delete(visit: Visit) -> None:
     while await page.get_by_role("link", name=re.compile("forked")).count():
         await page.reload()
         await page.get_by_role("link", name=MARKUP).wait_for()
+
+
+async def write(editor: Any, text: str) -> None:
+    """Puts a text into an editor in the place of what is there, as a person pastes it."""
+    await editor.press("Control+a")
+    await editor.evaluate(
+        """(editor, text) => {
+            const clipboardData = new DataTransfer();
+            clipboardData.setData("text/plain", text);
+            const pasted = {clipboardData, bubbles: true, cancelable: true};
+            editor.dispatchEvent(new ClipboardEvent("paste", pasted));
+        }""",
+        text,
+    )
 
 
 def test_a_checkpoint_is_downloaded(tmp_path: Path) -> None:

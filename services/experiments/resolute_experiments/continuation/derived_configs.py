@@ -37,6 +37,11 @@ def continued_config(experiment: Experiment, trial: Trial) -> Layer:
     return Layer(trial.label, config)
 
 
+def weights_of(trial: Trial) -> Layer:
+    """Returns what a whole config lacks to begin with the weights of a trial, if its author left it out."""
+    return Layer(trial.label, {"searcher": {"source_trial_id": trial.number}})
+
+
 def _place(experiment: Experiment) -> dict[str, str]:
     """Where the experiment belongs now: it may have moved, and its workspace may have another name."""
     return {"workspace": experiment.workspace, "project": experiment.project}

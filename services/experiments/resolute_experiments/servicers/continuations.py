@@ -15,6 +15,7 @@ from resolute.api.experiments.v1 import (
     trial_pb2,
 )
 from resolute.api.experiments.v1 import continuation_service_pb2 as pb2
+from resolute.contracts.values import to_value
 from resolute.errors import ConflictError, FailedPreconditionError
 from resolute_experiments.admission.storage_quotas import StorageQuota
 from resolute_experiments.admission.storage_roots import StorageRoots
@@ -64,7 +65,7 @@ class ContinuationServicer(continuation_service_pb2_grpc.ContinuationServiceServ
         """Lets an experiment continue as itself."""
         check_config_size(request.config_yaml)
         before = await self._core.database.read(lambda c: self._core.experiment(c, request.experiment))
-        config, warnings = await self._overridden(before, request.config_yaml)
+        config, warnings = await self._overridden(before, request)
         if before.state in ENDED_EXPERIMENTS and not request.validate_only:
             await self._storage_quota.admit(before.workspace)
         moment = self._core.moment()
@@ -73,13 +74,13 @@ class ContinuationServicer(continuation_service_pb2_grpc.ContinuationServiceServ
             if experiment.config != before.config:
                 raise ConflictError(f"{experiment.label} changed meanwhile; read it again and repeat")
             everything = trials.of_experiment(connection, experiment.id)
-            return planning.plan(experiment, config or experiment.config, everything)
+            return planning.plan(experiment, config, everything)
 
         def preview(connection: Connection) -> pb2.ContinueExperimentResponse:
             experiment = experiments.get(connection, experiment_id=before.id)
             return pb2.ContinueExperimentResponse(
                 experiment=_read(connection, experiment.id),
-                continuation=_kept(experiment, plan(connection, experiment), warnings),
+                continuation=_kept(experiment, plan(connection, experiment), config, warnings),
             )
 
         def begin(connection: Connection) -> pb2.ContinueExperimentResponse:
@@ -97,7 +98,7 @@ class ContinuationServicer(continuation_service_pb2_grpc.ContinuationServiceServ
                 return _repeated(connection, experiment, continuations.get(connection, key))
             return pb2.ContinueExperimentResponse(
                 experiment=_read(connection, experiment.id),
-                continuation=_kept(experiment, begun[0], warnings),
+                continuation=_kept(experiment, begun[0], config, warnings),
             )
 
         if request.validate_only:
@@ -123,44 +124,46 @@ class ContinuationServicer(continuation_service_pb2_grpc.ContinuationServiceServ
                 f"`resolute experiment fork {experiment.number}` begins one from its config",
                 resource=trial.label,
             )
-        base = derived_configs.continued_config(experiment, trial)
-        created, warnings = await self._derive(request, experiment, base)
-        kept = continuation_pb2.ContinuedTrial(trial=_as_it_is(trial, experiment), keeps_weights=True)
-        return pb2.ContinueTrialResponse(
-            experiment=created, continuation=continuation_pb2.Continuation(trials=[kept], warnings=warnings)
+        base = (
+            derived_configs.weights_of(trial)
+            if request.config_is_whole
+            else derived_configs.continued_config(experiment, trial)
         )
+        created, continuation = await self._derive(request, experiment, base)
+        continuation.trials.add(trial=_as_it_is(trial, experiment), keeps_weights=True)
+        return pb2.ContinueTrialResponse(experiment=created, continuation=continuation)
 
     async def ForkExperiment(
         self, request: pb2.ForkExperimentRequest, context: Any
     ) -> pb2.ForkExperimentResponse:
         """Creates an experiment from the config and the code of another."""
         experiment = await self._core.database.read(lambda c: self._core.experiment(c, request.experiment))
-        created, warnings = await self._derive(request, experiment, derived_configs.forked_config(experiment))
-        return pb2.ForkExperimentResponse(
-            experiment=created, continuation=continuation_pb2.Continuation(warnings=warnings)
-        )
+        base = None if request.config_is_whole else derived_configs.forked_config(experiment)
+        created, continuation = await self._derive(request, experiment, base)
+        return pb2.ForkExperimentResponse(experiment=created, continuation=continuation)
 
     async def _overridden(
-        self, experiment: Experiment, config_yaml: str
-    ) -> tuple[dict[str, Any] | None, tuple[str, ...]]:
-        if not config_yaml:
+        self, experiment: Experiment, request: pb2.ContinueExperimentRequest
+    ) -> tuple[dict[str, Any], tuple[str, ...]]:
+        """Gives the config from now on, and what in it has no effect here."""
+        if not request.config_yaml and not request.config_is_whole:
             await self._storage_roots.require(experiment.config)
-            return None, ()
-        base = Layer(experiment.label, experiment.config)
-        accepted = await self._submissions.check(config_yaml, base=base)
+            return experiment.config, ()
+        base = None if request.config_is_whole else Layer(experiment.label, experiment.config)
+        accepted = await self._submissions.check(request.config_yaml, base=base)
         return without_secrets(accepted.config.to_dict()), accepted.warnings
 
     async def _derive(
         self,
         request: pb2.ContinueTrialRequest | pb2.ForkExperimentRequest,
         experiment: Experiment,
-        base: Layer,
-    ) -> tuple[experiment_pb2.Experiment | None, tuple[str, ...]]:
+        base: Layer | None,
+    ) -> tuple[experiment_pb2.Experiment | None, continuation_pb2.Continuation]:
         """Submits the code of an experiment again, with another config; or only looks whether it would do."""
         check_config_size(request.config_yaml)
         if request.validate_only:
             accepted = await self._submissions.check(request.config_yaml, base=base)
-            return None, accepted.warnings
+            return None, _begun(without_secrets(accepted.config.to_dict()), accepted.warnings)
         code = await self._core.database.read(lambda c: b"".join(experiments.definition(c, experiment.id)))
         source = await self._core.database.read(lambda c: experiments.source(c, experiment.id))
         submission = Submission(
@@ -168,7 +171,7 @@ class ContinuationServicer(continuation_service_pb2_grpc.ContinuationServiceServ
         )
         created, warnings = await self._submissions.submit(submission)
         self._adopt(created.id)
-        return experiment_message(created, {}, whole=True, source=source), warnings
+        return experiment_message(created, {}, whole=True, source=source), _begun(created.config, warnings)
 
 
 def _read(connection: Connection, experiment_id: str) -> experiment_pb2.Experiment:
@@ -181,8 +184,13 @@ def _as_it_is(trial: trials.Trial, experiment: Experiment) -> trial_pb2.Trial:
     return trial_message(trial, experiment, explanation=trial.explanation)
 
 
+def _begun(config: dict[str, Any], warnings: tuple[str, ...]) -> continuation_pb2.Continuation:
+    """Tells of an experiment that begins from another."""
+    return continuation_pb2.Continuation(config=to_value(config), warnings=warnings)
+
+
 def _kept(
-    experiment: Experiment, found: planning.Plan, warnings: tuple[str, ...]
+    experiment: Experiment, found: planning.Plan, config: dict[str, Any], warnings: tuple[str, ...]
 ) -> continuation_pb2.Continuation:
     return continuation_pb2.Continuation(
         trials=[
@@ -198,6 +206,7 @@ def _kept(
         max_length=found.max_length,
         changed_fields=found.changed,
         warnings=warnings,
+        config=to_value(config),
     )
 
 
@@ -211,5 +220,6 @@ def _repeated(
         keeps_search=experiment.search_created,
         max_trials=known.max_trials,
         max_length=known.max_length,
+        config=to_value(experiment.config),
     )
     return pb2.ContinueExperimentResponse(experiment=_read(connection, experiment.id), continuation=kept)

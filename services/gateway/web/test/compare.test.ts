@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { packFiles } from "$client/archives.js";
 import { textOf, unpack } from "$src/api/archive";
-import { codeDiff, hunks } from "$src/compare/code";
+import { codeDiff } from "$src/compare/code";
+import { hunks } from "$src/ui/lineDiff";
 import { sideBySide } from "$src/compare/differences";
 import { numbersOf } from "$src/compare/numbers";
 import { trialColors } from "$src/plots/colors";

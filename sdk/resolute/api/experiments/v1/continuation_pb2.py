@@ -22,18 +22,19 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from resolute.api.common.v1 import value_pb2 as resolute_dot_api_dot_common_dot_v1_dot_value__pb2
 from resolute.api.experiments.v1 import trial_pb2 as resolute_dot_api_dot_experiments_dot_v1_dot_trial__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n.resolute/api/experiments/v1/continuation.proto\x12\x1bresolute.api.experiments.v1\x1a\'resolute/api/experiments/v1/trial.proto\"\xdb\x01\n\x0c\x43ontinuation\x12;\n\x06trials\x18\x01 \x03(\x0b\x32+.resolute.api.experiments.v1.ContinuedTrial\x12\x14\n\x0ckeeps_search\x18\x02 \x01(\x08\x12\x17\n\nmax_trials\x18\x03 \x01(\x03H\x00\x88\x01\x01\x12\x17\n\nmax_length\x18\x04 \x01(\x03H\x01\x88\x01\x01\x12\x16\n\x0e\x63hanged_fields\x18\x05 \x03(\t\x12\x10\n\x08warnings\x18\x06 \x03(\tB\r\n\x0b_max_trialsB\r\n\x0b_max_length\"o\n\x0e\x43ontinuedTrial\x12\x31\n\x05trial\x18\x01 \x01(\x0b\x32\".resolute.api.experiments.v1.Trial\x12\x15\n\rkeeps_weights\x18\x02 \x01(\x08\x12\x13\n\x0bkeeps_steps\x18\x03 \x01(\x08\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n.resolute/api/experiments/v1/continuation.proto\x12\x1bresolute.api.experiments.v1\x1a\"resolute/api/common/v1/value.proto\x1a\'resolute/api/experiments/v1/trial.proto\"\x8a\x02\n\x0c\x43ontinuation\x12;\n\x06trials\x18\x01 \x03(\x0b\x32+.resolute.api.experiments.v1.ContinuedTrial\x12\x14\n\x0ckeeps_search\x18\x02 \x01(\x08\x12\x17\n\nmax_trials\x18\x03 \x01(\x03H\x00\x88\x01\x01\x12\x17\n\nmax_length\x18\x04 \x01(\x03H\x01\x88\x01\x01\x12\x16\n\x0e\x63hanged_fields\x18\x05 \x03(\t\x12\x10\n\x08warnings\x18\x06 \x03(\t\x12-\n\x06\x63onfig\x18\x07 \x01(\x0b\x32\x1d.resolute.api.common.v1.ValueB\r\n\x0b_max_trialsB\r\n\x0b_max_length\"o\n\x0e\x43ontinuedTrial\x12\x31\n\x05trial\x18\x01 \x01(\x0b\x32\".resolute.api.experiments.v1.Trial\x12\x15\n\rkeeps_weights\x18\x02 \x01(\x08\x12\x13\n\x0bkeeps_steps\x18\x03 \x01(\x08\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'resolute.api.experiments.v1.continuation_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_CONTINUATION']._serialized_start=121
-  _globals['_CONTINUATION']._serialized_end=340
-  _globals['_CONTINUEDTRIAL']._serialized_start=342
-  _globals['_CONTINUEDTRIAL']._serialized_end=453
+  _globals['_CONTINUATION']._serialized_start=157
+  _globals['_CONTINUATION']._serialized_end=423
+  _globals['_CONTINUEDTRIAL']._serialized_start=425
+  _globals['_CONTINUEDTRIAL']._serialized_end=536
 # @@protoc_insertion_point(module_scope)

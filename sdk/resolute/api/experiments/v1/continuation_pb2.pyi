@@ -8,6 +8,7 @@ import collections.abc
 import google.protobuf.descriptor
 import google.protobuf.internal.containers
 import google.protobuf.message
+import resolute.api.common.v1.value_pb2
 import resolute.api.experiments.v1.trial_pb2
 import typing
 
@@ -25,6 +26,7 @@ class Continuation(google.protobuf.message.Message):
     MAX_LENGTH_FIELD_NUMBER: builtins.int
     CHANGED_FIELDS_FIELD_NUMBER: builtins.int
     WARNINGS_FIELD_NUMBER: builtins.int
+    CONFIG_FIELD_NUMBER: builtins.int
     keeps_search: builtins.bool
     """Whether the decisions of the search so far, its rungs and random numbers stay."""
     max_trials: builtins.int
@@ -43,6 +45,10 @@ class Continuation(google.protobuf.message.Message):
     def warnings(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """What of the config has no effect here, and other advice, for people."""
 
+    @property
+    def config(self) -> resolute.api.common.v1.value_pb2.Value:
+        """The whole config from now on, defaults filled in: a map."""
+
     def __init__(
         self,
         *,
@@ -52,9 +58,10 @@ class Continuation(google.protobuf.message.Message):
         max_length: builtins.int | None = ...,
         changed_fields: collections.abc.Iterable[builtins.str] | None = ...,
         warnings: collections.abc.Iterable[builtins.str] | None = ...,
+        config: resolute.api.common.v1.value_pb2.Value | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_max_length", b"_max_length", "_max_trials", b"_max_trials", "max_length", b"max_length", "max_trials", b"max_trials"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_max_length", b"_max_length", "_max_trials", b"_max_trials", "changed_fields", b"changed_fields", "keeps_search", b"keeps_search", "max_length", b"max_length", "max_trials", b"max_trials", "trials", b"trials", "warnings", b"warnings"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_max_length", b"_max_length", "_max_trials", b"_max_trials", "config", b"config", "max_length", b"max_length", "max_trials", b"max_trials"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_max_length", b"_max_length", "_max_trials", b"_max_trials", "changed_fields", b"changed_fields", "config", b"config", "keeps_search", b"keeps_search", "max_length", b"max_length", "max_trials", b"max_trials", "trials", b"trials", "warnings", b"warnings"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_max_length", b"_max_length"]) -> typing.Literal["max_length"] | None: ...
     @typing.overload

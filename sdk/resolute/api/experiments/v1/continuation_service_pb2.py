@@ -27,7 +27,7 @@ from resolute.api.experiments.v1 import experiment_pb2 as resolute_dot_api_dot_e
 from resolute.api.experiments.v1 import trial_pb2 as resolute_dot_api_dot_experiments_dot_v1_dot_trial__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n6resolute/api/experiments/v1/continuation_service.proto\x12\x1bresolute.api.experiments.v1\x1a.resolute/api/experiments/v1/continuation.proto\x1a,resolute/api/experiments/v1/experiment.proto\x1a\'resolute/api/experiments/v1/trial.proto\"\x9b\x01\n\x19\x43ontinueExperimentRequest\x12>\n\nexperiment\x18\x01 \x01(\x0b\x32*.resolute.api.experiments.v1.ExperimentKey\x12\x12\n\nrequest_id\x18\x02 \x01(\t\x12\x13\n\x0b\x63onfig_yaml\x18\x03 \x01(\t\x12\x15\n\rvalidate_only\x18\x04 \x01(\x08\"\x9a\x01\n\x1a\x43ontinueExperimentResponse\x12;\n\nexperiment\x18\x01 \x01(\x0b\x32\'.resolute.api.experiments.v1.Experiment\x12?\n\x0c\x63ontinuation\x18\x02 \x01(\x0b\x32).resolute.api.experiments.v1.Continuation\"\x8c\x01\n\x14\x43ontinueTrialRequest\x12\x34\n\x05trial\x18\x01 \x01(\x0b\x32%.resolute.api.experiments.v1.TrialKey\x12\x12\n\nrequest_id\x18\x02 \x01(\t\x12\x13\n\x0b\x63onfig_yaml\x18\x03 \x01(\t\x12\x15\n\rvalidate_only\x18\x04 \x01(\x08\"\xa9\x01\n\x15\x43ontinueTrialResponse\x12@\n\nexperiment\x18\x01 \x01(\x0b\x32\'.resolute.api.experiments.v1.ExperimentH\x00\x88\x01\x01\x12?\n\x0c\x63ontinuation\x18\x02 \x01(\x0b\x32).resolute.api.experiments.v1.ContinuationB\r\n\x0b_experiment\"\x97\x01\n\x15\x46orkExperimentRequest\x12>\n\nexperiment\x18\x01 \x01(\x0b\x32*.resolute.api.experiments.v1.ExperimentKey\x12\x12\n\nrequest_id\x18\x02 \x01(\t\x12\x13\n\x0b\x63onfig_yaml\x18\x03 \x01(\t\x12\x15\n\rvalidate_only\x18\x04 \x01(\x08\"\xaa\x01\n\x16\x46orkExperimentResponse\x12@\n\nexperiment\x18\x01 \x01(\x0b\x32\'.resolute.api.experiments.v1.ExperimentH\x00\x88\x01\x01\x12?\n\x0c\x63ontinuation\x18\x02 \x01(\x0b\x32).resolute.api.experiments.v1.ContinuationB\r\n\x0b_experiment2\x90\x03\n\x13\x43ontinuationService\x12\x85\x01\n\x12\x43ontinueExperiment\x12\x36.resolute.api.experiments.v1.ContinueExperimentRequest\x1a\x37.resolute.api.experiments.v1.ContinueExperimentResponse\x12v\n\rContinueTrial\x12\x31.resolute.api.experiments.v1.ContinueTrialRequest\x1a\x32.resolute.api.experiments.v1.ContinueTrialResponse\x12y\n\x0e\x46orkExperiment\x12\x32.resolute.api.experiments.v1.ForkExperimentRequest\x1a\x33.resolute.api.experiments.v1.ForkExperimentResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n6resolute/api/experiments/v1/continuation_service.proto\x12\x1bresolute.api.experiments.v1\x1a.resolute/api/experiments/v1/continuation.proto\x1a,resolute/api/experiments/v1/experiment.proto\x1a\'resolute/api/experiments/v1/trial.proto\"\xb4\x01\n\x19\x43ontinueExperimentRequest\x12>\n\nexperiment\x18\x01 \x01(\x0b\x32*.resolute.api.experiments.v1.ExperimentKey\x12\x12\n\nrequest_id\x18\x02 \x01(\t\x12\x13\n\x0b\x63onfig_yaml\x18\x03 \x01(\t\x12\x15\n\rvalidate_only\x18\x04 \x01(\x08\x12\x17\n\x0f\x63onfig_is_whole\x18\x05 \x01(\x08\"\x9a\x01\n\x1a\x43ontinueExperimentResponse\x12;\n\nexperiment\x18\x01 \x01(\x0b\x32\'.resolute.api.experiments.v1.Experiment\x12?\n\x0c\x63ontinuation\x18\x02 \x01(\x0b\x32).resolute.api.experiments.v1.Continuation\"\xa5\x01\n\x14\x43ontinueTrialRequest\x12\x34\n\x05trial\x18\x01 \x01(\x0b\x32%.resolute.api.experiments.v1.TrialKey\x12\x12\n\nrequest_id\x18\x02 \x01(\t\x12\x13\n\x0b\x63onfig_yaml\x18\x03 \x01(\t\x12\x15\n\rvalidate_only\x18\x04 \x01(\x08\x12\x17\n\x0f\x63onfig_is_whole\x18\x05 \x01(\x08\"\xa9\x01\n\x15\x43ontinueTrialResponse\x12@\n\nexperiment\x18\x01 \x01(\x0b\x32\'.resolute.api.experiments.v1.ExperimentH\x00\x88\x01\x01\x12?\n\x0c\x63ontinuation\x18\x02 \x01(\x0b\x32).resolute.api.experiments.v1.ContinuationB\r\n\x0b_experiment\"\xb0\x01\n\x15\x46orkExperimentRequest\x12>\n\nexperiment\x18\x01 \x01(\x0b\x32*.resolute.api.experiments.v1.ExperimentKey\x12\x12\n\nrequest_id\x18\x02 \x01(\t\x12\x13\n\x0b\x63onfig_yaml\x18\x03 \x01(\t\x12\x15\n\rvalidate_only\x18\x04 \x01(\x08\x12\x17\n\x0f\x63onfig_is_whole\x18\x05 \x01(\x08\"\xaa\x01\n\x16\x46orkExperimentResponse\x12@\n\nexperiment\x18\x01 \x01(\x0b\x32\'.resolute.api.experiments.v1.ExperimentH\x00\x88\x01\x01\x12?\n\x0c\x63ontinuation\x18\x02 \x01(\x0b\x32).resolute.api.experiments.v1.ContinuationB\r\n\x0b_experiment2\x90\x03\n\x13\x43ontinuationService\x12\x85\x01\n\x12\x43ontinueExperiment\x12\x36.resolute.api.experiments.v1.ContinueExperimentRequest\x1a\x37.resolute.api.experiments.v1.ContinueExperimentResponse\x12v\n\rContinueTrial\x12\x31.resolute.api.experiments.v1.ContinueTrialRequest\x1a\x32.resolute.api.experiments.v1.ContinueTrialResponse\x12y\n\x0e\x46orkExperiment\x12\x32.resolute.api.experiments.v1.ForkExperimentRequest\x1a\x33.resolute.api.experiments.v1.ForkExperimentResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,17 +35,17 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'resolute.api.experiments.v1
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_CONTINUEEXPERIMENTREQUEST']._serialized_start=223
-  _globals['_CONTINUEEXPERIMENTREQUEST']._serialized_end=378
-  _globals['_CONTINUEEXPERIMENTRESPONSE']._serialized_start=381
-  _globals['_CONTINUEEXPERIMENTRESPONSE']._serialized_end=535
-  _globals['_CONTINUETRIALREQUEST']._serialized_start=538
-  _globals['_CONTINUETRIALREQUEST']._serialized_end=678
-  _globals['_CONTINUETRIALRESPONSE']._serialized_start=681
-  _globals['_CONTINUETRIALRESPONSE']._serialized_end=850
-  _globals['_FORKEXPERIMENTREQUEST']._serialized_start=853
-  _globals['_FORKEXPERIMENTREQUEST']._serialized_end=1004
-  _globals['_FORKEXPERIMENTRESPONSE']._serialized_start=1007
-  _globals['_FORKEXPERIMENTRESPONSE']._serialized_end=1177
-  _globals['_CONTINUATIONSERVICE']._serialized_start=1180
-  _globals['_CONTINUATIONSERVICE']._serialized_end=1580
+  _globals['_CONTINUEEXPERIMENTREQUEST']._serialized_end=403
+  _globals['_CONTINUEEXPERIMENTRESPONSE']._serialized_start=406
+  _globals['_CONTINUEEXPERIMENTRESPONSE']._serialized_end=560
+  _globals['_CONTINUETRIALREQUEST']._serialized_start=563
+  _globals['_CONTINUETRIALREQUEST']._serialized_end=728
+  _globals['_CONTINUETRIALRESPONSE']._serialized_start=731
+  _globals['_CONTINUETRIALRESPONSE']._serialized_end=900
+  _globals['_FORKEXPERIMENTREQUEST']._serialized_start=903
+  _globals['_FORKEXPERIMENTREQUEST']._serialized_end=1079
+  _globals['_FORKEXPERIMENTRESPONSE']._serialized_start=1082
+  _globals['_FORKEXPERIMENTRESPONSE']._serialized_end=1252
+  _globals['_CONTINUATIONSERVICE']._serialized_start=1255
+  _globals['_CONTINUATIONSERVICE']._serialized_end=1655
 # @@protoc_insertion_point(module_scope)

@@ -23,12 +23,15 @@ class ContinueExperimentRequest(google.protobuf.message.Message):
     REQUEST_ID_FIELD_NUMBER: builtins.int
     CONFIG_YAML_FIELD_NUMBER: builtins.int
     VALIDATE_ONLY_FIELD_NUMBER: builtins.int
+    CONFIG_IS_WHOLE_FIELD_NUMBER: builtins.int
     request_id: builtins.str
     """UUID that the client chooses for this call and sends again when it repeats it; empty if it never does."""
     config_yaml: builtins.str
     """Fields of the config to change: YAML, at most 1 MiB; empty for none."""
     validate_only: builtins.bool
     """Only tell what would be kept."""
+    config_is_whole: builtins.bool
+    """Whether config_yaml is the whole config: what it leaves out is as in a new experiment, not as it was."""
     @property
     def experiment(self) -> resolute.api.experiments.v1.experiment_pb2.ExperimentKey:
         """Which one."""
@@ -40,9 +43,10 @@ class ContinueExperimentRequest(google.protobuf.message.Message):
         request_id: builtins.str = ...,
         config_yaml: builtins.str = ...,
         validate_only: builtins.bool = ...,
+        config_is_whole: builtins.bool = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["experiment", b"experiment"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["config_yaml", b"config_yaml", "experiment", b"experiment", "request_id", b"request_id", "validate_only", b"validate_only"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["config_is_whole", b"config_is_whole", "config_yaml", b"config_yaml", "experiment", b"experiment", "request_id", b"request_id", "validate_only", b"validate_only"]) -> None: ...
 
 global___ContinueExperimentRequest = ContinueExperimentRequest
 
@@ -83,12 +87,15 @@ class ContinueTrialRequest(google.protobuf.message.Message):
     REQUEST_ID_FIELD_NUMBER: builtins.int
     CONFIG_YAML_FIELD_NUMBER: builtins.int
     VALIDATE_ONLY_FIELD_NUMBER: builtins.int
+    CONFIG_IS_WHOLE_FIELD_NUMBER: builtins.int
     request_id: builtins.str
     """UUID that the client chooses for this call and sends again when it repeats it; empty if it never does."""
     config_yaml: builtins.str
     """Fields of the config to change: YAML, at most 1 MiB; empty for none."""
     validate_only: builtins.bool
     """Only tell what would be kept."""
+    config_is_whole: builtins.bool
+    """Whether config_yaml is the whole config: what it leaves out is as in a new experiment, not as it was."""
     @property
     def trial(self) -> resolute.api.experiments.v1.trial_pb2.TrialKey:
         """Which one."""
@@ -100,9 +107,10 @@ class ContinueTrialRequest(google.protobuf.message.Message):
         request_id: builtins.str = ...,
         config_yaml: builtins.str = ...,
         validate_only: builtins.bool = ...,
+        config_is_whole: builtins.bool = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["trial", b"trial"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["config_yaml", b"config_yaml", "request_id", b"request_id", "trial", b"trial", "validate_only", b"validate_only"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["config_is_whole", b"config_is_whole", "config_yaml", b"config_yaml", "request_id", b"request_id", "trial", b"trial", "validate_only", b"validate_only"]) -> None: ...
 
 global___ContinueTrialRequest = ContinueTrialRequest
 
@@ -144,12 +152,15 @@ class ForkExperimentRequest(google.protobuf.message.Message):
     REQUEST_ID_FIELD_NUMBER: builtins.int
     CONFIG_YAML_FIELD_NUMBER: builtins.int
     VALIDATE_ONLY_FIELD_NUMBER: builtins.int
+    CONFIG_IS_WHOLE_FIELD_NUMBER: builtins.int
     request_id: builtins.str
     """UUID that the client chooses for this call and sends again when it repeats it; empty if it never does."""
     config_yaml: builtins.str
     """Fields of the config to change: YAML, at most 1 MiB; empty for none."""
     validate_only: builtins.bool
     """Only tell what would be kept."""
+    config_is_whole: builtins.bool
+    """Whether config_yaml is the whole config: what it leaves out is as in a new experiment, not as it was."""
     @property
     def experiment(self) -> resolute.api.experiments.v1.experiment_pb2.ExperimentKey:
         """Which one."""
@@ -161,9 +172,10 @@ class ForkExperimentRequest(google.protobuf.message.Message):
         request_id: builtins.str = ...,
         config_yaml: builtins.str = ...,
         validate_only: builtins.bool = ...,
+        config_is_whole: builtins.bool = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["experiment", b"experiment"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["config_yaml", b"config_yaml", "experiment", b"experiment", "request_id", b"request_id", "validate_only", b"validate_only"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["config_is_whole", b"config_is_whole", "config_yaml", b"config_yaml", "experiment", b"experiment", "request_id", b"request_id", "validate_only", b"validate_only"]) -> None: ...
 
 global___ForkExperimentRequest = ForkExperimentRequest
 

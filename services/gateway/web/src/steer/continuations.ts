@@ -10,6 +10,7 @@ const service = clientOf(ContinuationService);
 interface Asked {
   readonly requestId: string;
   readonly configYaml: string;
+  readonly configIsWhole: boolean;
   readonly validateOnly: boolean;
 }
 interface Answer {
