@@ -92,6 +92,7 @@ def as_user(cluster: EmbeddedCluster, home: Path, token: str) -> EmbeddedCluster
     return EmbeddedCluster(home, environment={"RESOLUTE_MASTER": address, "RESOLUTE_TOKEN": token})
 
 
+@pytest.mark.sampled(2, group="pages that run long")
 def test_the_page_about_access_runs_as_it_stands(tmp_path: Path) -> None:
     page = (ROOT / "docs/access.md").read_text()
     blocks = re.findall(r"^```bash\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)

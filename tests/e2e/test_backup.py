@@ -110,6 +110,7 @@ def assert_it_goes_on_alone(cluster: EmbeddedCluster, original: Original) -> Non
     assert Path(f"/proc/{original.pid}").exists(), "the trial of the original goes on"
 
 
+@pytest.mark.sampled(1, group="copies of a cluster")
 def test_a_restored_cluster_goes_on_and_leaves_the_original_alone(original: Original, tmp_path: Path) -> None:
     backup, cluster = tmp_path / "backup", original.cluster
     cluster.run("resolute", "backup", str(backup))
@@ -121,6 +122,7 @@ def test_a_restored_cluster_goes_on_and_leaves_the_original_alone(original: Orig
         assert_it_goes_on_alone(restored, original)
 
 
+@pytest.mark.sampled(1, group="copies of a cluster")
 def test_a_copied_home_is_refused_and_goes_on_alone_once_it_is_adopted(
     original: Original, tmp_path: Path
 ) -> None:

@@ -315,7 +315,7 @@ def test_a_person_who_ends_a_run_asks_its_script_to_stop(cluster: EmbeddedCluste
 
 
 @pytest.mark.integration
-@pytest.mark.sampled(1, group="recorded runs of core_v2")
+@pytest.mark.sampled(2, group="scripts without their cluster")
 def test_with_no_cluster_in_reach_a_run_is_recorded_and_the_next_start_sends_it(
     cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
@@ -347,7 +347,7 @@ def test_with_no_cluster_in_reach_a_run_is_recorded_and_the_next_start_sends_it(
 
 
 @pytest.mark.integration
-@pytest.mark.sampled(1, group="recorded runs of core_v2")
+@pytest.mark.sampled(2, group="scripts without their cluster")
 def test_a_run_that_was_recorded_can_be_sent_by_the_command_any_number_of_times(
     cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:

@@ -76,6 +76,7 @@ def lines_of(cluster: EmbeddedCluster, rank: int) -> list[str]:
 
 
 @pytest.mark.integration
+@pytest.mark.sampled(2, group="scripts without their cluster")
 def test_the_ranks_of_a_script_are_one_trial_that_goes_on_where_it_stopped(
     cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
@@ -109,6 +110,7 @@ def test_the_ranks_of_a_script_are_one_trial_that_goes_on_where_it_stopped(
     assert any("rank 1 is out of memory" in line for line in lines_of(cluster, 1))
 
 
+@pytest.mark.sampled(2, group="scripts without their cluster")
 def test_without_a_cluster_every_rank_records_and_the_chief_says_so_once(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text(SCRIPT)

@@ -7,6 +7,7 @@ import re
 import urllib.request
 from pathlib import Path
 
+import pytest
 from support.clusters.embedded import embedded
 from support.ports import free_port
 
@@ -19,6 +20,7 @@ searcher: {name: single, metric: loss, max_length: 1}
 """
 
 
+@pytest.mark.sampled(2, group="pages that run long")
 def test_commands_of_the_page_work_and_its_numbers_are_there(tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text(CONFIG)
     port = free_port()

@@ -50,7 +50,7 @@ def _gateway(said: str, folder: Path) -> None:
     assert '"grpc_address"' in said
 
 
-@pytest.mark.sampled(1, group="pages that run long")
+@pytest.mark.sampled(2, group="pages that run long")
 @pytest.mark.parametrize(
     ("page", "check"),
     [

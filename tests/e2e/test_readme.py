@@ -35,7 +35,7 @@ def test_the_first_page_fits_a_screen_or_two() -> None:
     assert len((ROOT / "README.md").read_text().splitlines()) <= 120
 
 
-@pytest.mark.sampled(1, group="pages that run long")
+@pytest.mark.sampled(2, group="pages that run long")
 def test_the_tour_runs_from_beginning_to_end(tmp_path: Path) -> None:
     tour = script_of(PAGE).replace("/tmp/resolute-tour", str(tmp_path / "tour"))
     said = run_script(tour, tmp_path, timeout=900)
