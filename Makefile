@@ -152,9 +152,9 @@ release: check
 chaos: $(STAMP)
 	PYTHONPATH=tests $(BIN)/python -m faults.harness.chaos --seeds $(SEEDS) --kills $(KILLS)
 
-# Followers of a gateway that is killed 20 times lose nothing and see nothing twice.
+# The page, a command and clients that follow through a gateway that is killed 20 times lose nothing and see nothing twice.
 gateway-kills: $(STAMP)
-	RESOLUTE_GATEWAY_KILLS=20 $(PYTEST) -n 0 tests/wire/gateway/test_gateway_kills.py
+	RESOLUTE_GATEWAY_KILLS=20 $(PYTEST) -n 0 tests/wire/gateway/test_gateway_kills.py tests/wire/page/test_page_reconnects.py
 
 # The services as processes of their own on PostgreSQL, as docs/services.md says.
 deployment: $(STAMP)

@@ -101,6 +101,20 @@ class Visit:
         ]
         await self.caller.call("IngestLines", token=token, first_sequence=0, lines=columns(lines), **owner)
 
+    async def say(self, trial: Any, *messages: str, first: int = 0) -> None:
+        """Sends lines, as the trial would.
+
+        Args:
+            trial: Whose they are.
+            messages: One for each line.
+            first: How many lines the trial has sent before.
+        """
+        owner, token = self._owner(trial)
+        lines = columns([line(message) for message in messages])
+        await self.caller.call(
+            "IngestLines", token=token, source="s", first_sequence=first, lines=lines, **owner
+        )
+
     async def save(self, trial: Any, content: bytes) -> None:
         """Commits a checkpoint with one file, as the trial would."""
         owner, token = self._owner(trial)
@@ -127,13 +141,16 @@ class Visit:
         return owner, self.running.trial_token(run)
 
 
-def visit_page(built: Path, folder: Path, scenario: Callable[[Visit], Awaitable[None]]) -> None:
+def visit_page(
+    built: Path, folder: Path, scenario: Callable[[Visit], Awaitable[None]], *, seconds: float = _SECONDS
+) -> None:
     """Serves everything, opens a browser and runs a scenario, or skips the test where there is no browser.
 
     Args:
         built: Folder of the built page.
         folder: Where databases and data lie.
         scenario: What is done and seen.
+        seconds: Patience of the whole visit.
     """
     need_browser(built)
 
@@ -151,4 +168,4 @@ def visit_page(built: Path, folder: Path, scenario: Callable[[Visit], Awaitable[
                 await caller.channel.close()
                 end_processes(folder)
 
-    asyncio.run(asyncio.wait_for(serve(), _SECONDS))
+    asyncio.run(asyncio.wait_for(serve(), seconds))

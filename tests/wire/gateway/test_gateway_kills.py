@@ -7,9 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
-import subprocess
-import sys
 import uuid
 from pathlib import Path
 from typing import Any
@@ -18,6 +15,7 @@ import grpc
 import pytest
 from faults.fuzz.world import Caller
 from support.services.gateway import need_http
+from support.services.gateway_process import GatewayProcess
 from support.services.in_process import Running, serving
 from support.services.logs import columns, line
 
@@ -28,47 +26,16 @@ from resolute_serving.context import TrialRun
 
 KILLS = int(os.environ.get("RESOLUTE_GATEWAY_KILLS", "2"))
 WATCH = "/resolute.api.gateway.v1.GatewayService/Watch"
-SERVICES = ("experiments", "searcher", "metrics", "logs", "checkpoints", "preemption")
 TRIALS = 3
 FOLLOWERS = 2
 BETWEEN_KILLS = 5
 """Lines of each trial that every follower has seen of a gateway before it is killed."""
 
 
-class Gateway:
-    """A gateway in a process of its own; each start picks a free port."""
-
-    def __init__(self, services: str) -> None:
-        addresses = {f"RESOLUTE_{name.upper()}_ADDRESS": services for name in SERVICES}
-        cluster = {"RESOLUTE_CLUSTER_ID": str(uuid.uuid4()), "RESOLUTE_HTTP_PORT": "0"}
-        self._environment = {**os.environ, **addresses, **cluster}
-        self._process: subprocess.Popen[str] | None = None
-        self.address = ""
-        """Where it listens."""
-
-    def start(self) -> None:
-        """Starts it and waits until it listens."""
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "resolute_gateway"],
-            env=self._environment,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert self._process.stdout is not None
-        said = self._process.stdout.readline()
-        self.address = said.partition("listens on ")[2].partition(",")[0].strip()
-
-    def kill(self) -> None:
-        """Ends it at once."""
-        if self._process is not None:
-            self._process.send_signal(signal.SIGKILL)
-            self._process.communicate()
-
-
 class Follower:
     """Follows the logs of all trials by one stream, and goes on from its cursors after each break."""
 
-    def __init__(self, gateway: Gateway, token: str, trials: list[str]) -> None:
+    def __init__(self, gateway: GatewayProcess, token: str, trials: list[str]) -> None:
         self._gateway = gateway
         self._token = token
         self._cursors = dict.fromkeys(trials, 0)
@@ -144,7 +111,7 @@ def test_nothing_is_lost_or_comes_twice_though_the_gateway_is_killed(tmp_path: P
 
     async def scenario() -> None:
         async with serving(BLUEPRINTS, tmp_path) as running:
-            gateway = Gateway(running.address)
+            gateway = GatewayProcess(running.address)
             await asyncio.to_thread(gateway.start)
             followers = [Follower(gateway, running.user_token(), trials) for _ in range(FOLLOWERS)]
             tasks = [asyncio.create_task(one.follow()) for one in followers]
