@@ -25,7 +25,7 @@ AZURITE := .cache/azurite/node_modules/.bin/azurite-blob
 OPENID_VERSION := 9.13.3
 OPENID := .cache/oidc-provider/.installed-$(OPENID_VERSION)
 
-.PHONY: setup demo backends azurite oidc-provider test nightly check proto bench format deployment distributed release chaos gateway-kills soak fuzz openapi clients front page check-page docs clean
+.PHONY: setup demo backends azurite oidc-provider test nightly check proto bench format deployment distributed release chaos gateway-kills soak fuzz openapi clients front engines page check-page docs clean
 
 setup: $(STAMP)
 
@@ -77,6 +77,7 @@ nightly: $(STAMP) $(VENV)/.distributed
 	$(MAKE) openapi
 	$(MAKE) clients
 	$(MAKE) front
+	$(MAKE) engines
 	$(MAKE) fuzz CALLS=1000000
 
 check: $(STAMP)
@@ -159,6 +160,10 @@ gateway-kills: $(STAMP)
 # The services as processes of their own on PostgreSQL, as docs/services.md says.
 deployment: $(STAMP)
 	$(PYTEST) tests/deployment
+
+# The clients of engines, against their real daemons. tools/install_engines.sh installs those; what is missing is skipped by name.
+engines: $(STAMP)
+	$(PYTEST) tests/engines
 
 # A thousand short experiments on one cluster, whose memory, descriptors and threads must stay as they are.
 soak: $(STAMP)

@@ -1,0 +1,208 @@
+"""What the client of Slurm promises, against a real Slurm of four nodes."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from support.slurm import NODES, SlurmCluster
+from support.waiting import wait_until
+
+from resolute.errors import DeadlineError, FailedPreconditionError, InvalidArgumentError, UnavailableError
+from resolute_experiments.resources.slurm.client import JobSpec, SlurmClient
+from resolute_experiments.resources.slurm.commands import SlurmCommands
+from resolute_experiments.resources.slurm.jobs import Job, JobState
+
+_WAITS = "#!/bin/sh\nexec sleep 600\n"
+_WAIT_SECONDS = 120.0
+
+
+@pytest.fixture
+def commands(slurm: SlurmCluster) -> SlurmCommands:
+    """Commands of the cluster."""
+    return SlurmCommands(environment=slurm.environment, deadline_seconds=60.0)
+
+
+@pytest.fixture
+def client(commands: SlurmCommands) -> SlurmClient:
+    """A client of the cluster."""
+    return SlurmClient(commands)
+
+
+@pytest.fixture
+def spec(client: SlurmClient, tmp_path: Path) -> Iterator[JobSpec]:
+    """A job of a fresh name that runs until it is ended, which it is after the test."""
+    name = f"run-{uuid.uuid4().hex}"
+    yield JobSpec(name=name, script=_WAITS, output=str(tmp_path / "output"))
+    asyncio.run(client.cancel(name))
+    wait_until(lambda: not asyncio.run(client.live(prefix=name)), what="the end of the job", seconds=120)
+
+
+def test_one_name_is_one_job(client: SlurmClient, spec: JobSpec) -> None:
+    first = asyncio.run(client.submit(spec))
+    assert asyncio.run(client.submit(spec)).id == first.id
+    assert [job.id for job in asyncio.run(client.live(prefix=spec.name))] == [first.id]
+
+
+def test_submission_whose_answer_was_lost_is_found(
+    client: SlurmClient, commands: SlurmCommands, spec: JobSpec
+) -> None:
+    # As a link that breaks once Slurm has the job: what it answered never arrives.
+    breaks = ("sh", "-c", '[ "$1" != sbatch ] && exec "$@"; "$@" >/dev/null; exec sleep 600', "sh")
+    lossy = SlurmClient(replace(commands, prefix=breaks, deadline_seconds=5.0))
+    with pytest.raises(DeadlineError, match="sbatch did not answer in 5 s"):
+        asyncio.run(lossy.submit(spec))
+    submitted = asyncio.run(client.submit(spec))
+    assert [job.id for job in asyncio.run(client.live(prefix=spec.name))] == [submitted.id]
+
+
+def test_late_second_submission_waits_and_is_cancelled_with_the_first(
+    client: SlurmClient, commands: SlurmCommands, spec: JobSpec
+) -> None:
+    first = asyncio.run(client.submit(spec))
+    late = ["sbatch", f"--job-name={spec.name}", "--dependency=singleton", "--output=/dev/null"]
+    asyncio.run(commands.run(late, stdin=_WAITS.encode()))
+    _until(client, spec, JobState.RUNNING)
+    jobs = asyncio.run(client.live(prefix=spec.name))
+    assert [(job.id == first.id, job.state) for job in jobs] == [
+        (True, JobState.RUNNING),
+        (False, JobState.QUEUED),
+    ]
+    asyncio.run(client.cancel(spec.name))
+    wait_until(
+        lambda: not asyncio.run(client.live(prefix=spec.name)), what="their end", seconds=_WAIT_SECONDS
+    )
+
+
+def test_job_of_two_nodes_starts_a_process_on_each(client: SlurmClient, spec: JobSpec) -> None:
+    script = (
+        "#!/bin/sh\nexport SLURM_EXPORT_ENV=ALL\nsrun sh -c 'echo $SLURM_PROCID of $SLURM_NNODES'\nexit 3\n"
+    )
+    asyncio.run(client.submit(replace(spec, script=script, nodes=2)))
+    job = _until(client, spec, JobState.ENDED)
+    assert (job.slurm_state, job.reason, job.exit_code) == ("FAILED", "NonZeroExitCode", 3)
+    assert sorted(Path(spec.output).read_text().splitlines()) == ["0 of 2", "1 of 2"]
+
+
+def test_environment_of_the_control_plane_stays_there(commands: SlurmCommands, spec: JobSpec) -> None:
+    client = SlurmClient(replace(commands, environment={**commands.environment, "SECRET_HERE": "1"}))
+    asyncio.run(client.submit(replace(spec, script="#!/bin/sh\necho ${SECRET_HERE:-nothing}\n")))
+    assert _until(client, spec, JobState.ENDED).exit_code == 0
+    assert Path(spec.output).read_text() == "nothing\n"
+
+
+def test_signal_reaches_what_the_script_runs(client: SlurmClient, spec: JobSpec) -> None:
+    script = "#!/bin/sh\ntrap 'echo told; exit 0' USR1\necho ready\nwhile :; do sleep 0.1; done\n"
+    asyncio.run(client.submit(replace(spec, script=script)))
+    output = Path(spec.output)
+    wait_until(lambda: output.exists() and "ready" in output.read_text(), what="it", seconds=_WAIT_SECONDS)
+    asyncio.run(client.signal(spec.name, signal="USR1"))
+    _until(client, spec, JobState.ENDED)
+    assert "told" in output.read_text()
+
+
+def test_job_that_never_fits_waits_with_the_reason_of_slurm(client: SlurmClient, spec: JobSpec) -> None:
+    job = asyncio.run(client.submit(replace(spec, nodes=NODES + 1)))
+    assert job.state is JobState.QUEUED
+    wait_until(
+        lambda: _found(client, spec).reason == "PartitionNodeLimit", what="a reason", seconds=_WAIT_SECONDS
+    )
+
+
+def test_refusal_has_the_reason_of_slurm(client: SlurmClient, spec: JobSpec) -> None:
+    with pytest.raises(FailedPreconditionError, match=r"sbatch failed: .*invalid partition"):
+        asyncio.run(client.submit(replace(spec, options=("--partition=none",))))
+    assert asyncio.run(client.find(spec.name)) is None
+
+
+@pytest.mark.parametrize("option", ["--dependency=after:1", "--dep=singleton", "-dsingleton"])
+def test_dependency_is_refused(client: SlurmClient, spec: JobSpec, option: str) -> None:
+    with pytest.raises(InvalidArgumentError, match="give a dependency"):
+        asyncio.run(client.submit(replace(spec, options=(option,))))
+
+
+def test_preempted_job_is_requeued_and_runs_again(client: SlurmClient, spec: JobSpec) -> None:
+    asyncio.run(client.submit(replace(spec, nodes=NODES, options=("--requeue", "--exclusive"))))
+    _until(client, spec, JobState.RUNNING)
+    urgent = replace(spec, name=f"{spec.name}-u", nodes=NODES, options=("--partition=urgent", "--exclusive"))
+    asyncio.run(client.submit(urgent))
+    _until(client, urgent, JobState.RUNNING)
+    # A name is looked up whole: the other job, whose name begins so, is not this one.
+    assert _found(client, spec).state is JobState.QUEUED
+    asyncio.run(client.cancel(urgent.name))
+    # Slurm holds a requeued job back for some time, as it does on a cluster.
+    assert _found(client, spec).restarts == 1
+
+
+def test_jobs_go_on_while_the_controller_is_away(
+    slurm: SlurmCluster, commands: SlurmCommands, client: SlurmClient, spec: JobSpec
+) -> None:
+    asyncio.run(client.submit(spec))
+    job = _until(client, spec, JobState.RUNNING)
+    slurm.stop_controller()
+    try:
+        hasty = SlurmClient(replace(commands, deadline_seconds=5.0))
+        with pytest.raises(UnavailableError):
+            asyncio.run(hasty.find(spec.name))
+    finally:
+        slurm.start_controller()
+    wait_until(lambda: _answers(client), what="the controller", seconds=_WAIT_SECONDS, pause=0.2)
+    assert _found(client, spec) == job
+
+
+def test_dead_node_ends_its_jobs_with_that_reason(
+    slurm: SlurmCluster, client: SlurmClient, spec: JobSpec
+) -> None:
+    asyncio.run(client.submit(replace(spec, options=("--nodelist=node3", "--no-requeue"))))
+    assert _until(client, spec, JobState.RUNNING).nodes == "node3"
+    slurm.kill("node3")
+    try:
+        job = _until(client, spec, JobState.ENDED)
+        assert job.slurm_state == "NODE_FAIL"
+        usable = [node.name for node in asyncio.run(client.nodes()) if node.usable]
+        assert usable == ["node0", "node1", "node2"]
+    finally:
+        slurm.start_node(3)
+    wait_until(
+        lambda: all(node.usable for node in asyncio.run(client.nodes())),
+        what="the node's return",
+        seconds=_WAIT_SECONDS,
+        pause=0.2,
+    )
+
+
+def test_output_and_starts_of_commands_are_bounded(commands: SlurmCommands) -> None:
+    with pytest.raises(FailedPreconditionError, match="printed more than 100000 bytes"):
+        asyncio.run(replace(commands, output_bytes=100_000).run(["yes"]))
+    with pytest.raises(UnavailableError, match="no-such-command cannot be started"):
+        asyncio.run(commands.run(["no-such-command"]))
+    with pytest.raises(InvalidArgumentError, match="cannot name a job"):
+        asyncio.run(SlurmClient(commands).find("a,b"))
+
+
+def _found(client: SlurmClient, spec: JobSpec) -> Job:
+    job = asyncio.run(client.find(spec.name))
+    assert job is not None
+    return job
+
+
+def _until(client: SlurmClient, spec: JobSpec, state: JobState) -> Job:
+    wait_until(
+        lambda: _found(client, spec).state is state,
+        what=f"job {state.value}",
+        seconds=_WAIT_SECONDS,
+        pause=0.1,
+    )
+    return _found(client, spec)
+
+
+def _answers(client: SlurmClient) -> bool:
+    try:
+        asyncio.run(client.nodes())
+    except UnavailableError:
+        return False
+    return True

@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Installs the engines that `make engines` starts for itself, where they are missing, with Debian's packages: Slurm and
+# MUNGE. Wants root, or a sudo that does not ask. Nothing is set up: tests start daemons of their own on loopback.
+set -euo pipefail
+
+packages=()
+PATH="$PATH:/usr/sbin:/sbin"
+command -v slurmctld >/dev/null || packages+=(slurm-wlm)
+command -v munged >/dev/null || packages+=(munge)
+((${#packages[@]})) || exit 0
+
+if ! command -v apt-get >/dev/null; then
+    echo "install these packages, or what they are called here: ${packages[*]}" >&2
+    exit 1
+fi
+if ((EUID == 0)); then as_root=(env); else as_root=(sudo -n env); fi
+echo "installing ${packages[*]}"
+"${as_root[@]}" apt-get -o Acquire::Retries=3 update -q
+"${as_root[@]}" DEBIAN_FRONTEND=noninteractive apt-get -o Acquire::Retries=3 install -q -y --no-install-recommends "${packages[@]}"
