@@ -1,4 +1,4 @@
-"""A gateway in a process of its own, which can be killed and started again."""
+"""A gateway in a process of its own, which can be killed, made to stand still, and started again."""
 
 from __future__ import annotations
 
@@ -48,6 +48,11 @@ class GatewayProcess:
         assert self._process.stdout is not None
         said = self._process.stdout.readline()
         assert said.startswith(f"gateway listens on {self.address}"), said
+
+    def stand_still(self) -> None:
+        """Keeps it from doing anything, while its ports and connections stay open."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGSTOP)
 
     def kill(self) -> None:
         """Ends it at once; does nothing where it does not run."""

@@ -6,7 +6,7 @@ import asyncio
 import json
 import struct
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -211,6 +211,15 @@ def test_strangers_and_empty_requests_are_refused(tmp_path: Path, token: str, co
     run(scenario)
 
 
+def json_messages(data: bytes) -> Iterator[bytes]:
+    """The messages of a stream of Connect, without what tells its end."""
+    while data:
+        (flags, length), data = struct.unpack(">BI", data[:5]), data[5:]
+        if not flags:
+            yield data[:length]
+        data = data[length:]
+
+
 def test_a_page_reads_it_as_json(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with (
@@ -227,9 +236,11 @@ def test_a_page_reads_it_as_json(tmp_path: Path) -> None:
             response = await http.post(
                 WATCH, struct.pack(">BI", 0, len(body)) + body, kind="application/connect+json"
             )
-            (_, length), first = struct.unpack(">BI", response.data[:5]), response.data[5:]
-            got = json_format.Parse(first[:length], api.WatchResponse())
-            assert [one.message for one in got.lines.lines] == ["line 0"]
+            alive, lines, *_ = [
+                json_format.Parse(text, api.WatchResponse()) for text in json_messages(response.data)
+            ]
+            assert alive == api.WatchResponse()
+            assert [one.message for one in lines.lines.lines] == ["line 0"]
             await caller.channel.close()
             await reports.close()
 
@@ -284,5 +295,16 @@ def test_a_gateway_that_stops_tells_its_callers_to_connect_again() -> None:
             watches.close()
             with pytest.raises(UnavailableError, match="connect again"):
                 await news.__anext__()
+
+    run(scenario)
+
+
+def test_a_stream_shows_that_it_is_open_before_there_is_news(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with serving(BLUEPRINTS, tmp_path) as running:
+            request = api.WatchRequest()
+            request.lines.subscriptions.add(key="l").filter.trial_id = str(uuid.uuid4())
+            async with aio_channel(running.address, tls=None, options=()) as channel:
+                assert await watching(channel, request, running.user_token()).read() == api.WatchResponse()
 
     run(scenario)

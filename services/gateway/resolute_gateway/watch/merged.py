@@ -33,7 +33,7 @@ class MergedWatches:
         self._closed = False
 
     async def watch(self, request: pb.WatchRequest, metadata: Metadata) -> AsyncIterator[pb.WatchResponse]:
-        """Yields the news of all parts until the last one has ended.
+        """Yields the news of all parts until the last one has ended, and of each at once that it is open.
 
         Args:
             request: What to watch.
@@ -92,6 +92,9 @@ class MergedWatches:
         )(request, metadata=metadata)
         end = pb.WatchResponse.PartEnd(part=part.kind)
         try:
+            await call.initial_metadata()
+            if not call.done():  # the service has let the call in, and may have no news yet
+                await news.put(pb.WatchResponse())
             async for response in call:
                 await news.put(part.wrapped(response))
         except grpc.aio.AioRpcError as failure:

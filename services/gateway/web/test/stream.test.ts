@@ -133,6 +133,16 @@ describe("the stream of a tab", () => {
     },
   );
 
+  it("gives up a connection that nobody serves", async () => {
+    const server = new Server();
+    const live = stream(server, { openingMs: 20 });
+    live.add(experimentSubscription({ number: 7n }, () => undefined));
+    await server.opened(1);
+    const unserved = server.signal;
+    await server.opened(2);
+    expect(unserved?.aborted).toBe(true);
+  });
+
   it.each([
     ["longer each time that a part fails after others have answered", Infinity, [1, 2, 3]],
     ["briefly after a stream that has lasted", 0, [1, 1, 1]],

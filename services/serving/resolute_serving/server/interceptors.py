@@ -138,6 +138,8 @@ class _Call:
                 async with entered as request:
                     responses = handler(request, context)
                     if hasattr(responses, "__aiter__"):
+                        # Its client learns that the stream is open, though news may be long in coming.
+                        await context.send_initial_metadata(())
                         async with aclosing(responses):
                             async for response in responses:
                                 if isinstance(current_principal.get(), User):

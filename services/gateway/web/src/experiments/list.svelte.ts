@@ -1,7 +1,7 @@
 // A page of experiments, which stays as it is while what it shows changes.
 
 import type { Experiment } from "$gen/resolute/api/experiments/v1/experiment_pb.js";
-import { failureOf } from "$client/errors.js";
+import { readUntilDone } from "$src/api/reading";
 import { services, within } from "$src/api/services";
 import { hasEnded } from "$src/api/states";
 import { watch } from "$src/live/live.svelte";
@@ -51,20 +51,18 @@ export class ExperimentsList {
   }
 
   async #load({ filter, orderBy, pageToken }: Query, signal: AbortSignal): Promise<readonly Experiment[] | undefined> {
-    try {
+    const ask = async () => {
       const { workspaceIds, projectIds, ownerIds } = await idsOf(filter.named, signal);
       const owners = [...(filter.request.ownerIds ?? []), ...ownerIds];
       const request = { ...filter.request, workspaceIds, projectIds, ownerIds: owners, orderBy, pageToken, pageSize: PAGE_SIZE };
-      const page = await services.experiments.listExperiments(request, within(signal));
-      this.rows = page.experiments;
-      this.nextPageToken = page.nextPageToken;
-      this.problem = "";
-      if (orderBy === NEWEST_FIRST && !pageToken && filter.isEmpty) this.#newest = page.experiments[0]?.number ?? 0n;
-      return this.rows;
-    } catch (error) {
-      if (!signal.aborted) this.problem = failureOf(error).message;
-      return undefined;
-    }
+      return services.experiments.listExperiments(request, within(signal));
+    };
+    const page = await readUntilDone(ask, signal, (problem) => (this.problem = problem));
+    if (!page) return undefined;
+    this.rows = page.experiments;
+    this.nextPageToken = page.nextPageToken;
+    if (orderBy === NEWEST_FIRST && !pageToken && filter.isEmpty) this.#newest = page.experiments[0]?.number ?? 0n;
+    return this.rows;
   }
 
   #follow({ number, revision }: Experiment): () => void {

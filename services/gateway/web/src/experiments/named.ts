@@ -1,5 +1,6 @@
 // Ids of what a filter names.
 
+import { Code, ConnectError } from "@connectrpc/connect";
 import { services, within } from "$src/api/services";
 import type { Named } from "./filter";
 
@@ -12,7 +13,7 @@ interface Ids {
 /**
  * Looks the ids of workspaces, projects and users up. Projects of one name in several workspaces count together.
  *
- * @throws Error for a name that nothing has.
+ * @throws ConnectError for a name that nothing has.
  */
 export async function idsOf(named: Named, signal: AbortSignal): Promise<Ids> {
   const [workspaceIds, projectIds, ownerIds] = await Promise.all([
@@ -39,6 +40,6 @@ async function found(what: string, names: readonly string[], look: (names: strin
   if (!names.length) return [];
   const pairs = await look([...names]);
   const missing = names.filter((one) => !pairs.some(([name]) => name === one));
-  if (missing.length) throw new Error(`There is no ${what} ${missing.map((one) => `"${one}"`).join(", ")}.`);
+  if (missing.length) throw new ConnectError(`There is no ${what} ${missing.map((one) => `"${one}"`).join(", ")}.`, Code.NotFound);
   return pairs.map(([, id]) => id);
 }

@@ -1,23 +1,23 @@
 // Who is signed in, and whether the cluster answers.
 
 import type { User } from "$gen/resolute/api/experiments/v1/user_pb.js";
-import { failureOf } from "$client/errors.js";
-import { onSignedOut, services } from "$src/api/services";
+import { readUntilDone } from "$src/api/reading";
+import { onSignedOut, services, within } from "$src/api/services";
 
 class Session {
   user = $state.raw<User | undefined>();
   signedOut = $state(false);
   problem = $state("");
 
-  /** Asks who is signed in. */
+  #asking: AbortController | undefined;
+
+  /** Asks who is signed in, until there is an answer. */
   async begin(): Promise<void> {
-    try {
-      const { caller } = await services.access.getCurrentUser({});
-      this.user = caller.case === "user" ? caller.value : undefined;
-      this.problem = "";
-    } catch (error) {
-      this.problem = failureOf(error).message;
-    }
+    this.#asking?.abort();
+    const { signal } = (this.#asking = new AbortController());
+    const ask = () => services.access.getCurrentUser({}, within(signal));
+    const answer = await readUntilDone(ask, signal, (problem) => (this.problem = problem));
+    if (answer) this.user = answer.caller.case === "user" ? answer.caller.value : undefined;
   }
 }
 

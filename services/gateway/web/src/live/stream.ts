@@ -19,8 +19,10 @@ export interface StreamOptions {
   readonly pause: (attempt: number, signal: AbortSignal) => Promise<void>;
   /** How long views may come and go before the stream is opened for what they want together. */
   readonly settleMs?: number;
-  /** After how much silence a stream counts as lost. */
+  /** After how much silence a stream counts as lost: services say something every 15 s. */
   readonly silenceMs?: number;
+  /** How long the first attempt waits for a sign of life, and each later one twice as long; at most `silenceMs`. */
+  readonly openingMs?: number;
   /** How long a stream must last so that the pause after its end is short again. */
   readonly steadyMs?: number;
 }
@@ -34,7 +36,7 @@ export class LiveStream {
   #current: AbortController | undefined;
 
   constructor(options: StreamOptions) {
-    this.#options = { settleMs: 30, silenceMs: 60_000, steadyMs: 10_000, onChange: () => undefined, ...options };
+    this.#options = { settleMs: 30, silenceMs: 35_000, openingMs: 5_000, steadyMs: 10_000, onChange: () => undefined, ...options };
   }
 
   /** Adds a subscription; returns what ends it. */
@@ -76,10 +78,11 @@ export class LiveStream {
         this.#options.onChange("live");
         return;
       }
-      const opened = performance.now();
+      let heard: number | undefined;
       try {
-        for await (const response of this.#alive(request, signal)) {
+        for await (const response of this.#alive(request, signal, attempt)) {
           if (signal.aborted) return;
+          heard ??= performance.now();
           this.#take(response);
           this.#options.onChange("live");
         }
@@ -92,21 +95,23 @@ export class LiveStream {
       if (signal.aborted || !this.#request()) continue;
       this.#options.onChange("reconnecting");
       // Not from its first response on: a part may fail each time after others have answered.
-      if (performance.now() - opened >= this.#options.steadyMs) attempt = 1;
+      if (heard !== undefined && performance.now() - heard >= this.#options.steadyMs) attempt = 1;
       await this.#options.pause(attempt, signal).catch(() => undefined);
     }
   }
 
   /** The stream's responses, until it ends or nothing has come for too long. */
-  async *#alive(request: Request, signal: AbortSignal): AsyncGenerator<WatchResponse> {
+  async *#alive(request: Request, signal: AbortSignal, attempt: number): AsyncGenerator<WatchResponse> {
+    const { silenceMs, openingMs } = this.#options;
     const silence = new AbortController();
-    const wake = () => setTimeout(() => silence.abort(), this.#options.silenceMs);
-    let timer = wake();
+    const wake = (ms: number) => setTimeout(() => silence.abort(), ms);
+    // A connection that nobody serves, such as one that a killed gateway had not taken up, never ends by itself.
+    let timer = wake(Math.min(openingMs * 2 ** (attempt - 1), silenceMs));
     try {
       for await (const response of this.#options.open(request, AbortSignal.any([signal, silence.signal]))) {
         clearTimeout(timer);
         yield response;
-        timer = wake();
+        timer = wake(silenceMs);
       }
     } finally {
       clearTimeout(timer);
