@@ -31,20 +31,21 @@ const (
 
 // Client has a client of each service. Close it after use.
 type Client struct {
-	Access       experimentsv1.AccessServiceClient
-	Checkpoints  checkpointsv1.CheckpointsServiceClient
-	Cluster      experimentsv1.ClusterServiceClient
-	Continuation experimentsv1.ContinuationServiceClient
-	Experiments  experimentsv1.ExperimentsServiceClient
-	Jobs         experimentsv1.JobsServiceClient
-	Logs         logsv1.LogsServiceClient
-	Metrics      metricsv1.MetricsServiceClient
-	Models       checkpointsv1.ModelsServiceClient
-	Retention    experimentsv1.RetentionServiceClient
-	Roles        experimentsv1.RolesServiceClient
-	Searcher     searcherv1.SearcherServiceClient
-	Trials       experimentsv1.TrialsServiceClient
-	Workspaces   experimentsv1.WorkspacesServiceClient
+	Access         experimentsv1.AccessServiceClient
+	Checkpoints    checkpointsv1.CheckpointsServiceClient
+	Cluster        experimentsv1.ClusterServiceClient
+	ConfigPolicies experimentsv1.ConfigPoliciesServiceClient
+	Continuation   experimentsv1.ContinuationServiceClient
+	Experiments    experimentsv1.ExperimentsServiceClient
+	Jobs           experimentsv1.JobsServiceClient
+	Logs           logsv1.LogsServiceClient
+	Metrics        metricsv1.MetricsServiceClient
+	Models         checkpointsv1.ModelsServiceClient
+	Retention      experimentsv1.RetentionServiceClient
+	Roles          experimentsv1.RolesServiceClient
+	Searcher       searcherv1.SearcherServiceClient
+	Trials         experimentsv1.TrialsServiceClient
+	Workspaces     experimentsv1.WorkspacesServiceClient
 
 	// Connection is what all of them share.
 	Connection *grpc.ClientConn
@@ -103,21 +104,22 @@ func (client *Client) Close() error {
 
 func over(connection *grpc.ClientConn) *Client {
 	return &Client{
-		Access:       experimentsv1.NewAccessServiceClient(connection),
-		Checkpoints:  checkpointsv1.NewCheckpointsServiceClient(connection),
-		Cluster:      experimentsv1.NewClusterServiceClient(connection),
-		Continuation: experimentsv1.NewContinuationServiceClient(connection),
-		Experiments:  experimentsv1.NewExperimentsServiceClient(connection),
-		Jobs:         experimentsv1.NewJobsServiceClient(connection),
-		Logs:         logsv1.NewLogsServiceClient(connection),
-		Metrics:      metricsv1.NewMetricsServiceClient(connection),
-		Models:       checkpointsv1.NewModelsServiceClient(connection),
-		Retention:    experimentsv1.NewRetentionServiceClient(connection),
-		Roles:        experimentsv1.NewRolesServiceClient(connection),
-		Searcher:     searcherv1.NewSearcherServiceClient(connection),
-		Trials:       experimentsv1.NewTrialsServiceClient(connection),
-		Workspaces:   experimentsv1.NewWorkspacesServiceClient(connection),
-		Connection:   connection,
+		Access:         experimentsv1.NewAccessServiceClient(connection),
+		Checkpoints:    checkpointsv1.NewCheckpointsServiceClient(connection),
+		Cluster:        experimentsv1.NewClusterServiceClient(connection),
+		ConfigPolicies: experimentsv1.NewConfigPoliciesServiceClient(connection),
+		Continuation:   experimentsv1.NewContinuationServiceClient(connection),
+		Experiments:    experimentsv1.NewExperimentsServiceClient(connection),
+		Jobs:           experimentsv1.NewJobsServiceClient(connection),
+		Logs:           logsv1.NewLogsServiceClient(connection),
+		Metrics:        metricsv1.NewMetricsServiceClient(connection),
+		Models:         checkpointsv1.NewModelsServiceClient(connection),
+		Retention:      experimentsv1.NewRetentionServiceClient(connection),
+		Roles:          experimentsv1.NewRolesServiceClient(connection),
+		Searcher:       searcherv1.NewSearcherServiceClient(connection),
+		Trials:         experimentsv1.NewTrialsServiceClient(connection),
+		Workspaces:     experimentsv1.NewWorkspacesServiceClient(connection),
+		Connection:     connection,
 	}
 }
 

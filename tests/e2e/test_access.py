@@ -96,7 +96,7 @@ def as_user(cluster: EmbeddedCluster, home: Path, token: str) -> EmbeddedCluster
 def test_the_page_about_access_runs_as_it_stands(tmp_path: Path) -> None:
     page = (ROOT / "docs/access.md").read_text()
     blocks = re.findall(r"^```bash\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 6
+    assert len(blocks) == 7
     shutil.copytree(ROOT / "examples/digits", tmp_path / "examples/digits")
     with embedded(tmp_path / "home") as fresh:
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
@@ -112,6 +112,7 @@ def test_the_page_about_access_runs_as_it_stands(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "\nada\n" in done.stdout
     assert "only when it has ended" in done.stdout
+    assert "the config policies of workspace vision are set" in done.stdout
     assert "user grace is now editor in workspace text" in done.stdout
     assert "user grace is now Viewer in workspace text" in done.stdout
 

@@ -6,6 +6,7 @@ import { CheckpointsService } from "../gen/resolute/api/checkpoints/v1/checkpoin
 import { ModelsService } from "../gen/resolute/api/checkpoints/v1/models_service_pb.js";
 import { AccessService } from "../gen/resolute/api/experiments/v1/access_service_pb.js";
 import { ClusterService } from "../gen/resolute/api/experiments/v1/cluster_service_pb.js";
+import { ConfigPoliciesService } from "../gen/resolute/api/experiments/v1/config_policies_service_pb.js";
 import { ContinuationService } from "../gen/resolute/api/experiments/v1/continuation_service_pb.js";
 import { ExperimentsService } from "../gen/resolute/api/experiments/v1/experiments_service_pb.js";
 import { JobsService } from "../gen/resolute/api/experiments/v1/jobs_service_pb.js";
@@ -22,6 +23,7 @@ export interface Services {
   readonly access: Client<typeof AccessService>;
   readonly checkpoints: Client<typeof CheckpointsService>;
   readonly cluster: Client<typeof ClusterService>;
+  readonly configPolicies: Client<typeof ConfigPoliciesService>;
   readonly continuation: Client<typeof ContinuationService>;
   readonly experiments: Client<typeof ExperimentsService>;
   readonly jobs: Client<typeof JobsService>;
@@ -41,6 +43,7 @@ export function servicesOver(transport: Transport): Services {
     access: createClient(AccessService, transport),
     checkpoints: createClient(CheckpointsService, transport),
     cluster: createClient(ClusterService, transport),
+    configPolicies: createClient(ConfigPoliciesService, transport),
     continuation: createClient(ContinuationService, transport),
     experiments: createClient(ExperimentsService, transport),
     jobs: createClient(JobsService, transport),

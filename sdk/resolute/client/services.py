@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from resolute.client.remote.access import Access
     from resolute.client.remote.checkpoints import Checkpoints
     from resolute.client.remote.cluster import Cluster
+    from resolute.client.remote.config_policies import ConfigPolicies
     from resolute.client.remote.continuations import Continuations
     from resolute.client.remote.experiments import Experiments
     from resolute.client.remote.jobs import Jobs
@@ -116,6 +117,13 @@ class Services:
         from resolute.client.remote.cluster import Cluster
 
         return Cluster(self.session)
+
+    @cached_property
+    def config_policies(self) -> ConfigPolicies:
+        """What admins decide for the configs of experiments."""
+        from resolute.client.remote.config_policies import ConfigPolicies
+
+        return ConfigPolicies(self.session, self.workspaces)
 
     @cached_property
     def jobs(self) -> Jobs:

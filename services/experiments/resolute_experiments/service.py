@@ -18,6 +18,7 @@ from resolute.api.experiments.v1 import (
     access_service_pb2_grpc,
     allocations_service_pb2_grpc,
     cluster_service_pb2_grpc,
+    config_policies_service_pb2_grpc,
     continuation_service_pb2_grpc,
     experiments_service_pb2_grpc,
     jobs_service_pb2_grpc,
@@ -50,14 +51,15 @@ from resolute_experiments.retention.deferred import DeferredRetention
 from resolute_experiments.scheduling.draining import drain
 from resolute_experiments.scheduling.scheduler import Scheduler
 from resolute_experiments.scheduling.wait_reasons import WaitReasons
-from resolute_experiments.servicers.access import AccessServicer
+from resolute_experiments.servicers.accounts.access import AccessServicer
+from resolute_experiments.servicers.accounts.roles import RolesServicer
 from resolute_experiments.servicers.allocations import AllocationsServicer
 from resolute_experiments.servicers.cluster import ClusterServicer
+from resolute_experiments.servicers.config_policies import ConfigPoliciesServicer
 from resolute_experiments.servicers.continuations import ContinuationServicer
 from resolute_experiments.servicers.experiments import ExperimentsServicer
 from resolute_experiments.servicers.jobs import JobsServicer
 from resolute_experiments.servicers.retention import RetentionServicer
-from resolute_experiments.servicers.roles import RolesServicer
 from resolute_experiments.servicers.trials import TrialsServicer
 from resolute_experiments.servicers.workspaces import WorkspacesServicer
 from resolute_experiments.specs.storage import partial_without_secrets
@@ -140,6 +142,7 @@ class ExperimentsService:
             "Workspaces",
             "Cluster",
             "Jobs",
+            "ConfigPolicies",
         )
     )
 
@@ -284,6 +287,9 @@ class ExperimentsService:
                 settings=self._settings.shown(),
             ),
             server,
+        )
+        config_policies_service_pb2_grpc.add_ConfigPoliciesServiceServicer_to_server(
+            ConfigPoliciesServicer(self._core, reader=self._config_reader), server
         )
         jobs_service_pb2_grpc.add_JobsServiceServicer_to_server(
             JobsServicer(self._core, wait_reasons=self._wait_reasons), server

@@ -6,6 +6,7 @@ from resolute_serving.context import Role
 
 WORKSPACE_VIEWER = frozenset(
     [
+        "GetConfigPolicies",
         "GetExperiment",
         "WatchExperiments",
         "GetModelDefinition",
@@ -82,7 +83,9 @@ WORKSPACE_EDITOR = frozenset(
     ]
 )
 """Calls that change what they name."""
-WORKSPACE_ADMIN = frozenset(["DeleteWorkspace", "AssignRole", "RemoveRole"])
+WORKSPACE_ADMIN = frozenset(
+    ["DeleteWorkspace", "AssignRole", "RemoveRole", "SetConfigPolicies", "DeleteConfigPolicies"]
+)
 CONFIG_EDITOR = frozenset(
     ["CreateExperiment", "CreateExperimentInChunks", "BeginRun", "ForkExperiment", "ContinueTrial"]
 )

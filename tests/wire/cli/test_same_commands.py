@@ -150,6 +150,20 @@ def workspaces(det: Det) -> None:
     det("workspace unarchive works")
 
 
+def policies(det: Det, folder: Path) -> None:
+    (folder / "policies.yaml").write_text(
+        "invariant_config: {max_restarts: 2}\nconstraints: {priority_limit: 10}\n"
+    )
+    for scope in ("", "-w works"):
+        det(f"config-policies set experiment {scope}", folder / "policies.yaml")
+        shown = {"invariant_config": {"max_restarts": 2}, "constraints": {"priority_limit": 10}}
+        assert det.json(f"config-policies describe experiment --json {scope}") == shown
+        assert yaml.safe_load(det(f"config-policies describe experiment --yaml {scope}")) == shown
+        det(f"config-policies delete experiment {scope}")
+        assert det.json(f"config-policies describe experiment --json {scope}") == {}
+    assert "there are no policies for tasks" in det.fails("config-policies describe tasks")
+
+
 def state_of(det: Det, number: int) -> str:
     return str(det.json(f"experiment describe {number} --json")[0]["experiment"]["state"])
 
@@ -316,6 +330,7 @@ def test_every_command_that_is_the_same_works(
         accounts(det)
         roles(det, alpha)
         workspaces(det)
+        policies(det, tmp_path)
         experiments(det, code, tmp_path)
         trials(det, alpha, beta, tmp_path)
         models(det, alpha)

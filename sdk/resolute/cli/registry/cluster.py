@@ -18,6 +18,13 @@ TEMPLATE_COMMANDS = (
 )
 """Commands of ``resolute template``."""
 
+CONFIG_POLICIES_COMMANDS = (
+    LazyCommand("describe", "Print the policies for configs.", f"{_CLUSTER}.config_policies:describe"),
+    LazyCommand("set", "Set the policies for configs from a file.", f"{_CLUSTER}.config_policies:set_"),
+    LazyCommand("delete", "Delete the policies for configs.", f"{_CLUSTER}.config_policies:delete"),
+)
+"""Commands of ``resolute config-policies``."""
+
 JOB_COMMANDS = (
     LazyCommand("list", "List the queue: who gets slots next.", f"{_CLUSTER}.jobs:list_", ("ls",)),
     LazyCommand("update", "Change an experiment's place in the queue.", f"{_CLUSTER}.jobs:update", ("u",)),
@@ -84,6 +91,11 @@ def storage() -> None:
 @click.group(cls=LazyGroup, entries=TEMPLATE_COMMANDS, counterparts=COUNTERPARTS["template"])
 def template() -> None:
     """Manage templates: shared parts of configs."""
+
+
+@click.group(name="config-policies", cls=LazyGroup, entries=CONFIG_POLICIES_COMMANDS)
+def config_policies() -> None:
+    """Manage what admins decide for the configs of experiments."""
 
 
 @click.group(cls=LazyGroup, entries=AGENT_COMMANDS, counterparts=COUNTERPARTS["agent"])

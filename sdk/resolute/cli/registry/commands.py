@@ -215,6 +215,12 @@ ROOT_COMMANDS = (
         f"{_CLUSTER}:template",
         ("tpl",),
     ),
+    LazyCommand(
+        "config-policies",
+        "Manage what admins decide for configs.",
+        f"{_CLUSTER}:config_policies",
+        ("cp",),
+    ),
     LazyCommand("agent", "Show the machines of the cluster.", f"{_CLUSTER}:agent", ("a",)),
     LazyCommand("slot", "Show the slots of the cluster.", f"{_CLUSTER}:slot", ("s",)),
     LazyCommand("resource-pool", "Show the resource pools.", f"{_CLUSTER}:resource_pool", ("rp",)),

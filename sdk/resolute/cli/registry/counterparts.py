@@ -16,7 +16,6 @@ _USAGE = (
     "`resolute workspace list` shows the slots in use, `resolute experiment list --csv` when experiments ran"
 )
 _LAUNCHED = "trials run as the user of the operating system who started the cluster"
-_POLICIES = "`resolute template` shares settings, `resolute workspace set-quota` limits slots"
 _DEPLOY = "`resolute up` starts a cluster on this machine; see docs/operations.md for others"
 
 COUNTERPARTS: Mapping[str, Mapping[str, str]] = {
@@ -24,8 +23,6 @@ COUNTERPARTS: Mapping[str, Mapping[str, str]] = {
         "auth": "log in with `resolute user login`; there is no login through other services",
         "cmd": _NO_COMMANDS,
         "command": _NO_COMMANDS,
-        "config-policies": _POLICIES,
-        "cp": _POLICIES,
         "d": _DEPLOY,
         "deploy": _DEPLOY,
         "notebook": _NO_INTERACTIVE,

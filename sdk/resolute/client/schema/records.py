@@ -382,6 +382,18 @@ class TemplateRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigPoliciesRecord:
+    """What admins decide for the configs of experiments, in the cluster or in one workspace."""
+
+    invariant_config: dict[str, Any]
+    """Part of a config, which wins over what configs say; empty for nothing."""
+    max_slots: int | None
+    """Most slots of a trial, and of an experiment; None is no limit."""
+    priority_limit: int | None
+    """The most urgent priority, from 1 (most urgent) to 99; None is no limit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JobRecord:
     """An experiment that has not ended, in the queue."""
 

@@ -13,11 +13,14 @@ from typing import Any, TypeVar
 
 from resolute.api.experiments.v1 import trials_service_pb2
 from resolute.errors import InvalidConfigError, Violation
+from resolute_experiments.admission.config_policies import Enforced
+from resolute_experiments.admission.policy_documents import read_policies
 from resolute_experiments.admission.unmanaged_runs import UnmanagedRun, read_unmanaged_run
 from resolute_experiments.config import (
     ConfigError,
     ExperimentConfig,
     Layer,
+    first_given,
     ineffective_fields,
     parse_config,
     to_test_mode,
@@ -27,6 +30,7 @@ from resolute_experiments.config.loading.document import read_document
 from resolute_experiments.config.loading.parse import sanity_faults
 from resolute_experiments.specs.search import search_spec
 from resolute_experiments.specs.storage import storage
+from resolute_experiments.store.config_policies import ConfigPolicies
 from resolute_serving.context import actor
 from resolute_serving.workers.pool import WorkerPool
 from resolute_serving.workers.process import WorkerLimits
@@ -73,7 +77,13 @@ class ConfigReader:
         self._workers = WorkerPool("config", processes=2, limits=WorkerLimits())
 
     async def whole(
-        self, config_yaml: str, *, layers: Sequence[Layer], admission: Admission, test_mode: bool
+        self,
+        config_yaml: str,
+        *,
+        layers: Sequence[Layer],
+        admission: Admission,
+        enforced: Enforced,
+        test_mode: bool,
     ) -> Accepted:
         """Makes a whole config, and checks it against what the cluster accepts.
 
@@ -81,6 +91,7 @@ class ConfigReader:
             config_yaml: What its author wrote.
             layers: What is below it, from the highest to the lowest.
             admission: What the cluster accepts.
+            enforced: The policies that count for it.
             test_mode: Whether it only trains one batch.
 
         Raises:
@@ -88,7 +99,29 @@ class ConfigReader:
             QuotaError: It takes too much time or memory.
         """
         small = _is_small(config_yaml)
-        return await self._run(prepare_config, config_yaml, tuple(layers), admission, test_mode, small=small)
+        return await self._run(
+            prepare_config, config_yaml, tuple(layers), admission, enforced, test_mode, small=small
+        )
+
+    async def workspace(self, config_yaml: str, *, layers: Sequence[Layer]) -> str:
+        """Reads the name of the workspace that a config will belong to; empty when it names none.
+
+        Raises:
+            InvalidConfigError: The config cannot be read.
+            QuotaError: It takes too much time or memory.
+        """
+        return await self._run(workspace_of, config_yaml, tuple(layers), small=_is_small(config_yaml))
+
+    async def policies(
+        self, document: str, *, above: ConfigPolicies | None, below: ConfigPolicies
+    ) -> ConfigPolicies:
+        """Reads policies as an admin wrote them; see ``read_policies``.
+
+        Raises:
+            InvalidArgumentError: Something in them is wrong; the error lists every fault.
+            QuotaError: They take too much time or memory.
+        """
+        return await self._run(read_policies, document, above, below, small=_is_small(document))
 
     async def template(self, config_yaml: str, *, name: str) -> dict[str, Any]:
         """Reads a part of a config that is to be merged under others.
@@ -125,11 +158,15 @@ def _is_small(text: str) -> bool:
 
 
 def prepare_config(
-    config_yaml: str, layers: Sequence[Layer], admission: Admission, test_mode: bool
+    config_yaml: str, layers: Sequence[Layer], admission: Admission, enforced: Enforced, test_mode: bool
 ) -> Accepted:
     """Makes a whole config; see ``ConfigReader.whole``."""
+    above = enforced.invariants()
     try:
-        config = parse_config(config_yaml, layers=layers)
+        config = parse_config(config_yaml, layers=layers, above=above)
+        enforced.check_config(config.to_dict())
+        if enforced.defaults.content:
+            config = parse_config(config_yaml, layers=[*layers, enforced.defaults], above=above)
     except ConfigError as error:
         raise _refused(error) from error
     if test_mode:
@@ -137,6 +174,14 @@ def prepare_config(
     _check_cluster(config.to_dict(), admission)
     warnings = ineffective_fields(config, cluster_defaults=admission.cluster_defaults)
     return Accepted(config, tuple(str(warning) for warning in warnings))
+
+
+def workspace_of(config_yaml: str, layers: Sequence[Layer]) -> str:
+    """Reads the name of a workspace; see ``ConfigReader.workspace``."""
+    try:
+        return str(first_given("workspace", [Layer("", config_yaml), *layers]) or "")
+    except ConfigError as error:
+        raise _refused(error) from error
 
 
 def check_template(config_yaml: str, name: str) -> dict[str, Any]:

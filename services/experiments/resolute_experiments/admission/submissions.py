@@ -14,6 +14,7 @@ from sqlalchemy.engine import Connection
 from resolute.contracts.clock import Clock
 from resolute.errors import InvalidConfigError, Violation
 from resolute_experiments.admission import model_definition
+from resolute_experiments.admission.config_policies import Enforced
 from resolute_experiments.admission.preparation import Accepted, Admission, ConfigReader
 from resolute_experiments.admission.storage_quotas import StorageQuota
 from resolute_experiments.admission.storage_roots import StorageRoots
@@ -24,7 +25,7 @@ from resolute_experiments.config import (
 )
 from resolute_experiments.specs.storage import without_secrets
 from resolute_experiments.states import ExperimentState
-from resolute_experiments.store import audit, experiments, templates
+from resolute_experiments.store import audit, config_policies, experiments, templates
 from resolute_experiments.store.directory import locations
 from resolute_experiments.store.directory.workspaces import UNCATEGORIZED
 from resolute_experiments.store.experiments import CHUNK_BYTES, Experiment
@@ -107,11 +108,22 @@ class Submissions:
             layers.append(Layer(f"template {template!r}", found.config))
         layers.append(Layer("cluster defaults", self._admission.cluster_defaults))
         accepted = await self._reader.whole(
-            config_yaml, layers=layers, admission=self._admission, test_mode=test_mode
+            config_yaml,
+            layers=layers,
+            admission=self._admission,
+            enforced=await self._enforced(config_yaml, layers),
+            test_mode=test_mode,
         )
         await self._check_source(accepted.config)
         await self._storage_roots.require(accepted.config.to_dict())
         return accepted
+
+    async def _enforced(self, config_yaml: str, layers: list[Layer]) -> Enforced:
+        """The policies that count for a config: which ones those are depends on its workspace."""
+        workspace = UNCATEGORIZED
+        if await self._database.read(config_policies.any_of_workspaces):
+            workspace = await self._reader.workspace(config_yaml, layers=layers) or UNCATEGORIZED
+        return Enforced(await self._database.read(lambda c: config_policies.effective(c, workspace)))
 
     async def _check_source(self, config: ExperimentConfig) -> None:
         number = config.searcher.source_trial_id

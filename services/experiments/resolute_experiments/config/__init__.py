@@ -11,7 +11,7 @@ from resolute_experiments.config.ineffective_fields import (
     Ineffective,
     ineffective_fields,
 )
-from resolute_experiments.config.loading.parse import Layer, parse_config
+from resolute_experiments.config.loading.parse import Layer, first_given, parse_config
 from resolute_experiments.config.sections.entrypoint import is_trial_class, runs_trial_class
 from resolute_experiments.config.sections.hyperparameters import (
     Categorical,
@@ -66,6 +66,7 @@ __all__ = [
     "S3Storage",
     "SharedFsStorage",
     "SingleSearcher",
+    "first_given",
     "ineffective_fields",
     "is_trial_class",
     "parse_config",

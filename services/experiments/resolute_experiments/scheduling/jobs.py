@@ -53,6 +53,13 @@ class Change:
     max_slots: int | None = None
     """Zero removes the limit."""
 
+    @property
+    def resources(self) -> dict[str, float | None]:
+        """The new values, as the config's section ``resources`` has them."""
+        given = {"priority": self.priority, "weight": self.weight, "max_slots": self.max_slots}
+        changed: dict[str, float | None] = {name: value for name, value in given.items() if value is not None}
+        return {**changed, "max_slots": None} if self.max_slots == 0 else changed
+
     def check(self) -> None:
         """Checks the values.
 
@@ -95,17 +102,7 @@ def update(connection: Connection, experiment: Experiment, change: Change, *, no
             to_state="changed in the queue",
             remedy="it has left the queue",
         )
-    given: dict[str, int | float | None] = {
-        name: value
-        for name, value in (
-            ("priority", change.priority),
-            ("weight", change.weight),
-            ("max_slots", change.max_slots),
-        )
-        if value is not None
-    }
-    if given.get("max_slots") == 0:
-        given["max_slots"] = None
+    given = change.resources
     config = {**experiment.config, "resources": {**experiment.config["resources"], **given}}
     experiments.edit(connection, experiment.id, config=config, **given)
     audit.record(connection, "update_job", experiment.label, now=now, **given)

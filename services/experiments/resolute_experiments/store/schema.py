@@ -343,6 +343,17 @@ templates = sa.Table(
     sa.Column("updated_at", sa.Float, nullable=False),
 )
 
+config_policies = sa.Table(
+    "config_policies",
+    metadata,
+    # Zero for those of the cluster.
+    sa.Column("workspace_number", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("invariants", sa.JSON, nullable=False),
+    sa.Column("max_slots", sa.Integer),
+    sa.Column("priority_limit", sa.Integer),
+    sa.Column("updated_at", sa.Float, nullable=False),
+)
+
 audit = sa.Table(
     "audit",
     metadata,

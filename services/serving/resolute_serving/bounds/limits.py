@@ -59,6 +59,9 @@ LIMITS: Mapping[str, RequestLimits] = {
     f"{_EXPERIMENTS}.ContinuationService/ContinueTrial": _LARGE,
     f"{_EXPERIMENTS}.ContinuationService/ForkExperiment": _LARGE,
     f"{_EXPERIMENTS}.ClusterService/SetTemplate": _LARGE,
+    f"{_EXPERIMENTS}.ConfigPoliciesService/SetConfigPolicies": RequestLimits(
+        message_bytes=128 * KIB, elements=10
+    ),
     f"{_EXPERIMENTS}.TrialsService/BeginRun": RequestLimits(message_bytes=2 * MIB, elements=50_000),
     f"{_CHECKPOINTS}/ReuseFiles": _BATCH,
     f"{_CHECKPOINTS}/PresignUploads": _BATCH,

@@ -64,6 +64,7 @@ def parse_config(
     text: str | bytes | Mapping[str, Any],
     *,
     layers: Sequence[Layer] = (),
+    above: Sequence[Layer] = (),
     random: _random.Random | None = None,
     require_entrypoint: bool = True,
 ) -> ExperimentConfig:
@@ -72,6 +73,7 @@ def parse_config(
     Args:
         text: The user's config: YAML or JSON text, or data.
         layers: What is below it, from the highest to the lowest: a template, then the cluster's defaults.
+        above: What wins over it, from the highest to the lowest: what admins decided.
         random: Where the name and the seed come from when no layer gives them; by default the system.
         require_entrypoint: Whether the platform is to start the trials. A run that is only recorded needs no
             entrypoint.
@@ -80,7 +82,7 @@ def parse_config(
         ConfigError: Something is wrong; the error lists every fault that could be found.
     """
     reading = _Reading()
-    for layer in (Layer("", text), *layers):
+    for layer in (*above, Layer("", text), *layers):
         reading.add(layer)
     if reading.unreadable:
         raise ConfigError(reading.faults)
@@ -93,6 +95,19 @@ def parse_config(
     if config is None or faults:
         raise ConfigError(faults)
     return config
+
+
+def first_given(field: str, layers: Sequence[Layer]) -> Any:
+    """Returns what the highest layer that sets a field of the top level sets it to; None when none does.
+
+    Raises:
+        ConfigError: A layer cannot be read.
+    """
+    for layer in layers:
+        value = canonical(read_document(layer.content, name=layer.name).content).get(field)
+        if value is not None:
+            return value
+    return None
 
 
 def sanity_faults(document: Mapping[str, Any], *, source: str = "") -> list[Fault]:

@@ -11,6 +11,7 @@ from sqlalchemy.engine import Connection, RowMapping
 from resolute.errors import AlreadyExistsError, FailedPreconditionError, NotFoundError
 from resolute_experiments.states import LIVE_EXPERIMENTS, RunOutcome
 from resolute_experiments.store.schema import (
+    config_policies,
     experiments,
     projects,
     runs,
@@ -176,6 +177,8 @@ def delete(connection: Connection, workspace: Workspace) -> None:
     connection.execute(sa.delete(projects).where(projects.c.workspace == workspace.name))
     roles = workspace_roles.c.workspace_number == workspace.number
     connection.execute(sa.delete(workspace_roles).where(roles))
+    own_policies = config_policies.c.workspace_number == workspace.number
+    connection.execute(sa.delete(config_policies).where(own_policies))
     connection.execute(sa.delete(workspaces).where(workspaces.c.number == workspace.number))
 
 

@@ -36,6 +36,7 @@ from resolute_serving.auth.policy.scopes import (
     TRIALS,
     TRIALS_BY_FILTER,
     WORKSPACE,
+    WORKSPACE_OR_CLUSTER,
     WORKSPACE_UPDATED,
     Scope,
 )
@@ -210,6 +211,12 @@ _BY_SERVICE: Mapping[str, Mapping[str, Rule]] = {
         "GetTemplate": _MEMBER,
         "ListTemplates": _MEMBER,
         "DeleteTemplate": _EDITOR,
+    },
+    "resolute.api.experiments.v1.ConfigPoliciesService": {
+        "SetConfigPolicies": _user(admin(WORKSPACE_OR_CLUSTER)),
+        # Those of the cluster count for everybody, so that everybody may read them.
+        "GetConfigPolicies": _user(viewer(WORKSPACE)),
+        "DeleteConfigPolicies": _user(admin(WORKSPACE_OR_CLUSTER)),
     },
     "resolute.api.searcher.v1.SearcherService": {
         "CreateSearch": _SERVICE,

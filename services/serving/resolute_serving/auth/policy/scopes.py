@@ -88,6 +88,10 @@ ALLOCATIONS = Scope(
 )
 
 WORKSPACE = Scope("the workspace", lambda request: named(Kind.WORKSPACE, [request.workspace_id]))
+WORKSPACE_OR_CLUSTER = Scope(
+    "the workspace; in the cluster, for what counts in all",
+    lambda request: named(Kind.WORKSPACE, [request.workspace_id]) or [WITHOUT_WORKSPACE],
+)
 WORKSPACE_UPDATED = Scope(
     WORKSPACE.text, lambda request: named(Kind.WORKSPACE, [request.workspace.workspace_id])
 )

@@ -19,8 +19,8 @@ from resolute_experiments.access.issuing import TokenIssuer
 from resolute_experiments.access.passwords import hash_password, matches
 from resolute_experiments.access.provider_accounts import has_identity
 from resolute_experiments.context import ServiceContext
+from resolute_experiments.servicers.accounts.issued_tokens import TokenHandlers, require_own_or_admin
 from resolute_experiments.servicers.checks.fields import any_of, equals, required_id
-from resolute_experiments.servicers.issued_tokens import TokenHandlers, require_own_or_admin
 from resolute_experiments.servicers.messages.accounts import (
     ROLE_NUMBERS,
     audit_message,

@@ -1,0 +1,1 @@
+"""Handlers of calls about users, their tokens and their roles."""
