@@ -25,7 +25,7 @@ AZURITE := .cache/azurite/node_modules/.bin/azurite-blob
 OPENID_VERSION := 9.13.3
 OPENID := .cache/oidc-provider/.installed-$(OPENID_VERSION)
 
-.PHONY: setup demo backends azurite oidc-provider test nightly check proto bench format deployment distributed release chaos gateway-kills soak fuzz openapi clients front engines page check-page docs clean
+.PHONY: setup demo backends azurite oidc-provider test nightly check proto bench format deployment distributed release chaos gateway-kills soak fuzz openapi clients front engines images lock-images page check-page docs clean
 
 setup: $(STAMP)
 
@@ -78,6 +78,7 @@ nightly: $(STAMP) $(VENV)/.distributed
 	$(MAKE) clients
 	$(MAKE) front
 	$(MAKE) engines
+	$(MAKE) images
 	$(MAKE) fuzz CALLS=1000000
 
 check: $(STAMP)
@@ -146,6 +147,10 @@ lock: $(STAMP)
 	  --custom-compile-command 'make lock' $(if $(UPDATE),--upgrade-package $(UPDATE),--upgrade) \
 	  --output-file deploy/locks/services.txt
 
+# The same for the images: Debian's packages, pip, and what trials install. TORCH_CPU=folder has PyTorch's wheel for CPUs.
+lock-images: $(STAMP)
+	$(BIN)/python tools/image_build/lock.py $(if $(TORCH_CPU),--find-links $(TORCH_CPU))
+
 # For example `make release VERSION=0.2.0`: checks, sets the version, freezes the contract, builds, commits, tags.
 release: check
 	$(BIN)/python tools/release.py $(VERSION)
@@ -164,6 +169,14 @@ deployment: $(STAMP)
 # The clients of engines, against their real daemons. tools/install_engines.sh installs those; what is missing is skipped by name.
 engines: $(STAMP)
 	$(PYTEST) tests/engines
+
+# The container images, built twice and run; tools/install_images.sh installs what builds them.
+$(VENV)/.images: $(STAMP)
+	$(BIN)/python -m pip install --quiet 'cyclonedx-python-lib[json-validation]>=8' 'podman-compose>=1.2'
+	touch $@
+
+images: $(VENV)/.images page
+	$(PYTEST) tests/images
 
 # A thousand short experiments on one cluster, whose memory, descriptors and threads must stay as they are.
 soak: $(STAMP)

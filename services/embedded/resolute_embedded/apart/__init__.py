@@ -1,0 +1,1 @@
+"""Services that run separately, each in a container of its own."""

@@ -1,0 +1,1 @@
+"""Builds the container images of deploy/images, reproducibly and without a registry."""
