@@ -37,7 +37,8 @@ def test_every_decision_has_its_number_and_is_in_the_index() -> None:
     folder = ROOT / "docs" / "adr"
     index = (folder / "README.md").read_text()
     decisions = sorted(page for page in folder.glob("*.md") if page.name != "README.md")
-    assert [page.name[:4] for page in decisions] == [f"{n:04d}" for n in range(1, len(decisions) + 1)]
+    # There may be gaps: numbers are given before decisions are written.
+    assert len({page.name[:4] for page in decisions}) == len(decisions)
     for page in decisions:
         assert page.read_text().startswith(f"# {page.name[:4]} ")
         assert f"({page.name})" in index
