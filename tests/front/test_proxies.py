@@ -22,8 +22,9 @@ import yaml
 from faults.fuzz.campaign import end_processes
 from faults.fuzz.world import Caller, make_world
 from front.proxies import KINDS, Proxy, proxy
+from support.call_ways import ByGrpc, ByHttp, Way
 from support.clusters.all_services import CONFIG
-from support.conformance import ByGrpc, ByHttp, Way, compare, unary_calls
+from support.conformance import compare
 from support.services.gateway import GatewayClient, gateway
 from support.services.in_process import Running, serving
 
@@ -108,10 +109,10 @@ def test_every_call_ends_through_a_proxy_as_it_does_without(kind: str, tmp_path:
             }
             try:
                 world = await make_world(caller, tmp_path / "services", random.Random(1))
-                comparison = await compare(caller, world, unary_calls(), ways)
+                comparison = await compare(caller, world, ways)
             finally:
                 await caller.channel.close()
-        comparison.check(unary_calls(), ways)
+        comparison.check(ways)
 
     asyncio.run(scenario())
 

@@ -6,10 +6,13 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
+	"io"
 	"log"
 	"os"
 	"strings"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
@@ -17,6 +20,9 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 
 	resolute "github.com/resolute-train/resolute/clients/go"
+	// Known to the registry by being imported.
+	_ "github.com/resolute-train/resolute/clients/go/gen/resolute/api/gateway/v1"
+	_ "github.com/resolute-train/resolute/clients/go/gen/resolute/api/preemption/v1"
 )
 
 type call struct {
@@ -31,7 +37,9 @@ type detail struct {
 }
 
 type outcome struct {
-	Code    string   `json:"code"`
+	Code string `json:"code"`
+	// Ended says that a stream ended before its first answer.
+	Ended   bool     `json:"ended"`
 	Answer  []byte   `json:"answer"`
 	Message string   `json:"message"`
 	Details []detail `json:"details"`
@@ -60,12 +68,38 @@ func made(ctx context.Context, client *resolute.Client, it call) outcome {
 	method := found.(protoreflect.MethodDescriptor)
 	request, response := empty(method.Input()), empty(method.Output())
 	check(proto.Unmarshal(it.Request, request))
-	if err := client.Connection.Invoke(ctx, it.Method, request, response); err != nil {
+	if method.IsStreamingServer() {
+		err = first(ctx, client, it.Method, request, response)
+	} else {
+		// A stream of requests with one request is sent as a single one is.
+		err = client.Connection.Invoke(ctx, it.Method, request, response)
+	}
+	if errors.Is(err, io.EOF) {
+		return outcome{Code: "ok", Ended: true}
+	}
+	if err != nil {
 		return failed(status.Convert(err))
 	}
 	answer, err := proto.Marshal(response)
 	check(err)
 	return outcome{Code: "ok", Answer: answer}
+}
+
+// first reads the first answer of a stream.
+func first(ctx context.Context, client *resolute.Client, method string, request, response proto.Message) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stream, err := client.Connection.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, method)
+	if err != nil {
+		return err
+	}
+	if err := stream.SendMsg(request); err != nil {
+		return err
+	}
+	if err := stream.CloseSend(); err != nil {
+		return err
+	}
+	return stream.RecvMsg(response)
 }
 
 func failed(failure *status.Status) outcome {

@@ -5,7 +5,7 @@ import { readdir } from "node:fs/promises";
 import path from "node:path";
 import process from "node:process";
 import { createInterface } from "node:readline";
-import { create, createRegistry, type DescFile, type DescMessage, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { create, createRegistry, type DescFile, type DescMessage, type DescMethod, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { ConnectError, type Transport } from "@connectrpc/connect";
 import { codeToString } from "@connectrpc/connect/protocol-connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
@@ -30,12 +30,12 @@ process.exit(0);
 async function made(call: Call): Promise<unknown> {
   const [, serviceName = "", methodName = ""] = call.method.split("/");
   const method = registry.getService(serviceName)?.methods.find((one) => one.name === methodName);
-  if (!method || method.methodKind !== "unary") throw new Error(`no unary method ${call.method}`);
+  if (!method) throw new Error(`no method ${call.method}`);
   const request = fromBinary(method.input, Buffer.from(call.request, "base64"));
-  const headers = { authorization: `Bearer ${call.token}` };
+  const headers: Record<string, string> = call.token ? { authorization: `Bearer ${call.token}` } : {};
   try {
-    const { message } = await transport.unary(
-      { ...method, methodKind: "unary" }, undefined, undefined, headers, request as MessageInitShape<DescMessage>);
+    const message = await first(method, request as MessageInitShape<DescMessage>, headers);
+    if (message === undefined) return { code: "ok", ended: true };
     return { code: "ok", answer: encoded(toBinary(method.output, create(method.output, message))) };
   } catch (error) {
     const failed = ConnectError.from(error);
@@ -43,6 +43,25 @@ async function made(call: Call): Promise<unknown> {
       "type" in one ? [{ type: one.type, value: encoded(one.value) }] : [],
     );
     return { code: codeToString(failed.code), message: failed.rawMessage, details };
+  }
+}
+
+// The answer, or of a stream the first; undefined if it ends without one.
+async function first(
+  method: DescMethod, request: MessageInitShape<DescMessage>, headers: Record<string, string>,
+): Promise<MessageInitShape<DescMessage> | undefined> {
+  if (method.methodKind === "unary") {
+    return (await transport.unary({ ...method, methodKind: "unary" }, undefined, undefined, headers, request)).message;
+  }
+  const stop = new AbortController();
+  try {
+    const requests = (async function* () { yield request; })();
+    const { message } = await transport.stream(
+      method as Parameters<Transport["stream"]>[0], stop.signal, undefined, headers, requests);
+    for await (const one of message) return one;
+    return undefined;
+  } finally {
+    stop.abort();
   }
 }
 

@@ -1,4 +1,4 @@
-"""Every call with one answer gives the same answer, or the same error, through the gateway as without it."""
+"""Every call gives the same answer, and the same error, through the gateway and by Python as without them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from faults.fuzz.campaign import end_processes
 from faults.fuzz.world import Caller, make_world
-from support.conformance import ByHttp, compare, unary_calls
+from support.call_ways import ByHttp, ByPython, Way
+from support.conformance import compare
 from support.services.gateway import gateway
 from support.services.in_process import serving
 
@@ -25,13 +26,17 @@ def test_every_call_ends_through_the_gateway_as_it_does_without(
     async def scenario() -> None:
         async with serving(BLUEPRINTS, tmp_path) as running, gateway(running.address) as http:
             caller = Caller(running)
-            ways = {"JSON": ByHttp(http, in_json=True), "binary": ByHttp(http, in_json=False)}
+            ways: dict[str, Way] = {
+                "JSON": ByHttp(http, in_json=True),
+                "binary": ByHttp(http, in_json=False),
+                "Python": ByPython(running.address),
+            }
             try:
                 world = await make_world(caller, tmp_path, random.Random(1))
-                comparison = await compare(caller, world, unary_calls(), ways)
+                comparison = await compare(caller, world, ways)
             finally:
                 await caller.channel.close()
                 end_processes(tmp_path)
-        comparison.check(unary_calls(), ways)
+        comparison.check(ways)
 
     asyncio.run(scenario())
