@@ -33,7 +33,8 @@ def document(root: Path, *, image: str, identifier: str) -> str:
     bom.metadata.component = about
     bom.metadata.timestamp = dt.datetime.fromtimestamp(DATE, tz=dt.timezone.utc)
     bom.register_dependency(about, bom.components)
-    return make_outputter(bom, OutputFormat.JSON, SchemaVersion.V1_6).output_as_string(indent=2)
+    written: str = make_outputter(bom, OutputFormat.JSON, SchemaVersion.V1_6).output_as_string(indent=2)
+    return written
 
 
 def _components(root: Path) -> Iterator[Component]:
