@@ -45,6 +45,11 @@ def _differing(one: Leaves, other: Leaves) -> set[str]:
     return {name for name in one.keys() | other.keys() if one.get(name) != other.get(name)}
 
 
+def _without_figures(value: Any) -> Any:
+    """Sentences tell what was measured just then, such as free space, speeds and times to wait."""
+    return re.sub(r"[\d.]*\d", "0", value) if isinstance(value, str) and " " in value else value
+
+
 def leaves_of(content: Any, name: str = "") -> dict[str, Any]:
     """The values of nested objects and lists, by path."""
     if isinstance(content, dict):
@@ -56,7 +61,8 @@ def leaves_of(content: Any, name: str = "") -> dict[str, Any]:
 
 def answered(method: MethodDescriptor, data: bytes) -> Outcome:
     message = GetMessageClass(method.output_type).FromString(data)
-    return Outcome("ok", leaves_of(json_format.MessageToDict(message)))
+    leaves = leaves_of(json_format.MessageToDict(message))
+    return Outcome("ok", {name: _without_figures(value) for name, value in leaves.items()})
 
 
 def ended() -> Outcome:
@@ -65,11 +71,10 @@ def ended() -> Outcome:
 
 
 def failed(code: str, message: str, details: list[tuple[str, bytes]]) -> Outcome:
-    # Numbers in messages are times to wait and the like.
     return Outcome(
         code,
         {
-            "message": re.sub(r"\d+", "0", message),
+            "message": _without_figures(message),
             "details": [kind for kind, _ in details],
             **{f"detail {number}": value for number, (_, value) in enumerate(details)},
         },

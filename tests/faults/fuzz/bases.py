@@ -175,6 +175,12 @@ def _search_trial(world: World) -> dict[str, Any]:
     return {"trial_id": world.names["search_trial_id"]}
 
 
+def _watched(world: World) -> dict[str, Any]:
+    """An experiment and the queue, by keys of their own."""
+    experiment = {"number": world.numbers["experiment_number"]}
+    return {"experiments": [{"key": "a", "experiment": experiment}], "queue": {"key": "queue"}}
+
+
 _OVERRIDES: Mapping[str, Callable[[World], dict[str, Any]]] = {
     "CreateExperiment": lambda world: {
         "spec": {"config_yaml": world.config, "paused": True},
@@ -246,6 +252,8 @@ _OVERRIDES: Mapping[str, Callable[[World], dict[str, Any]]] = {
     "ReadFile": lambda _: {"path": "model.pt", "offset": 0},
     "UpdateMetadata": lambda _: {"etag": ""},
     "DeleteFiles": lambda _: {"globs": ["*.none"]},
+    "WatchExperiments": _watched,
+    "Watch": lambda world: {"experiments": _watched(world)},
     "AssignIds": lambda _: {"workspace_ids": {"Uncategorized": 1}, "user_ids": {"admin": 1}},
     "IngestReports": lambda _: {"first_sequence": 0, "count": 1, "blocks": [_BLOCK]},
     "IngestLines": lambda _: {"first_sequence": 0, "lines": _LINES},
