@@ -12,6 +12,8 @@ _HERE = "TensorBoard runs on this machine, until Ctrl-C, and reads the directory
 _ROLES = "there are four roles: ClusterAdmin, WorkspaceAdmin, Editor, Viewer"
 
 DIFFERENCES: Mapping[str, str] = {
+    "agent disable": "machines are numbered from 0; trials checkpoint and go on elsewhere",
+    "agent enable": "machines are numbered from 0",
     "agent list": "machines are numbered from 0",
     "checkpoint describe": "takes several, separated by commas",
     "checkpoint download --mode": "`master` is the checkpoints service",
@@ -39,6 +41,8 @@ DIFFERENCES: Mapping[str, str] = {
     "rbac describe-role": _ROLES,
     "rbac list-roles": _ROLES,
     "rbac unassign-role": _ROLES,
+    "slot disable": "slots are numbered from 0; a trial checkpoints and goes on elsewhere",
+    "slot enable": "slots are numbered from 0",
     "slot list": "slots are numbered from 0",
     "task kill": _TASKS,
     "task list": _TASKS,

@@ -23,6 +23,7 @@ def read_status(cluster: LocalCluster) -> dict[str, Any]:
             "slot": slot.slot_id,
             "kind": cluster_service_pb2.SlotKind.Name(slot.kind).removeprefix("SLOT_KIND_").lower(),
             "trial": slot.holder.trial_number or None,
+            "disabled": slot.disabled,
         }
         for slot in answer.slots
     ]
@@ -46,7 +47,8 @@ def show_status(report: dict[str, Any]) -> str:
         lines.append(f"  HTTP: {report['http_url']}")
     for slot in report["slots"]:
         use = "free" if slot["trial"] is None else f"trial {slot['trial']}"
-        lines.append(f"  slot {slot['slot']} ({slot['kind']}): {use}")
+        out_of_use = ", disabled" if slot["disabled"] else ""
+        lines.append(f"  slot {slot['slot']} ({slot['kind']}): {use}{out_of_use}")
     lines.append(f"  trials in the queue: {report['queued_trials']}")
     lines += [f"  problem: {problem}" for problem in report["problems"]]
     return "\n".join(lines)

@@ -11,6 +11,7 @@ from resolute.contracts.clock import Clock
 from resolute_experiments.resources.fleet import Fleet
 from resolute_experiments.scheduling.scheduler import Scheduler
 from resolute_experiments.states import RunOutcome, TrialState
+from resolute_experiments.store import disabled_slots
 from resolute_experiments.store.runs import unfinalized
 from resolute_experiments.store.schema import experiments, outbox, runs, trials
 from resolute_serving.database.engine import Database
@@ -55,7 +56,10 @@ class ServiceGauges:
         ]
 
     def _stored(self, connection: Connection) -> list[Gauge]:
-        held = sum(len(run.slot_ids) for run in unfinalized(connection))
+        held = {slot for run in unfinalized(connection) for slot in run.slot_ids}
+        known = set(self._fleet.slot_ids)
+        disabled = known.intersection(disabled_slots.read(connection)) - held
+        slots = {"held": held, "disabled": disabled, "free": known - held - disabled}
         first = connection.execute(
             sa.select(sa.func.min(trials.c.queued_at)).where(trials.c.state == TrialState.QUEUED.value)
         ).scalar_one()
@@ -63,8 +67,8 @@ class ServiceGauges:
             *_by_state(connection, experiments, "resolute_experiments", "Experiments."),
             *_by_state(connection, trials, "resolute_trials", "Trials."),
             *[
-                Gauge(name="resolute_slots", help="Slots.", value=count, labels={"state": state})
-                for state, count in (("held", held), ("free", self._fleet.slot_count - held))
+                Gauge(name="resolute_slots", help="Slots.", value=len(found), labels={"state": state})
+                for state, found in slots.items()
             ],
             Gauge(
                 name="resolute_runs_under_way",

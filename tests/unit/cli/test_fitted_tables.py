@@ -176,7 +176,7 @@ TABLES: dict[str, tuple[Callable[[], None], tuple[str, ...]]] = {
         table([TemplateRecord(NAME, dict.fromkeys(NAME.split(), 1))], templates._COLUMNS),
         ("resnet50",),
     ),
-    "slot list": (table([SlotRecord(0, "gpu", "a", 98765, 0)], machines._SLOT_COLUMNS), ("gpu", "98765")),
+    "slot list": (table([SlotRecord(0, "gpu", "a", 98765, 0)], machines.SLOT_COLUMNS), ("gpu", "98765")),
 }
 
 

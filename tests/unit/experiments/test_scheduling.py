@@ -126,6 +126,29 @@ def test_equals_are_never_preempted() -> None:
     assert made([request("a", 1)], [holder("r", 1)], free=[], total=1).preemptions == ()
 
 
+def test_disabled_slots_are_given_to_nobody_and_make_no_room() -> None:
+    machines = SlotInventory.with_taken(dict.fromkeys(range(3), 0), taken=[1], disabled=[0, 1, 9])
+    result = plan([request("a", 1), request("b", 1)], [], machines)
+    assert result.placements == (Placement("a", (2,)),)
+    assert result.wait_reason("b", "e") == "needs 1 slots, 0 of 1 are free (2 more are disabled)"
+    patient = replace(holder("patient", 1, priority=80), slot_ids=(1,))
+    assert plan([request("a", 2, priority=1)], [patient], machines).preemptions == ()
+
+
+def test_trial_waits_for_disabled_slots_instead_of_failing() -> None:
+    machines = SlotInventory.with_taken({0: 0, 1: 1}, disabled=[1])
+    result = plan([demand(1, excluded={0})], [], machines)
+    assert not result.impossible
+    assert "1 more are disabled" in result.wait_reason("a", "e")
+
+
+def test_a_whole_node_is_awaited_only_where_one_has_enough_enabled_slots() -> None:
+    machines = SlotInventory.with_taken({slot: slot // 4 for slot in range(8)}, disabled=[0, 4])
+    result = plan([demand(4)], [], machines)
+    (placement,) = result.placements
+    assert set(placement.slot_ids) <= {1, 2, 3, 5, 6, 7}
+
+
 def demand(slots: int, *, single_node: bool | None = None, excluded: set[int] | None = None) -> Request:
     wanted = Demand(slots=slots, single_node=single_node, excluded=frozenset(excluded or ()))
     return Request(trial_id="a", experiment_id="e", demand=wanted, share=Share(priority=10))

@@ -122,6 +122,8 @@ CLUSTER: dict[str, Role] = {
             "CreateServiceToken",
             "ListAuditRows",
             "SetQuota",
+            "DisableSlots",
+            "EnableSlots",
             "GetServerConfig",
             "FollowServerLog",
         ],

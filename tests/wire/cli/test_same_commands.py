@@ -286,9 +286,18 @@ def models(det: Det, tenant: Tenant) -> None:
 
 
 def machines(det: Det) -> None:
-    for command in ("agent list", "slot list"):
+    for command in ("agent disable 0 --drain", "slot disable 0 0", "agent list", "slot list"):
         assert isinstance(det.json(f"{command} --json"), list)
         det(f"{command} --csv")
+    det("agent disable --all")
+    assert all(slot["disabled"] for slot in det.json("slot list --json"))
+    assert "enabled: slot 0\n" in det("slot enable 0 0")
+    det("agent enable 0")
+    det("agent enable --all")
+    assert not any(slot["disabled"] for slot in det.json("slot list --json"))
+    assert "no machine 7" in det.fails("agent disable 7")
+    assert "Machine 0 has no slot 4000" in det.fails("slot enable 0 4000")
+    assert "with --all" in det.fails("agent disable")
     shown = det.json("master config show --json")
     assert shown == yaml.safe_load(det("master config show --yaml"))
     assert shown["preemption_timeout"] == 3600.0

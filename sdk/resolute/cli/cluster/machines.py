@@ -34,6 +34,9 @@ class _Machine:
     kinds: tuple[str, ...]
     slots: int
     slots_in_use: int
+    slots_disabled: int
+    draining: bool
+    """Whether trials that hold disabled slots go on to their end."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,7 @@ class _Pool:
     machines: int
     slots: int
     slots_in_use: int
+    slots_disabled: int
     queued_trials: int
 
 
@@ -52,19 +56,25 @@ _MACHINE_COLUMNS: tuple[Column[_Machine], ...] = (
     Column("Kind", lambda one: one.kinds),
     Column("Slots", lambda one: one.slots, right=True),
     Column("In use", lambda one: one.slots_in_use, right=True),
+    Column("Disabled", lambda one: one.slots_disabled, right=True),
+    Column("Draining", lambda one: one.draining),
 )
-_SLOT_COLUMNS: tuple[Column[SlotRecord], ...] = (
+SLOT_COLUMNS: tuple[Column[SlotRecord], ...] = (
     Column("Machine", lambda slot: slot.node, right=True),
     Column("Slot", lambda slot: slot.slot_id, right=True),
     Column("Kind", lambda slot: slot.kind),
     Column("In use", lambda slot: bool(slot.allocation_id)),
     Column("Trial", lambda slot: slot.trial_id or None, right=True),
+    Column("Enabled", lambda slot: not slot.disabled),
+    Column("Draining", lambda slot: slot.draining),
 )
+"""Of a table of slots."""
 _POOL_COLUMNS: tuple[Column[_Pool], ...] = (
     Column("Name", lambda pool: pool.name),
     Column("Machines", lambda pool: pool.machines, right=True),
     Column("Slots", lambda pool: pool.slots, right=True),
     Column("In use", lambda pool: pool.slots_in_use, right=True),
+    Column("Disabled", lambda pool: pool.slots_disabled, right=True),
     Column("Queued trials", lambda pool: pool.queued_trials, right=True),
 )
 
@@ -82,7 +92,7 @@ def list_machines(settings: Settings, output: Format) -> None:
 @click.pass_obj
 def list_slots(settings: Settings, output: Format) -> None:
     """List the slots of the cluster with the trials that hold them."""
-    print_items(settings.services().cluster.get().slots, _SLOT_COLUMNS, output=output)
+    print_items(settings.services().cluster.get().slots, SLOT_COLUMNS, output=output)
 
 
 @click.command(name="list")
@@ -117,6 +127,7 @@ def info(settings: Settings, output: Format) -> None:
         "address": endpoint.address if endpoint else "",
         "cluster_id": cluster.cluster_id,
         "slots": len(cluster.slots),
+        "disabled_slots": sum(slot.disabled for slot in cluster.slots),
         "queued_trials": cluster.queued_trials,
         "problems": list(cluster.problems),
     }
@@ -138,7 +149,14 @@ def _machines(slots: Sequence[SlotRecord]) -> list[_Machine]:
 
 def _machine(number: int, slots: Sequence[SlotRecord]) -> _Machine:
     kinds = tuple(sorted({slot.kind for slot in slots}))
-    return _Machine(number, kinds, len(slots), sum(bool(slot.allocation_id) for slot in slots))
+    return _Machine(
+        number,
+        kinds,
+        len(slots),
+        sum(bool(slot.allocation_id) for slot in slots),
+        sum(slot.disabled for slot in slots),
+        any(slot.draining for slot in slots),
+    )
 
 
 def _pool(cluster: ClusterRecord) -> _Pool:
@@ -148,5 +166,6 @@ def _pool(cluster: ClusterRecord) -> _Pool:
         len(machines),
         len(cluster.slots),
         sum(one.slots_in_use for one in machines),
+        sum(one.slots_disabled for one in machines),
         cluster.queued_trials,
     )

@@ -45,6 +45,7 @@ class Overview:
 
     slots: int
     slots_in_use: int
+    slots_disabled: int
     queued_trials: int
     trials: tuple[Activity, ...]
     problems: tuple[str, ...]
@@ -85,6 +86,7 @@ def read(services: Services) -> Overview:
     return Overview(
         slots=len(cluster.slots),
         slots_in_use=sum(bool(slot.allocation_id) for slot in cluster.slots),
+        slots_disabled=sum(slot.disabled for slot in cluster.slots),
         queued_trials=cluster.queued_trials,
         trials=tuple(
             _activity(
@@ -111,6 +113,8 @@ def rate(points: Sequence[SeriesPoint]) -> float | None:
 def show(overview: Overview) -> None:
     """Prints it."""
     used = f"{overview.slots_in_use} of {overview.slots} slots in use"
+    if overview.slots_disabled:
+        used += f" ({overview.slots_disabled} disabled)"
     click.echo(f"{used}, {overview.queued_trials} trials waiting")
     for problem in overview.problems:
         click.echo(f"warning: {problem}")

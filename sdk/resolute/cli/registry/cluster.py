@@ -37,11 +37,15 @@ STORAGE_COMMANDS = (LazyCommand("doctor", "Test a checkpoint store.", f"{_CLUSTE
 
 AGENT_COMMANDS = (
     LazyCommand("list", "List the machines of the cluster.", f"{_CLUSTER}.machines:list_machines", ("ls",)),
+    LazyCommand("disable", "Start no more runs on a machine.", f"{_CLUSTER}.enabling:disable_machine"),
+    LazyCommand("enable", "Start runs on a machine again.", f"{_CLUSTER}.enabling:enable_machine"),
 )
 """Commands of ``resolute agent``."""
 
 SLOT_COMMANDS = (
     LazyCommand("list", "List slots with their trials.", f"{_CLUSTER}.machines:list_slots", ("ls",)),
+    LazyCommand("disable", "Start no more runs on a slot.", f"{_CLUSTER}.enabling:disable_slot"),
+    LazyCommand("enable", "Start runs on a slot again.", f"{_CLUSTER}.enabling:enable_slot"),
 )
 """Commands of ``resolute slot``."""
 
@@ -98,14 +102,14 @@ def config_policies() -> None:
     """Manage what admins decide for the configs of experiments."""
 
 
-@click.group(cls=LazyGroup, entries=AGENT_COMMANDS, counterparts=COUNTERPARTS["agent"])
+@click.group(cls=LazyGroup, entries=AGENT_COMMANDS)
 def agent() -> None:
-    """Show the machines of the cluster."""
+    """Show the machines of the cluster, and take them out of use."""
 
 
-@click.group(cls=LazyGroup, entries=SLOT_COMMANDS, counterparts=COUNTERPARTS["slot"])
+@click.group(cls=LazyGroup, entries=SLOT_COMMANDS)
 def slot() -> None:
-    """Show the slots of the cluster."""
+    """Show the slots of the cluster, and take them out of use."""
 
 
 @click.group(

@@ -11,7 +11,6 @@ _NO_POOLS = "machines are not divided into pools; `resolute agent list` shows th
 _NO_INTERACTIVE = "only trials run on slots; start it yourself on a machine of the cluster"
 _NO_COMMANDS = "only trials run on slots; make the command the entrypoint of an experiment"
 _RETENTION = "logs are kept for as long as the operator sets; see docs/metrics-and-logs.md, Retention"
-_DISABLE = "a machine is taken out by stopping its `resolute up`; `resolute workspace set-quota` limits slots"
 _USAGE = (
     "`resolute workspace list` shows the slots in use, `resolute experiment list --csv` when experiments ran"
 )
@@ -31,14 +30,6 @@ COUNTERPARTS: Mapping[str, Mapping[str, str]] = {
         "resources": _USAGE,
         "shell": _NO_INTERACTIVE,
         "user-group": "`resolute rbac assign-role` gives single users a role",
-    },
-    "agent": {
-        "disable": _DISABLE,
-        "enable": _DISABLE,
-    },
-    "slot": {
-        "disable": _DISABLE,
-        "enable": _DISABLE,
     },
     "resource-pool": {
         "bindings": _NO_POOLS,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from resolute.api.experiments.v1 import (
@@ -34,6 +34,20 @@ class Cluster:
     def get(self) -> ClusterRecord:
         """Returns identity, version and slots."""
         return convert.cluster(self._stub.GetCluster(_pb.GetClusterRequest()))
+
+    def disable_slots(self, slot_ids: Sequence[int], *, drain: bool = False) -> None:
+        """Lets no run start on slots until they are enabled again.
+
+        Args:
+            slot_ids: Numbers of the slots.
+            drain: Whether runs that hold them go on to their end. Otherwise they checkpoint and exit, and
+                their trials wait for other slots.
+        """
+        self._stub.DisableSlots(_pb.DisableSlotsRequest(slot_ids=slot_ids, drain=drain))
+
+    def enable_slots(self, slot_ids: Sequence[int]) -> None:
+        """Lets runs start on slots again."""
+        self._stub.EnableSlots(_pb.EnableSlotsRequest(slot_ids=slot_ids))
 
     def server_config(self) -> dict[str, Any]:
         """Returns the settings that the server was started with, by name."""

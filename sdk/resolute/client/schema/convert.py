@@ -338,6 +338,8 @@ def cluster(message: cluster_service_pb2.GetClusterResponse) -> records.ClusterR
                 slot.holder.allocation_id or ("hidden" if slot.HasField("holder") else ""),
                 slot.holder.trial_number,
                 slot.node,
+                slot.disabled,
+                slot.draining and slot.HasField("holder"),
             )
             for slot in message.slots
         ),

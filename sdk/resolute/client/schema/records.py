@@ -359,6 +359,10 @@ class SlotRecord:
     trial_id: int
     node: int = 0
     """Its machine."""
+    disabled: bool = False
+    """Whether no run starts on it."""
+    draining: bool = False
+    """Of a disabled one that is held: whether the run goes on to its end."""
 
 
 @dataclass(frozen=True, slots=True)

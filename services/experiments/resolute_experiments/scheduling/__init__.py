@@ -1,5 +1,6 @@
 """Who gets which slots, and when.
 
 `policy` and `placement` are pure rules; the scheduler applies them to the queue; `jobs` shows and changes
-the queue; `wait_reasons` remembers why trials wait; `draining` empties the cluster before a planned stop.
+the queue; `wait_reasons` remembers why trials wait; `disabling` takes slots out of use; `draining` empties
+the cluster before a planned stop.
 """

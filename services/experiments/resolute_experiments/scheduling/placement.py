@@ -26,25 +26,34 @@ class SlotInventory:
     nodes: Mapping[int, int]
     """The node of each slot."""
     free: frozenset[int]
-    """Slots that nobody holds."""
+    """Slots that nobody holds, and that are not disabled."""
+    disabled: frozenset[int] = frozenset()
+    """Slots that are given to nobody now."""
 
     @classmethod
-    def with_taken(cls, nodes: Mapping[int, int], *, taken: Iterable[int] = ()) -> SlotInventory:
-        """An inventory of which some slots are taken."""
-        return cls(nodes, frozenset(nodes) - frozenset(taken))
+    def with_taken(
+        cls, nodes: Mapping[int, int], *, taken: Iterable[int] = (), disabled: Iterable[int] = ()
+    ) -> SlotInventory:
+        """An inventory of which some slots are taken, and some disabled."""
+        out_of_use = frozenset(nodes).intersection(disabled)
+        return cls(nodes, frozenset(nodes) - frozenset(taken) - out_of_use, out_of_use)
 
     def without(self, taken: Iterable[int]) -> SlotInventory:
         """The same after some free slots were given away."""
         return replace(self, free=self.free - frozenset(taken))
 
     def slots_of(self, nodes: frozenset[int]) -> frozenset[int]:
-        """All slots of some nodes."""
-        return frozenset(slot for slot, node in self.nodes.items() if node in nodes)
+        """All slots of some nodes, but for disabled ones."""
+        return frozenset(slot for slot, node in self._enabled.items() if node in nodes)
+
+    @cached_property
+    def _enabled(self) -> Mapping[int, int]:
+        return {slot: node for slot, node in self.nodes.items() if slot not in self.disabled}
 
     @cached_property
     def _node_sizes(self) -> Mapping[int, int]:
         sizes: dict[int, int] = {}
-        for node in self.nodes.values():
+        for node in self._enabled.values():
             sizes[node] = sizes.get(node, 0) + 1
         return sizes
 
@@ -73,8 +82,8 @@ class SlotInventory:
         return tuple(chosen) if len(chosen) == demand.slots else None
 
     def is_feasible(self, demand: Demand) -> bool:
-        """Whether the demand would be met if every slot were free."""
-        return replace(self, free=frozenset(self.nodes)).choose(demand) is not None
+        """Whether the demand would be met if every slot were free and enabled."""
+        return SlotInventory(self.nodes, frozenset(self.nodes)).choose(demand) is not None
 
     def candidate_nodes(self, demand: Demand) -> list[frozenset[int]]:
         """The sets of nodes on one of which all slots must come free."""
@@ -87,10 +96,10 @@ class SlotInventory:
         """Says what a demand lacks that cannot be met now."""
         usable = {node: slots for node, slots in self._free_by_node.items() if node not in demand.excluded}
         free, total = sum(map(len, usable.values())), sum(self._node_sizes[node] for node in usable)
-        left_out = ""
+        left_out = f" ({len(self.disabled)} more are disabled)" if self.disabled else ""
         if demand.excluded:
             names = ", ".join(str(node) for node in sorted(demand.excluded))
-            left_out = f" (node {names} is excluded by a log policy)"
+            left_out += f" (node {names} is excluded by a log policy)"
         if self._wants_one_node(demand) and len(self._node_sizes) > 1:
             most = max(map(len, usable.values()), default=0)
             return f"needs {demand.slots} slots on one node, {most} free; {free} of {total} in all{left_out}"

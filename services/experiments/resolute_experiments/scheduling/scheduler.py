@@ -20,7 +20,7 @@ from resolute_experiments.scheduling.placement import SlotInventory
 from resolute_experiments.scheduling.policy import Plan, SlotHolder
 from resolute_experiments.scheduling.wait_reasons import WaitReasons
 from resolute_experiments.states import RunOutcome, TrialEvent
-from resolute_experiments.store import experiments, runs, trials
+from resolute_experiments.store import disabled_slots, experiments, runs, trials
 from resolute_experiments.transitions import transition_trial
 from resolute_experiments.transitions.signals import SignalReason, allocation_id
 from resolute_serving.database.engine import Database
@@ -109,6 +109,7 @@ class Scheduler:
         machines = SlotInventory.with_taken(
             {slot.id: slot.node for slot in self._fleet.slots},
             taken=(slot for run in running for slot in run.slot_ids),
+            disabled=disabled_slots.read(connection),
         )
         queue = pending_trials(connection, per_experiment=len(machines.free) + 1)
         scheduling_ranks = experiments.scheduling_ranks(connection, {run.experiment_id for run in running})

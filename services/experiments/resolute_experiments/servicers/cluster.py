@@ -16,12 +16,14 @@ from resolute.contracts import distribution
 from resolute.contracts.values import to_value
 from resolute_experiments.admission.preparation import ConfigReader
 from resolute_experiments.context import ServiceContext
+from resolute_experiments.notifier import SCHEDULER_WAKEUP, SIGNAL_CHANGES
 from resolute_experiments.resources.disks import full_database, full_disks
 from resolute_experiments.resources.fleet import Fleet
+from resolute_experiments.scheduling.disabling import disable, enable
 from resolute_experiments.servicers.checks.fields import any_of, check_length
 from resolute_experiments.servicers.messages.experiments import timestamp
 from resolute_experiments.servicers.server import ServerHandlers
-from resolute_experiments.store import audit, runs, templates, trials
+from resolute_experiments.store import audit, disabled_slots, runs, templates, trials
 from resolute_experiments.store import schema as tables
 from resolute_experiments.store.directory import locations
 from resolute_experiments.store.templates import Template
@@ -64,6 +66,7 @@ class ClusterServicer(ServerHandlers, cluster_service_pb2_grpc.ClusterServiceSer
         problems = await asyncio.to_thread(self._problems)
 
         def work(connection: Connection) -> pb2.GetClusterResponse:
+            disabled = disabled_slots.read(connection)
             holders = {slot: run for run in runs.unfinalized(connection) for slot in run.slot_ids}
             slots = []
             for slot in self._fleet.slots:
@@ -74,6 +77,8 @@ class ClusterServicer(ServerHandlers, cluster_service_pb2_grpc.ClusterServiceSer
                         kind=pb2.SlotKind.Value(f"SLOT_KIND_{slot.kind.name}"),
                         node=slot.node,
                         holder=_holder(connection, holder) if holder else None,
+                        disabled=slot.id in disabled,
+                        draining=disabled.get(slot.id, False),
                     )
                 )
             return pb2.GetClusterResponse(
@@ -91,6 +96,33 @@ class ClusterServicer(ServerHandlers, cluster_service_pb2_grpc.ClusterServiceSer
         if self._core.database.disk_full and not found:
             found.append(full_database(self._core.database.name))
         return found
+
+    async def DisableSlots(self, request: pb2.DisableSlotsRequest, context: Any) -> pb2.DisableSlotsResponse:
+        """Lets no run start on slots any more."""
+        slots, moment = self._named(request.slot_ids), self._core.moment()
+        await self._core.database.write(lambda c: disable(c, slots, drain=request.drain, moment=moment))
+        self._core.notifier.notify(SIGNAL_CHANGES, SCHEDULER_WAKEUP)
+        return pb2.DisableSlotsResponse()
+
+    async def EnableSlots(self, request: pb2.EnableSlotsRequest, context: Any) -> pb2.EnableSlotsResponse:
+        """Lets runs start on slots again."""
+        slots, now = self._named(request.slot_ids), self._core.clock.time()
+        await self._core.database.write(lambda c: enable(c, slots, now=now))
+        self._core.notifier.notify(SCHEDULER_WAKEUP)
+        return pb2.EnableSlotsResponse()
+
+    def _named(self, slot_ids: Sequence[int]) -> frozenset[int]:
+        """The slots that a request names.
+
+        Raises:
+            InvalidArgumentError: It names none, or some that are not here.
+        """
+        known, named = frozenset(self._fleet.slot_ids), frozenset(slot_ids)
+        if not named:
+            raise invalid("slot_ids", "slot_ids is empty: name the slots")
+        if unknown := sorted(named - known):
+            raise invalid("slot_ids", f"there is no slot {unknown[0]}; the cluster has 0 to {len(known) - 1}")
+        return named
 
     async def SetTemplate(self, request: pb2.SetTemplateRequest, context: Any) -> pb2.SetTemplateResponse:
         """Writes a template; replaces one of the same name."""

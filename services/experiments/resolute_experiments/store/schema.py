@@ -354,6 +354,15 @@ config_policies = sa.Table(
     sa.Column("updated_at", sa.Float, nullable=False),
 )
 
+disabled_slots = sa.Table(
+    "disabled_slots",
+    metadata,
+    sa.Column("slot_id", sa.BigInteger, primary_key=True, autoincrement=False),
+    # Whether the run that holds it goes on to its end.
+    sa.Column("draining", sa.Boolean, nullable=False),
+    sa.Column("disabled_at", sa.Float, nullable=False),
+)
+
 audit = sa.Table(
     "audit",
     metadata,

@@ -105,12 +105,18 @@ class Slot(google.protobuf.message.Message):
     KIND_FIELD_NUMBER: builtins.int
     NODE_FIELD_NUMBER: builtins.int
     HOLDER_FIELD_NUMBER: builtins.int
+    DISABLED_FIELD_NUMBER: builtins.int
+    DRAINING_FIELD_NUMBER: builtins.int
     slot_id: builtins.int
     """Number of the slot, from 0."""
     kind: global___SlotKind.ValueType
     """What it is."""
     node: builtins.int
     """Its machine, from 0; the slots of a container are on one machine."""
+    disabled: builtins.bool
+    """Whether no run starts on it."""
+    draining: builtins.bool
+    """Of a disabled slot: whether a run that holds it goes on to its end."""
     @property
     def holder(self) -> global___SlotHolder:
         """What holds it; absent when it is free."""
@@ -122,9 +128,11 @@ class Slot(google.protobuf.message.Message):
         kind: global___SlotKind.ValueType = ...,
         node: builtins.int = ...,
         holder: global___SlotHolder | None = ...,
+        disabled: builtins.bool = ...,
+        draining: builtins.bool = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["holder", b"holder"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["holder", b"holder", "kind", b"kind", "node", b"node", "slot_id", b"slot_id"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["disabled", b"disabled", "draining", b"draining", "holder", b"holder", "kind", b"kind", "node", b"node", "slot_id", b"slot_id"]) -> None: ...
 
 global___Slot = Slot
 
@@ -153,6 +161,76 @@ class SlotHolder(google.protobuf.message.Message):
     def ClearField(self, field_name: typing.Literal["allocation_id", b"allocation_id", "trial_id", b"trial_id", "trial_number", b"trial_number"]) -> None: ...
 
 global___SlotHolder = SlotHolder
+
+@typing.final
+class DisableSlotsRequest(google.protobuf.message.Message):
+    """Request of DisableSlots."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    SLOT_IDS_FIELD_NUMBER: builtins.int
+    DRAIN_FIELD_NUMBER: builtins.int
+    drain: builtins.bool
+    """Whether runs that hold them go on to their end. Otherwise those are asked to checkpoint and exit, and their trials
+    wait for other slots.
+    """
+    @property
+    def slot_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """Numbers of the slots, at least one."""
+
+    def __init__(
+        self,
+        *,
+        slot_ids: collections.abc.Iterable[builtins.int] | None = ...,
+        drain: builtins.bool = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["drain", b"drain", "slot_ids", b"slot_ids"]) -> None: ...
+
+global___DisableSlotsRequest = DisableSlotsRequest
+
+@typing.final
+class DisableSlotsResponse(google.protobuf.message.Message):
+    """Response of DisableSlots."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+
+global___DisableSlotsResponse = DisableSlotsResponse
+
+@typing.final
+class EnableSlotsRequest(google.protobuf.message.Message):
+    """Request of EnableSlots."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    SLOT_IDS_FIELD_NUMBER: builtins.int
+    @property
+    def slot_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """Numbers of the slots, at least one."""
+
+    def __init__(
+        self,
+        *,
+        slot_ids: collections.abc.Iterable[builtins.int] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["slot_ids", b"slot_ids"]) -> None: ...
+
+global___EnableSlotsRequest = EnableSlotsRequest
+
+@typing.final
+class EnableSlotsResponse(google.protobuf.message.Message):
+    """Response of EnableSlots."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+
+global___EnableSlotsResponse = EnableSlotsResponse
 
 @typing.final
 class GetServerConfigRequest(google.protobuf.message.Message):

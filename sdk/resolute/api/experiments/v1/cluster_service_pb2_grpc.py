@@ -51,6 +51,16 @@ class ClusterServiceStub(object):
                 request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_cluster__service__pb2.FollowServerLogRequest.SerializeToString,
                 response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_cluster__service__pb2.FollowServerLogResponse.FromString,
                 _registered_method=True)
+        self.DisableSlots = channel.unary_unary(
+                '/resolute.api.experiments.v1.ClusterService/DisableSlots',
+                request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_cluster__service__pb2.DisableSlotsRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_cluster__service__pb2.DisableSlotsResponse.FromString,
+                _registered_method=True)
+        self.EnableSlots = channel.unary_unary(
+                '/resolute.api.experiments.v1.ClusterService/EnableSlots',
+                request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_cluster__service__pb2.EnableSlotsRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_cluster__service__pb2.EnableSlotsResponse.FromString,
+                _registered_method=True)
         self.SetTemplate = channel.unary_unary(
                 '/resolute.api.experiments.v1.ClusterService/SetTemplate',
                 request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_cluster__service__pb2.SetTemplateRequest.SerializeToString,
@@ -101,6 +111,20 @@ class ClusterServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def DisableSlots(self, request, context):
+        """Lets no run start on slots any more, until they are enabled again; also after a restart of the cluster.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def EnableSlots(self, request, context):
+        """Lets runs start on slots again.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def SetTemplate(self, request, context):
         """Writes a template; replaces one of the same name.
         """
@@ -146,6 +170,16 @@ def add_ClusterServiceServicer_to_server(servicer, server):
                     servicer.FollowServerLog,
                     request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_cluster__service__pb2.FollowServerLogRequest.FromString,
                     response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_cluster__service__pb2.FollowServerLogResponse.SerializeToString,
+            ),
+            'DisableSlots': grpc.unary_unary_rpc_method_handler(
+                    servicer.DisableSlots,
+                    request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_cluster__service__pb2.DisableSlotsRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_cluster__service__pb2.DisableSlotsResponse.SerializeToString,
+            ),
+            'EnableSlots': grpc.unary_unary_rpc_method_handler(
+                    servicer.EnableSlots,
+                    request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_cluster__service__pb2.EnableSlotsRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_cluster__service__pb2.EnableSlotsResponse.SerializeToString,
             ),
             'SetTemplate': grpc.unary_unary_rpc_method_handler(
                     servicer.SetTemplate,
@@ -251,6 +285,60 @@ class ClusterService(object):
             '/resolute.api.experiments.v1.ClusterService/FollowServerLog',
             resolute_dot_api_dot_experiments_dot_v1_dot_cluster__service__pb2.FollowServerLogRequest.SerializeToString,
             resolute_dot_api_dot_experiments_dot_v1_dot_cluster__service__pb2.FollowServerLogResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DisableSlots(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.experiments.v1.ClusterService/DisableSlots',
+            resolute_dot_api_dot_experiments_dot_v1_dot_cluster__service__pb2.DisableSlotsRequest.SerializeToString,
+            resolute_dot_api_dot_experiments_dot_v1_dot_cluster__service__pb2.DisableSlotsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def EnableSlots(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.experiments.v1.ClusterService/EnableSlots',
+            resolute_dot_api_dot_experiments_dot_v1_dot_cluster__service__pb2.EnableSlotsRequest.SerializeToString,
+            resolute_dot_api_dot_experiments_dot_v1_dot_cluster__service__pb2.EnableSlotsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -44,6 +44,18 @@ class ClusterServiceStub:
     in which nothing else is.
     """
 
+    DisableSlots: grpc.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.cluster_service_pb2.DisableSlotsRequest,
+        resolute.api.experiments.v1.cluster_service_pb2.DisableSlotsResponse,
+    ]
+    """Lets no run start on slots any more, until they are enabled again; also after a restart of the cluster."""
+
+    EnableSlots: grpc.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.cluster_service_pb2.EnableSlotsRequest,
+        resolute.api.experiments.v1.cluster_service_pb2.EnableSlotsResponse,
+    ]
+    """Lets runs start on slots again."""
+
     SetTemplate: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.cluster_service_pb2.SetTemplateRequest,
         resolute.api.experiments.v1.cluster_service_pb2.SetTemplateResponse,
@@ -93,6 +105,18 @@ class ClusterServiceAsyncStub:
     experiments service: in an embedded cluster it is that of all services. An empty response is sent every 15 seconds
     in which nothing else is.
     """
+
+    DisableSlots: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.cluster_service_pb2.DisableSlotsRequest,
+        resolute.api.experiments.v1.cluster_service_pb2.DisableSlotsResponse,
+    ]
+    """Lets no run start on slots any more, until they are enabled again; also after a restart of the cluster."""
+
+    EnableSlots: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.cluster_service_pb2.EnableSlotsRequest,
+        resolute.api.experiments.v1.cluster_service_pb2.EnableSlotsResponse,
+    ]
+    """Lets runs start on slots again."""
 
     SetTemplate: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.cluster_service_pb2.SetTemplateRequest,
@@ -149,6 +173,22 @@ class ClusterServiceServicer(metaclass=abc.ABCMeta):
         experiments service: in an embedded cluster it is that of all services. An empty response is sent every 15 seconds
         in which nothing else is.
         """
+
+    @abc.abstractmethod
+    def DisableSlots(
+        self,
+        request: resolute.api.experiments.v1.cluster_service_pb2.DisableSlotsRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.experiments.v1.cluster_service_pb2.DisableSlotsResponse, collections.abc.Awaitable[resolute.api.experiments.v1.cluster_service_pb2.DisableSlotsResponse]]:
+        """Lets no run start on slots any more, until they are enabled again; also after a restart of the cluster."""
+
+    @abc.abstractmethod
+    def EnableSlots(
+        self,
+        request: resolute.api.experiments.v1.cluster_service_pb2.EnableSlotsRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.experiments.v1.cluster_service_pb2.EnableSlotsResponse, collections.abc.Awaitable[resolute.api.experiments.v1.cluster_service_pb2.EnableSlotsResponse]]:
+        """Lets runs start on slots again."""
 
     @abc.abstractmethod
     def SetTemplate(

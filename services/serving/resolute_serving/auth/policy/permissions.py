@@ -205,6 +205,8 @@ _BY_SERVICE: Mapping[str, Mapping[str, Rule]] = {
     "resolute.api.experiments.v1.ClusterService": {
         # The holders of slots are left out where the caller may not see them.
         "GetCluster": _user(viewer(LISTED)),
+        "DisableSlots": _ADMIN,
+        "EnableSlots": _ADMIN,
         "GetServerConfig": _ADMIN,
         "FollowServerLog": _ADMIN,
         "SetTemplate": _EDITOR,

@@ -1,0 +1,52 @@
+"""Takes slots out of use, and puts them into use again."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from sqlalchemy.engine import Connection
+
+from resolute_experiments.moment import Moment
+from resolute_experiments.states import TrialEvent
+from resolute_experiments.store import audit, disabled_slots, runs, trials
+from resolute_experiments.transitions import transition_trial
+from resolute_experiments.transitions.signals import SignalReason
+
+_DETAIL = "its slot was disabled"
+
+
+def disable(connection: Connection, slot_ids: Collection[int], *, drain: bool, moment: Moment) -> None:
+    """Lets no run start on slots any more.
+
+    Args:
+        connection: A transaction.
+        slot_ids: The slots.
+        drain: Whether the runs that hold them go on to their end. Otherwise they are asked to checkpoint and
+            exit, and their trials wait for other slots.
+        moment: Now.
+    """
+    disabled_slots.write(connection, slot_ids, draining=drain, now=moment.now)
+    audit.record(connection, "disable_slots", _label(slot_ids), now=moment.now, drain=drain)
+    if drain:
+        return
+    for run in runs.unfinalized(connection):
+        if not run.preempt and not run.kill and set(slot_ids) & {*run.slot_ids}:
+            trial = trials.get(connection, trial_id=run.trial_id)
+            transition_trial(
+                connection,
+                trial,
+                TrialEvent.PREEMPT,
+                moment,
+                reason=SignalReason.MACHINE,
+                detail=_DETAIL,
+            )
+
+
+def enable(connection: Connection, slot_ids: Collection[int], *, now: float) -> None:
+    """Lets runs start on slots again."""
+    disabled_slots.remove(connection, slot_ids)
+    audit.record(connection, "enable_slots", _label(slot_ids), now=now)
+
+
+def _label(slot_ids: Collection[int]) -> str:
+    return f"slots {', '.join(map(str, sorted(slot_ids)))}"
