@@ -166,8 +166,13 @@ gateway-kills: $(STAMP)
 deployment: $(STAMP)
 	$(PYTEST) tests/deployment
 
+$(VENV)/.engines: $(STAMP)
+	$(BIN)/python -m pip install --quiet --constraint constraints-dev.txt --editable '.[kubernetes]'
+	touch $@
+
 # The clients of engines, against their real daemons. tools/install_engines.sh installs those; what is missing is skipped by name.
-engines: $(STAMP)
+# Nobody packages a Kubernetes: RESOLUTE_TEST_KUBE=DIR names scripts that start one (tests/support/kubernetes.py).
+engines: $(VENV)/.engines
 	$(PYTEST) tests/engines
 
 # The container images, built twice and run; tools/install_images.sh installs what builds them.

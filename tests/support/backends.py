@@ -27,7 +27,7 @@ def missing(reason: str) -> NoReturn:
     pytest.skip(reason, allow_module_level=True)
 
 
-def need_module(name: str) -> None:
-    """Wants a package that `make distributed` installs, or skips as ``missing`` does."""
+def need_module(name: str, *, remedy: str = "`make distributed` installs it") -> None:
+    """Wants a package, by default one that `make distributed` installs, or skips as ``missing`` does."""
     if importlib.util.find_spec(name) is None:
-        missing(f"{name} is not installed: `make distributed` installs it")
+        missing(f"{name} is not installed: {remedy}")

@@ -1,0 +1,7 @@
+"""Kubernetes, by its API.
+
+`connection` makes calls with deadlines and bounds, `pods` reads what the API server says of a Pod into
+values, `pod_spec` merges what a config adds to a Pod, `objects` writes what is submitted, and `client`
+submits, finds, watches and ends groups of Pods by their names. The engine that runs trials through them is
+not there yet.
+"""

@@ -1,0 +1,122 @@
+"""A real Kubernetes of one node on this machine, of the test's own.
+
+Nobody packages one, so it is given by the environment: ``RESOLUTE_TEST_KUBE`` names a directory with the
+scripts ``up.sh DIR --port N`` (starts one whose data is in ``DIR`` and whose ports begin at ``N``, and prints
+the path of an administrator's kubeconfig last), ``down.sh DIR --purge`` and ``node.sh DIR kill|start`` (the
+kubelet alone). Pods of the image ``localhost/host:1`` mount the machine's ``/usr`` and run its programs. The
+API server listens at port ``N``, its etcd without TLS at ``N + 1``, and ``KUBE_APISERVER_ARGS`` adds flags.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.request import Request, urlopen
+
+from support.backends import missing
+
+VARIABLE = "RESOLUTE_TEST_KUBE"
+HOST_POD: Mapping[str, Any] = {
+    "spec": {
+        "terminationGracePeriodSeconds": 10,
+        "restartPolicy": "Never",
+        "automountServiceAccountToken": False,
+        "containers": [
+            {
+                "name": "host",
+                "image": "localhost/host:1",
+                "imagePullPolicy": "Never",
+                "volumeMounts": [{"name": "usr", "mountPath": "/usr", "readOnly": True}],
+            }
+        ],
+        "volumes": [{"name": "usr", "hostPath": {"path": "/usr"}}],
+    }
+}
+"""A Pod that runs a program of this machine, once it is given a command."""
+UNBOUND_TOKEN = "alice-token"
+"""Token of a user who may do nothing until roles are bound to ``alice``."""
+_START_SECONDS = 300.0
+_PORTS = 7
+
+
+class KubernetesCluster:
+    """A running Kubernetes.
+
+    Args:
+        scripts: Start and end it.
+        directory: Holds all of it.
+    """
+
+    def __init__(self, scripts: Path, directory: Path) -> None:
+        self._scripts = scripts
+        self._directory = directory
+        self._port = random.randrange(18_000, 30_000, _PORTS)
+        self.kubeconfig = ""
+        """Credentials of its administrator."""
+
+    def start(self) -> None:
+        """Starts it; returns once its node is ready."""
+        self.kubeconfig = self._run("up.sh", "--port", str(self._port)).splitlines()[-1]
+
+    def forget_versions(self, current: str) -> None:
+        """Forgets every version before this one, as API servers do every few minutes."""
+        asked = Request(
+            f"http://127.0.0.1:{self._port + 1}/v3/kv/compaction",
+            json.dumps({"revision": current, "physical": True}).encode(),
+        )
+        with urlopen(asked, timeout=60):
+            pass
+
+    def kill_kubelet(self) -> None:
+        """Ends the node's kubelet: its Pods go on, and nobody hears of them."""
+        self._run("node.sh", "kill")
+
+    def start_kubelet(self) -> None:
+        """Starts the node's kubelet again."""
+        self._run("node.sh", "start")
+
+    def stop(self) -> None:
+        """Ends everything that was started."""
+        self._run("down.sh", "--purge")
+
+    def _run(self, script: str, *arguments: str) -> str:
+        log = self._directory.with_suffix(".log")
+        with log.open("ab") as errors:
+            done = subprocess.run(
+                [self._scripts / script, self._directory, *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                # Watches of Pods come from etcd itself: then what it forgot is forgotten.
+                env={**os.environ, "KUBE_APISERVER_ARGS": "--watch-cache-sizes=pods#0"},
+                check=False,
+                timeout=_START_SECONDS,
+            )
+        assert done.returncode == 0, f"{script} failed: {log.read_text()[-4000:]}"
+        return done.stdout
+
+
+@contextmanager
+def running_kubernetes() -> Iterator[KubernetesCluster]:
+    """A Kubernetes of its own; skips where none is given, or what it wants is not there."""
+    given = os.environ.get(VARIABLE)
+    if not given:
+        missing(f"Kubernetes is missing: {VARIABLE} names a directory with scripts that start one")
+    if os.geteuid() != 0:
+        missing("a node of Kubernetes wants root")
+    # Not pytest's own directory: the path of a socket must be short.
+    with tempfile.TemporaryDirectory(prefix="kube-") as directory:
+        cluster = KubernetesCluster(Path(given), Path(directory) / "k")
+        try:
+            cluster.start()
+            yield cluster
+        finally:
+            cluster.stop()
