@@ -24,9 +24,10 @@ from resolute.api.experiments.v1 import experiments_service_pb2
 from resolute.api.gateway.v1 import gateway_service_pb2 as api
 from resolute.api.logs.v1 import logs_service_pb2
 from resolute.contracts.calls.tls import aio_channel
-from resolute.errors import UnavailableError
+from resolute.errors import InvalidArgumentError, UnavailableError
 from resolute_embedded.blueprints import BLUEPRINTS
 from resolute_gateway.watch.merged import MergedWatches
+from resolute_gateway.watch.parts import wanted_by
 from resolute_serving.context import TrialRun
 
 WATCH = "/resolute.api.gateway.v1.GatewayService/Watch"
@@ -191,6 +192,46 @@ def test_a_part_that_fails_or_is_complete_ends_without_the_others(tmp_path: Path
         assert ends == {api.PART_EXPERIMENTS: grpc.StatusCode.NOT_FOUND.value[0], api.PART_LINES: 0}
 
     run(scenario)
+
+
+def test_what_ends_for_one_view_goes_on_for_the_others(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with serving(BLUEPRINTS, tmp_path) as running:
+            reports = Reports(running)
+            experiment = await reports.experiment()
+            request = api.WatchRequest()
+            for key, number in (("first", experiment.number), ("second", 999)):
+                view = request.views.add(key=key)
+                # The keys of what each wants may be the same.
+                view.experiments.experiments.add(key="1").experiment.number = number
+                view.experiments.experiments[0].include_trials = True
+            async with aio_channel(running.address, tls=None, options=()) as channel:
+                news = watching(channel, request, running.user_token())
+                await until(
+                    news,
+                    lambda got: got.view == "first" and experiment_named("watched")(got),
+                    lambda got: got.view == "second" and got.end.code == grpc.StatusCode.NOT_FOUND.value[0],
+                )
+                await reports.rename(experiment.experiment_id)
+                await until(news, lambda got: got.view == "first" and experiment_named("renamed")(got))
+                news.cancel()
+            await reports.close()
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("keys", [["same", "same"], [""], [str(number) for number in range(33)]])
+def test_views_have_keys_of_their_own_and_are_few(keys: list[str]) -> None:
+    request = api.WatchRequest()
+    for key in keys:
+        request.views.add(key=key).lines.SetInParent()
+    with pytest.raises(InvalidArgumentError, match="view"):
+        wanted_by(request)
+
+
+def test_a_view_that_wants_nothing_is_refused() -> None:
+    with pytest.raises(InvalidArgumentError, match="wants nothing"):
+        wanted_by(api.WatchRequest(views=[api.WatchRequest.View(key="empty")]))
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,8 @@ import grpc
 
 from resolute.api.gateway.v1 import gateway_service_pb2 as pb
 from resolute.errors import ResoluteError, UnavailableError
-from resolute_gateway.watch.parts import Part, parts_of
+from resolute_gateway.watch.parts import Wanted, wanted_by
 from resolute_serving.server.peers import to_error
-from resolute_serving.validation import invalid
 
 Metadata = Sequence[tuple[str, str]]
 ChannelOf = Callable[[str], grpc.aio.Channel | None]
@@ -40,17 +39,15 @@ class MergedWatches:
             metadata: The caller's token and trace, with which each service is called.
 
         Raises:
-            InvalidArgumentError: Nothing is asked for.
+            InvalidArgumentError: Nothing is asked for, or views are wrong.
             UnauthenticatedError: The token has ended, or is none.
             UnavailableError: The gateway stops.
         """
-        parts = list(parts_of(request))
-        if not parts:
-            raise invalid("experiments", "there is nothing to watch; ask for one part at least")
+        wanted = wanted_by(request)
         news: asyncio.Queue[pb.WatchResponse | ResoluteError] = asyncio.Queue(_BUFFERED)
-        readers = [asyncio.create_task(self._read(*part, metadata, news)) for part in parts]
+        readers = [asyncio.create_task(self._read(one, metadata, news)) for one in wanted]
         self._open.add(news)
-        under_way = len(parts)
+        under_way = len(wanted)
         try:
             while under_way:
                 found = await news.get()
@@ -75,12 +72,9 @@ class MergedWatches:
             news.put_nowait(UnavailableError("the gateway stops; connect again"))
 
     async def _read(
-        self,
-        part: Part,
-        request: Any,
-        metadata: Metadata,
-        news: asyncio.Queue[pb.WatchResponse | ResoluteError],
+        self, wanted: Wanted, metadata: Metadata, news: asyncio.Queue[pb.WatchResponse | ResoluteError]
     ) -> None:
+        part, view = wanted.part, wanted.view
         channel = self._channel_of(part.path)
         if channel is None:
             await news.put(UnavailableError(f"the gateway has no address of the service of {part.path}"))
@@ -89,14 +83,14 @@ class MergedWatches:
             part.path,
             request_serializer=lambda message: message.SerializeToString(),
             response_deserializer=part.response.FromString,
-        )(request, metadata=metadata)
+        )(wanted.request, metadata=metadata)
         end = pb.WatchResponse.PartEnd(part=part.kind)
         try:
             await call.initial_metadata()
             if not call.done():  # the service has let the call in, and may have no news yet
-                await news.put(pb.WatchResponse())
+                await news.put(pb.WatchResponse(view=view))
             async for response in call:
-                await news.put(part.wrapped(response))
+                await news.put(part.wrapped(response, view))
         except grpc.aio.AioRpcError as failure:
             if failure.code() is grpc.StatusCode.UNAUTHENTICATED:
                 await news.put(to_error(failure))
@@ -104,4 +98,4 @@ class MergedWatches:
             end.code, end.message = failure.code().value[0], failure.details() or ""
         finally:
             call.cancel()
-        await news.put(pb.WatchResponse(end=end))
+        await news.put(pb.WatchResponse(end=end, view=view))

@@ -11,6 +11,10 @@ from resolute.api.gateway.v1 import gateway_service_pb2 as pb
 from resolute.api.logs.v1 import logs_service_pb2
 from resolute.api.metrics.v1 import metrics_service_pb2
 from resolute.api.searcher.v1 import searcher_service_pb2
+from resolute_serving.validation import invalid
+
+MAX_VIEWS = 32
+"""Further views of one request."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,11 +30,11 @@ class Part:
     response: Any
     """The message that this call answers with."""
 
-    def wrapped(self, response: Any) -> pb.WatchResponse:
+    def wrapped(self, response: Any, view: str) -> pb.WatchResponse:
         """An answer of the service as one of the merged watch; without a key it only shows life."""
         if not response.key:
-            return pb.WatchResponse()
-        return pb.WatchResponse(**{self.field: response})
+            return pb.WatchResponse(view=view)
+        return pb.WatchResponse(view=view, **{self.field: response})
 
 
 PARTS: Sequence[Part] = (
@@ -61,8 +65,40 @@ PARTS: Sequence[Part] = (
 )
 
 
-def parts_of(request: pb.WatchRequest) -> Iterator[tuple[Part, Any]]:
-    """Yields the parts that a request asks for, each with the request of its service."""
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What is asked of one service."""
+
+    part: Part
+    """Which watch."""
+    request: Any
+    """The request of that watch."""
+    view: str
+    """Key of the view that wants it; empty for the request itself."""
+
+
+def wanted_by(request: pb.WatchRequest) -> list[Wanted]:
+    """What a request asks for, of each service and for each view.
+
+    Raises:
+        InvalidArgumentError: Views have no keys or the same, want nothing, or are too many.
+    """
+    if len(request.views) > MAX_VIEWS:
+        raise invalid("views", f"there are {len(request.views)} views; at most {MAX_VIEWS} share a stream")
+    if len({view.key for view in request.views} - {""}) < len(request.views):
+        raise invalid("views", "each view needs a key that no other view has")
+    found = list(_parts_of(request, ""))
+    for view in request.views:
+        parts = list(_parts_of(view, view.key))
+        if not parts:
+            raise invalid("views", f"the view {view.key[:80]!r} wants nothing; ask for one part at least")
+        found += parts
+    if not found:
+        raise invalid("experiments", "there is nothing to watch; ask for one part at least")
+    return found
+
+
+def _parts_of(request: pb.WatchRequest | pb.WatchRequest.View, view: str) -> Iterator[Wanted]:
     for part in PARTS:
         if request.HasField(part.field):  # type: ignore[arg-type] # a field of the request by its name
-            yield part, getattr(request, part.field)
+            yield Wanted(part=part, request=getattr(request, part.field), view=view)

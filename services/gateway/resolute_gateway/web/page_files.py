@@ -23,15 +23,17 @@ _KINDS = {
     ".svg": "image/svg+xml",
 }
 _FOREVER: Header = (b"cache-control", b"public, max-age=31536000, immutable")
-# Scripts and styles are files of this origin: nothing within a document is run.
-_DOCUMENT_HEADERS: tuple[Header, ...] = (
+# Scripts and styles are files of this origin: nothing within a document is run. A script that browsers start as
+# a worker is under the policy of its own response.
+_POLICY: Header = (
+    b"content-security-policy",
     (
-        b"content-security-policy",
-        (
-            b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
-            b"form-action 'self'; base-uri 'self'; frame-ancestors 'none'"
-        ),
+        b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+        b"form-action 'self'; base-uri 'self'; frame-ancestors 'none'"
     ),
+)
+_DOCUMENT_HEADERS: tuple[Header, ...] = (
+    _POLICY,
     # Browsers tell the origin of the sign-in form only where the page lets them name a referrer.
     (b"referrer-policy", b"same-origin"),
     (b"cache-control", b"no-cache"),
@@ -108,10 +110,10 @@ class PageFiles:
             message = b"there is no such file; reload the page\n"
             await respond(send, 404, message, kind="text/plain", headers=[(b"cache-control", b"no-store")])
         elif "gzip" in headers.get("accept-encoding", ""):
-            packed = [_FOREVER, (b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding")]
+            packed = [_POLICY, _FOREVER, (b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding")]
             await respond(send, 200, file.compressed, kind=file.kind, headers=packed)
         else:
-            whole = [_FOREVER, (b"vary", b"Accept-Encoding")]
+            whole = [_POLICY, _FOREVER, (b"vary", b"Accept-Encoding")]
             await respond(send, 200, file.content, kind=file.kind, headers=whole)
 
     def _read(self) -> Mapping[str, _File]:

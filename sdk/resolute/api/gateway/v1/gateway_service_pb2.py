@@ -28,7 +28,7 @@ from resolute.api.metrics.v1 import metrics_service_pb2 as resolute_dot_api_dot_
 from resolute.api.searcher.v1 import searcher_service_pb2 as resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n-resolute/api/gateway/v1/gateway_service.proto\x12\x17resolute.api.gateway.v1\x1a\x35resolute/api/experiments/v1/experiments_service.proto\x1a\'resolute/api/logs/v1/logs_service.proto\x1a-resolute/api/metrics/v1/metrics_service.proto\x1a/resolute/api/searcher/v1/searcher_service.proto\"\xd7\x02\n\x0cWatchRequest\x12N\n\x0b\x65xperiments\x18\x01 \x01(\x0b\x32\x34.resolute.api.experiments.v1.WatchExperimentsRequestH\x00\x88\x01\x01\x12\x45\n\x08searches\x18\x02 \x01(\x0b\x32..resolute.api.searcher.v1.WatchSearchesRequestH\x01\x88\x01\x01\x12@\n\x06series\x18\x03 \x01(\x0b\x32+.resolute.api.metrics.v1.WatchSeriesRequestH\x02\x88\x01\x01\x12<\n\x05lines\x18\x04 \x01(\x0b\x32(.resolute.api.logs.v1.FollowLinesRequestH\x03\x88\x01\x01\x42\x0e\n\x0c_experimentsB\x0b\n\t_searchesB\t\n\x07_seriesB\x08\n\x06_lines\"\xbd\x03\n\rWatchResponse\x12L\n\x0b\x65xperiments\x18\x01 \x01(\x0b\x32\x35.resolute.api.experiments.v1.WatchExperimentsResponseH\x00\x12\x43\n\x08searches\x18\x02 \x01(\x0b\x32/.resolute.api.searcher.v1.WatchSearchesResponseH\x00\x12>\n\x06series\x18\x03 \x01(\x0b\x32,.resolute.api.metrics.v1.WatchSeriesResponseH\x00\x12:\n\x05lines\x18\x04 \x01(\x0b\x32).resolute.api.logs.v1.FollowLinesResponseH\x00\x12=\n\x03\x65nd\x18\x05 \x01(\x0b\x32..resolute.api.gateway.v1.WatchResponse.PartEndH\x00\x1aU\n\x07PartEnd\x12+\n\x04part\x18\x01 \x01(\x0e\x32\x1d.resolute.api.gateway.v1.Part\x12\x0c\n\x04\x63ode\x18\x02 \x01(\x05\x12\x0f\n\x07message\x18\x03 \x01(\tB\x07\n\x05\x65vent*f\n\x04Part\x12\x14\n\x10PART_UNSPECIFIED\x10\x00\x12\x14\n\x10PART_EXPERIMENTS\x10\x01\x12\x11\n\rPART_SEARCHES\x10\x02\x12\x0f\n\x0bPART_SERIES\x10\x03\x12\x0e\n\nPART_LINES\x10\x04\x32o\n\x0eGatewayService\x12]\n\x05Watch\x12%.resolute.api.gateway.v1.WatchRequest\x1a&.resolute.api.gateway.v1.WatchResponse\"\x03\x90\x02\x01\x30\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n-resolute/api/gateway/v1/gateway_service.proto\x12\x17resolute.api.gateway.v1\x1a\x35resolute/api/experiments/v1/experiments_service.proto\x1a\'resolute/api/logs/v1/logs_service.proto\x1a-resolute/api/metrics/v1/metrics_service.proto\x1a/resolute/api/searcher/v1/searcher_service.proto\"\xf1\x05\n\x0cWatchRequest\x12N\n\x0b\x65xperiments\x18\x01 \x01(\x0b\x32\x34.resolute.api.experiments.v1.WatchExperimentsRequestH\x00\x88\x01\x01\x12\x45\n\x08searches\x18\x02 \x01(\x0b\x32..resolute.api.searcher.v1.WatchSearchesRequestH\x01\x88\x01\x01\x12@\n\x06series\x18\x03 \x01(\x0b\x32+.resolute.api.metrics.v1.WatchSeriesRequestH\x02\x88\x01\x01\x12<\n\x05lines\x18\x04 \x01(\x0b\x32(.resolute.api.logs.v1.FollowLinesRequestH\x03\x88\x01\x01\x12\x39\n\x05views\x18\x05 \x03(\x0b\x32*.resolute.api.gateway.v1.WatchRequest.View\x1a\xdc\x02\n\x04View\x12\x0b\n\x03key\x18\x01 \x01(\t\x12N\n\x0b\x65xperiments\x18\x02 \x01(\x0b\x32\x34.resolute.api.experiments.v1.WatchExperimentsRequestH\x00\x88\x01\x01\x12\x45\n\x08searches\x18\x03 \x01(\x0b\x32..resolute.api.searcher.v1.WatchSearchesRequestH\x01\x88\x01\x01\x12@\n\x06series\x18\x04 \x01(\x0b\x32+.resolute.api.metrics.v1.WatchSeriesRequestH\x02\x88\x01\x01\x12<\n\x05lines\x18\x05 \x01(\x0b\x32(.resolute.api.logs.v1.FollowLinesRequestH\x03\x88\x01\x01\x42\x0e\n\x0c_experimentsB\x0b\n\t_searchesB\t\n\x07_seriesB\x08\n\x06_linesB\x0e\n\x0c_experimentsB\x0b\n\t_searchesB\t\n\x07_seriesB\x08\n\x06_lines\"\xcb\x03\n\rWatchResponse\x12L\n\x0b\x65xperiments\x18\x01 \x01(\x0b\x32\x35.resolute.api.experiments.v1.WatchExperimentsResponseH\x00\x12\x43\n\x08searches\x18\x02 \x01(\x0b\x32/.resolute.api.searcher.v1.WatchSearchesResponseH\x00\x12>\n\x06series\x18\x03 \x01(\x0b\x32,.resolute.api.metrics.v1.WatchSeriesResponseH\x00\x12:\n\x05lines\x18\x04 \x01(\x0b\x32).resolute.api.logs.v1.FollowLinesResponseH\x00\x12=\n\x03\x65nd\x18\x05 \x01(\x0b\x32..resolute.api.gateway.v1.WatchResponse.PartEndH\x00\x12\x0c\n\x04view\x18\x06 \x01(\t\x1aU\n\x07PartEnd\x12+\n\x04part\x18\x01 \x01(\x0e\x32\x1d.resolute.api.gateway.v1.Part\x12\x0c\n\x04\x63ode\x18\x02 \x01(\x05\x12\x0f\n\x07message\x18\x03 \x01(\tB\x07\n\x05\x65vent*f\n\x04Part\x12\x14\n\x10PART_UNSPECIFIED\x10\x00\x12\x14\n\x10PART_EXPERIMENTS\x10\x01\x12\x11\n\rPART_SEARCHES\x10\x02\x12\x0f\n\x0bPART_SERIES\x10\x03\x12\x0e\n\nPART_LINES\x10\x04\x32o\n\x0eGatewayService\x12]\n\x05Watch\x12%.resolute.api.gateway.v1.WatchRequest\x1a&.resolute.api.gateway.v1.WatchResponse\"\x03\x90\x02\x01\x30\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -37,14 +37,16 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_GATEWAYSERVICE'].methods_by_name['Watch']._loaded_options = None
   _globals['_GATEWAYSERVICE'].methods_by_name['Watch']._serialized_options = b'\220\002\001'
-  _globals['_PART']._serialized_start=1060
-  _globals['_PART']._serialized_end=1162
+  _globals['_PART']._serialized_start=1484
+  _globals['_PART']._serialized_end=1586
   _globals['_WATCHREQUEST']._serialized_start=267
-  _globals['_WATCHREQUEST']._serialized_end=610
-  _globals['_WATCHRESPONSE']._serialized_start=613
-  _globals['_WATCHRESPONSE']._serialized_end=1058
-  _globals['_WATCHRESPONSE_PARTEND']._serialized_start=964
-  _globals['_WATCHRESPONSE_PARTEND']._serialized_end=1049
-  _globals['_GATEWAYSERVICE']._serialized_start=1164
-  _globals['_GATEWAYSERVICE']._serialized_end=1275
+  _globals['_WATCHREQUEST']._serialized_end=1020
+  _globals['_WATCHREQUEST_VIEW']._serialized_start=622
+  _globals['_WATCHREQUEST_VIEW']._serialized_end=970
+  _globals['_WATCHRESPONSE']._serialized_start=1023
+  _globals['_WATCHRESPONSE']._serialized_end=1482
+  _globals['_WATCHRESPONSE_PARTEND']._serialized_start=1388
+  _globals['_WATCHRESPONSE_PARTEND']._serialized_end=1473
+  _globals['_GATEWAYSERVICE']._serialized_start=1588
+  _globals['_GATEWAYSERVICE']._serialized_end=1699
 # @@protoc_insertion_point(module_scope)

@@ -4,7 +4,9 @@ isort:skip_file
 """
 
 import builtins
+import collections.abc
 import google.protobuf.descriptor
+import google.protobuf.internal.containers
 import google.protobuf.internal.enum_type_wrapper
 import google.protobuf.message
 import resolute.api.experiments.v1.experiments_service_pb2
@@ -55,14 +57,64 @@ global___Part = Part
 
 @typing.final
 class WatchRequest(google.protobuf.message.Message):
-    """Request of Watch: at least one part."""
+    """Request of Watch: at least one part, or one view."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    @typing.final
+    class View(google.protobuf.message.Message):
+        """What one of several views wants: at least one part."""
+
+        DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: builtins.int
+        EXPERIMENTS_FIELD_NUMBER: builtins.int
+        SEARCHES_FIELD_NUMBER: builtins.int
+        SERIES_FIELD_NUMBER: builtins.int
+        LINES_FIELD_NUMBER: builtins.int
+        key: builtins.str
+        """Names it in responses; not empty, and no other view has it."""
+        @property
+        def experiments(self) -> resolute.api.experiments.v1.experiments_service_pb2.WatchExperimentsRequest:
+            """Experiments, their trials, and the queue; absent for none."""
+
+        @property
+        def searches(self) -> resolute.api.searcher.v1.searcher_service_pb2.WatchSearchesRequest:
+            """Searches; absent for none."""
+
+        @property
+        def series(self) -> resolute.api.metrics.v1.metrics_service_pb2.WatchSeriesRequest:
+            """Series of metrics; absent for none."""
+
+        @property
+        def lines(self) -> resolute.api.logs.v1.logs_service_pb2.FollowLinesRequest:
+            """Logs; absent for none."""
+
+        def __init__(
+            self,
+            *,
+            key: builtins.str = ...,
+            experiments: resolute.api.experiments.v1.experiments_service_pb2.WatchExperimentsRequest | None = ...,
+            searches: resolute.api.searcher.v1.searcher_service_pb2.WatchSearchesRequest | None = ...,
+            series: resolute.api.metrics.v1.metrics_service_pb2.WatchSeriesRequest | None = ...,
+            lines: resolute.api.logs.v1.logs_service_pb2.FollowLinesRequest | None = ...,
+        ) -> None: ...
+        def HasField(self, field_name: typing.Literal["_experiments", b"_experiments", "_lines", b"_lines", "_searches", b"_searches", "_series", b"_series", "experiments", b"experiments", "lines", b"lines", "searches", b"searches", "series", b"series"]) -> builtins.bool: ...
+        def ClearField(self, field_name: typing.Literal["_experiments", b"_experiments", "_lines", b"_lines", "_searches", b"_searches", "_series", b"_series", "experiments", b"experiments", "key", b"key", "lines", b"lines", "searches", b"searches", "series", b"series"]) -> None: ...
+        @typing.overload
+        def WhichOneof(self, oneof_group: typing.Literal["_experiments", b"_experiments"]) -> typing.Literal["experiments"] | None: ...
+        @typing.overload
+        def WhichOneof(self, oneof_group: typing.Literal["_lines", b"_lines"]) -> typing.Literal["lines"] | None: ...
+        @typing.overload
+        def WhichOneof(self, oneof_group: typing.Literal["_searches", b"_searches"]) -> typing.Literal["searches"] | None: ...
+        @typing.overload
+        def WhichOneof(self, oneof_group: typing.Literal["_series", b"_series"]) -> typing.Literal["series"] | None: ...
 
     EXPERIMENTS_FIELD_NUMBER: builtins.int
     SEARCHES_FIELD_NUMBER: builtins.int
     SERIES_FIELD_NUMBER: builtins.int
     LINES_FIELD_NUMBER: builtins.int
+    VIEWS_FIELD_NUMBER: builtins.int
     @property
     def experiments(self) -> resolute.api.experiments.v1.experiments_service_pb2.WatchExperimentsRequest:
         """Experiments, their trials, and the queue; absent for none."""
@@ -79,6 +131,12 @@ class WatchRequest(google.protobuf.message.Message):
     def lines(self) -> resolute.api.logs.v1.logs_service_pb2.FollowLinesRequest:
         """Logs; absent for none."""
 
+    @property
+    def views(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___WatchRequest.View]:
+        """What further views want, such as the other tabs of a browser; at most 32. Each has the bounds that a request of its own
+        would have, and what ends a part of one ends nothing of the others.
+        """
+
     def __init__(
         self,
         *,
@@ -86,9 +144,10 @@ class WatchRequest(google.protobuf.message.Message):
         searches: resolute.api.searcher.v1.searcher_service_pb2.WatchSearchesRequest | None = ...,
         series: resolute.api.metrics.v1.metrics_service_pb2.WatchSeriesRequest | None = ...,
         lines: resolute.api.logs.v1.logs_service_pb2.FollowLinesRequest | None = ...,
+        views: collections.abc.Iterable[global___WatchRequest.View] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_experiments", b"_experiments", "_lines", b"_lines", "_searches", b"_searches", "_series", b"_series", "experiments", b"experiments", "lines", b"lines", "searches", b"searches", "series", b"series"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_experiments", b"_experiments", "_lines", b"_lines", "_searches", b"_searches", "_series", b"_series", "experiments", b"experiments", "lines", b"lines", "searches", b"searches", "series", b"series"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_experiments", b"_experiments", "_lines", b"_lines", "_searches", b"_searches", "_series", b"_series", "experiments", b"experiments", "lines", b"lines", "searches", b"searches", "series", b"series", "views", b"views"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_experiments", b"_experiments"]) -> typing.Literal["experiments"] | None: ...
     @typing.overload
@@ -137,6 +196,9 @@ class WatchResponse(google.protobuf.message.Message):
     SERIES_FIELD_NUMBER: builtins.int
     LINES_FIELD_NUMBER: builtins.int
     END_FIELD_NUMBER: builtins.int
+    VIEW_FIELD_NUMBER: builtins.int
+    view: builtins.str
+    """Key of the view that it is for; empty for the parts of the request itself."""
     @property
     def experiments(self) -> resolute.api.experiments.v1.experiments_service_pb2.WatchExperimentsResponse:
         """News of experiments or of the queue."""
@@ -165,9 +227,10 @@ class WatchResponse(google.protobuf.message.Message):
         series: resolute.api.metrics.v1.metrics_service_pb2.WatchSeriesResponse | None = ...,
         lines: resolute.api.logs.v1.logs_service_pb2.FollowLinesResponse | None = ...,
         end: global___WatchResponse.PartEnd | None = ...,
+        view: builtins.str = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["end", b"end", "event", b"event", "experiments", b"experiments", "lines", b"lines", "searches", b"searches", "series", b"series"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["end", b"end", "event", b"event", "experiments", b"experiments", "lines", b"lines", "searches", b"searches", "series", b"series"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["end", b"end", "event", b"event", "experiments", b"experiments", "lines", b"lines", "searches", b"searches", "series", b"series", "view", b"view"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["event", b"event"]) -> typing.Literal["experiments", "searches", "series", "lines", "end"] | None: ...
 
 global___WatchResponse = WatchResponse

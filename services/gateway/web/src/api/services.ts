@@ -21,11 +21,16 @@ export function onSignedOut(listener: () => void): void {
   signedOut = listener;
 }
 
-const noticeSignOut: Interceptor = (next) => async (request) => {
+/** Tells the listener where a call failed because nobody is signed in. */
+export function noticeSignOut(error: unknown): void {
+  if (ConnectError.from(error).code === Code.Unauthenticated) signedOut();
+}
+
+const noticing: Interceptor = (next) => async (request) => {
   try {
     return await next(request);
   } catch (error) {
-    if (ConnectError.from(error).code === Code.Unauthenticated) signedOut();
+    noticeSignOut(error);
     throw error;
   }
 };
@@ -33,7 +38,7 @@ const noticeSignOut: Interceptor = (next) => async (request) => {
 const transport = createConnectTransport({
   baseUrl: new URL(".", document.baseURI).href.replace(/\/$/, ""),
   useBinaryFormat: true,
-  interceptors: [noticeSignOut, retryReads],
+  interceptors: [noticing, retryReads],
 });
 
 /** The client of a service that only some views call; the code that they load has it. */

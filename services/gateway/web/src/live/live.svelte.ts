@@ -1,10 +1,11 @@
 // The stream of this tab, and what it does.
 
 import { pause } from "$client/interceptors.js";
-import { services } from "$src/api/services";
-import { Place } from "./places";
-import { LiveStream, type Liveness } from "./stream";
+import { noticeSignOut, services } from "$src/api/services";
+import type { Heard } from "./messages";
+import { LiveStream, type Liveness, type Open } from "./stream";
 import type { Subscription } from "./subscription";
+import { openBy } from "./tabStream";
 
 class LiveState {
   liveness = $state<Liveness>("live");
@@ -20,27 +21,35 @@ class LiveState {
 
 export const liveState = new LiveState();
 
+/** A stream that this tab has to itself. */
+const openAlone: Open = (request, signal) => services.gateway.watch(request, { signal });
+let openShared = sharedOrAlone();
+
+/** Opens streams by the worker that all tabs share; browsers of some phones have none, and show one tab at a time. */
+function sharedOrAlone(): Open {
+  if (!globalThis.SharedWorker) return openAlone;
+  const worker = new SharedWorker(new URL("./worker.ts", import.meta.url), { type: "module" });
+  worker.addEventListener("error", () => (openShared = openAlone)); // its file may be gone with an older gateway
+  return openBy(worker.port);
+}
+
 const stream = new LiveStream({
-  open: (request, signal) => services.gateway.watch(request, { signal }),
+  open: async function* (request, signal): AsyncGenerator<Heard> {
+    try {
+      yield* openShared(request, signal);
+    } catch (error) {
+      noticeSignOut(error);
+      throw error;
+    }
+  },
   pause,
   onChange: (liveness) => liveState.changed(liveness),
 });
 
-const place = new Place(navigator.locks, () => stream.setVisible(false));
-
 /** Opens the stream of a tab that is seen, and closes that of one that is hidden. */
-async function look(): Promise<void> {
-  if (!document.hidden) await place.take();
-  stream.setVisible(!document.hidden); // it may have been hidden meanwhile
-  if (document.hidden) place.leave();
-}
-
-stream.setVisible(false);
-document.addEventListener("visibilitychange", () => void look());
-// A tab that is seen and has lost its place takes one again when somebody turns to it.
-window.addEventListener("focus", () => void look());
-window.addEventListener("pointerdown", () => void look());
-void look();
+const look = () => stream.setVisible(!document.hidden);
+document.addEventListener("visibilitychange", look);
+look();
 
 /** Hears of something until the returned function is called. */
 export const watch = (subscription: Subscription): (() => void) => stream.add(subscription);

@@ -1,12 +1,16 @@
 // One stream for all that a tab shows. It is closed while the tab is hidden, and goes on where it was.
 
 import { Code, ConnectError } from "@connectrpc/connect";
-import type { Part, WatchResponse } from "$gen/resolute/api/gateway/v1/gateway_service_pb.js";
+import type { Part } from "$gen/resolute/api/gateway/v1/gateway_service_pb.js";
 import { failureOf } from "$client/errors.js";
 import { isRefusal } from "$src/api/reading";
+import type { Heard } from "./messages";
 import type { MergedRequest, Request, Subscription } from "./subscription";
 
-export type Open = (request: Request, signal: AbortSignal) => AsyncIterable<WatchResponse>;
+export type Open = (request: Request, signal: AbortSignal) => AsyncIterable<Heard>;
+
+/** Ends a stream that is to be opened again at once, from where it is: others who share it want something else. */
+export class Renewal extends Error {}
 
 /** What the stream does, for the dot in the top line. */
 export type Liveness = "live" | "paused" | "reconnecting";
@@ -88,6 +92,10 @@ export class LiveStream {
         }
       } catch (error) {
         if (signal.aborted) return;
+        if (error instanceof Renewal) {
+          attempt = 0;
+          continue;
+        }
         const failure = failureOf(error);
         if (failure.code === Code.Unauthenticated) return;
         if (isRefusal(failure.code)) this.#fail(undefined, failure.message);
@@ -101,7 +109,7 @@ export class LiveStream {
   }
 
   /** The stream's responses, until it ends or nothing has come for too long. */
-  async *#alive(request: Request, signal: AbortSignal, attempt: number): AsyncGenerator<WatchResponse> {
+  async *#alive(request: Request, signal: AbortSignal, attempt: number): AsyncGenerator<Heard> {
     const { silenceMs, openingMs } = this.#options;
     const silence = new AbortController();
     const wake = (ms: number) => setTimeout(() => silence.abort(), ms);
@@ -119,7 +127,7 @@ export class LiveStream {
     }
   }
 
-  #take({ event }: WatchResponse): void {
+  #take({ event }: Heard): void {
     if (event.case === "end") {
       const { part, code, message } = event.value;
       if (code === 0) this.#finish(part);
