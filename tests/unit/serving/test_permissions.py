@@ -87,6 +87,7 @@ def test_viewers_change_nothing(method: str) -> None:
         "CreateSignInCode",
         "UpdateToken",
         "RevokeToken",
+        "UpdateUserSettings",
     )
     if allowed(method, User("v", Role.VIEWER), REQUESTS[method]()):
         assert method.rsplit("/", 1)[1].startswith((*READING, *of_their_own))

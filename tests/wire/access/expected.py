@@ -98,6 +98,8 @@ CLUSTER: dict[str, Role] = {
         [
             "ValidateConfig",
             "GetCurrentUser",
+            "GetUserSettings",
+            "UpdateUserSettings",
             "ListUsers",
             "SetPassword",
             "CreateToken",
@@ -132,7 +134,15 @@ CLUSTER: dict[str, Role] = {
 }
 """Calls for which the role in the cluster alone counts."""
 PERSONAL = frozenset(
-    ["SetPassword", "CreateToken", "CreateSignInCode", "ListTokens", "UpdateToken", "RevokeToken"]
+    [
+        "SetPassword",
+        "CreateToken",
+        "CreateSignInCode",
+        "ListTokens",
+        "UpdateToken",
+        "RevokeToken",
+        "UpdateUserSettings",
+    ]
 )
 """Calls about a user's own account, which no script of the user's trials and no read-only token makes."""
 PUBLIC = frozenset(

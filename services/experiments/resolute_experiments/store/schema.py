@@ -254,6 +254,15 @@ users = sa.Table(
     sqlite_autoincrement=True,
 )
 
+# What users set for the programs that they see the cluster by.
+user_settings = sa.Table(
+    "user_settings",
+    metadata,
+    sa.Column("user_number", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("name", sa.String(64), primary_key=True),
+    sa.Column("value", sa.Text, nullable=False),
+)
+
 # Whom the OpenID provider knows by which subject. Names can change there; subjects cannot.
 openid_identities = sa.Table(
     "openid_identities",

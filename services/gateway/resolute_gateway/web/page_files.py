@@ -23,8 +23,8 @@ _KINDS = {
     ".svg": "image/svg+xml",
 }
 _FOREVER: Header = (b"cache-control", b"public, max-age=31536000, immutable")
-# Scripts and styles are files of this origin: nothing within a document is run. A script that browsers start as
-# a worker is under the policy of its own response.
+# Scripts and styles are files of this origin: nothing within a document is run. A script that browsers start
+# as a worker is under the policy of its own response.
 _POLICY: Header = (
     b"content-security-policy",
     (

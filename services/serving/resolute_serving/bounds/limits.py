@@ -49,6 +49,7 @@ LIMITS: Mapping[str, RequestLimits] = {
     f"{_EXPERIMENTS}.AccessService/GetSignInMethods": RequestLimits(message_bytes=KIB, elements=10),
     f"{_EXPERIMENTS}.AccessService/RedeemSignInCode": RequestLimits(message_bytes=KIB, elements=10),
     f"{_EXPERIMENTS}.AccessService/GetVerificationKeys": RequestLimits(message_bytes=KIB, elements=10),
+    f"{_EXPERIMENTS}.AccessService/UpdateUserSettings": RequestLimits(message_bytes=64 * KIB, elements=300),
     f"{_EXPERIMENTS}.ExperimentsService/CreateExperiment": _LARGE,
     f"{_EXPERIMENTS}.ExperimentsService/CreateExperimentInChunks": RequestLimits(
         message_bytes=MAX_MESSAGE_BYTES, stream_bytes=516 * MIB

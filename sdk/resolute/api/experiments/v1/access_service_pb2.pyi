@@ -364,6 +364,128 @@ class GetCurrentUserResponse(google.protobuf.message.Message):
 global___GetCurrentUserResponse = GetCurrentUserResponse
 
 @typing.final
+class GetUserSettingsRequest(google.protobuf.message.Message):
+    """Request of GetUserSettings."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+
+global___GetUserSettingsRequest = GetUserSettingsRequest
+
+@typing.final
+class GetUserSettingsResponse(google.protobuf.message.Message):
+    """Response of GetUserSettings."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    @typing.final
+    class SettingsEntry(google.protobuf.message.Message):
+        DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: builtins.int
+        VALUE_FIELD_NUMBER: builtins.int
+        key: builtins.str
+        value: builtins.str
+        def __init__(
+            self,
+            *,
+            key: builtins.str = ...,
+            value: builtins.str = ...,
+        ) -> None: ...
+        def ClearField(self, field_name: typing.Literal["key", b"key", "value", b"value"]) -> None: ...
+
+    SETTINGS_FIELD_NUMBER: builtins.int
+    @property
+    def settings(self) -> google.protobuf.internal.containers.ScalarMap[builtins.str, builtins.str]:
+        """Values by names. The services do not look into them."""
+
+    def __init__(
+        self,
+        *,
+        settings: collections.abc.Mapping[builtins.str, builtins.str] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["settings", b"settings"]) -> None: ...
+
+global___GetUserSettingsResponse = GetUserSettingsResponse
+
+@typing.final
+class UpdateUserSettingsRequest(google.protobuf.message.Message):
+    """Request of UpdateUserSettings."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    @typing.final
+    class SettingsEntry(google.protobuf.message.Message):
+        DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: builtins.int
+        VALUE_FIELD_NUMBER: builtins.int
+        key: builtins.str
+        value: builtins.str
+        def __init__(
+            self,
+            *,
+            key: builtins.str = ...,
+            value: builtins.str = ...,
+        ) -> None: ...
+        def ClearField(self, field_name: typing.Literal["key", b"key", "value", b"value"]) -> None: ...
+
+    SETTINGS_FIELD_NUMBER: builtins.int
+    @property
+    def settings(self) -> google.protobuf.internal.containers.ScalarMap[builtins.str, builtins.str]:
+        """New values by names; an empty one removes the setting. Names have 1 to 64 letters, digits and . _ -, values at most 4096
+        characters, and a user at most 100 settings.
+        """
+
+    def __init__(
+        self,
+        *,
+        settings: collections.abc.Mapping[builtins.str, builtins.str] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["settings", b"settings"]) -> None: ...
+
+global___UpdateUserSettingsRequest = UpdateUserSettingsRequest
+
+@typing.final
+class UpdateUserSettingsResponse(google.protobuf.message.Message):
+    """Response of UpdateUserSettings."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    @typing.final
+    class SettingsEntry(google.protobuf.message.Message):
+        DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: builtins.int
+        VALUE_FIELD_NUMBER: builtins.int
+        key: builtins.str
+        value: builtins.str
+        def __init__(
+            self,
+            *,
+            key: builtins.str = ...,
+            value: builtins.str = ...,
+        ) -> None: ...
+        def ClearField(self, field_name: typing.Literal["key", b"key", "value", b"value"]) -> None: ...
+
+    SETTINGS_FIELD_NUMBER: builtins.int
+    @property
+    def settings(self) -> google.protobuf.internal.containers.ScalarMap[builtins.str, builtins.str]:
+        """All settings of the caller."""
+
+    def __init__(
+        self,
+        *,
+        settings: collections.abc.Mapping[builtins.str, builtins.str] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["settings", b"settings"]) -> None: ...
+
+global___UpdateUserSettingsResponse = UpdateUserSettingsResponse
+
+@typing.final
 class CreateUserRequest(google.protobuf.message.Message):
     """Request of CreateUser."""
 

@@ -71,6 +71,16 @@ class AccessServiceStub(object):
                 request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.GetCurrentUserRequest.SerializeToString,
                 response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.GetCurrentUserResponse.FromString,
                 _registered_method=True)
+        self.GetUserSettings = channel.unary_unary(
+                '/resolute.api.experiments.v1.AccessService/GetUserSettings',
+                request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.GetUserSettingsRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.GetUserSettingsResponse.FromString,
+                _registered_method=True)
+        self.UpdateUserSettings = channel.unary_unary(
+                '/resolute.api.experiments.v1.AccessService/UpdateUserSettings',
+                request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.UpdateUserSettingsRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.UpdateUserSettingsResponse.FromString,
+                _registered_method=True)
         self.CreateUser = channel.unary_unary(
                 '/resolute.api.experiments.v1.AccessService/CreateUser',
                 request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.CreateUserRequest.SerializeToString,
@@ -185,6 +195,20 @@ class AccessServiceServicer(object):
 
     def GetCurrentUser(self, request, context):
         """Returns the caller.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetUserSettings(self, request, context):
+        """Returns what the caller, a user, has set for the programs that the user sees the cluster by, such as the page.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def UpdateUserSettings(self, request, context):
+        """Sets some of these settings for the caller; those that are not named stay as they are.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -313,6 +337,16 @@ def add_AccessServiceServicer_to_server(servicer, server):
                     servicer.GetCurrentUser,
                     request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.GetCurrentUserRequest.FromString,
                     response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.GetCurrentUserResponse.SerializeToString,
+            ),
+            'GetUserSettings': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetUserSettings,
+                    request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.GetUserSettingsRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.GetUserSettingsResponse.SerializeToString,
+            ),
+            'UpdateUserSettings': grpc.unary_unary_rpc_method_handler(
+                    servicer.UpdateUserSettings,
+                    request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.UpdateUserSettingsRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.UpdateUserSettingsResponse.SerializeToString,
             ),
             'CreateUser': grpc.unary_unary_rpc_method_handler(
                     servicer.CreateUser,
@@ -566,6 +600,60 @@ class AccessService(object):
             '/resolute.api.experiments.v1.AccessService/GetCurrentUser',
             resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.GetCurrentUserRequest.SerializeToString,
             resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.GetCurrentUserResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetUserSettings(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.experiments.v1.AccessService/GetUserSettings',
+            resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.GetUserSettingsRequest.SerializeToString,
+            resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.GetUserSettingsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def UpdateUserSettings(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.experiments.v1.AccessService/UpdateUserSettings',
+            resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.UpdateUserSettingsRequest.SerializeToString,
+            resolute_dot_api_dot_experiments_dot_v1_dot_access__service__pb2.UpdateUserSettingsResponse.FromString,
             options,
             channel_credentials,
             insecure,

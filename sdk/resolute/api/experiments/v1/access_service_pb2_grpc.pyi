@@ -70,6 +70,18 @@ class AccessServiceStub:
     ]
     """Returns the caller."""
 
+    GetUserSettings: grpc.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.access_service_pb2.GetUserSettingsRequest,
+        resolute.api.experiments.v1.access_service_pb2.GetUserSettingsResponse,
+    ]
+    """Returns what the caller, a user, has set for the programs that the user sees the cluster by, such as the page."""
+
+    UpdateUserSettings: grpc.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.access_service_pb2.UpdateUserSettingsRequest,
+        resolute.api.experiments.v1.access_service_pb2.UpdateUserSettingsResponse,
+    ]
+    """Sets some of these settings for the caller; those that are not named stay as they are."""
+
     CreateUser: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.CreateUserRequest,
         resolute.api.experiments.v1.access_service_pb2.CreateUserResponse,
@@ -197,6 +209,18 @@ class AccessServiceAsyncStub:
         resolute.api.experiments.v1.access_service_pb2.GetCurrentUserResponse,
     ]
     """Returns the caller."""
+
+    GetUserSettings: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.access_service_pb2.GetUserSettingsRequest,
+        resolute.api.experiments.v1.access_service_pb2.GetUserSettingsResponse,
+    ]
+    """Returns what the caller, a user, has set for the programs that the user sees the cluster by, such as the page."""
+
+    UpdateUserSettings: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.access_service_pb2.UpdateUserSettingsRequest,
+        resolute.api.experiments.v1.access_service_pb2.UpdateUserSettingsResponse,
+    ]
+    """Sets some of these settings for the caller; those that are not named stay as they are."""
 
     CreateUser: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.access_service_pb2.CreateUserRequest,
@@ -339,6 +363,22 @@ class AccessServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.access_service_pb2.GetCurrentUserResponse, collections.abc.Awaitable[resolute.api.experiments.v1.access_service_pb2.GetCurrentUserResponse]]:
         """Returns the caller."""
+
+    @abc.abstractmethod
+    def GetUserSettings(
+        self,
+        request: resolute.api.experiments.v1.access_service_pb2.GetUserSettingsRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.experiments.v1.access_service_pb2.GetUserSettingsResponse, collections.abc.Awaitable[resolute.api.experiments.v1.access_service_pb2.GetUserSettingsResponse]]:
+        """Returns what the caller, a user, has set for the programs that the user sees the cluster by, such as the page."""
+
+    @abc.abstractmethod
+    def UpdateUserSettings(
+        self,
+        request: resolute.api.experiments.v1.access_service_pb2.UpdateUserSettingsRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.experiments.v1.access_service_pb2.UpdateUserSettingsResponse, collections.abc.Awaitable[resolute.api.experiments.v1.access_service_pb2.UpdateUserSettingsResponse]]:
+        """Sets some of these settings for the caller; those that are not named stay as they are."""
 
     @abc.abstractmethod
     def CreateUser(

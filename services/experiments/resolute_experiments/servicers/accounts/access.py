@@ -20,6 +20,7 @@ from resolute_experiments.access.passwords import hash_password, matches
 from resolute_experiments.access.provider_accounts import has_identity
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.servicers.accounts.issued_tokens import TokenHandlers, require_own_or_admin
+from resolute_experiments.servicers.accounts.settings import SettingHandlers
 from resolute_experiments.servicers.checks.fields import any_of, equals, required_id
 from resolute_experiments.servicers.messages.accounts import (
     ROLE_NUMBERS,
@@ -45,7 +46,7 @@ _NAME = re.compile(r"[\w.@-]{1,128}", re.ASCII)
 _UPDATABLE = ("name", "role", "active")
 
 
-class AccessServicer(TokenHandlers, access_service_pb2_grpc.AccessServiceServicer):
+class AccessServicer(TokenHandlers, SettingHandlers, access_service_pb2_grpc.AccessServiceServicer):
     """Users, the tokens that speak for them, and the record of what they did.
 
     Args:

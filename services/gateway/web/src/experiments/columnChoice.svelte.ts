@@ -1,25 +1,21 @@
-// The columns that this browser shows where the URL names none.
+// The columns that a person wants where the URL names none.
 
 import { route } from "$src/frame/route.svelte";
+import { settings } from "$src/frame/settings.svelte";
 import { chosenColumns, USUAL, written, type Column } from "./columns";
 
-const KEY = "resolute-columns";
-
 class ColumnChoice {
-  #kept = $state(localStorage.getItem(KEY) ?? "");
-
   /** What is shown. */
-  readonly shown = $derived(chosenColumns(route.get("columns") || this.#kept));
+  readonly shown = $derived(chosenColumns(route.get("columns") || settings.get("columns")));
 
   /** Shows a column, or hides it, from now on. */
   toggle(column: Column): void {
     const ids = new Set(this.shown.map(({ id }) => id));
     if (!ids.delete(column.id)) ids.add(column.id);
     const list = written(chosenColumns([...ids].join(",") || "none"));
-    this.#kept = list === USUAL ? "" : list;
-    if (this.#kept) localStorage.setItem(KEY, this.#kept);
-    else localStorage.removeItem(KEY);
-    route.set({ columns: this.#kept }, { typed: true });
+    const kept = list === USUAL ? "" : list;
+    void settings.set("columns", kept);
+    route.set({ columns: kept }, { typed: true });
   }
 }
 

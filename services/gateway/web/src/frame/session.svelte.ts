@@ -3,6 +3,8 @@
 import type { User } from "$gen/resolute/api/experiments/v1/user_pb.js";
 import { readUntilDone } from "$src/api/reading";
 import { onSignedOut, services, within } from "$src/api/services";
+import { settings } from "./settings.svelte";
+import { applyTheme } from "./theme.svelte";
 
 class Session {
   user = $state.raw<User | undefined>();
@@ -17,7 +19,9 @@ class Session {
     const { signal } = (this.#asking = new AbortController());
     const ask = () => services.access.getCurrentUser({}, within(signal));
     const answer = await readUntilDone(ask, signal, (problem) => (this.problem = problem));
-    if (answer) this.user = answer.caller.case === "user" ? answer.caller.value : undefined;
+    if (!answer) return;
+    void settings.load(signal).then(applyTheme);
+    this.user = answer.caller.case === "user" ? answer.caller.value : undefined;
   }
 }
 

@@ -1,16 +1,16 @@
 // Light or dark: what the system says, until someone pins one.
 
+import { settings } from "./settings.svelte";
+
 export type Theme = "light" | "dark";
 
-const KEY = "resolute-theme";
 const system = window.matchMedia("(prefers-color-scheme: dark)");
+const ofSystem = (): Theme => (system.matches ? "dark" : "light");
 
-function pinned(): Theme | undefined {
-  const kept = localStorage.getItem(KEY);
-  return kept === "light" || kept === "dark" ? kept : undefined;
+function wanted(): Theme {
+  const pinned = settings.get("theme");
+  return pinned === "light" || pinned === "dark" ? pinned : ofSystem();
 }
-
-const wanted = (): Theme => pinned() ?? (system.matches ? "dark" : "light");
 
 /** The theme that is shown. */
 export const theme = $state({ shown: wanted() });
@@ -24,8 +24,7 @@ export function applyTheme(): void {
 /** Pins the other theme; back to the system's where that is the same. */
 export function toggleTheme(): void {
   const other: Theme = theme.shown === "dark" ? "light" : "dark";
-  if (other === (system.matches ? "dark" : "light")) localStorage.removeItem(KEY);
-  else localStorage.setItem(KEY, other);
+  void settings.set("theme", other === ofSystem() ? "" : other);
   applyTheme();
 }
 

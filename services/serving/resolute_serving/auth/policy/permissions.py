@@ -168,6 +168,8 @@ _BY_SERVICE: Mapping[str, Mapping[str, Rule]] = {
         "CreateSignInCode": _PERSONAL,
         "RedeemSignInCode": Rule(public=True),
         "GetCurrentUser": _MEMBER,
+        "GetUserSettings": _MEMBER,
+        "UpdateUserSettings": _PERSONAL,
         "CreateUser": _ADMIN,
         "ListUsers": _MEMBER,
         "UpdateUser": _ADMIN,
