@@ -24,6 +24,7 @@ from typing import Any
 from resolute.contracts.run.directory import ENVIRONMENT_VARIABLE, RunDirectory
 from resolute_launch.container.entrypoint_process import released_variables
 from resolute_launch.warm import process_image, protocol
+from resolute_launch.warm.ending import end_process
 from resolute_launch.warm.environment import shared_environment
 from resolute_launch.warm.limits import inherited
 from resolute_launch.warm.preloading import preloadable
@@ -66,6 +67,7 @@ class ForkedRun:
 
     def __init__(self, origin: Origin, *, output: int, errors: int, control: int) -> None:
         self._origin, self._output, self._errors, self._control = origin, output, errors, control
+        self._exit_code = 0
         self._interrupted = False
 
     def run(self) -> None:
@@ -158,9 +160,12 @@ class ForkedRun:
         importlib.invalidate_caches()
         try:
             script()
-        except SystemExit:
+        except SystemExit as end:
+            code = end.code
+            self._exit_code = 0 if code is None else code & 0xFF if isinstance(code, int) else 1
             raise
         except BaseException as failure:  # noqa: BLE001 - as the interpreter does
+            self._exit_code = 1
             self._interrupted = isinstance(failure, KeyboardInterrupt)
             trace = failure.__traceback__
             while trace is not None and trace.tb_frame.f_code.co_filename in (__file__, runpy.__file__):
@@ -179,9 +184,7 @@ class ForkedRun:
                 scratch = learned.with_suffix(f".{os.getpid()}")
                 scratch.write_text(json.dumps(names))
                 scratch.rename(learned)
-        if self._interrupted:
-            signal.signal(signal.SIGINT, signal.SIG_DFL)
-            os.kill(os.getpid(), signal.SIGINT)
+        end_process(self._exit_code, interrupted=self._interrupted, keep=self._origin.modules)
 
 
 def _start_cold(start: Mapping[str, Any]) -> None:

@@ -22,7 +22,7 @@ from typing import Any
 
 from resolute_launch.warm import protocol
 from resolute_launch.warm.forked import AT_EXIT, ForkedRun, Origin
-from resolute_launch.warm.preloading import preload, why_not_forkable
+from resolute_launch.warm.preloading import preload, preload_later_imports, why_not_forkable
 
 _POLL_SECONDS = 1.0
 _HANDLED = (signal.SIGTERM, signal.SIGINT)
@@ -40,6 +40,8 @@ def park(folder: str) -> None:
     order = json.loads((directory / protocol.ORDER).read_text())
     path = tuple(sys.path)
     preload(order["modules"])
+    if order["learns"]:
+        preload_later_imports()
     refusal = why_not_forkable()
     if refusal:
         (directory / protocol.REFUSED).write_text(refusal)

@@ -8,7 +8,7 @@ import importlib
 import os
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 _BLAS_THREADS = (
@@ -18,6 +18,8 @@ _BLAS_THREADS = (
     "scipy_openblas_get_num_threads64_",
 )
 _SELF = Path("/proc/self")
+_LATER: Mapping[str, Sequence[str]] = {"torch": ("torch._dynamo",)}
+"""Modules that a library imports only while it works: torch at the first step of an optimizer."""
 
 
 def preload(names: Iterable[str]) -> None:
@@ -28,6 +30,13 @@ def preload(names: Iterable[str]) -> None:
         # What a script prints or raises when it imports this is its own business, and comes in its own log.
         with contextlib.suppress(Exception, SystemExit):
             importlib.import_module(name)
+
+
+def preload_later_imports() -> None:
+    """Imports what libraries that are here import only while they work."""
+    for library, names in _LATER.items():
+        if library in sys.modules:
+            preload(names)
 
 
 def why_not_forkable() -> str:

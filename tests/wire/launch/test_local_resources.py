@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,7 @@ from support.clusters.local_runs import (
 from support.waiting import wait_until_async
 
 from resolute.contracts.processes import ProcessIdentity
+from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.lock import is_locked
 from resolute_experiments.resources.protocol import ContainerState
 
@@ -185,13 +187,47 @@ def test_a_supervisor_that_cannot_begin_is_a_failure_that_says_why(
 
     async def body() -> None:
         with control_plane("echo done") as plane:
-            async with managing(tmp_path) as (manager, reports):
+            async with managing(tmp_path) as (manager, _):
+                with pytest.raises(OSError, match="a broken installation"):
+                    await manager.launch(spec(plane))
+
+    scenario(body)
+
+
+def forker(run: RunDirectory) -> ProcessIdentity:
+    """The parent of the supervisor of a run."""
+    stat = Path(f"/proc/{identity(run.supervisor_file).pid}/stat").read_text()
+    found = ProcessIdentity.of(int(stat.rpartition(")")[2].split()[1]))
+    assert found is not None
+    return found
+
+
+def children(process: ProcessIdentity) -> str:
+    return Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()
+
+
+def test_supervisors_outlive_the_process_that_forks_them_which_is_started_again(tmp_path: Path) -> None:
+    async def body() -> None:
+        run, other = run_of(tmp_path), RunDirectory(tmp_path / "runs" / "other" / "0")
+        with control_plane(TRAIN) as plane:
+            async with cleared(tmp_path), managing(tmp_path) as (manager, _):
                 await manager.launch(spec(plane))
-                report = await reports.get()
-                assert report.state is ContainerState.EXITED
-                assert report.exit is not None
-                assert report.exit.failed_before_entrypoint
-                assert "a broken installation" in report.exit.failure
+                await seen(plane, lambda: "training" in plane.text())
+                first, supervisor = forker(run), identity(run.supervisor_file)
+                command = Path(f"/proc/{supervisor.pid}/cmdline").read_bytes().split(b"\0")
+                assert command[1:4] == [b"-m", b"resolute_launch.supervisor", os.fsencode(run.path)]
+                first.send(signal.SIGKILL)
+                await wait_until_async(lambda: not first.is_alive())
+                assert supervisor.is_alive()
+                await manager.launch(replace(spec(plane), allocation_id="other"))
+                await wait_until_async(other.supervisor_file.exists)
+                second = forker(other)
+                assert second != first
+                await manager.kill("other")
+                # It has waited for its fork: not even the process id is left.
+                await wait_until_async(lambda: not children(second))
+                assert supervisor.is_alive()
+            await wait_until_async(lambda: not second.is_alive())
 
     scenario(body)
 

@@ -211,16 +211,27 @@ if what == "raise": fail()
 if what == "exit": sys.exit(7)
 if what == "text": sys.exit("left")
 if what == "interrupt": raise KeyboardInterrupt
+if what == "left":
+    class Loud:
+        def __del__(self): print("destroyed", what)
+    loud = Loud()
+    unclosed = open("left.txt", "w")
+    colorsys.kept = open("kept.txt", "w")
+    for file in (unclosed, colorsys.kept): file.write("flushed")
+if what == "closed": sys.stdout.close()
 """
 
 
-@pytest.mark.parametrize("what", ["raise", "exit", "text", "interrupt", "kill", "end"])
+@pytest.mark.parametrize("what", ["raise", "exit", "text", "interrupt", "kill", "end", "left", "closed"])
 def test_a_fork_ends_as_a_new_interpreter_does(folder: Path, what: str) -> None:
     entrypoint, files = ["python3", "train.py", what], {"train.py": ENDINGS}
     cold = start(folder, "cold", entrypoint, files, warm=False)
     warm = start(folder, "warm-run", entrypoint, files)
     assert (warm.finish(), warm.text()) == (cold.finish(), cold.text())
     assert not warm.said
+    written = [{path.name: path.read_text() for path in one.run.work.glob("*.txt")} for one in (warm, cold)]
+    assert written[0] == written[1]
+    assert len(written[0]) == (2 if what == "left" else 0)
 
 
 def test_what_the_first_run_imported_is_there_in_the_second_and_no_token_stays(folder: Path) -> None:

@@ -27,12 +27,12 @@ from resolute.contracts.run.remaining_output import lost_file, note_loss, saved_
 from resolute.contracts.spool.format import LOGS_SUFFIX, METRICS_SUFFIX
 from resolute.errors import ConflictError, ResoluteError
 from resolute_experiments.resources.local.environment import supervisor_environment
+from resolute_experiments.resources.local.fork_server import ForkServer
 from resolute_experiments.resources.local.spool_backlog import waits
 from resolute_experiments.resources.protocol import ContainerReport, ContainerState
 
 ORPHAN_SECONDS = 30.0
 """How long one attempt to end orphans lasts."""
-_SUPERVISOR = "resolute_launch.supervisor"
 _ORPHAN_UPLOAD = "resolute_launch.supervisor.orphan_upload"
 _LOG_TAIL = 2000
 _POLL_SECONDS = 0.02
@@ -71,14 +71,11 @@ class LocalContainer:
         """Its supervisor, dead or alive; None if none ever said who it is."""
         return _identity(self.run.supervisor_file)
 
-    def start(self, order: LaunchOrder) -> subprocess.Popen[bytes] | None:
-        """Starts its supervisor, in a session of its own.
+    def start(self, order: LaunchOrder, fork_server: ForkServer) -> None:
+        """Starts its supervisor, in a session of its own; one that was started before is left alone.
 
         The lock is taken here and handed on, so that at no instant a started container looks like one
         that was not.
-
-        Returns:
-            The supervisor; None if the container was started before.
 
         Raises:
             OSError: It cannot be started, because the disk is full for example.
@@ -87,14 +84,12 @@ class LocalContainer:
         try:
             lock = RunLock.acquire(self.run.lock_file)
         except ConflictError:
-            return None
+            return
         try:
             if self.run.supervisor_file.exists() or self.run.exit_file.exists():
-                return None
+                return
             order.write(self.run.launch_file)
-            process = self._spawn(_SUPERVISOR, "--lock-fd", str(lock.descriptor), keep=(lock.descriptor,))
-            self._note_start(process.pid)
-            return process
+            self._note_start(fork_server.fork(self.run, lock=lock.descriptor))
         finally:
             lock.release()
 
@@ -117,19 +112,16 @@ class LocalContainer:
         if token:
             write_atomically(self.run.token_file, token, mode=0o600)
         options = ["--master", address] if address else []
-        return self._spawn(_ORPHAN_UPLOAD, *options, *(["--note-late-lines"] if note_late_lines else []))
-
-    def _spawn(self, module: str, *arguments: str, keep: tuple[int, ...] = ()) -> subprocess.Popen[bytes]:
+        notes = ["--note-late-lines"] if note_late_lines else []
         with self.run.log_file.open("ab") as log:
             return subprocess.Popen(
-                [sys.executable, "-m", module, str(self.run.path), *arguments],
+                [sys.executable, "-m", _ORPHAN_UPLOAD, str(self.run.path), *options, *notes],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 cwd=self.run.path,
                 env=supervisor_environment(os.environ),
                 start_new_session=True,
-                pass_fds=keep,
             )
 
     def inspect(self) -> ContainerReport:

@@ -18,6 +18,7 @@ from resolute.contracts.calls.tls import ClientTls
 from resolute.contracts.processes import ProcessIdentity
 from resolute.contracts.run.launch_order import LaunchOrder
 from resolute_experiments.resources.local.container import LocalContainer, containers_in
+from resolute_experiments.resources.local.fork_server import ForkServer
 from resolute_experiments.resources.local.process_exit import POLL_SECONDS, wait_for_exit
 from resolute_experiments.resources.local.spool_backlog import Backlog
 from resolute_experiments.resources.protocol import AllocationSpec, ContainerReport, ContainerState, Slot
@@ -25,6 +26,7 @@ from resolute_experiments.resources.slots import assign_to_nodes, detect_slots
 
 _RELEASED = "released"
 """Marks the folder of an allocation that nobody needs any more; its content says nothing."""
+_FORK_SERVER_LOG = "fork-server.log"
 _FIRST_PAUSE_SECONDS = 1.0
 _LONGEST_PAUSE_SECONDS = 300.0
 """Between two attempts to send what a run left: the first pause, and the longest."""
@@ -71,7 +73,9 @@ class LocalResourceManager:
         self._watchers: dict[str, asyncio.Task[None]] = {}
         self._cleaners: dict[str, asyncio.Task[None]] = {}
         self._backlog = Backlog()
+        self._fork_server = ForkServer(runs.with_name(_FORK_SERVER_LOG))
         self._children: list[subprocess.Popen[bytes]] = []
+        """Processes that send what ended runs left."""
 
     def capacity(self) -> Sequence[Slot]:
         """Every slot, by id."""
@@ -85,8 +89,7 @@ class LocalResourceManager:
         """
         for rank, slot_ids in enumerate(spec.placements):
             container = LocalContainer(self._runs, spec.allocation_id, rank)
-            process = await asyncio.to_thread(container.start, self._order(spec, rank, slot_ids))
-            self._register_child(process)
+            await asyncio.to_thread(container.start, self._order(spec, rank, slot_ids), self._fork_server)
             self._watch_one(container)
 
     def _order(self, spec: AllocationSpec, rank: int, slot_ids: Sequence[int]) -> LaunchOrder:
@@ -212,6 +215,7 @@ class LocalResourceManager:
             # It outlives this process on purpose, and its object is not to complain about that.
             process.returncode = 0
         self._children.clear()
+        await asyncio.to_thread(self._fork_server.close)
         await self._reports.put(None)
 
     def _watch_one(self, container: LocalContainer) -> None:
@@ -231,10 +235,6 @@ class LocalResourceManager:
     async def _until_unlocked(self, container: LocalContainer) -> None:
         while container.locked:
             await wait_for_exit(container.supervisor)
-        supervisor = container.supervisor
-        if supervisor is not None and any(process.pid == supervisor.pid for process in self._children):
-            # It lets go of its lock a moment before it is gone; nobody could reap it until then.
-            await wait_for_exit(supervisor)
         self._reap()
 
     def _clean_later(self, allocation_id: str, token: str) -> None:
@@ -279,10 +279,9 @@ class LocalResourceManager:
         if not task.cancelled() and task.exception() is not None:
             _log.error("looking after a run failed", run=name, exc_info=task.exception())
 
-    def _register_child(self, process: subprocess.Popen[bytes] | None) -> None:
+    def _register_child(self, process: subprocess.Popen[bytes]) -> None:
         """Remembers a child, so that it can be waited for and leaves no zombie."""
-        if process is not None:
-            self._children.append(process)
+        self._children.append(process)
 
     def _reap(self) -> None:
         self._children = [process for process in self._children if process.poll() is None]

@@ -1,0 +1,17 @@
+"""Forks supervisors: ``python -m resolute_launch.fork_server DESCRIPTOR [PADDING]``.
+
+DESCRIPTOR is a socket to the resource manager. PADDING is room for the command lines that forks show.
+"""
+
+from __future__ import annotations
+
+import socket
+import sys
+
+from resolute_launch.fork_server.server import serve
+from resolute_launch.supervisor.main import main
+
+if __name__ == "__main__":
+    run_directory = serve(socket.socket(fileno=int(sys.argv[1])))
+    if run_directory is not None:
+        sys.exit(main(run_directory))
