@@ -36,7 +36,10 @@ def find_shell() -> str:
 
 def shell_command(run: RunDirectory) -> tuple[str, ...]:
     """Returns the command of the shell that runs the hook and becomes the entrypoint."""
-    return (find_shell(), "-c", _script(run), "entrypoint")
+    shell = find_shell()
+    # Else bash takes a socket on its standard input, as forks have, for a remote login and reads ~/.bashrc.
+    options = ("--norc",) if shell.endswith("bash") else ()
+    return (shell, *options, "-c", _script(run), "entrypoint")
 
 
 def barrier_file(run: RunDirectory) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
 from typing import Protocol, cast
 
 import grpc
@@ -14,6 +15,7 @@ from resolute.api.experiments.v1.experiments_service_pb2 import GetModelDefiniti
 from resolute.api.experiments.v1.experiments_service_pb2_grpc import ExperimentsServiceStub
 from resolute.api.experiments.v1.launch_spec_pb2 import LaunchSpec
 from resolute.api.experiments.v1.run_environment_pb2 import RunEnvironment
+from resolute.api.experiments.v1.run_pb2 import GpuUsage
 from resolute.api.preemption.v1.preemption_service_pb2 import (
     SignalSubscription,
     WatchSignalsRequest,
@@ -113,6 +115,7 @@ class ControlPlane:
             failed_before_entrypoint=record.failed_before_entrypoint,
             end_time=to_timestamp(record.end_time),
             initialize_time=to_timestamp(record.initialized_at) if record.initialized_at else None,
+            gpu_usage=None if record.gpu_usage is None else GpuUsage(**asdict(record.gpu_usage)),
         )
         self._allocations.ReportExit(request, timeout=CONTROL_DEADLINE)
 

@@ -6,6 +6,7 @@ import logging
 import signal
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from resolute.contracts.clock import Clock
 from resolute.contracts.run.exit_record import ExitRecord
@@ -33,6 +34,8 @@ from resolute_launch.control_plane.outage_timeout import retry_during_outage
 from resolute_launch.control_plane.signal_state import SignalState
 from resolute_launch.control_plane.signal_watcher import SignalWatcher
 from resolute_launch.exec import entrypoint
+from resolute_launch.gpus.counters import NvmlCounters
+from resolute_launch.gpus.meter import GpuMeter
 from resolute_launch.processes.shutdown_sequence import ShutdownStep
 from resolute_launch.processes.signal_handlers import SignalHandlers
 from resolute_launch.supervisor import exit_summary
@@ -122,6 +125,7 @@ class RunExecutor:
         )
         self._shutdown_sequence = self._termination_policy.shutdown_sequence
         self._warm_start = WarmStart(task, interrupted=self._interrupted, log_line=self._output.log_line)
+        self._gpu_meter = GpuMeter(lambda: NvmlCounters.open(task.order.devices), clock=clock)
         self._environment = EnvironmentReport(connection.control, python=task.order.python)
 
     def execute(self) -> ExitRecord:
@@ -135,12 +139,15 @@ class RunExecutor:
         self._signal_watcher.start()
         self._shipping.start()
         try:
-            record = self._execute()
+            if self._task.order.devices:
+                self._gpu_meter.start()
+            record = replace(self._execute(), gpu_usage=self._gpu_meter.stop())
             self._write_exit_record(record)
             self._drain()
             self._run.remove_external_resources()
             return record
         finally:
+            self._gpu_meter.stop()
             self._start_barrier.close()
             self._signal_watcher.stop()
 

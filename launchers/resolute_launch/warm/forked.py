@@ -39,6 +39,7 @@ class Origin:
 
     directory: Path
     environment: Mapping[str, str]
+    """That it was started with: torch sets a variable when it is imported, which is not the run's."""
     path: tuple[str, ...]
     """``sys.path`` without the directory of a script."""
     descriptors: frozenset[int]

@@ -38,7 +38,7 @@ def park(folder: str) -> None:
         sys.exit(f"{directory} has a parked process already")
     atexit.register(_call_last)
     order = json.loads((directory / protocol.ORDER).read_text())
-    path = tuple(sys.path)
+    path, environment = tuple(sys.path), dict(os.environ)
     preload(order["modules"])
     if order["learns"]:
         preload_later_imports()
@@ -49,7 +49,7 @@ def park(folder: str) -> None:
     descriptors = frozenset(int(name) for name in os.listdir("/proc/self/fd")) - {lock}  # noqa: PTH208
     origin = Origin(
         directory=directory,
-        environment=dict(os.environ),
+        environment=environment,
         path=path,
         descriptors=descriptors,
         modules=frozenset(sys.modules),

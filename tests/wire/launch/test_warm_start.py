@@ -273,6 +273,22 @@ def test_what_cannot_be_forked_starts_cold_and_says_so_once(folder: Path, why: s
     assert said == [f"warm start: this experiment's runs start cold: {reason}"]
 
 
+def test_a_fork_that_cannot_go_on_becomes_the_shell_of_a_cold_start_and_nothing_more(folder: Path) -> None:
+    (folder / ".bashrc").write_text("echo read ~/.bashrc")
+    library = folder / "library"
+    library.mkdir()
+    (library / "helper.py").write_text("import os\nos.environ['SET_BY_IMPORT'] = 'yes'\n")
+    environ = {"HOME": str(folder), "PYTHONPATH": str(library)}
+    first = start(folder, "first", SCRIPT, {"train.py": "import helper; print('warm')"}, environ=environ)
+    assert (first.finish(), first.text(), first.said) == (0, "warm\n", [])
+    files = {"train.py": "import helper; print(helper.__file__)", "helper.py": ""}
+    second = start(folder, "second", SCRIPT, files, environ=environ)
+    assert (second.finish(), second.text()) == (0, "RUN/work/helper.py\n")
+    assert second.said == [
+        "warm start: this run starts cold: its code has a module helper beside another one"
+    ]
+
+
 def holds_at_most(descriptors: int, process: int) -> bool:
     return descriptors_of(process) <= descriptors
 

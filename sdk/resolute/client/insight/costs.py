@@ -1,15 +1,16 @@
-"""What trials took: slot-hours and GPU-hours of their runs, from the recorded allocations."""
+"""What trials took: slot-hours, GPU-hours and energy of their runs, and what their metric gained by it."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
 
 from resolute.client.schema.records import ExperimentRecord, RunRecord, TrialRecord
 
 _SECONDS_PER_HOUR = 3600.0
+_JOULES_PER_KWH = 3.6e6
 NO_LABEL = "(no label)"
 """Names experiments without labels, among labels."""
 
@@ -53,19 +54,40 @@ class Cost:
     slot_hours: float
     gpu_hours: float
     """Of these, on slots that are GPUs."""
+    gpu_busy_hours: float | None
+    """Of the GPU-hours, those in which the driver saw the GPUs work; None where nothing was measured."""
+    gpu_idle_hours: float | None
+    """Of the GPU-hours, those in which it saw them idle."""
+    energy_kwh: float | None
+    """Energy of the GPUs; None where it was not measured."""
+    gained: float | None
+    """How far the best validation is from the worst; None where none is known, or none was asked for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """A trial that cost something."""
+
+    experiment: ExperimentRecord
+    trial: TrialRecord
+    """With its runs."""
+    validations: tuple[float, float] | None = None
+    """The smallest and the largest value of the metric that its search decides by."""
 
 
 @dataclass(frozen=True)
 class _Share:
     group: str
-    experiment: int
-    trial: int
+    work: Work
+    run: RunRecord
     slot_hours: float
     gpu_hours: float
+    part: float
+    """The part of the run that lies in the period."""
 
 
 def costs(
-    found: Iterable[tuple[ExperimentRecord, TrialRecord]],
+    found: Iterable[Work],
     *,
     by: Grouping,
     period: Period,
@@ -74,7 +96,7 @@ def costs(
     """Adds up what trials took.
 
     Args:
-        found: Trials with their runs, and their experiments.
+        found: The trials.
         by: What costs are added up for; an experiment with several labels counts for each.
         period: Time that counts.
         gpus: The slots that are GPUs.
@@ -83,30 +105,14 @@ def costs(
         The groups in the order in which they were found. Groups without a run in the period are left out.
     """
     groups: dict[str, list[_Share]] = {}
-    for experiment, trial in found:
-        for share in _shares(experiment, trial, by=by, period=period, gpus=gpus):
+    for work in found:
+        for share in _shares(work, by=by, period=period, gpus=gpus):
             groups.setdefault(share.group, []).append(share)
-    return [
-        Cost(
-            group=group,
-            experiments=len({share.experiment for share in shares}),
-            trials=len({share.trial for share in shares}),
-            runs=len(shares),
-            slot_hours=sum(share.slot_hours for share in shares),
-            gpu_hours=sum(share.gpu_hours for share in shares),
-        )
-        for group, shares in groups.items()
-    ]
+    return [_cost(group, shares) for group, shares in groups.items()]
 
 
-def _shares(
-    experiment: ExperimentRecord,
-    trial: TrialRecord,
-    *,
-    by: Grouping,
-    period: Period,
-    gpus: Collection[int],
-) -> Iterator[_Share]:
+def _shares(work: Work, *, by: Grouping, period: Period, gpus: Collection[int]) -> Iterator[_Share]:
+    experiment, trial = work.experiment, work.trial
     groups: dict[Grouping, tuple[str, ...]] = {
         Grouping.TRIAL: (str(trial.id),),
         Grouping.EXPERIMENT: (str(experiment.id),),
@@ -117,5 +123,26 @@ def _shares(
         hours = period.hours(run)
         on_gpus = sum(slot in gpus for slot in run.slot_ids)
         if hours > 0:
+            part = hours / replace(period, since=None).hours(run)
             for group in groups[by]:
-                yield _Share(group, experiment.id, trial.id, hours * len(run.slot_ids), hours * on_gpus)
+                yield _Share(group, work, run, hours * len(run.slot_ids), hours * on_gpus, part)
+
+
+def _cost(group: str, shares: Sequence[_Share]) -> Cost:
+    measured = [(share.run.gpu_usage, share.part) for share in shares if share.run.gpu_usage]
+    energy = [part * one.energy_joules for one, part in measured if one.energy_joules is not None]
+    busy = sum(part * one.busy_seconds for one, part in measured) / _SECONDS_PER_HOUR
+    seen = sum(part * one.measured_seconds for one, part in measured) / _SECONDS_PER_HOUR
+    validations = [value for share in shares for value in share.work.validations or ()]
+    return Cost(
+        group=group,
+        experiments=len({share.work.experiment.id for share in shares}),
+        trials=len({share.work.trial.id for share in shares}),
+        runs=len(shares),
+        slot_hours=sum(share.slot_hours for share in shares),
+        gpu_hours=sum(share.gpu_hours for share in shares),
+        gpu_busy_hours=busy if seen else None,
+        gpu_idle_hours=seen - busy if seen else None,
+        energy_kwh=sum(energy) / _JOULES_PER_KWH if energy else None,
+        gained=max(validations) - min(validations) if validations else None,
+    )

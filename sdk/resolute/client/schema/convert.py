@@ -25,6 +25,7 @@ from resolute.api.logs.v1 import line_pb2
 from resolute.api.metrics.v1 import report_pb2, summary_pb2, validation_pb2
 from resolute.client.schema import records
 from resolute.client.schema.states import CheckpointState, ExperimentState, LogLevel, RunOutcome, TrialState
+from resolute.contracts.run.gpu_usage import GpuUsage
 from resolute.contracts.values import from_value, to_mapping
 from resolute.errors import InvalidArgumentError
 from resolute.rpc import storage_providers
@@ -202,6 +203,15 @@ def run(message: run_pb2.Run) -> records.RunRecord:
         slot_ids=tuple(message.slot_ids),
         failure=message.failure,
         log_policies=tuple(message.log_policies),
+        gpu_usage=_gpu_usage(message.gpu_usage) if message.HasField("gpu_usage") else None,
+    )
+
+
+def _gpu_usage(message: run_pb2.GpuUsage) -> GpuUsage:
+    return GpuUsage(
+        energy_joules=message.energy_joules if message.HasField("energy_joules") else None,
+        busy_seconds=message.busy_seconds,
+        measured_seconds=message.measured_seconds,
     )
 
 

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from resolute.client.schema.states import CheckpointState, ExperimentState, LogLevel, RunOutcome, TrialState
+from resolute.contracts.run.gpu_usage import GpuUsage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +97,8 @@ class RunRecord:
     """What log policies did because of its lines."""
     initialize_time: datetime | None = None
     """When its script had initialized the Core API; None if it never did, or has not ended."""
+    gpu_usage: GpuUsage | None = None
+    """What its GPUs did; None if nothing was measured, or it has not ended."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 from resolute.contracts.files.atomic_files import read_json, write_json
+from resolute.contracts.run.gpu_usage import GpuUsage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +27,8 @@ class ExitRecord:
     """Unix time of the end; of a failure, when the first rank failed where that is known."""
     initialized_at: float = 0.0
     """Unix time at which its script had initialized the Core API; zero if it never did."""
+    gpu_usage: GpuUsage | None = None
+    """What its GPUs did; None if nothing was measured."""
 
     @classmethod
     def read(cls, path: Path) -> ExitRecord | None:
@@ -39,7 +42,8 @@ class ExitRecord:
             return None
         known = {field.name for field in fields(cls)}
         try:
-            return cls(**{key: value for key, value in content.items() if key in known})
+            usage = GpuUsage.from_json(content.pop("gpu_usage", None))
+            return cls(**{key: value for key, value in content.items() if key in known}, gpu_usage=usage)
         except TypeError as failure:
             raise ValueError(f"{path} holds no exit record: {failure}") from failure
 

@@ -21,6 +21,7 @@ from resolute_experiments.moment import Moment
 from resolute_experiments.notifier import SIGNAL_CHANGES
 from resolute_experiments.resources.leases import Leases
 from resolute_experiments.servicers.checks.environments import check_environment
+from resolute_experiments.servicers.checks.gpu_usage import added_usage, check_usage
 from resolute_experiments.servicers.messages.experiments import signal_message
 from resolute_experiments.specs.identity import run_identity
 from resolute_experiments.specs.launch import LaunchParameters, launch_spec
@@ -217,6 +218,7 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
 
     async def ReportExit(self, request: pb2.ReportExitRequest, context: Any) -> pb2.ReportExitResponse:
         """Notes how a container ended. The first report of a container stands."""
+        check_usage(request.gpu_usage)
         reason = pb2.EarlyExitReason.Name(request.early_exit_reason).removeprefix("EARLY_EXIT_REASON_")
         moment = self._core.moment()
 
@@ -227,6 +229,8 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
                 if request.container_rank == 0 and request.HasField("initialize_time"):
                     initialized_at = seconds_of(request.initialize_time)
                     runs.update(connection, run.allocation_id, initialized_at=initialized_at)
+                if request.HasField("gpu_usage"):
+                    runs.update(connection, run.allocation_id, **added_usage(run, request.gpu_usage))
                 record_container_exit(
                     connection,
                     run,

@@ -40,6 +40,9 @@ class Run:
     request_id: str | None
     environment_digest: str | None = None
     initialized_at: float | None = None
+    gpu_energy_joules: float | None = None
+    gpu_busy_seconds: float | None = None
+    gpu_measured_seconds: float | None = None
 
     @property
     def ended(self) -> bool:

@@ -194,6 +194,10 @@ runs = sa.Table(
     sa.Column("environment_digest", sa.String(64)),
     # When its script had initialized the Core API, by its own word; NULL when it never did or has not ended.
     sa.Column("initialized_at", sa.Float),
+    # What its GPUs did, as its containers reported it when they ended; NULL where nothing was measured.
+    sa.Column("gpu_energy_joules", sa.Float),
+    sa.Column("gpu_busy_seconds", sa.Float),
+    sa.Column("gpu_measured_seconds", sa.Float),
 )
 sa.Index("runs_by_request", runs.c.request_id, unique=True)
 sa.Index("runs_by_outcome", runs.c.outcome)

@@ -13,6 +13,7 @@ import google.protobuf.message
 import google.protobuf.timestamp_pb2
 import resolute.api.experiments.v1.launch_spec_pb2
 import resolute.api.experiments.v1.run_environment_pb2
+import resolute.api.experiments.v1.run_pb2
 import resolute.api.preemption.v1.signal_pb2
 import sys
 import typing
@@ -381,6 +382,7 @@ class ReportExitRequest(google.protobuf.message.Message):
     FAILED_BEFORE_ENTRYPOINT_FIELD_NUMBER: builtins.int
     END_TIME_FIELD_NUMBER: builtins.int
     INITIALIZE_TIME_FIELD_NUMBER: builtins.int
+    GPU_USAGE_FIELD_NUMBER: builtins.int
     allocation_id: builtins.str
     """The allocation."""
     container_rank: builtins.int
@@ -403,6 +405,10 @@ class ReportExitRequest(google.protobuf.message.Message):
     def initialize_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
         """When its script had imported what it needs and initialized the Core API; absent if it never did. Of the first container."""
 
+    @property
+    def gpu_usage(self) -> resolute.api.experiments.v1.run_pb2.GpuUsage:
+        """What the GPUs of this container did; absent if nothing was measured."""
+
     def __init__(
         self,
         *,
@@ -415,9 +421,10 @@ class ReportExitRequest(google.protobuf.message.Message):
         failed_before_entrypoint: builtins.bool = ...,
         end_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
         initialize_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
+        gpu_usage: resolute.api.experiments.v1.run_pb2.GpuUsage | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["end_time", b"end_time", "initialize_time", b"initialize_time"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["acknowledged", b"acknowledged", "allocation_id", b"allocation_id", "container_rank", b"container_rank", "early_exit_reason", b"early_exit_reason", "end_time", b"end_time", "exit_code", b"exit_code", "failed_before_entrypoint", b"failed_before_entrypoint", "failure", b"failure", "initialize_time", b"initialize_time"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["end_time", b"end_time", "gpu_usage", b"gpu_usage", "initialize_time", b"initialize_time"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["acknowledged", b"acknowledged", "allocation_id", b"allocation_id", "container_rank", b"container_rank", "early_exit_reason", b"early_exit_reason", "end_time", b"end_time", "exit_code", b"exit_code", "failed_before_entrypoint", b"failed_before_entrypoint", "failure", b"failure", "gpu_usage", b"gpu_usage", "initialize_time", b"initialize_time"]) -> None: ...
 
 global___ReportExitRequest = ReportExitRequest
 

@@ -61,6 +61,34 @@ RUN_OUTCOME_INVALID_HP: RunOutcome.ValueType  # 6
 global___RunOutcome = RunOutcome
 
 @typing.final
+class GpuUsage(google.protobuf.message.Message):
+    """What the GPUs of a run did, as their driver measured it."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    ENERGY_JOULES_FIELD_NUMBER: builtins.int
+    BUSY_SECONDS_FIELD_NUMBER: builtins.int
+    MEASURED_SECONDS_FIELD_NUMBER: builtins.int
+    energy_joules: builtins.float
+    """Energy that they took; absent where the driver counts none."""
+    busy_seconds: builtins.float
+    """GPU-seconds in which they worked."""
+    measured_seconds: builtins.float
+    """GPU-seconds that were measured, the idle ones included."""
+    def __init__(
+        self,
+        *,
+        energy_joules: builtins.float | None = ...,
+        busy_seconds: builtins.float = ...,
+        measured_seconds: builtins.float = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["_energy_joules", b"_energy_joules", "energy_joules", b"energy_joules"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_energy_joules", b"_energy_joules", "busy_seconds", b"busy_seconds", "energy_joules", b"energy_joules", "measured_seconds", b"measured_seconds"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_energy_joules", b"_energy_joules"]) -> typing.Literal["energy_joules"] | None: ...
+
+global___GpuUsage = GpuUsage
+
+@typing.final
 class Run(google.protobuf.message.Message):
     """One attempt to execute a trial."""
 
@@ -76,6 +104,7 @@ class Run(google.protobuf.message.Message):
     FAILURE_FIELD_NUMBER: builtins.int
     LOG_POLICIES_FIELD_NUMBER: builtins.int
     INITIALIZE_TIME_FIELD_NUMBER: builtins.int
+    GPU_USAGE_FIELD_NUMBER: builtins.int
     run: builtins.int
     """Number within the trial, from 1."""
     allocation_id: builtins.str
@@ -106,6 +135,10 @@ class Run(google.protobuf.message.Message):
     def initialize_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
         """When its script had initialized the Core API; known once it has ended. Absent if it never did."""
 
+    @property
+    def gpu_usage(self) -> global___GpuUsage:
+        """What its GPUs did; known once it has ended. Absent where nothing was measured, and of a run whose supervisor was lost."""
+
     def __init__(
         self,
         *,
@@ -119,9 +152,10 @@ class Run(google.protobuf.message.Message):
         failure: builtins.str = ...,
         log_policies: collections.abc.Iterable[builtins.str] | None = ...,
         initialize_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
+        gpu_usage: global___GpuUsage | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_exit_code", b"_exit_code", "end_time", b"end_time", "exit_code", b"exit_code", "initialize_time", b"initialize_time", "start_time", b"start_time"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_exit_code", b"_exit_code", "allocation_id", b"allocation_id", "end_time", b"end_time", "exit_code", b"exit_code", "failure", b"failure", "initialize_time", b"initialize_time", "log_policies", b"log_policies", "outcome", b"outcome", "run", b"run", "slot_ids", b"slot_ids", "start_time", b"start_time"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_exit_code", b"_exit_code", "end_time", b"end_time", "exit_code", b"exit_code", "gpu_usage", b"gpu_usage", "initialize_time", b"initialize_time", "start_time", b"start_time"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_exit_code", b"_exit_code", "allocation_id", b"allocation_id", "end_time", b"end_time", "exit_code", b"exit_code", "failure", b"failure", "gpu_usage", b"gpu_usage", "initialize_time", b"initialize_time", "log_policies", b"log_policies", "outcome", b"outcome", "run", b"run", "slot_ids", b"slot_ids", "start_time", b"start_time"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["_exit_code", b"_exit_code"]) -> typing.Literal["exit_code"] | None: ...
 
 global___Run = Run

@@ -162,7 +162,7 @@ def trial_message(
         end_time=timestamp(trial.ended_at),
         revision=trial.revision,
         excluded_nodes=trial.excluded_nodes,
-        runs=[_run_message(run) for run in runs or []],
+        runs=[run_message(run) for run in runs or []],
         pids=[container.pid for container in containers or [] if container.pid and not container.exited],
         best_validation=_validation(trial.best_value, trial.best_steps),
         last_validation=_validation(trial.last_value, trial.last_steps),
@@ -192,7 +192,8 @@ def _validation(value: float | None, steps: int | None) -> trial_pb2.Validation 
     return None if steps is None else trial_pb2.Validation(value=value, steps=steps)
 
 
-def _run_message(run: Run) -> run_pb2.Run:
+def run_message(run: Run) -> run_pb2.Run:
+    """Builds the message of a run."""
     return run_pb2.Run(
         run=run.run,
         allocation_id=run.allocation_id,
@@ -204,6 +205,17 @@ def _run_message(run: Run) -> run_pb2.Run:
         failure=run.failure,
         log_policies=run.log_policies,
         initialize_time=timestamp(run.initialized_at),
+        gpu_usage=_gpu_usage(run),
+    )
+
+
+def _gpu_usage(run: Run) -> run_pb2.GpuUsage | None:
+    if run.gpu_measured_seconds is None:
+        return None
+    return run_pb2.GpuUsage(
+        energy_joules=run.gpu_energy_joules,
+        busy_seconds=run.gpu_busy_seconds or 0.0,
+        measured_seconds=run.gpu_measured_seconds,
     )
 
 

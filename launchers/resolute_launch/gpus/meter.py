@@ -1,0 +1,76 @@
+"""Adds up what the GPUs of a run did."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import closing
+
+from resolute.contracts.clock import Clock
+from resolute.contracts.run.gpu_usage import GpuUsage
+from resolute_launch.gpus.counters import GpuCounters, Reading
+
+_log = logging.getLogger("resolute.supervisor")
+
+
+class GpuMeter:
+    """Reads the counters of GPUs, in a thread of its own, from ``start`` to ``stop``.
+
+    Args:
+        open_counters: Opens the counters, which may take a second; None if there are none.
+        clock: Tells how long a reading counts.
+        pause: Seconds between two readings.
+    """
+
+    def __init__(
+        self, open_counters: Callable[[], GpuCounters | None], *, clock: Clock, pause: float = 2.0
+    ) -> None:
+        self._open_counters, self._clock, self._pause = open_counters, clock, pause
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="gpu-meter", daemon=True)
+        self._before: Sequence[Reading] = ()
+        self._read_at = 0.0
+        self._energy: float | None = None
+        self._busy = self._measured = 0.0
+
+    def start(self) -> None:
+        """Begins to measure."""
+        self._thread.start()
+
+    def stop(self) -> GpuUsage | None:
+        """Ends the measuring, if it was begun.
+
+        Returns:
+            What was measured; None if nothing was.
+        """
+        self._stop.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+        if not self._measured and self._energy is None:
+            return None
+        return GpuUsage(energy_joules=self._energy, busy_seconds=self._busy, measured_seconds=self._measured)
+
+    def _run(self) -> None:
+        try:
+            counters = self._open_counters()
+            if counters is None:
+                return
+            with closing(counters):
+                self._take(counters.read())
+                while not self._stop.wait(self._pause):
+                    self._take(counters.read())
+                self._take(counters.read())
+        except Exception as failure:  # noqa: BLE001  # a driver that fails must not end a run
+            _log.warning("the use of the GPUs is not measured any more: %s", failure)
+
+    def _take(self, readings: Sequence[Reading]) -> None:
+        now = self._clock.monotonic()
+        for before, reading in zip(self._before, readings, strict=True) if self._before else ():
+            if reading.busy is not None:
+                self._measured += now - self._read_at
+                self._busy += (now - self._read_at) * reading.busy
+            # A driver that is loaded again begins to count again.
+            if before.energy_joules is not None and reading.energy_joules is not None:
+                self._energy = (self._energy or 0.0) + max(0.0, reading.energy_joules - before.energy_joules)
+        self._before, self._read_at = readings, now
