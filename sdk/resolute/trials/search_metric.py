@@ -15,6 +15,8 @@ class SearcherMetric:
 
     name: str
     smaller_is_better: bool
+    required: bool = True
+    """Whether a validation without it is a fault."""
 
     @classmethod
     def of(cls, context: core.Context) -> SearcherMetric | None:
@@ -23,18 +25,23 @@ class SearcherMetric:
         if info is None:
             return None
         searcher = (info.trial._config or {}).get("searcher") or {}
+        # A single trial that ends with its script asks nothing of a search: the experiment has a warning then.
+        required = searcher.get("name") != "single" or not is_time_driven(context)
         connection = info.connection
         if connection is not None and connection.searcher_metric:
-            return cls(connection.searcher_metric, connection.smaller_is_better)
-        return cls(str(searcher.get("metric", "")), bool(searcher.get("smaller_is_better", True)))
+            return cls(connection.searcher_metric, connection.smaller_is_better, required)
+        name = str(searcher.get("metric", ""))
+        return cls(name, bool(searcher.get("smaller_is_better", True)), required)
 
-    def pick(self, metrics: Mapping[str, Any]) -> float:
-        """Returns the value of the metric.
+    def pick(self, metrics: Mapping[str, Any]) -> float | None:
+        """Returns the value of the metric; None where it is missing and that is no fault.
 
         Raises:
             RuntimeError: It is missing, or no number.
         """
         if self.name not in metrics:
+            if not self.required:
+                return None
             raise RuntimeError(
                 f"Search method is configured to use metric '{self.name}', but the validation gave "
                 f"{', '.join(sorted(metrics)) or 'none'}: return it from the evaluation, or name another "

@@ -56,9 +56,9 @@ class Metrics:
 class Checked:
     """One experiment whose metric is ``loss``, and the warning of it."""
 
-    def __init__(self, database: Database, metrics: Metrics) -> None:
+    def __init__(self, database: Database, metrics: Metrics, **searcher: Any) -> None:
         self.store, self.metrics, self.clock = Store(database.engine), metrics, ManualClock()
-        config = {"searcher": {"name": "single", "metric": "loss"}}
+        config = {"searcher": {"name": "single", "metric": "loss", "max_length": 1, **searcher}}
         self.store.run(lambda c: experiments.update(c, self.store.experiment_id, config=config))
         self._warning = MetricWarning(
             database,
@@ -113,6 +113,14 @@ def test_no_validation_at_all_is_warned_of_when_the_experiment_completes(databas
         checked.refresh(ending=True)
         == "no trial has reported searcher.metric 'loss', nor any other validation metric"
     )
+
+
+def test_a_script_that_trains_by_itself_may_validate_nothing(database: Database) -> None:
+    checked = Checked(database, Metrics(), max_length=None)
+    checked.state(ExperimentState.STOPPING_COMPLETED)
+    assert checked.refresh(ending=True) == ""
+    other = Checked(database, Metrics("acc"), max_length=None)
+    assert other.refresh(ending=True) == "no trial has reported searcher.metric 'loss'; validations have: acc"
 
 
 def test_a_metrics_service_that_is_away_holds_nothing_up(database: Database) -> None:

@@ -50,11 +50,23 @@ def test_a_rate_is_of_the_latest_reports() -> None:
 def test_open_prints_the_http_address_of_the_local_cluster(
     cluster: ScriptedCluster, resolute: CommandLine, home: Path
 ) -> None:
-    assert "is not known; give it with -m" in resolute("open").err
+    assert "serves no HTTP, so there is no page to open" in resolute("open").err
+    assert "is not known; give it with -m" in resolute("-m", "elsewhere:1", "open").err
     endpoint = json.loads((home / "endpoint.json").read_text())
     (home / "endpoint.json").write_text(json.dumps({**endpoint, "http_url": "http://127.0.0.1:9"}))
     assert resolute("open").out == "http://127.0.0.1:9\n"
     assert resolute("-m", "elsewhere:1", "open").code == 1
+
+
+def test_trial_list_without_an_experiment_takes_the_newest(
+    cluster: ScriptedCluster, resolute: CommandLine
+) -> None:
+    assert "there is no experiment yet" in resolute("trial", "list").err
+    for _ in range(2):
+        cluster.state.add_trial(cluster.state.add_experiment())
+    outcome = resolute("trial", "list", "--csv")
+    assert "trials of experiment 2, the newest" in outcome.err
+    assert [line.partition(",")[0] for line in outcome.out.splitlines()[1:]] == ["2"]
 
 
 def test_settings_count_where_the_command_line_and_the_environment_say_nothing(

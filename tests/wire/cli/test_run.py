@@ -23,6 +23,7 @@ def test_a_script_of_this_directory_is_submitted_with_its_arguments(
         "python3 -m determined.launch.torch_distributed -- train.py --lr '0.1 or so' -v"
     )
     assert config["resources"]["slots_per_trial"] == 2
+    assert "max_length" not in config["searcher"], "the script decides how long it trains"
     (archive,) = cluster.state.archives.values()
     assert names(archive) == ["const.yaml", "train.py"]
 

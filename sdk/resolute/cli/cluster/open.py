@@ -32,11 +32,15 @@ def _url(settings: Settings) -> str:
     if given.lower().startswith(("http://", "https://")) and discovery.grpc_address(given):
         return given
     local = Home.from_environment(os.environ).read_endpoint()
-    if local is not None and local.http_url and given in {"", local.address}:
-        return local.http_url
-    where = given or (local.address if local is not None else "")
+    if local is not None and given in {"", local.address}:
+        if local.http_url:
+            return local.http_url
+        raise FailedPreconditionError(
+            "the cluster of this machine serves no HTTP, so there is no page to open; start it without --no-http, "
+            "with `pip install 'resolute-train[gateway]'` and Python 3.11 or later"
+        )
     raise FailedPreconditionError(
-        f"the HTTP address of the cluster at {where} is not known; give it with -m http://HOST:PORT"
-        if where
+        f"the HTTP address of the cluster at {given} is not known; give it with -m http://HOST:PORT"
+        if given
         else "no cluster is known: start one with `resolute up`, or name one with -m http://HOST:PORT"
     )

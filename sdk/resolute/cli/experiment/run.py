@@ -48,7 +48,8 @@ def run(
         "name": name or script.name,
         "entrypoint": shlex.join(command),
         "resources": {"slots_per_trial": slots},
-        "searcher": {"name": "single", "metric": metric, "max_length": {"batches": 1}},
+        # Without a length the trial ends with its script.
+        "searcher": {"name": "single", "metric": metric},
         "max_restarts": 0,
     }
     request = Request(config=config_text(config), model_definition=directory, git=not no_git)

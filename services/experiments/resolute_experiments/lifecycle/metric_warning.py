@@ -9,6 +9,7 @@ from resolute.contracts.clock import Clock
 from resolute.errors import ResoluteError
 from resolute_experiments.clients import Clients
 from resolute_experiments.notifier import Notifier
+from resolute_experiments.specs.search import works_by_operations
 from resolute_experiments.states import ExperimentState
 from resolute_experiments.store import experiments, trials
 from resolute_experiments.store.experiments import Experiment
@@ -72,8 +73,9 @@ class MetricWarning:
         if names:
             shown = ", ".join([*names[:_SHOWN], *(["…"] if len(names) > _SHOWN else [])])
             return f"{missing}; validations have: {shown}"
-        completed = experiment.state is ExperimentState.STOPPING_COMPLETED
-        return f"{missing}, nor any other validation metric" if ending and completed else ""
+        # A script that trains by itself may well validate nothing: `resolute run` submits such ones.
+        asked = experiment.state is ExperimentState.STOPPING_COMPLETED and _needs_validations(experiment)
+        return f"{missing}, nor any other validation metric" if ending and asked else ""
 
     async def _reported(self, experiment: Experiment, *metrics: str) -> tuple[list[str], bool]:
         """The validation metrics that were reported, of these if any are named, and whether these are all."""
@@ -82,3 +84,7 @@ class MetricWarning:
         )
         response = await self._clients.metrics.ListSummaries(request, timeout=_DEADLINE_SECONDS)
         return sorted({summary.name for summary in response.summaries}), not response.next_page_token
+
+
+def _needs_validations(experiment: Experiment) -> bool:
+    return experiment.config["searcher"]["name"] != "single" or works_by_operations(experiment.config)
