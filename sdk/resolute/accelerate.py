@@ -27,6 +27,17 @@ class ResoluteTracker(GeneralTracker):  # type: ignore[misc, unused-ignore]  # w
 
     Args:
         context: The Core API.
+
+    Examples:
+        >>> from accelerate import Accelerator
+        >>> from resolute import core
+        >>> from resolute.accelerate import ResoluteTracker
+        >>> with core.init() as context:
+        ...     accelerator = Accelerator(cpu=True, log_with=ResoluteTracker(context))
+        ...     accelerator.init_trackers("digits")
+        ...     accelerator.log({"loss": 0.7}, step=100)
+        ...     accelerator.log({"accuracy": 0.9}, step=100, log_kwargs={"resolute": {"group": "validation"}})
+        ...     accelerator.end_training()
     """
 
     name = "resolute"

@@ -26,6 +26,15 @@ class TrialInfo:
         experiment_id: Small number of its experiment.
         trial_seed: Seed for its random numbers.
         hparams: Its hyperparameters.
+
+    Examples:
+        A test of a script that reads ``get_cluster_info().trial`` can make one:
+
+        >>> import resolute
+        >>> of = {"experiment_id": 1, "trial_seed": 42, "config": {}, "steps_completed": 0, "trial_run_id": 1}
+        >>> trial = resolute.TrialInfo(7, hparams={"lr": 0.1}, **of)
+        >>> trial.hparams["lr"]
+        0.1
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - the documented constructor
@@ -73,6 +82,12 @@ class RendezvousInfo:
         container_addrs: Address of each container.
         container_rank: Index of this one.
         container_slot_counts: Slots of each container.
+
+    Examples:
+        >>> import resolute
+        >>> rendezvous = resolute.RendezvousInfo(["10.0.0.1", "10.0.0.2"], 0, [8, 8])
+        >>> sum(rendezvous.container_slot_counts)
+        16
     """
 
     def __init__(
@@ -88,6 +103,11 @@ class ResourcesInfo:
 
     Attributes:
         gpu_uuids: UUID of each GPU; empty without GPUs.
+
+    Examples:
+        >>> import resolute
+        >>> resolute.ResourcesInfo([]).gpu_uuids
+        []
     """
 
     def __init__(self, gpu_uuids: Sequence[str]) -> None:
@@ -108,6 +128,14 @@ class ClusterInfo:
         task_type: ``TRIAL``, or the kind of another task.
         master_cert_name: Name that the certificate must be for; None for the host's own.
         master_cert_file: Certificate authority of the control plane; None for a plain port.
+
+    Examples:
+        >>> import resolute
+        >>> info = resolute.ClusterInfo(
+        ...     "http://localhost", "cluster", "node", [0], "task", "allocation", "token", task_type="COMMAND"
+        ... )
+        >>> info.latest_checkpoint is None, len(info.slot_ids)
+        (True, 1)
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - the documented constructor
@@ -298,6 +326,12 @@ def get_cluster_info() -> ClusterInfo | None:
 
     Returns:
         The info, or None off cluster.
+
+    Examples:
+        >>> import resolute
+        >>> info = resolute.get_cluster_info()
+        >>> {"lr": 0.1} if info is None else info.trial.hparams
+        {'lr': 0.1}
     """
     global _info  # noqa: PLW0603 - scripts and their tests replace it by name
     if isinstance(_info, str):

@@ -16,6 +16,16 @@ class InvalidHP(Exception):  # noqa: N818 - the documented name
 
     Raises:
         TypeError: ``msg`` is no text.
+
+    Examples:
+        >>> import resolute
+        >>> def check(hparams):
+        ...     if hparams["width"] % hparams["heads"]:
+        ...         raise resolute.InvalidHP(f"{hparams['heads']} heads do not divide {hparams['width']}")
+        >>> check({"width": 64, "heads": 3})
+        Traceback (most recent call last):
+        ...
+        resolute.trial_errors.InvalidHP: 3 heads do not divide 64
     """
 
     def __init__(self, msg: str = "...") -> None:

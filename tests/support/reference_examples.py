@@ -5,16 +5,31 @@ from __future__ import annotations
 import doctest
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 
 from docs_site.python_api import public_names
 
 CLIENT = "resolute.client"
-WITHOUT_CLUSTER = ("resolute.core", "resolute.core_v2", "resolute.searcher", "resolute.pytorch")
+WITHOUT_CLUSTER = (
+    "resolute",
+    "resolute.core",
+    "resolute.core_v2",
+    "resolute.searcher",
+    "resolute.pytorch",
+    "resolute.testing",
+)
+OTHER_LIBRARIES = (
+    "resolute.keras",
+    "resolute.keras.callbacks",
+    "resolute.lightning",
+    "resolute.transformers",
+    "resolute.accelerate",
+)
 
 
 def offered(*modules: str) -> dict[str, object]:
@@ -31,12 +46,15 @@ def has_example(value: object) -> bool:
     return ">>> " in (inspect.getdoc(value) or "")
 
 
-def run_examples(*modules: str, between: Callable[[], None] = lambda: None) -> tuple[int, str]:
+def run_examples(
+    *modules: str, between: Callable[[], None] = lambda: None, given: Mapping[str, Any] | None = None
+) -> tuple[int, str]:
     """Runs the examples of modules, each by itself.
 
     Args:
         modules: Their names.
         between: Called after each example.
+        given: What examples may name without having made it.
 
     Returns:
         How many ran, and what those that failed printed.
@@ -47,7 +65,7 @@ def run_examples(*modules: str, between: Callable[[], None] = lambda: None) -> t
     # A class may be offered by several modules, and under several names.
     examples = {id(value): (name, value) for name, value in offered(*modules).items() if has_example(value)}
     for name, value in examples.values():
-        test = parser.get_doctest(inspect.getdoc(value) or "", {}, name, None, None)
+        test = parser.get_doctest(inspect.getdoc(value) or "", dict(given or {}), name, None, None)
         runner.run(test, out=said.append)
         between()
     return len(examples), "".join(said)

@@ -14,6 +14,7 @@ MODULES = (
     "resolute.core_v2",
     "resolute.pytorch",
     "resolute.keras",
+    "resolute.keras.callbacks",
     "resolute.lightning",
     "resolute.transformers",
     "resolute.accelerate",

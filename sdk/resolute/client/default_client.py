@@ -366,17 +366,41 @@ def stream_trials_validation_metrics(trial_ids: Sequence[int]) -> Iterator[Valid
 
 
 def add_oauth_client(domain: str, name: str) -> Any:
-    """Refused: there is no OAuth."""
+    """Refused: there is no OAuth.
+
+    Examples:
+        >>> from resolute import client
+        >>> client.add_oauth_client("example.org", "scim")
+        Traceback (most recent call last):
+        ...
+        resolute.errors.UnimplementedError: add_oauth_client...
+    """
     return _cluster().add_oauth_client(domain, name)
 
 
 def list_oauth_clients() -> Any:
-    """Refused: there is no OAuth."""
+    """Refused: there is no OAuth.
+
+    Examples:
+        >>> from resolute import client
+        >>> client.list_oauth_clients()
+        Traceback (most recent call last):
+        ...
+        resolute.errors.UnimplementedError: list_oauth_clients...
+    """
     return _cluster().list_oauth_clients()
 
 
 def remove_oauth_client(client_id: str) -> Any:
-    """Refused: there is no OAuth."""
+    """Refused: there is no OAuth.
+
+    Examples:
+        >>> from resolute import client
+        >>> client.remove_oauth_client("1")
+        Traceback (most recent call last):
+        ...
+        resolute.errors.UnimplementedError: remove_oauth_client...
+    """
     return _cluster().remove_oauth_client(client_id)
 
 

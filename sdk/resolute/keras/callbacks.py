@@ -9,6 +9,7 @@ from typing import Any
 from resolute.keras.library import callback_class
 from resolute.tensorboard import get_base_path
 
+__all__ = ["Callback", "EarlyStopping", "ReduceLROnPlateau", "TensorBoard"]
 _log = logging.getLogger("resolute.keras")
 _Callback: Any = callback_class("Callback")
 _EarlyStopping: Any = callback_class("EarlyStopping")
@@ -19,7 +20,21 @@ Logs = Mapping[str, Any] | None
 
 
 class Callback(_Callback):  # type: ignore[misc, unused-ignore]  # without Keras it is Any
-    """A callback of Keras with more hooks. ``on_test_end`` is given the metrics with their ``val_`` names."""
+    """A callback of Keras with more hooks. ``on_test_end`` is given the metrics with their ``val_`` names.
+
+    Examples:
+        >>> from resolute.keras import callbacks
+        >>> class Counter(callbacks.Callback):
+        ...     reports = 0
+        ...     def on_train_workload_end(self, total_batches_trained, logs):
+        ...         self.reports += 1
+        ...     def get_state(self):
+        ...         return self.reports
+        ...     def load_state(self, state):
+        ...         self.reports = state
+        >>> Counter().get_state()
+        0
+    """
 
     def on_train_workload_begin(
         self, total_batches_trained: int, batches_requested: int | None, logs: Logs
@@ -67,13 +82,25 @@ class _AtValidations(Callback):
 
 
 class EarlyStopping(_AtValidations, _EarlyStopping):  # type: ignore[misc, unused-ignore]
-    """Keras's ``EarlyStopping``, evaluated at validations; its state is kept in checkpoints."""
+    """Keras's ``EarlyStopping``, evaluated at validations; its state is kept in checkpoints.
+
+    Examples:
+        >>> from resolute.keras import callbacks
+        >>> callbacks.EarlyStopping(monitor="val_loss", patience=3).patience
+        3
+    """
 
     kept = ("baseline", "best", "best_weights", "best_epoch", "stopped_epoch", "wait")
 
 
 class ReduceLROnPlateau(_AtValidations, _ReduceLROnPlateau):  # type: ignore[misc, unused-ignore]
-    """Keras's ``ReduceLROnPlateau``, evaluated at validations; its state is kept in checkpoints."""
+    """Keras's ``ReduceLROnPlateau``, evaluated at validations; its state is kept in checkpoints.
+
+    Examples:
+        >>> from resolute.keras import callbacks
+        >>> callbacks.ReduceLROnPlateau(monitor="val_loss", factor=0.5).factor
+        0.5
+    """
 
     kept = ("cooldown_counter", "wait", "best")
 
@@ -84,6 +111,11 @@ class TensorBoard(Callback, _TensorBoard):  # type: ignore[misc, unused-ignore]
     Args:
         args: As for Keras's class.
         kwargs: As for Keras's class; ``log_dir`` is replaced.
+
+    Examples:
+        >>> from resolute.keras import callbacks
+        >>> callbacks.TensorBoard(histogram_freq=1).histogram_freq
+        1
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -51,6 +51,19 @@ class DeterminedCallback(_ProgbarLogger):  # type: ignore[misc, unused-ignore]  
     Raises:
         ImportError: Keras or its backend is not installed.
         ValueError: A period is not valid.
+
+    Examples:
+        >>> import keras, numpy
+        >>> from resolute import core
+        >>> from resolute.keras import DeterminedCallback
+        >>> x = numpy.random.rand(32, 4)
+        >>> model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
+        >>> model.compile(optimizer="adam", loss="mse")
+        >>> with core.init() as context:
+        ...     callback = DeterminedCallback(context, checkpoint=None, continue_id="sums")
+        ...     history = model.fit(x, x.sum(axis=1), epochs=2, callbacks=[callback], verbose=0)
+        >>> len(history.history["loss"])
+        2
     """
 
     _supports_tf_logs = False

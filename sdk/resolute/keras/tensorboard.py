@@ -19,6 +19,13 @@ class TensorBoard(_TensorBoard):  # type: ignore[misc, unused-ignore]  # without
         core_context: The Core API.
         args: As for Keras's class; on a cluster ``log_dir`` is replaced.
         kwargs: As for Keras's class.
+
+    Examples:
+        >>> from resolute import core
+        >>> from resolute.keras import TensorBoard
+        >>> with core.init() as context:
+        ...     TensorBoard(context, log_dir="logs").log_dir
+        'logs'
     """
 
     def __init__(self, core_context: core.Context, *args: Any, **kwargs: Any) -> None:

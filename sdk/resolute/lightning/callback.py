@@ -43,6 +43,21 @@ class ResoluteCallback(Callback):  # type: ignore[misc, unused-ignore]  # withou
 
     Raises:
         ValueError: The config counts in records.
+
+    Examples:
+        >>> import lightning.pytorch as pl
+        >>> from lightning.pytorch.demos.boring_classes import BoringModel
+        >>> from resolute import core
+        >>> from resolute.lightning import ResoluteCallback
+        >>> quiet = {"logger": False, "enable_progress_bar": False, "enable_model_summary": False}
+        >>> with core.init() as context:
+        ...     callback = ResoluteCallback(context)
+        ...     trainer = pl.Trainer(
+        ...         max_steps=4, callbacks=[callback], enable_checkpointing=False, accelerator="cpu", **quiet
+        ...     )
+        ...     trainer.fit(BoringModel(), ckpt_path=callback.checkpoint_path)
+        >>> callback.batches
+        4
     """
 
     def __init__(

@@ -23,6 +23,16 @@ class ResoluteLogger(Logger):  # type: ignore[misc, unused-ignore]  # without Li
 
     Args:
         callback: Counts the batches; it must be among the trainer's callbacks.
+
+    Examples:
+        >>> import lightning.pytorch as pl
+        >>> from resolute import core
+        >>> from resolute.lightning import ResoluteCallback, ResoluteLogger
+        >>> with core.init() as context:
+        ...     callback = ResoluteCallback(context)
+        ...     trainer = pl.Trainer(callbacks=[callback], logger=ResoluteLogger(callback), accelerator="cpu")
+        ...     trainer.logger.name
+        'resolute'
     """
 
     def __init__(self, callback: ResoluteCallback) -> None:

@@ -6,7 +6,14 @@ from typing import Any
 
 
 class ExperimentConfig(dict[str, Any]):
-    """The config as a plain dict, with the answers that training code asks for."""
+    """The config as a plain dict, with the answers that training code asks for.
+
+    Examples:
+        >>> import resolute
+        >>> config = resolute.ExperimentConfig({"resources": {"slots_per_trial": 4}})
+        >>> config.slots_per_trial(), config.scheduling_unit()
+        (4, 100)
+    """
 
     def get_entrypoint(self) -> str | list[str] | None:
         """What runs: a command as text or as a list; None when the config has none."""

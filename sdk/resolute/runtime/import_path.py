@@ -18,6 +18,16 @@ def import_from_path(path: str | os.PathLike[str]) -> Iterator[None]:
 
     Args:
         path: The directory.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> import resolute
+        >>> Path("code").mkdir()
+        >>> written = Path("code", "shapes.py").write_text("SIDES = 4")
+        >>> with resolute.import_from_path("code"):
+        ...     import shapes
+        >>> shapes.SIDES
+        4
     """
     directory = Path(path).resolve()
     aside = {name: module for name, module in sys.modules.items() if _provided_by(directory, name)}

@@ -29,6 +29,32 @@ class LocalSearchRunner(SearchRunner):
         search_method: Decides.
         searcher_dir: Where the state is kept; None for the current directory.
         master: Address of the cluster; empty to find it as the command line does.
+
+    Examples:
+        ``runner.run("custom.yaml", "code")`` submits an experiment and drives it to its end. Before an
+        answer is posted it is saved, so that a runner with the same directory continues:
+
+        >>> import uuid
+        >>> from resolute import searcher
+        >>> class OneTrial(searcher.SearchMethod):
+        ...     def initial_operations(self, searcher_state):
+        ...         trial = uuid.uuid4()
+        ...         return [searcher.Create(trial, {"lr": 0.1}, None), searcher.ValidateAfter(trial, 10)]
+        ...     def on_trial_created(self, searcher_state, request_id):
+        ...         return []
+        ...     def on_validation_completed(self, searcher_state, request_id, metric, train_length):
+        ...         return [searcher.Close(request_id)]
+        ...     def on_trial_closed(self, searcher_state, request_id):
+        ...         return [searcher.Shutdown()]
+        ...     def on_trial_exited_early(self, searcher_state, request_id, exited_reason):
+        ...         return [searcher.Shutdown(failure=True)]
+        ...     def progress(self, searcher_state):
+        ...         return float(bool(searcher_state.trials_closed))
+        >>> runner = searcher.LocalSearchRunner(OneTrial(), "search")
+        >>> runner.save_state(1, [searcher.Progress(0.5)])
+        >>> continued = searcher.LocalSearchRunner(OneTrial(), "search")
+        >>> continued.load_state(1)[0].progress
+        0.5
     """
 
     def __init__(

@@ -27,6 +27,32 @@ class RemoteSearchRunner(SearchRunner):
     Args:
         search_method: Decides.
         context: The Core API of the experiment that runs the method.
+
+    Examples:
+        ``runner.run("custom.yaml", "code")``, in the entrypoint of an experiment, submits another one and
+        drives it. What is decided is saved in the first one's checkpoints:
+
+        >>> import uuid
+        >>> from resolute import searcher
+        >>> class OneTrial(searcher.SearchMethod):
+        ...     def initial_operations(self, searcher_state):
+        ...         trial = uuid.uuid4()
+        ...         return [searcher.Create(trial, {"lr": 0.1}, None), searcher.ValidateAfter(trial, 10)]
+        ...     def on_trial_created(self, searcher_state, request_id):
+        ...         return []
+        ...     def on_validation_completed(self, searcher_state, request_id, metric, train_length):
+        ...         return [searcher.Close(request_id)]
+        ...     def on_trial_closed(self, searcher_state, request_id):
+        ...         return [searcher.Shutdown()]
+        ...     def on_trial_exited_early(self, searcher_state, request_id, exited_reason):
+        ...         return [searcher.Shutdown(failure=True)]
+        ...     def progress(self, searcher_state):
+        ...         return float(bool(searcher_state.trials_closed))
+        >>> from resolute import core
+        >>> with core.init() as context:
+        ...     runner = searcher.RemoteSearchRunner(OneTrial(), context)
+        ...     runner.state.last_event_id = 1
+        ...     runner.save_state(2, [])
     """
 
     def __init__(self, search_method: SearchMethod, context: core.Context) -> None:

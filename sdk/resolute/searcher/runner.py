@@ -39,6 +39,31 @@ class SearchRunner(ABC):
 
     Args:
         search_method: Decides.
+
+    Examples:
+        A runner that keeps its state in memory, and so does not survive its process:
+
+        >>> import uuid
+        >>> from resolute import searcher
+        >>> class OneTrial(searcher.SearchMethod):
+        ...     def initial_operations(self, searcher_state):
+        ...         trial = uuid.uuid4()
+        ...         return [searcher.Create(trial, {"lr": 0.1}, None), searcher.ValidateAfter(trial, 10)]
+        ...     def on_trial_created(self, searcher_state, request_id):
+        ...         return []
+        ...     def on_validation_completed(self, searcher_state, request_id, metric, train_length):
+        ...         return [searcher.Close(request_id)]
+        ...     def on_trial_closed(self, searcher_state, request_id):
+        ...         return [searcher.Shutdown()]
+        ...     def on_trial_exited_early(self, searcher_state, request_id, exited_reason):
+        ...         return [searcher.Shutdown(failure=True)]
+        ...     def progress(self, searcher_state):
+        ...         return float(bool(searcher_state.trials_closed))
+        >>> class InMemory(searcher.SearchRunner):
+        ...     def save_state(self, experiment_id, operations):
+        ...         self.saved = operations
+        >>> InMemory(OneTrial()).state.experiment_completed
+        False
     """
 
     def __init__(self, search_method: SearchMethod) -> None:

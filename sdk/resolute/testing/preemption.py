@@ -14,6 +14,15 @@ class SimulatedPreemption:
     Attributes:
         checks: How often the script has looked.
         acknowledged: Whether the script has promised to exit.
+
+    Examples:
+        >>> from resolute import core
+        >>> from resolute.testing import simulate_preemption
+        >>> with simulate_preemption(after_checks=1_000) as signal, core.init() as context:
+        ...     before = context.preempt.should_preempt()
+        ...     signal.request()
+        ...     before, context.preempt.should_preempt()
+        (False, True)
     """
 
     def __init__(self, after_checks: int) -> None:
@@ -45,17 +54,21 @@ class SimulatedPreemption:
 def simulate_preemption(*, after_checks: int = 0) -> Iterator[SimulatedPreemption]:
     """Makes ``should_preempt()`` of contexts that are started in the block return True.
 
-    ::
-
-        with simulate_preemption(after_checks=3) as signal:
-            main()
-        assert signal.acknowledged
-
     Args:
         after_checks: How many times it returns False before.
 
     Yields:
         The signal.
+
+    Examples:
+        >>> from resolute import core
+        >>> from resolute.testing import simulate_preemption
+        >>> def train():
+        ...     with core.init() as context:
+        ...         return next(step for step in range(1, 100) if context.preempt.should_preempt())
+        >>> with simulate_preemption(after_checks=3) as signal:
+        ...     train(), signal.acknowledged
+        (4, True)
     """
     signal = SimulatedPreemption(after_checks)
     with preempt.local_signal(signal):

@@ -48,6 +48,22 @@ class DetCallback(TrainerCallback):  # type: ignore[misc, unused-ignore]  # with
     Raises:
         ValueError: Arguments and config do not say the same length: ``max_steps`` goes with
             ``searcher.max_length.batches``, ``num_train_epochs`` with ``searcher.max_length.epochs``.
+
+    Examples:
+        >>> from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments
+        >>> from resolute import core
+        >>> from resolute.transformers import DetCallback
+        >>> size = {"n_positions": 4, "n_embd": 8, "n_layer": 1, "n_head": 1}
+        >>> model = GPT2LMHeadModel(GPT2Config(vocab_size=8, bos_token_id=0, eos_token_id=0, **size))
+        >>> samples = [{"input_ids": [1, 2, 3, 4], "labels": [1, 2, 3, 4]}] * 8
+        >>> arguments = TrainingArguments("output", max_steps=2, report_to=[])
+        >>> with core.init() as context:
+        ...     callback = DetCallback(context, arguments)
+        ...     trainer = Trainer(model=model, args=arguments, train_dataset=samples, callbacks=[callback])
+        ...     trained = trainer.train(resume_from_checkpoint=arguments.resume_from_checkpoint)
+        {'train_runtime': ...}
+        >>> trained.global_step
+        2
     """
 
     def __init__(

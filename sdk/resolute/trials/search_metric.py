@@ -25,7 +25,7 @@ class SearcherMetric:
         if info is None:
             return None
         searcher = (info.trial._config or {}).get("searcher") or {}
-        # A single trial that ends with its script asks nothing of a search: the experiment has a warning then.
+        # A single trial that ends with its script asks nothing of a search; the experiment has a warning.
         required = searcher.get("name") != "single" or not is_time_driven(context)
         connection = info.connection
         if connection is not None and connection.searcher_metric:

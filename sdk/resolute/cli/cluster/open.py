@@ -36,8 +36,8 @@ def _url(settings: Settings) -> str:
         if local.http_url:
             return local.http_url
         raise FailedPreconditionError(
-            "the cluster of this machine serves no HTTP, so there is no page to open; start it without --no-http, "
-            "with `pip install 'resolute-train[gateway]'` and Python 3.11 or later"
+            "the cluster of this machine serves no HTTP, so there is no page to open; start it without "
+            "--no-http, with `pip install 'resolute-train[gateway]'` and Python 3.11 or later"
         )
     raise FailedPreconditionError(
         f"the HTTP address of the cluster at {given} is not known; give it with -m http://HOST:PORT"

@@ -22,14 +22,30 @@ def refusal(name: str, remedy: str) -> UnimplementedError:
 
 
 class ResourcePool:
-    """Refused: machines are not bound to workspaces."""
+    """Refused: machines are not bound to workspaces.
+
+    Examples:
+        >>> from resolute import client
+        >>> client.ResourcePool()
+        Traceback (most recent call last):
+        ...
+        resolute.errors.UnimplementedError: ResourcePool is not available: ...
+    """
 
     def __init__(self, *_: Any, **__: Any) -> None:
         raise refusal("ResourcePool", NO_POOLS)
 
 
 class Oauth2ScimClient:
-    """Refused: there is no OAuth."""
+    """Refused: there is no OAuth.
+
+    Examples:
+        >>> from resolute import client
+        >>> client.Oauth2ScimClient()
+        Traceback (most recent call last):
+        ...
+        resolute.errors.UnimplementedError: Oauth2ScimClient is not available: ...
+    """
 
     def __init__(self, *_: Any, **__: Any) -> None:
         raise refusal("Oauth2ScimClient", NO_OAUTH)

@@ -329,7 +329,15 @@ class ValidationMetrics(TrialMetrics):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricSummary:
-    """What is known of one metric of one trial."""
+    """What is known of one metric of one trial.
+
+    Examples:
+        >>> from resolute import client
+        >>> values = {"count": 2, "mean": 0.6, "min": 0.5, "max": 0.7, "last": 0.5, "last_steps": 20}
+        >>> loss = client.MetricSummary(trial_uuid="", group="validation", name="loss", **values)
+        >>> f"{loss.name} fell to {loss.last} at step {loss.last_steps}"
+        'loss fell to 0.5 at step 20'
+    """
 
     trial_uuid: str
     group: str

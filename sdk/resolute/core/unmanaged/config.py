@@ -71,7 +71,17 @@ _PLACE = ("workspace", "project", "external_experiment_id", "external_trial_id")
 
 
 class DefaultConfig(Config):
-    """The older spelling of what the experiment's config would say."""
+    """The older spelling of what the experiment's config would say. It gives a FutureWarning.
+
+    Examples:
+        >>> import warnings
+        >>> from resolute import core_v2
+        >>> with warnings.catch_warnings(record=True) as told:
+        ...     warnings.simplefilter("always")
+        ...     config = core_v2.DefaultConfig(name="mnist", labels=["laptop"])
+        >>> config.fields(), len(told)
+        ({'labels': ['laptop']}, 1)
+    """
 
     def __init__(
         self,
@@ -98,7 +108,17 @@ class DefaultConfig(Config):
 
 
 class UnmanagedConfig(Config):
-    """The older spelling of where a run outside of the cluster belongs."""
+    """The older spelling of where a run outside of the cluster belongs. It gives a FutureWarning.
+
+    Examples:
+        >>> import warnings
+        >>> from resolute import core_v2
+        >>> with warnings.catch_warnings(record=True) as told:
+        ...     warnings.simplefilter("always")
+        ...     config = core_v2.UnmanagedConfig(workspace="vision", external_experiment_id="mnist")
+        >>> config.workspace, len(told)
+        ('vision', 1)
+    """
 
     def __init__(
         self,

@@ -111,6 +111,12 @@ def load_model_from_checkpoint_path(path: str, tags: list[str] | None = None) ->
         AssertionError: The directory is no checkpoint.
         ValueError: The checkpoint is of a trial of another kind.
         InvalidCheckpointException: The weights are another model's.
+
+    Examples:
+        >>> from resolute.keras import load_model_from_checkpoint_path
+        >>> model = load_model_from_checkpoint_path(path)
+        >>> model.name
+        'sums'
     """
     directory = Path(path)
     description = directory / LOAD_DATA_FILE

@@ -27,7 +27,15 @@ class FitOptions:
 
 
 class TFKerasExperimentalContext:
-    """Names of older releases."""
+    """Names of older releases.
+
+    Examples:
+        >>> from resolute.keras import TFKerasExperimentalContext
+        >>> TFKerasExperimentalContext().cache_train_dataset(None, "digits", "1")
+        Traceback (most recent call last):
+        ...
+        RuntimeError: cache_train_dataset() was removed: use tf.data.Dataset.cache()
+    """
 
     def cache_train_dataset(self, *_args: Any, **_options: Any) -> Any:
         """Is refused.
@@ -59,6 +67,17 @@ class TFKerasTrialContext(Settings):
         distributed: The other workers.
         model: The wrapped model.
         experimental: Names of older releases.
+
+    Examples:
+        The platform makes it, and gives it to the trial; a test may make one too.
+
+        >>> from resolute import core
+        >>> from resolute.keras import TFKerasTrialContext
+        >>> with core.init() as core_context:
+        ...     hparams = {"global_batch_size": 32, "lr": 0.1}
+        ...     context = TFKerasTrialContext(core_context, hparams=hparams, exp_conf=None, trial_seed=0)
+        ...     context.get_hparam("lr"), context.get_per_slot_batch_size()
+        (0.1, 32)
     """
 
     def __init__(

@@ -28,6 +28,17 @@ class SequenceAdapter:
         use_multiprocessing: Without effect: threads are used.
         workers: Threads that read batches ahead.
         max_queue_size: Batches that are read ahead.
+
+    Examples:
+        >>> import keras
+        >>> from resolute.keras import SequenceAdapter
+        >>> class Batches(keras.utils.PyDataset):
+        ...     def __len__(self):
+        ...         return 10
+        ...     def __getitem__(self, index):
+        ...         return [[index]], [[2 * index]]
+        >>> SequenceAdapter(Batches(), workers=4).workers
+        4
     """
 
     def __init__(

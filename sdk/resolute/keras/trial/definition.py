@@ -9,7 +9,13 @@ from resolute.keras.trial.context import TFKerasTrialContext
 
 
 class TFKerasTrainConfig(NamedTuple):
-    """Data and callbacks of a training."""
+    """Data and callbacks of a training.
+
+    Examples:
+        >>> from resolute.keras import TFKerasTrainConfig
+        >>> TFKerasTrainConfig(training_data=([1], [2]), validation_data=([3], [6]), callbacks=[]).callbacks
+        []
+    """
 
     training_data: Any
     validation_data: Any
@@ -17,7 +23,31 @@ class TFKerasTrainConfig(NamedTuple):
 
 
 class TFKerasTrial(abc.ABC):
-    """A model and its data. Write one by overriding methods, and name it as the config's ``entrypoint``."""
+    """A model and its data. Write one by overriding methods, and name it as the config's ``entrypoint``.
+
+    Examples:
+        >>> import keras, numpy
+        >>> from resolute.keras import TFKerasTrial
+        >>> class SumTrial(TFKerasTrial):
+        ...     def build_model(self):
+        ...         hidden = keras.layers.Dense(self.context.get_hparam("hidden"))
+        ...         layers = [keras.Input((4,)), hidden, keras.layers.Dense(1)]
+        ...         model = self.context.wrap_model(keras.Sequential(layers))
+        ...         model.compile(optimizer="adam", loss="mse")
+        ...         return model
+        ...     def build_training_data_loader(self):
+        ...         x = numpy.random.rand(64, 4)
+        ...         return x, x.sum(axis=1)
+        ...     def build_validation_data_loader(self):
+        ...         return self.build_training_data_loader()
+        >>> from resolute import core
+        >>> from resolute.keras import TFKerasTrialContext
+        >>> with core.init() as core_context:
+        ...     hparams = {"hidden": 8}
+        ...     context = TFKerasTrialContext(core_context, hparams=hparams, exp_conf=None, trial_seed=0)
+        ...     SumTrial(context).build_model().count_params()
+        49
+    """
 
     trial_controller_class: ClassVar[Any] = None
     trial_context_class: ClassVar[type] = TFKerasTrialContext

@@ -76,6 +76,37 @@ def load_trial_from_checkpoint_path(
             imported.
         AssertionError: The directory holds neither ``load_data.json`` nor ``metadata.json``.
         InvalidCheckpointException: The checkpoint is of another trial, or not of a PyTorch trial.
+
+    Examples:
+        >>> import os
+        >>> from pathlib import Path
+        >>> import torch
+        >>> from resolute import pytorch
+        >>> class Line(pytorch.PyTorchTrial):
+        ...     def __init__(self, context):
+        ...         self.context = context
+        ...         self.model = context.wrap_model(torch.nn.Linear(1, 1))
+        ...         self.optimizer = context.wrap_optimizer(torch.optim.SGD(self.model.parameters(), lr=0.1))
+        ...     def train_batch(self, batch, epoch_idx, batch_idx):
+        ...         loss = (self.model(batch) - 2 * batch).square().mean()
+        ...         self.context.backward(loss)
+        ...         self.context.step_optimizer(self.optimizer)
+        ...         return {"loss": loss}
+        ...     def evaluate_batch(self, batch, batch_idx):
+        ...         return {"error": (self.model(batch) - 2 * batch).abs().mean()}
+        ...     def build_training_data_loader(self):
+        ...         return pytorch.DataLoader(torch.rand(32, 1), batch_size=8)
+        ...     def build_validation_data_loader(self):
+        ...         return pytorch.DataLoader(torch.rand(8, 1), batch_size=8)
+        >>> with pytorch.init() as context:
+        ...     trained = Line(context)
+        ...     pytorch.Trainer(trained, context).fit(max_length=pytorch.Batch(3))
+        >>> data = Path(os.environ.get("XDG_DATA_HOME", "~/.local/share")).expanduser()
+        >>> made = (data / "resolute" / "checkpoints").glob("*/load_data.json")
+        >>> newest = max(made, key=lambda path: path.stat().st_mtime).parent
+        >>> loaded = pytorch.load_trial_from_checkpoint_path(newest, trial_class=Line)
+        >>> torch.equal(loaded.model.weight, trained.model.weight)
+        True
     """
     if kwargs and torch_load_kwargs:
         raise ValueError("give the arguments for torch.load as torch_load_kwargs, and no others besides")
