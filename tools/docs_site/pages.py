@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
@@ -11,17 +12,23 @@ from posixpath import normpath
 ROOT = Path(__file__).parents[2]
 REPOSITORY = "https://github.com/resolute-train/resolute/blob/main"
 _LEFT_OUT = (".github/", "tests/")
+_PICTURES = "docs/pictures/"
 _LINK = re.compile(r"(?<=\]\()([^)#\s]+)(#[^)\s]*)?(?=\))")
 
 
 def copy_pages(target: Path) -> list[str]:
-    """Copies every page into a directory and returns their paths, from the root of the repository."""
-    listed = subprocess.run(["git", "ls-files", "*.md"], cwd=ROOT, check=True, capture_output=True, text=True)
+    """Copies every page and picture into a directory; returns their paths from the root of the repository."""
+    listed = subprocess.run(
+        ["git", "ls-files", "*.md", f"{_PICTURES}*"], cwd=ROOT, check=True, capture_output=True, text=True
+    )
     paths = [path for path in listed.stdout.split() if not path.startswith(_LEFT_OUT)]
     known = set(paths)
     for path in paths:
-        text = linked((ROOT / path).read_text(), path, is_page=known.__contains__)
         (target / path).parent.mkdir(parents=True, exist_ok=True)
+        if path.startswith(_PICTURES):
+            shutil.copy(ROOT / path, target / path)
+            continue
+        text = linked((ROOT / path).read_text(), path, is_page=known.__contains__)
         (target / path).write_text(text)
     return paths
 

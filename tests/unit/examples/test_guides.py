@@ -7,9 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from support.page_commands import blocks_of
 
+from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
 from resolute.cli.registry.error_reasons import ERROR_REASONS
+from resolute_experiments.config import parse_config
+from resolute_experiments.specs.search import search_spec
+from resolute_searcher.methods import registry
+from resolute_searcher.planning.answers import simulation_answer
 
 DOCS = Path(__file__).parents[3] / "docs"
 
@@ -19,11 +25,36 @@ def test_the_engine_of_the_guide_trains_without_a_cluster(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     text = (DOCS / "extending.md").read_text()
-    (block,) = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    (block,) = [block for block in blocks(text, "python") if "def fit" in block]
     names: dict[str, Any] = {}
     exec(compile(block, "extending.md", "exec"), names)
     assert capsys.readouterr().out == "1 steps\n"
     assert len(list((tmp_path / "engine-checkpoints").glob("[!.]*"))) == 1
+
+
+def test_the_search_method_of_the_guide_is_built_and_simulated(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (DOCS / "extending.md").read_text()
+    (distribution,), (config,) = blocks(text, "toml"), blocks(text, "yaml")
+    (method,) = [block for block in blocks(text, "python") if "MethodKind" in block]
+    names: dict[str, Any] = {}
+    exec(compile(method, "one_by_one.py", "exec"), names)
+    searcher = yaml.safe_load(config)["searcher"]
+    name = searcher["method"]
+    assert f'{name} = "{name}:KIND"' in distribution
+    assert f"`{name}.py`" in text
+
+    monkeypatch.setattr(registry, "plugin_kind", {name: names["KIND"]}.__getitem__)
+    storage = {"type": "directory", "container_path": "/any"}
+    whole = parse_config({**yaml.safe_load(config), "name": "any", "checkpoint_storage": storage})
+    spec = search_spec(whole.model_dump(mode="json"))
+    asked = service_pb.SimulateSearchRequest(spec=spec).SerializeToString()
+    told = service_pb.SimulateSearchResponse.FromString(simulation_answer(asked))
+    assert list(told.trial_lengths) == [3, 3, 3, 3]
+    assert list(told.trial_starts) == [0, 3, 6, 9], "one after another"
+
+
+def blocks(text: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
 @pytest.mark.parametrize("page", ["cluster", "extending"])

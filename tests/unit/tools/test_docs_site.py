@@ -15,7 +15,7 @@ from support.contract_methods import methods  # noqa: E402
 
 import resolute.core  # noqa: E402
 
-PAGES = {"README.md", "docs/cli.md", "services/logs/README.md"}
+PAGES = {"README.md", "docs/cli.md", "docs/pictures/search.png", "services/logs/README.md"}
 
 
 @pytest.mark.parametrize(
@@ -23,6 +23,7 @@ PAGES = {"README.md", "docs/cli.md", "services/logs/README.md"}
     [
         ("cli.md#tables", "cli.md#tables"),
         ("../services/logs", "../services/logs/README.md"),
+        ("pictures/search.png", "pictures/search.png"),
         ("../protos/", f"{pages.REPOSITORY}/protos"),
         ("../Makefile#L1", f"{pages.REPOSITORY}/Makefile#L1"),
         ("https://example.org/x", "https://example.org/x"),

@@ -81,7 +81,8 @@ ERROR_REASONS: Mapping[str, ErrorReason] = {
         "The service, its database or its store does not answer at the moment. Nothing was lost; calls that "
         "change something can be repeated safely.",
         "Check the address (`resolute version`) and that the cluster runs (`resolute status`, or "
-        "`resolute up`). `resolute doctor` looks for causes on the machine of the cluster.",
+        "`resolute up`). Where its certificate is not trusted, `resolute user login` shows it and asks. "
+        "`resolute doctor` looks for causes on the machine of the cluster.",
     ),
     "DEADLINE_EXCEEDED": ErrorReason(
         "The work was not done in time: the machine or its disk is busy, or the network is slow.",

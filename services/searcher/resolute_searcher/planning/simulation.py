@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import heapq
+import sys
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
 
 from resolute_searcher.engine.search import Search
+from resolute_searcher.identifiers import invalid_field
 from resolute_searcher.log.actions import CloseTrial, CreateTrial, RunTrial, StopTrial
 from resolute_searcher.log.entry import Entry
 from resolute_searcher.log.events import Event, Started, TrialClosed, ValidationCompleted, ValidationReported
@@ -79,7 +81,12 @@ class Simulation:
 
 
 def simulate(
-    spec: SearchSpec, curves: Curves, *, slots: int = 0, on_entry: Callable[[Entry], None] | None = None
+    spec: SearchSpec,
+    curves: Curves,
+    *,
+    slots: int = 0,
+    most_trials: int = sys.maxsize,
+    on_entry: Callable[[Entry], None] | None = None,
 ) -> Simulation:
     """Plays a checked spec to its end.
 
@@ -89,9 +96,13 @@ def simulate(
         spec: What to search.
         curves: Tell the metrics.
         slots: Trials that train at once; 0 for as many as the search asks for.
+        most_trials: More of them are not simulated.
         on_entry: Given each entry of the log.
+
+    Raises:
+        InvalidArgumentError: There are more trials.
     """
-    return _Simulator(spec, curves, slots=slots, on_entry=on_entry).run()
+    return _Simulator(spec, curves, slots=slots, most_trials=most_trials, on_entry=on_entry).run()
 
 
 @dataclass(slots=True)
@@ -99,6 +110,7 @@ class _Simulator:
     spec: SearchSpec
     curves: Curves
     slots: int
+    most_trials: int
     on_entry: Callable[[Entry], None] | None
     search: Search = field(init=False)
     trials: dict[str, SimulatedTrial] = field(default_factory=dict)
@@ -139,6 +151,8 @@ class _Simulator:
     def apply(self, entry: Entry) -> None:
         for operation in entry.operations:
             if isinstance(operation, Create):
+                if len(self.trials) >= self.most_trials:
+                    raise invalid_field("spec", f"creates more than {self.most_trials} trials")
                 self.trials[operation.trial_key] = SimulatedTrial(len(self.trials), operation.bracket)
                 self.hparams[operation.trial_key] = operation.hparams
             elif isinstance(operation, ValidateAfter) and operation.trial_key not in self.busy:
