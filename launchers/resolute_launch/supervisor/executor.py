@@ -43,6 +43,7 @@ from resolute_launch.supervisor.environment_report import EnvironmentReport
 from resolute_launch.supervisor.exit_summary import Observations
 from resolute_launch.supervisor.late_lines import LateLines
 from resolute_launch.supervisor.lease import LeaseRenewer
+from resolute_launch.supervisor.phases import Phases
 from resolute_launch.supervisor.start_barrier import StartBarrier
 from resolute_launch.supervisor.termination_policy import TerminationPolicy
 from resolute_launch.warm.client import WarmStart
@@ -126,6 +127,7 @@ class RunExecutor:
         self._shutdown_sequence = self._termination_policy.shutdown_sequence
         self._warm_start = WarmStart(task, interrupted=self._interrupted, log_line=self._output.log_line)
         self._gpu_meter = GpuMeter(lambda: NvmlCounters.open(task.order.devices), clock=clock)
+        self._phases = Phases(task, environ=environ, clock=clock)
         self._environment = EnvironmentReport(connection.control, python=task.order.python)
 
     def execute(self) -> ExitRecord:
@@ -164,6 +166,7 @@ class RunExecutor:
         """Stops what must run until the exit is reported."""
         self._lease.stop()
         self._shipping.stop()
+        self._phases.close()
 
     def _execute(self) -> ExitRecord:
         try:
@@ -172,7 +175,9 @@ class RunExecutor:
                 python=self._task.order.python,
                 distributed=self._task.distributed,
             )
+            self._phases.begin("pull")
             self._fetch()
+            self._phases.begin("start")
             self._wait_for_tokens()
             child = self._start_child(command.argv)
             if not self._task.order.container_rank:
@@ -239,6 +244,7 @@ class RunExecutor:
             self._termination_policy.check()
             if self._start_barrier.try_release(child, argv):
                 self._lease.entrypoint_runs(child.pid)
+                self._phases.begin("entrypoint")
             self._shut_down(child)
             self._wake.wait(min(_TICK_SECONDS, self._shutdown_sequence.seconds_until_due()))
             self._wake.clear()
@@ -262,6 +268,9 @@ class RunExecutor:
         child.signal_group(signal.SIGTERM if step is ShutdownStep.TERMINATE else signal.SIGKILL)
 
     def _clean_up(self, child: EntrypointProcess) -> ExitRecord:
+        if self._observations.released:
+            self._phases.add("imports", until=self._run.read_ready())
+        self._phases.begin("end")
         # Processes started with `>(...)` get a moment to write their last lines.
         self._output.finish(_LINGER_SECONDS)
         child.kill_process_tree()

@@ -47,6 +47,7 @@ from resolute_experiments.notifier import SCHEDULER_WAKEUP, SIGNAL_CHANGES, Noti
 from resolute_experiments.resources.fleet import Fleet
 from resolute_experiments.resources.leases import Leases
 from resolute_experiments.resources.local.manager import LocalResourceManager
+from resolute_experiments.resources.run_spans import RunSpans
 from resolute_experiments.retention.deferred import DeferredRetention
 from resolute_experiments.scheduling.draining import drain
 from resolute_experiments.scheduling.scheduler import Scheduler
@@ -177,6 +178,7 @@ class ExperimentsService:
             address=settings.address,
             tls=settings.tls,
         )
+        self._run_spans = RunSpans(os.environ)
         self._fleet = Fleet(
             manager,
             database=self._core.database,
@@ -186,6 +188,7 @@ class ExperimentsService:
             issue_token=self._issue_token,
             address=settings.address,
             preemption_timeout=settings.preemption_timeout,
+            spans=self._run_spans,
         )
         self._scheduler = Scheduler(
             self._core.database,
@@ -194,6 +197,7 @@ class ExperimentsService:
             clock=environment.clock,
             wait_reasons=self._wait_reasons,
             preemption_timeout=settings.preemption_timeout,
+            spans=self._run_spans,
         )
         self._gauges = ServiceGauges(
             self._core.database, fleet=self._fleet, scheduler=self._scheduler, clock=environment.clock
@@ -353,6 +357,7 @@ class ExperimentsService:
         await self._config_reader.close()
         if self._id_tokens is not None:
             self._id_tokens.close()
+        await asyncio.to_thread(self._run_spans.close)
         self._core.database.close()
 
     async def operator_token(self, *, description: str) -> str:

@@ -13,10 +13,11 @@ from resolute.api.checkpoints.v1 import checkpoint_pb2
 from resolute.api.experiments.v1 import experiment_pb2, run_pb2, trial_pb2, trial_transition_pb2
 from resolute.api.preemption.v1 import signal_pb2
 from resolute.cli.insight.trace import bar
-from resolute.client.insight.spans import otlp_exporter, send
+from resolute.client.insight.spans import send
 from resolute.client.insight.timeline import RecordedTimes, Timeline, timeline
 from resolute.client.schema import convert
 from resolute.client.schema.transitions import TransitionRecord, transition
+from resolute.contracts.tracing import otlp_exporter
 from resolute.errors import UnavailableError
 
 ZERO = datetime(2026, 1, 2, tzinfo=timezone.utc)
@@ -55,8 +56,9 @@ def recorded(number: int) -> RecordedTimes:
             end_time=at(22),
             slot_ids=[0, 3],
             outcome=run_pb2.RUN_OUTCOME_PREEMPTED,
+            trace_id="1" * 32,
         ),
-        2: run_pb2.Run(run=2, start_time=at(30)),
+        2: run_pb2.Run(run=2, trace_id="2" * 32, start_time=at(30)),
     }
     trial = convert.trial(trial_pb2.Trial(number=12, state=trial_pb2.TRIAL_STATE_RUNNING, runs=runs.values()))
     checkpoint = checkpoint_pb2.Checkpoint(

@@ -22,6 +22,7 @@ from resolute_experiments.resources.fleet import Fleet
 from resolute_experiments.resources.leases import Leases
 from resolute_experiments.resources.local.manager import LocalResourceManager
 from resolute_experiments.resources.protocol import AllocationSpec, ContainerReport, ContainerState
+from resolute_experiments.resources.run_spans import RunSpans
 from resolute_experiments.scheduling.scheduler import Scheduler
 from resolute_experiments.scheduling.wait_reasons import WaitReasons
 from resolute_experiments.states import RunOutcome
@@ -183,6 +184,7 @@ async def served(
             issue_token=(tokens or Tokens()).issue,
             address="127.0.0.1:1",
             preemption_timeout=60.0,
+            spans=RunSpans({}),
         )
     finally:
         await manager.close()
@@ -280,6 +282,7 @@ def test_runs_that_were_placed_but_not_launched_are_launched_by_the_next_pass(tm
                 clock=clock,
                 wait_reasons=WaitReasons(),
                 preemption_timeout=60.0,
+                spans=RunSpans({}),
             )
             tokens.failures = 1
             with pytest.raises(UnavailableError, match="for a moment"):

@@ -12,10 +12,10 @@ from support.otlp import collector
 
 from resolute.cli.main import run as run_command
 from resolute.client.insight.span_export import SpanExport
-from resolute.client.insight.spans import otlp_exporter
 from resolute.client.remote.trials import StartedRun
 from resolute.client.services import Services
 from resolute.contracts.run.exit_record import ExitRecord
+from resolute.contracts.tracing import otlp_exporter
 from resolute.runtime.offline_run import OfflineRun
 
 

@@ -13,8 +13,9 @@ from resolute.cli.options.identifiers import EXPERIMENT
 from resolute.cli.options.settings import Settings
 from resolute.client.insight.differences import RunKey
 from resolute.client.insight.span_export import SpanExport
-from resolute.client.insight.spans import ENDPOINT_VARIABLES, otlp_exporter, send
+from resolute.client.insight.spans import send
 from resolute.client.insight.timeline import Phase, Timeline, read_timeline
+from resolute.contracts.tracing import ENDPOINT_VARIABLES, otlp_exporter
 
 _WIDTH = 40
 """Characters of the time axis."""

@@ -2,41 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 from resolute.client.insight.timeline import Phase, Timeline
-from resolute.errors import FailedPreconditionError, UnavailableError
+from resolute.contracts.tracing import run_span_id
+from resolute.errors import UnavailableError
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace.export import SpanExporter
-
-ENDPOINT_VARIABLES = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
-"""The variables of OpenTelemetry that name an endpoint."""
-_EXTRA = (
-    "spans are sent by OpenTelemetry, which is missing; `pip install 'resolute-train[trace]'` installs it"
-)
-
-
-def otlp_exporter() -> SpanExporter:
-    """Returns what sends spans to the endpoint that the environment names.
-
-    Raises:
-        FailedPreconditionError: OpenTelemetry is not installed.
-    """
-    try:
-        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-    except ImportError as failure:
-        raise FailedPreconditionError(_EXTRA) from failure
-    return OTLPSpanExporter()
 
 
 def send(found: Timeline, exporter: SpanExporter, *, cluster_id: str) -> str:
     """Sends a span for the run, and one below it for each phase.
 
-    The identifiers follow from the cluster, the trial and the run, so that a run that is sent again replaces
-    what was sent of it.
+    They are of the trace in which services and supervisors send theirs, and their identifiers follow from it,
+    so that a run that is sent again replaces what was sent of it.
 
     Args:
         found: The run.
@@ -54,14 +35,13 @@ def send(found: Timeline, exporter: SpanExporter, *, cluster_id: str) -> str:
     from opentelemetry.sdk.trace.export import SpanExportResult
     from opentelemetry.trace import SpanContext, SpanKind, TraceFlags
 
-    digest = hashlib.sha256(f"{cluster_id} {found.trial}.{found.run}".encode()).digest()
-    trace_id = int.from_bytes(digest[:16], "big")
+    trace_id = int(found.trace_id, 16)
     resource = Resource.create({"service.name": "resolute", "resolute.cluster_id": cluster_id})
     flags = TraceFlags(TraceFlags.SAMPLED)
 
     def context(number: int) -> SpanContext:
-        name = hashlib.sha256(digest + number.to_bytes(4, "big")).digest()
-        return SpanContext(trace_id, int.from_bytes(name[:8], "big"), is_remote=False, trace_flags=flags)
+        name = run_span_id(f"{found.trace_id} {number}" if number else found.trace_id)
+        return SpanContext(trace_id, name, is_remote=False, trace_flags=flags)
 
     now = datetime.now(timezone.utc)
     root = context(0)
@@ -94,7 +74,7 @@ def send(found: Timeline, exporter: SpanExporter, *, cluster_id: str) -> str:
             )
     finally:
         exporter.shutdown()
-    return f"{trace_id:032x}"
+    return found.trace_id
 
 
 def _nanoseconds(moment: datetime) -> int:

@@ -39,6 +39,8 @@ class Timeline:
     run: int
     phases: tuple[Phase, ...]
     """By the time of their start."""
+    trace_id: str
+    """Of its spans: 32 hex digits."""
 
     @property
     def start(self) -> datetime:
@@ -96,7 +98,11 @@ def timeline(times: RecordedTimes) -> Timeline:
     """Makes the phases of what was recorded; a phase of which a time is missing is left out."""
     phases = sorted(_phases(times), key=lambda phase: (phase.start, phase.name != "submit"))
     return Timeline(
-        experiment=times.experiment.id, trial=times.trial.id, run=times.run.run, phases=tuple(phases)
+        experiment=times.experiment.id,
+        trial=times.trial.id,
+        run=times.run.run,
+        phases=tuple(phases),
+        trace_id=times.run.trace_id,
     )
 
 

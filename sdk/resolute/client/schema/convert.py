@@ -204,6 +204,7 @@ def run(message: run_pb2.Run) -> records.RunRecord:
         failure=message.failure,
         log_policies=tuple(message.log_policies),
         gpu_usage=_gpu_usage(message.gpu_usage) if message.HasField("gpu_usage") else None,
+        trace_id=message.trace_id,
     )
 
 

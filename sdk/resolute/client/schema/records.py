@@ -99,6 +99,8 @@ class RunRecord:
     """When its script had initialized the Core API; None if it never did, or has not ended."""
     gpu_usage: GpuUsage | None = None
     """What its GPUs did; None if nothing was measured, or it has not ended."""
+    trace_id: str = ""
+    """The trace of OpenTelemetry of which its spans are."""
 
 
 @dataclass(frozen=True, slots=True)

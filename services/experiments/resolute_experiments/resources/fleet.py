@@ -25,6 +25,7 @@ from resolute_experiments.resources.protocol import (
     ResourceManager,
     Slot,
 )
+from resolute_experiments.resources.run_spans import RunSpans
 from resolute_experiments.resources.slots import by_node
 from resolute_experiments.specs.identity import run_identity
 from resolute_experiments.store import runs
@@ -56,9 +57,10 @@ class Fleet:
         issue_token: Issues the tokens of runs.
         address: ``host:port`` where supervisors reach the services.
         preemption_timeout: Seconds that trials get to checkpoint after a signal.
+        spans: Is told what runs go through.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one for each that it works with
         self,
         manager: ResourceManager,
         *,
@@ -69,7 +71,9 @@ class Fleet:
         issue_token: TokenIssuer,
         address: str,
         preemption_timeout: float,
+        spans: RunSpans,
     ) -> None:
+        self._spans = spans
         self._manager = manager
         self._database = database
         self._notifier = notifier
@@ -171,6 +175,7 @@ class Fleet:
         )
         try:
             await self._manager.launch(spec)
+            self._spans.launched(run, at=self._clock.time())
         except Exception as error:  # noqa: BLE001 - whatever it is, the trial must hear of it instead of waiting for ever
             _log.exception("launch failed", allocation=run.allocation_id)
             # Some of its containers may have begun, and would use slots that are about to be given away.
@@ -349,6 +354,8 @@ class Fleet:
     async def release(self, run: runs.Run) -> None:
         """Lets the machines forget a run that was settled, once what it left was sent."""
         await self._manager.release(run.allocation_id, token=await self._token(run))
+        if self._spans.wanted:
+            self._spans.settled(await self._database.read(lambda c: runs.get(c, run.allocation_id)))
 
     async def _token(self, run: runs.Run) -> str:
         return self._issue_token(await self._database.read(lambda c: run_identity(c, run)))

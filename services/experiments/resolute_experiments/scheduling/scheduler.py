@@ -14,6 +14,7 @@ from resolute_experiments.backoff import LoggedBackoff
 from resolute_experiments.moment import Moment
 from resolute_experiments.notifier import SCHEDULER_WAKEUP, SIGNAL_CHANGES, Notifier
 from resolute_experiments.resources.fleet import Fleet
+from resolute_experiments.resources.run_spans import RunSpans
 from resolute_experiments.scheduling import policy
 from resolute_experiments.scheduling.pending_trials import pending_trials
 from resolute_experiments.scheduling.placement import SlotInventory
@@ -43,6 +44,7 @@ class Scheduler:
         clock: Tells the time.
         wait_reasons: Is told why trials wait.
         preemption_timeout: Seconds that trials get to checkpoint when they must make room.
+        spans: Is told what runs go through.
     """
 
     def __init__(
@@ -54,7 +56,9 @@ class Scheduler:
         clock: Clock,
         wait_reasons: WaitReasons,
         preemption_timeout: float,
+        spans: RunSpans,
     ) -> None:
+        self._spans = spans
         self._database = database
         self._fleet = fleet
         self._notifier = notifier
@@ -97,7 +101,10 @@ class Scheduler:
             if not plan.changes_something:
                 self._wait_reasons.update(plan)
             else:
-                started, given_up = await self._database.write(self._assign)
+                placed, given_up = await self._database.write(self._assign)
+                started = [run for run, _ in placed]
+                for run, queued_at in placed:
+                    self._spans.placed(run, queued_at=queued_at)
                 self._notifier.notify(SIGNAL_CHANGES, *given_up)
             self.last_pass_seconds = self._clock.monotonic() - began
             if not started:
@@ -116,8 +123,13 @@ class Scheduler:
         holders = [_holder(run, scheduling_ranks[run.experiment_id]) for run in running]
         return policy.plan(queue, holders, machines)
 
-    def _assign(self, connection: Connection) -> tuple[list[runs.Run], list[str]]:
-        """Writes a pass; returns the runs to be started, and experiments of which a trial was given up."""
+    def _assign(self, connection: Connection) -> tuple[list[tuple[runs.Run, float]], list[str]]:
+        """Writes a pass.
+
+        Returns:
+            The runs to be started with the times since when their trials waited, and the experiments of which
+            a trial was given up.
+        """
         plan = self._plan(connection)
         given_up = [
             self._fail_unschedulable(connection, trial_id, reason)
@@ -134,8 +146,9 @@ class Scheduler:
                 detail=_room_for(trials.get(connection, trial_id=plan.urgent)),
             )
         started = [
-            self._start(connection, trials.get(connection, trial_id=placement.trial_id), placement.slot_ids)
+            (self._start(connection, trial, placement.slot_ids), trial.queued_at)
             for placement in plan.placements
+            for trial in [trials.get(connection, trial_id=placement.trial_id)]
         ]
         self._wait_reasons.update(plan)
         return started, given_up

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ from grpc_reflection.v1alpha import reflection
 
 from resolute.contracts.calls.keepalive import KEEPALIVE_OPTIONS, TOLERANCE_OPTIONS
 from resolute.contracts.clock import SYSTEM_CLOCK
+from resolute.contracts.tracing import open_spans
 from resolute_serving.auth.open_streams import OpenStreams
 from resolute_serving.auth.refusals import Refusals
 from resolute_serving.auth.tokens import TokenVerifier
@@ -86,6 +88,9 @@ class Server:
         self._services = services
         self._settings = settings
         calls = CallCounts()
+        self._spans = open_spans(
+            "resolute" if len(services) > 1 else f"resolute-{services[0].name}", os.environ
+        )
         self._streams = OpenStreams(verifier)
         self._server = grpc.aio.server(
             interceptors=[
@@ -96,6 +101,7 @@ class Server:
                     directories={name: one.directory for one in services for name in one.grpc_names},
                     streams=self._streams,
                     refusals=refusals,
+                    spans=self._spans,
                 )
             ],
             options=SERVER_OPTIONS,
@@ -158,6 +164,8 @@ class Server:
             await service.stop()
         await self._server.stop(self._settings.grace)
         await self._streams.stop()
+        if self._spans is not None:
+            await asyncio.to_thread(self._spans.close)
         _log.info("stopped", port=self.port)
 
     async def _set_health(self, name: str, healthy: bool) -> None:

@@ -17,6 +17,7 @@ from grpc_status import rpc_status
 
 from resolute import errors
 from resolute.contracts.calls.client_version import CLIENT_HEADER
+from resolute.contracts.tracing import Spans
 from resolute_serving.auth.authorization import authorize
 from resolute_serving.auth.call_access import CallAccess
 from resolute_serving.auth.directory import WorkspaceDirectory
@@ -28,6 +29,7 @@ from resolute_serving.bounds.limits import limits_of
 from resolute_serving.bounds.requests import RequestReader
 from resolute_serving.context import User, current_principal, current_trace
 from resolute_serving.observability.call_log import CallLog
+from resolute_serving.observability.call_spans import send_call
 from resolute_serving.observability.gauges import CallCounts
 from resolute_serving.server.client_versions import ClientVersions
 from resolute_serving.server.error_bounds import bounded_message, bounded_metadata, bounded_violations
@@ -48,6 +50,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         directories: Know the roles of users and the workspaces of what calls name, by gRPC service.
         streams: Ends open streams with their tokens.
         refusals: Counts what is refused, for the audit log.
+        spans: Takes a span for each call; None where none are sent.
     """
 
     def __init__(
@@ -59,7 +62,9 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         directories: Mapping[str, WorkspaceDirectory],
         streams: OpenStreams,
         refusals: Refusals,
+        spans: Spans | None = None,
     ) -> None:
+        self._spans = spans
         self._access = CallAccess(verifier, streams=streams, refusals=refusals)
         self._calls = calls
         self._clients = clients
@@ -77,7 +82,16 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
             return handler
         method = handler_call_details.method
         directory = self._directories.get(method.split("/")[1])
-        call = _Call(self._access, self._calls, self._clients, directory, method, self._reader, handler)
+        call = _Call(
+            self._access,
+            self._calls,
+            self._clients,
+            directory,
+            method,
+            self._reader,
+            handler,
+            spans=self._spans,
+        )
         # Requests come as bytes: they are read when their caller is known.
         codecs = {"request_deserializer": None, "response_serializer": handler.response_serializer}
         if handler.unary_unary:
@@ -103,7 +117,10 @@ class _Call:
         method: str,
         reader: RequestReader,
         handler: Any,
+        *,
+        spans: Spans | None,
     ) -> None:
+        self._spans = spans
         self._access = access
         self._calls = calls
         self._clients = clients
@@ -205,6 +222,8 @@ class _Call:
         seconds = time.perf_counter() - began
         self._calls.add(self._method, code, seconds)
         _calls.write(self._method, code, seconds, **facts)
+        if self._spans is not None:
+            send_call(self._spans, self._method, code, seconds)
 
 
 def to_status(error: errors.ResoluteError) -> status_pb2.Status:

@@ -105,6 +105,7 @@ class Run(google.protobuf.message.Message):
     LOG_POLICIES_FIELD_NUMBER: builtins.int
     INITIALIZE_TIME_FIELD_NUMBER: builtins.int
     GPU_USAGE_FIELD_NUMBER: builtins.int
+    TRACE_ID_FIELD_NUMBER: builtins.int
     run: builtins.int
     """Number within the trial, from 1."""
     allocation_id: builtins.str
@@ -115,6 +116,8 @@ class Run(google.protobuf.message.Message):
     """Exit code of the entrypoint; absent while it runs and when it is unknown."""
     failure: builtins.str
     """Why it failed, for people: the first failing rank's last words. Empty otherwise."""
+    trace_id: builtins.str
+    """The trace of OpenTelemetry of which its spans are: 32 hex digits."""
     @property
     def start_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
         """When its slots were given."""
@@ -153,9 +156,10 @@ class Run(google.protobuf.message.Message):
         log_policies: collections.abc.Iterable[builtins.str] | None = ...,
         initialize_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
         gpu_usage: global___GpuUsage | None = ...,
+        trace_id: builtins.str = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_exit_code", b"_exit_code", "end_time", b"end_time", "exit_code", b"exit_code", "gpu_usage", b"gpu_usage", "initialize_time", b"initialize_time", "start_time", b"start_time"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_exit_code", b"_exit_code", "allocation_id", b"allocation_id", "end_time", b"end_time", "exit_code", b"exit_code", "failure", b"failure", "gpu_usage", b"gpu_usage", "initialize_time", b"initialize_time", "log_policies", b"log_policies", "outcome", b"outcome", "run", b"run", "slot_ids", b"slot_ids", "start_time", b"start_time"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_exit_code", b"_exit_code", "allocation_id", b"allocation_id", "end_time", b"end_time", "exit_code", b"exit_code", "failure", b"failure", "gpu_usage", b"gpu_usage", "initialize_time", b"initialize_time", "log_policies", b"log_policies", "outcome", b"outcome", "run", b"run", "slot_ids", b"slot_ids", "start_time", b"start_time", "trace_id", b"trace_id"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["_exit_code", b"_exit_code"]) -> typing.Literal["exit_code"] | None: ...
 
 global___Run = Run

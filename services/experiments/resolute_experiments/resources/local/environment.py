@@ -32,6 +32,8 @@ INHERITED: tuple[str, ...] = (
         "ALL_PROXY",
     ),
     *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GRPC_*"),
+    # Where spans go; the headers for it may hold a key, and are not inherited unless they are named.
+    *("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_CERTIFICATE"),
     # Accelerators, numerics and networks between ranks.
     *(
         "CUDA_*",

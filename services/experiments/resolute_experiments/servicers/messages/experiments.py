@@ -206,6 +206,7 @@ def run_message(run: Run) -> run_pb2.Run:
         log_policies=run.log_policies,
         initialize_time=timestamp(run.initialized_at),
         gpu_usage=_gpu_usage(run),
+        trace_id=run.trace_id,
     )
 
 
