@@ -111,7 +111,7 @@ class Spans:
 
     def close(self) -> None:
         """Sends what is left, for a bounded time."""
-        self._processor.shutdown()
+        self._processor.shutdown()  # type: ignore[no-untyped-call]
 
 
 def open_spans(service: str, environ: Mapping[str, str]) -> Spans | None:
