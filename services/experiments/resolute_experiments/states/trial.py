@@ -146,7 +146,7 @@ TRIALS: Table[TrialState, TrialEvent, TrialEffect] = Table(
                 (_E.RUN_IDLE, _S.WAITING, ()),
                 (_E.RUN_RESUMES, _S.QUEUED, (_F.ENQUEUE,)),
                 (_E.RUN_RETRIED, _S.QUEUED, (_F.COUNT_RESTART, _F.ENQUEUE)),
-                (_E.RUN_FAILED, _S.ERROR, (_F.COUNT_RESTART, _F.NOTIFY_ERRORED, _F.END)),
+                (_E.RUN_FAILED, _S.ERROR, (_F.NOTIFY_ERRORED, _F.END)),
                 (_E.RUN_FAILED_BY_POLICY, _S.ERROR, (_F.NOTIFY_ERRORED, _F.END)),
             )
         ),
