@@ -25,7 +25,7 @@ AZURITE := .cache/azurite/node_modules/.bin/azurite-blob
 OPENID_VERSION := 9.13.3
 OPENID := .cache/oidc-provider/.installed-$(OPENID_VERSION)
 
-.PHONY: setup demo backends azurite oidc-provider test nightly check proto bench format deployment distributed release chaos gateway-kills soak fuzz openapi clients front engines images lock-images page check-page docs clean
+.PHONY: setup demo backends azurite oidc-provider test nightly check proto bench format deployment distributed release chaos gateway-kills soak fuzz openapi clients front engines images lock-images page check-page pictures docs clean
 
 setup: $(STAMP)
 
@@ -200,6 +200,10 @@ page: $(PAGE)
 
 $(PAGE): $(shell find $(WEB) clients/typescript/src protos/resolute/api -type f -not -path '*/node_modules/*' -not -path '$(WEB)/test/*') $(STAMP)
 	PATH="$(abspath $(BIN)):$$PATH" $(WEB)/build.sh || { rm -f $@; exit 1; }
+
+# Pictures of every view, wide and narrow, light and dark, of a cluster that trains: to be looked at when views change.
+pictures: page
+	PYTHONPATH=tests $(BIN)/python -m page_pictures build/pictures
 
 # Types and unit tests of the page.
 check-page: $(STAMP)

@@ -83,7 +83,7 @@ class Visit:
 
     async def report(self, trial: Any) -> None:
         """Sends a curve with a gap, a validation, and lines of two levels, as the trial would."""
-        owner, token = self._owner(trial)
+        owner, token = self.owner(trial)
         owner["source"] = "s"
         steps = list(range(1, 41))
         values = [float("nan") if step == 20 else 1 / step for step in steps]
@@ -109,7 +109,7 @@ class Visit:
             messages: One for each line.
             first: How many lines the trial has sent before.
         """
-        owner, token = self._owner(trial)
+        owner, token = self.owner(trial)
         lines = columns([line(message) for message in messages])
         await self.caller.call(
             "IngestLines", token=token, source="s", first_sequence=first, lines=lines, **owner
@@ -117,7 +117,7 @@ class Visit:
 
     async def save(self, trial: Any, content: bytes) -> None:
         """Commits a checkpoint with one file, as the trial would."""
-        owner, token = self._owner(trial)
+        owner, token = self.owner(trial)
         checkpoint_id, directory = str(uuid.uuid4()), self.folder / "checkpoints"
         storage = storage_pb2.Storage(directory=storage_pb2.Storage.Directory(path=str(directory)))
         await self.caller.call(
@@ -134,7 +134,7 @@ class Visit:
             metadata=to_value({"steps_completed": 40}),
         )
 
-    def _owner(self, trial: Any) -> tuple[dict[str, Any], str]:
+    def owner(self, trial: Any) -> tuple[dict[str, Any], str]:
         """Who the first run of a trial is, and its token."""
         run = TrialRun(trial.trial_id, 1, trial.experiment_id, "ada", "w")
         owner = {"trial_id": run.trial_id, "run": 1, "experiment_id": run.experiment_id}

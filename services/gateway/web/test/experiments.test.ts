@@ -103,7 +103,7 @@ describe("addresses", () => {
 
 describe("numbers", () => {
   it("have four significant digits", () => {
-    expect([0.98123456, 1234567, 1e-7, 12, NaN, undefined].map(shortNumber)).toEqual(["0.9812", "1.235 M", "1.000e-7", "12", "NaN", "–"]);
+    expect([0.98123456, 1234567, 1e-7, 12, NaN, undefined].map(shortNumber)).toEqual(["0.9812", "1.235 M", "1e-7", "12", "NaN", "–"]);
   });
 
   it("have units that people read", () => {

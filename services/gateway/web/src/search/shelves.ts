@@ -26,32 +26,52 @@ export interface Shelf {
 export interface Picture {
   readonly bracket: number;
   readonly width: number;
+  /** Radius of a dot. */
+  readonly radius: number;
+  /** Half the width of a shelf. */
+  readonly reach: number;
   readonly shelves: readonly Shelf[];
 }
 
-export const HEIGHT = 240;
-const SHELF_WIDTH = 132;
-const ROW = 9;
+/** How large everything is. */
+interface Sizes {
+  readonly shelf: number;
+  /** Distance of dots. */
+  readonly row: number;
+  readonly radius: number;
+  readonly mostInRow: number;
+}
+
+export const HEIGHT = 280;
+/** Few trials are drawn so large that their numbers can be read. */
+const LARGE: Sizes = { shelf: 176, row: 19, radius: 9, mostInRow: 7 };
+const SMALL: Sizes = { shelf: 132, row: 9, radius: 4, mostInRow: 11 };
+const MOST_LARGE = 32;
 /** Trials that have not reported stand below those that have. */
 const GROUND = HEIGHT - 24;
-const LOWEST = GROUND - 3 * ROW;
+const LOWEST = GROUND - 27;
 const TOP = 28;
 const MOST_DOTS = 160;
-const MOST_IN_ROW = 11;
 
 /** The brackets of a board, each with its shelves. */
 export function pictures(board: Board, smallerIsBetter: boolean): Picture[] {
   const trials = groupBy(board.trials.values(), ({ bracket }) => bracket);
   return [...board.brackets].sort(([a], [b]) => a - b).map(([number, bracket]) => {
-    const shelves = shelvesOf(bracket, trials.get(number) ?? [], smallerIsBetter);
-    return { bracket: number, width: Math.max(1, shelves.length) * SHELF_WIDTH, shelves };
+    const here = trials.get(number) ?? [];
+    const sizes = here.length > MOST_LARGE ? SMALL : LARGE;
+    const shelves = shelvesOf(bracket, here, { smallerIsBetter, sizes });
+    return { bracket: number, width: Math.max(1, shelves.length) * sizes.shelf, radius: sizes.radius, reach: sizes.shelf / 2 - 6, shelves };
   });
 }
 
-function shelvesOf(bracket: Bracket, trials: readonly Placed[], smallerIsBetter: boolean): Shelf[] {
+function shelvesOf(
+  bracket: Bracket,
+  trials: readonly Placed[],
+  { smallerIsBetter, sizes }: { readonly smallerIsBetter: boolean; readonly sizes: Sizes },
+): Shelf[] {
   const height = scale(trials, smallerIsBetter);
   return bracket.rungs.map((rung, index) => {
-    const x = SHELF_WIDTH * (index + 0.5);
+    const x = sizes.shelf * (index + 0.5);
     const here = trials.filter((one) => one.rung === rung || one.metrics.has(rung));
     const sign = smallerIsBetter ? 1 : -1;
     const value = (one: Placed) => sign * finite(one.metrics.get(rung), sign);
@@ -63,7 +83,7 @@ function shelvesOf(bracket: Bracket, trials: readonly Placed[], smallerIsBetter:
       count: here.length,
       hidden: here.length - shown.length,
       line: threshold === undefined ? undefined : height(threshold),
-      dots: spread(shown, rung, x, height),
+      dots: spread(shown, rung, { x, height, sizes }),
     };
   });
 }
@@ -89,14 +109,18 @@ function scale(trials: readonly Placed[], smallerIsBetter: boolean): (value: num
 }
 
 /** Dots of nearly one height stand side by side. */
-function spread(trials: readonly Placed[], rung: number, x: number, height: (value: number | undefined) => number): Dot[] {
+function spread(
+  trials: readonly Placed[],
+  rung: number,
+  { x, height, sizes }: { readonly x: number; readonly height: (value: number | undefined) => number; readonly sizes: Sizes },
+): Dot[] {
   const rows = new Map<number, number>();
   return trials.map((one) => {
-    const row = Math.round(height(one.metrics.get(rung)) / ROW);
+    const row = Math.round((height(one.metrics.get(rung)) - TOP) / sizes.row);
     const place = rows.get(row) ?? 0;
     rows.set(row, place + 1);
-    const column = place % MOST_IN_ROW;
-    const offset = Math.ceil(column / 2) * (column % 2 ? 1 : -1) * ROW;
-    return { key: one.key, x: x + offset, y: row * ROW, look: one.rung === rung ? one.standing : "went" };
+    const column = place % sizes.mostInRow;
+    const offset = Math.ceil(column / 2) * (column % 2 ? 1 : -1) * sizes.row;
+    return { key: one.key, x: x + offset, y: TOP + row * sizes.row, look: one.rung === rung ? one.standing : "went" };
   });
 }

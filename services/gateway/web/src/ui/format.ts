@@ -15,7 +15,7 @@ export function shortNumber(value: number | undefined): string {
   if (value === undefined) return "–";
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "NaN" : value > 0 ? "∞" : "−∞";
   const size = Math.abs(value);
-  if (size !== 0 && (size < 1e-3 || size >= 1e9)) return value.toExponential(3).replace("e+", "e");
+  if (size !== 0 && (size < 1e-3 || size >= 1e9)) return value.toExponential(3).replace(/\.?0*e\+?/, "e");
   if (size >= 1e6) return `${trimmed((value / 1e6).toPrecision(4))} M`;
   if (Number.isInteger(value)) return value.toLocaleString("en-US");
   return trimmed(size >= 1e4 ? value.toFixed(0) : value.toPrecision(4));

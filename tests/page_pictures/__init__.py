@@ -1,0 +1,1 @@
+"""Pictures of every view of the page, of a cluster that trains."""

@@ -1,0 +1,72 @@
+"""The experiments that the pictures show: a search, and what else is on a cluster on a working day."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+CODE = Path(__file__).parent / "code"
+_RESOLUTE = Path(sys.executable).with_name("resolute")
+_HPARAMS: Mapping[str, Any] = {
+    "lr": {"type": "log", "base": 10, "minval": -5, "maxval": -0.5},
+    "dropout": {"type": "double", "minval": 0.0, "maxval": 0.6},
+    "optimizer": {"type": "categorical", "vals": ["adam", "sgd", "lion"]},
+    "layers": {"type": "int", "minval": 2, "maxval": 8},
+}
+_FIXED: Mapping[str, Any] = {"lr": 0.004, "dropout": 0.2, "optimizer": "adam", "layers": 4}
+_ACCURACY: Mapping[str, Any] = {"metric": "accuracy", "smaller_is_better": False}
+SEARCH = 3
+"""Number of the experiment whose search is shown."""
+_PATIENCE = 900.0
+
+
+def train_all(folder: Path, environment: Mapping[str, str]) -> None:
+    """Submits all of them, and returns when the search has ended and others still wait.
+
+    Args:
+        folder: Where configs are written.
+        environment: Names the cluster.
+    """
+    single = {"name": "single", **_ACCURACY, "max_length": {"epochs": 6}}
+    asha = {"name": "adaptive_asha", **_ACCURACY, "max_length": {"epochs": 16}, "max_trials": 16}
+    submissions: tuple[Mapping[str, Any], ...] = (
+        {"name": "resnet baseline", "labels": ["baseline"], "searcher": single, "hyperparameters": _FIXED},
+        {
+            "name": "loader that reads a missing shard",
+            "entrypoint": "python3 -c 'import shards'",
+            "max_restarts": 1,
+            "searcher": single,
+            "hyperparameters": _FIXED,
+        },
+        {
+            "name": "vision sweep: learning rate, dropout and optimizer",
+            "description": "Which optimizer for the small network?",
+            "labels": ["sweep", "q4"],
+            "searcher": asha,
+            "hyperparameters": _HPARAMS,
+            "reproducibility": {"experiment_seed": 17},
+        },
+    )
+    for number, config in enumerate(submissions, start=1):
+        _submit(folder, environment, config)
+        _run(environment, "experiment", "wait", str(number), check=False)
+    long = {"searcher": {**single, "max_length": {"epochs": 100_000}}, "hyperparameters": _FIXED}
+    _submit(folder, environment, {"name": "ablation without dropout", **long}, "--paused")
+    for name in ("finetune on the new labels", "nightly regression", "larger batches", "seed 2", "seed 3"):
+        _submit(folder, environment, {"name": name, **long})
+
+
+def _submit(folder: Path, environment: Mapping[str, str], config: Mapping[str, Any], *options: str) -> None:
+    path = folder / "config.yaml"
+    path.write_text(yaml.safe_dump({"entrypoint": "python3 train.py", **config}))
+    _run(environment, "experiment", "create", str(path), str(CODE), *options)
+
+
+def _run(environment: Mapping[str, str], *words: str, check: bool = True) -> None:
+    command = [_RESOLUTE, *words]
+    subprocess.run(command, env=environment, check=check, timeout=_PATIENCE, stdout=subprocess.DEVNULL)

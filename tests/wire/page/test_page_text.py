@@ -1,0 +1,103 @@
+"""The built page in Chromium: what people named is text wherever it is shown; and a full disk is told of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.file_systems import fill_file_system, small_file_system
+from support.services.gateway import need_http
+from support.services.metrics import block
+from support.services.page_visit import MARKUP, Visit, visit_page
+
+need_http()
+
+from resolute_gateway.web.page_files import BUILT  # noqa: E402 - skipped where HTTP cannot be served
+
+pytestmark = [pytest.mark.timeout(360), pytest.mark.sampled(1, group="the page in a browser")]
+SEARCH = {
+    "description": MARKUP,
+    "labels": [MARKUP],
+    "hyperparameters": {
+        MARKUP: {"type": "double", "minval": 0.0, "maxval": 1.0},
+        "kind": {"type": "categorical", "vals": [MARKUP, f"{MARKUP} too"]},
+    },
+    "searcher": {"name": "random", "metric": MARKUP, "max_length": {"batches": 100}, "max_trials": 2},
+}
+VIEWS = (
+    "/",
+    "/experiments/1",
+    "/experiments/1?tab=search",
+    "/experiments/1?tab=hparams",
+    "/experiments/1?tab=config",
+    "/trials/1",
+    "/trials/1?tab=logs",
+    "/trials/1?tab=runs",
+    "/trials/1?tab=details",
+    "/compare?trials=1,2",
+    "/compare?trials=1,2&tab=differences",
+    "/cluster",
+)
+
+
+@pytest.fixture(autouse=True)
+def one_slot(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RESOLUTE_SLOTS", "1")
+
+
+def test_markup_is_text_in_every_view(tmp_path: Path) -> None:
+    visit_page(BUILT, tmp_path, look_for_markup)
+
+
+async def look_for_markup(visit: Visit) -> None:
+    page, caller = visit.page, visit.caller
+    trials = await visit.create(trials=2, **SEARCH)
+    for trial in trials:
+        owner, token = visit.owner(trial)
+        values: dict[str, Any] = {MARKUP: [1 / step for step in range(1, 41)]}
+        points = [block("validation", list(range(40)), list(range(1, 41)), **values)]
+        selection = {"searcher_metric": MARKUP, "smaller_is_better": True}
+        await caller.call(
+            "IngestReports",
+            token=token,
+            first_sequence=0,
+            count=40,
+            blocks=points,
+            source="s",
+            **selection,
+            **owner,
+        )
+        await visit.say(trial, MARKUP, f"\x1b[1m{MARKUP}\x1b[0m\r{MARKUP}")
+    await caller.call(
+        "UpdateExperiment",
+        token=caller.admin,
+        key={"experiment_id": trials[0].experiment_id},
+        experiment={"notes": MARKUP},
+        update_mask={"paths": ["notes"]},
+    )
+    await visit.sign_in()
+    for path in VIEWS:
+        await page.goto(visit.url + path)
+        await page.locator("main").get_by_text(MARKUP).first.wait_for(state="attached")
+        for chart in await page.locator(".u-over").all():
+            await chart.hover()  # legends and tooltips have names too
+        assert await page.locator("img").count() == 0, path
+
+
+def test_a_full_disk_is_told_of_in_every_view_while_it_is_full(tmp_path: Path) -> None:
+    with small_file_system(tmp_path / "disk", "64m") as disk:
+        visit_page(BUILT, disk, fill_and_free)
+
+
+async def fill_and_free(visit: Visit) -> None:
+    page = visit.page
+    await visit.create()
+    await visit.sign_in()
+    await page.get_by_role("link", name=MARKUP).click()
+    await page.get_by_role("button", name="Pause").wait_for()
+    filler = fill_file_system(visit.folder)
+    told = page.get_by_role("banner").get_by_role("link", name="is full")
+    await told.wait_for()
+    filler.unlink()
+    await told.wait_for(state="detached")
