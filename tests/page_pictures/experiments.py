@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 CODE = Path(__file__).parent / "code"
-_RESOLUTE = Path(sys.executable).with_name("resolute")
+_RESOLUTE = str(Path(sys.executable).with_name("resolute"))
 _HPARAMS: Mapping[str, Any] = {
     "lr": {"type": "log", "base": 10, "minval": -5, "maxval": -0.5},
     "dropout": {"type": "double", "minval": 0.0, "maxval": 0.6},

@@ -2,9 +2,9 @@ import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterEach, describe, expect, it } from "vitest";
 import { WatchResponseSchema, type WatchResponse } from "$gen/resolute/api/gateway/v1/gateway_service_pb.js";
-import { SharedStream } from "$src/live/sharedStream";
+import { SharedStream, type SharedRequest } from "$src/live/sharedStream";
 import { LiveStream, type Liveness } from "$src/live/stream";
-import { linesSubscription, type Request } from "$src/live/subscription";
+import { linesSubscription } from "$src/live/subscription";
 import { openBy } from "$src/live/tabStream";
 
 /** A stream that the worker has opened, whose news the test gives. */
@@ -13,7 +13,7 @@ class Opened {
   #wake: () => void = () => undefined;
 
   constructor(
-    readonly request: Request,
+    readonly request: SharedRequest,
     readonly signal: AbortSignal,
   ) {
     signal.addEventListener("abort", () => this.#wake());

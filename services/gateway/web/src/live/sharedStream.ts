@@ -3,14 +3,18 @@
 // A stream cannot be asked for more. So when a tab asks for something else, the stream is closed, the other tabs are told to
 // ask again from where they now are, and one is opened for what all want.
 
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
-import type { WatchResponse } from "$gen/resolute/api/gateway/v1/gateway_service_pb.js";
+import type { WatchRequestSchema, WatchResponse } from "$gen/resolute/api/gateway/v1/gateway_service_pb.js";
 import { failureOf } from "$client/errors.js";
 import type { ToTab, ToWorker } from "./messages";
 import type { Request } from "./subscription";
 
+/** What all tabs ask for. */
+export type SharedRequest = MessageInitShape<typeof WatchRequestSchema>;
+
 export interface SharedStreamOptions {
-  readonly open: (request: Request, signal: AbortSignal) => AsyncIterable<WatchResponse>;
+  readonly open: (request: SharedRequest, signal: AbortSignal) => AsyncIterable<WatchResponse>;
   /** How long tabs may come and go before a stream is opened for all. */
   readonly settleMs?: number;
   /** How long a tab may take to ask again; one that does not is gone. */

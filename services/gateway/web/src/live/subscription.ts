@@ -11,7 +11,8 @@ import type { LineFilterSchema } from "$gen/resolute/api/logs/v1/line_pb.js";
 import type { WatchSeriesResponse } from "$gen/resolute/api/metrics/v1/metrics_service_pb.js";
 import type { SearchStatus } from "$gen/resolute/api/searcher/v1/search_pb.js";
 
-export type Request = MessageInitShape<typeof WatchRequestSchema>;
+/** What one tab asks for. */
+export type Request = Pick<MessageInitShape<typeof WatchRequestSchema>, "experiments" | "searches" | "series" | "lines">;
 /** Something that a view wants to hear of. */
 export interface Subscription {
   readonly part: Part;
