@@ -18,6 +18,7 @@ from resolute_embedded.remote_access import RemoteAccess, RemoteOptions
 from resolute_embedded.state_directory import StateDirectory
 from resolute_experiments.access.openid_settings import OpenIdSettings
 from resolute_experiments.blueprint import BLUEPRINT as EXPERIMENTS
+from resolute_experiments.resources.settings import resources_of
 from resolute_experiments.service import ExperimentsService, ExperimentsSettings
 from resolute_serving.auth.policy.service_accounts import EMBEDDED
 from resolute_serving.auth.refusals import Refusals
@@ -166,6 +167,7 @@ def _experiments(
         nodes=int(os.environ.get("RESOLUTE_LOCAL_NODES") or 1),
         log_wait=float(os.environ.get("RESOLUTE_LOG_WAIT") or 10),
         openid=OpenIdSettings.from_environment(os.environ),
+        resources=resources_of(os.environ, state.home.path),
         cluster_defaults={"checkpoint_storage": {"type": "shared_fs", "host_path": str(state.checkpoints)}},
     )
     return ExperimentsService(environment, settings)

@@ -9,6 +9,7 @@ from sqlalchemy.engine import Connection
 
 from resolute.contracts.clock import Clock
 from resolute_experiments.resources.fleet import Fleet
+from resolute_experiments.resources.protocol import Placement
 from resolute_experiments.scheduling.scheduler import Scheduler
 from resolute_experiments.states import RunOutcome, TrialState
 from resolute_experiments.store import disabled_slots
@@ -56,9 +57,12 @@ class ServiceGauges:
         ]
 
     def _stored(self, connection: Connection) -> list[Gauge]:
-        held = {slot for run in unfinalized(connection) for slot in run.slot_ids}
-        known = set(self._fleet.slot_ids)
-        disabled = known.intersection(disabled_slots.read(connection)) - held
+        # What engines with queues of their own hold is theirs to tell.
+        pools = [pool for pool in self._fleet.pools() if pool.placement is Placement.OURS]
+        known = {(pool.name, slot.id) for pool in pools for slot in pool.slots}
+        held = {(run.resource_pool, slot) for run in unfinalized(connection) for slot in run.slot_ids} & known
+        out_of_use = {(self._fleet.default_pool, slot) for slot in disabled_slots.read(connection)}
+        disabled = known & out_of_use - held
         slots = {"held": held, "disabled": disabled, "free": known - held - disabled}
         first = connection.execute(
             sa.select(sa.func.min(trials.c.queued_at)).where(trials.c.state == TrialState.QUEUED.value)

@@ -44,10 +44,12 @@ from resolute_experiments.gauges import ServiceGauges
 from resolute_experiments.lifecycle.controller import ExperimentController
 from resolute_experiments.lifecycle.validation_copy import ValidationCopy
 from resolute_experiments.notifier import SCHEDULER_WAKEUP, SIGNAL_CHANGES, Notifier
+from resolute_experiments.resources.engine import Engine
 from resolute_experiments.resources.fleet import Fleet
 from resolute_experiments.resources.leases import Leases
-from resolute_experiments.resources.local.manager import LocalResourceManager
+from resolute_experiments.resources.registry import ONLY_LOCAL, EngineEnvironment, open_engine
 from resolute_experiments.resources.run_spans import RunSpans
+from resolute_experiments.resources.settings import EngineSettings, ResourceSettings, resources_of
 from resolute_experiments.retention.deferred import DeferredRetention
 from resolute_experiments.scheduling.draining import drain
 from resolute_experiments.scheduling.scheduler import Scheduler
@@ -103,6 +105,13 @@ class ExperimentsSettings:
     """Seconds that trials get to checkpoint after a signal."""
     openid: OpenIdSettings | None = None
     """The OpenID provider that signs people in; None for passwords alone."""
+    resources: ResourceSettings | None = None
+    """The engines and their pools; None for this machine alone."""
+
+    @property
+    def engines(self) -> Sequence[EngineSettings]:
+        """The engines."""
+        return (self.resources or ONLY_LOCAL).engines
 
     def shown(self) -> dict[str, Any]:
         """What admins may see of the settings: all of them, without the secrets of default configs."""
@@ -116,6 +125,7 @@ class ExperimentsSettings:
             "outage_timeout": self.outage_timeout,
             "log_wait": self.log_wait,
             "preemption_timeout": self.preemption_timeout,
+            "resource_pools": [pool.name for one in self.engines for pool in one.pools],
             "openid": None if openid is None else {"issuer": openid.issuer, "client_id": openid.client_id},
             "cluster_defaults": partial_without_secrets(self.cluster_defaults),
         }
@@ -166,30 +176,11 @@ class ExperimentsService:
             preemption_timeout=settings.preemption_timeout,
         )
         self.directory = StoredDirectory(self._core.database)
-        self._wait_reasons = WaitReasons()
         self._clients = Clients(environment.peers)
         self._leases = Leases(environment.clock, ttl=settings.lease_ttl)
-        manager = LocalResourceManager(
-            settings.runs_directory,
-            slots=settings.slots,
-            outage_timeout=settings.outage_timeout,
-            log_wait=settings.log_wait,
-            nodes=settings.nodes,
-            address=settings.address,
-            tls=settings.tls,
-        )
         self._run_spans = RunSpans(os.environ)
-        self._fleet = Fleet(
-            manager,
-            database=self._core.database,
-            notifier=self._core.notifier,
-            clock=environment.clock,
-            leases=self._leases,
-            issue_token=self._issue_token,
-            address=settings.address,
-            preemption_timeout=settings.preemption_timeout,
-            spans=self._run_spans,
-        )
+        self._fleet = self._open_fleet(environment, settings)
+        self._wait_reasons = WaitReasons(self._fleet.wait_reason)
         self._scheduler = Scheduler(
             self._core.database,
             fleet=self._fleet,
@@ -215,6 +206,34 @@ class ExperimentsService:
         # Experiments that were to be led while somebody led them, and perhaps was about to stop.
         self._asked_again: set[str] = set()
         self._tasks: list[asyncio.Task[None]] = []
+
+    def _open_fleet(self, environment: Environment, settings: ExperimentsSettings) -> Fleet:
+        told = EngineEnvironment(
+            cluster_id=environment.cluster_id,
+            address=settings.address,
+            tls=settings.tls,
+            outage_timeout=settings.outage_timeout,
+            log_wait=settings.log_wait,
+            runs_directory=settings.runs_directory,
+            slots=settings.slots,
+            nodes=settings.nodes,
+        )
+        engines = [
+            Engine(
+                open_engine(one, told),
+                self._core,
+                name=one.name,
+                leases=self._leases,
+                issue_token=self._issue_token,
+                address=settings.address,
+                spans=self._run_spans,
+            )
+            for one in settings.engines
+        ]
+        resources = settings.resources or ONLY_LOCAL
+        return Fleet(
+            engines, default_pool=resources.default_pool, pools_are_named=settings.resources is not None
+        )
 
     @property
     def slot_count(self) -> int:
@@ -300,18 +319,19 @@ class ExperimentsService:
         )
 
     def _submissions(self, storage_quota: StorageQuota, storage_roots: StorageRoots) -> Submissions:
-        admission = Admission(
-            cluster_defaults=self._settings.cluster_defaults,
-            slots=self._fleet.slot_count,
-            largest_node=self._fleet.largest_node,
-        )
         return Submissions(
             self._core.database,
             clock=self._clock,
-            admission=admission,
+            admission=self._admission,
             storage_quota=storage_quota,
             storage_roots=storage_roots,
             reader=self._config_reader,
+        )
+
+    def _admission(self) -> Admission:
+        return Admission(
+            cluster_defaults=self._settings.cluster_defaults,
+            pools=self._fleet.offered(),
         )
 
     async def start(self) -> None:
@@ -434,7 +454,8 @@ def create(environment: Environment) -> ExperimentsService:
     RESOLUTE_ADVERTISED_CA the PEM file of who signs the certificate there (none: a plain port),
     RESOLUTE_RUNS_DIR where run directories lie (``runs`` in the data directory), RESOLUTE_SLOTS how many
     slots there are, RESOLUTE_LOCAL_NODES as how many machines they appear (1), RESOLUTE_LOG_WAIT how many
-    seconds the end of a run waits for the logs service to take the run's last lines (10).
+    seconds the end of a run waits for the logs service to take the run's last lines (10),
+    RESOLUTE_RESOURCE_POOLS the file with engines and resource pools (this machine alone).
     ``OpenIdSettings`` names those of sign-in.
     """
     slots = os.environ.get("RESOLUTE_SLOTS", "")
@@ -447,6 +468,7 @@ def create(environment: Environment) -> ExperimentsService:
         nodes=int(os.environ.get("RESOLUTE_LOCAL_NODES") or 1),
         log_wait=float(os.environ.get("RESOLUTE_LOG_WAIT") or 10),
         openid=OpenIdSettings.from_environment(os.environ),
+        resources=resources_of(os.environ, environment.home),
         cluster_defaults={
             "checkpoint_storage": {
                 "type": "shared_fs",

@@ -18,6 +18,7 @@ from resolute.api.searcher.v1 import action_pb2, operation_pb2, searcher_service
 from resolute_experiments.lifecycle.controller import ExperimentController
 from resolute_experiments.states import RunOutcome, TrialState
 from resolute_experiments.store import experiments, runs
+from resolute_experiments.store.experiments import Experiment
 from resolute_serving.database.engine import Database
 
 CONFIG = {"searcher": {"name": "single", "max_length": {"batches": 8}}, "max_restarts": 0}
@@ -75,7 +76,7 @@ class NoMachines:
 
     async def release(self, run: runs.Run) -> None: ...
 
-    async def unreported(self) -> Sequence[str]:
+    async def unreported(self, experiment: Experiment) -> Sequence[str]:
         return ()
 
 

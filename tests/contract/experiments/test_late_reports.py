@@ -23,6 +23,7 @@ from resolute_experiments.lifecycle.controller import ExperimentController
 from resolute_experiments.retention.deferred import DeferredRetention
 from resolute_experiments.states import ExperimentState, RunOutcome, TrialState
 from resolute_experiments.store import experiments, outbox, runs, trials
+from resolute_experiments.store.experiments import Experiment
 from resolute_serving.database.engine import Database
 
 CONFIG = {
@@ -80,7 +81,7 @@ class Machines:
 
     async def release(self, run: runs.Run) -> None: ...
 
-    async def unreported(self) -> Sequence[str]:
+    async def unreported(self, experiment: Experiment) -> Sequence[str]:
         return self.waiting
 
 

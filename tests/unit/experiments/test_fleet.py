@@ -11,13 +11,16 @@ from typing import Any, TypeVar
 import pytest
 import sqlalchemy as sa
 from support.clocks import ManualClock
+from support.engines.rows import EXPERIMENT, RUN, TRIAL, Tokens
 from support.waiting import wait_until_async
 
 from resolute.errors import UnavailableError
 from resolute_experiments.blueprint import BLUEPRINT
+from resolute_experiments.context import ServiceContext
 from resolute_experiments.exits.incarnation import lose_runs
 from resolute_experiments.moment import Moment
 from resolute_experiments.notifier import Notifier
+from resolute_experiments.resources.engine import Engine
 from resolute_experiments.resources.fleet import Fleet
 from resolute_experiments.resources.leases import Leases
 from resolute_experiments.resources.local.manager import LocalResourceManager
@@ -28,69 +31,10 @@ from resolute_experiments.scheduling.wait_reasons import WaitReasons
 from resolute_experiments.states import RunOutcome
 from resolute_experiments.store import experiments, runs, schema, trials
 from resolute_experiments.store.directory import workspaces
-from resolute_serving.context import TrialRun
 from resolute_serving.database.engine import Database, Work
 from resolute_serving.server.bootstrap import upgrade
 
 T = TypeVar("T")
-EXPERIMENT = {
-    "id": "e",
-    "request_id": "r",
-    "name": "digits",
-    "description": "",
-    "labels": [],
-    "state": "ACTIVE",
-    "archived": False,
-    "owner": "ada",
-    "workspace": "w",
-    "project": "p",
-    "config": {
-        "resources": {"slots_per_trial": 1, "max_slots": None},
-        "checkpoint_storage": {"type": "directory", "container_path": "/checkpoints"},
-    },
-    "progress": 0.0,
-    "failure": "",
-    "revision": 1,
-    "created_at": 1.0,
-    "definition_sha256": "",
-    "definition_size": 4,
-    "search_created": True,
-    "action_cursor": 0,
-}
-TRIAL = {
-    "id": "t",
-    "experiment_id": "e",
-    "request_id": "r",
-    "state": "COMPLETED",
-    "hparams": {},
-    "seed": 1,
-    "restarts": 0,
-    "run": 1,
-    "status": "",
-    "metadata": {},
-    "explanation": "",
-    "source_checkpoint_id": "",
-    "latest_checkpoint_id": "",
-    "steps_completed": 0,
-    "settled_length": 0,
-    "closed": True,
-    "kill_requested": False,
-    "queued_at": 1.0,
-    "created_at": 1.0,
-}
-RUN = {
-    "trial_id": "t",
-    "experiment_id": "e",
-    "failure": "",
-    "slot_ids": [0],
-    "started_at": 2.0,
-    "trace_id": "trace",
-    "signal_revision": 0,
-    "preempt": False,
-    "kill": False,
-    "signal_reason": "",
-    "acknowledged": False,
-}
 
 
 class TwoNodes(LocalResourceManager):
@@ -131,7 +75,7 @@ class FailingWatch(RecordingManager):
         if self.failures:
             self.failures -= 1
             raise OSError("the watch broke")
-        yield ContainerReport(allocation_id="t.1", container_rank=0, state=ContainerState.LOST)
+        yield ContainerReport(allocation_id="t.1", container_rank=0, state=ContainerState.ENDED)
         self.taken = True
         async for report in super().watch():
             yield report
@@ -149,24 +93,10 @@ class DatabaseThatIsAway(Database):
         return await super().write(work, order=order)
 
 
-class Tokens:
-    """Issues tokens of runs, except while it is told to fail."""
-
-    def __init__(self) -> None:
-        self.failures = 0
-
-    def issue(self, run: TrialRun) -> str:
-        """Issues the token of a run, or raises."""
-        if self.failures:
-            self.failures -= 1
-            raise UnavailableError("away for a moment")
-        return "token"
-
-
 @asynccontextmanager
 async def served(
     manager: LocalResourceManager, tmp_path: Path, clock: ManualClock, tokens: Tokens | None = None
-) -> AsyncIterator[Fleet]:
+) -> AsyncIterator[Engine]:
     """The machines of a service that has one trial."""
     url = f"sqlite:///{tmp_path}/experiments.sqlite"
     upgrade(BLUEPRINT, url)
@@ -175,15 +105,19 @@ async def served(
     await database.write(lambda c: experiments.insert(c, EXPERIMENT, [b"code"]))
     await database.write(lambda c: trials.insert(c, TRIAL))
     try:
-        yield Fleet(
+        yield Engine(
             manager,
-            database=database,
-            notifier=Notifier(),
-            clock=clock,
+            ServiceContext(
+                database=database,
+                notifier=Notifier(),
+                clock=clock,
+                cluster_id="cluster",
+                preemption_timeout=60.0,
+            ),
+            name="local",
             leases=Leases(clock, ttl=30.0),
             issue_token=(tokens or Tokens()).issue,
             address="127.0.0.1:1",
-            preemption_timeout=60.0,
             spans=RunSpans({}),
         )
     finally:
@@ -192,7 +126,7 @@ async def served(
 
 
 @asynccontextmanager
-async def fleet(tmp_path: Path, *, settled: str) -> AsyncIterator[Fleet]:
+async def fleet(tmp_path: Path, *, settled: str) -> AsyncIterator[Engine]:
     """The machines of a service that has one run, which was settled."""
     manager = LocalResourceManager(tmp_path / "runs", slots=1)
     run: dict[str, Any] = {**RUN, "run": 1, "allocation_id": settled, "outcome": RunOutcome.LOST.value}
@@ -277,7 +211,7 @@ def test_runs_that_were_placed_but_not_launched_are_launched_by_the_next_pass(tm
                 await database.write(lambda c, values=values: trials.insert(c, values))  # type: ignore[misc]
             scheduler = Scheduler(
                 database,
-                fleet=machines,
+                fleet=Fleet([machines], default_pool="default"),
                 notifier=notifier,
                 clock=clock,
                 wait_reasons=WaitReasons(),
@@ -298,8 +232,8 @@ def test_runs_that_were_placed_but_not_launched_are_launched_by_the_next_pass(tm
     asyncio.run(asyncio.wait_for(body(), 60))
 
 
-def launched_after_wakeup(machines: Fleet, manager: RecordingManager) -> bool:
-    machines._notifier.notify("fleet")
+def launched_after_wakeup(machines: Engine, manager: RecordingManager) -> bool:
+    machines.wake()
     return bool(manager.launched)
 
 
@@ -353,7 +287,7 @@ def test_the_end_of_a_container_that_could_not_be_noted_is_noted_later(tmp_path:
             running = asyncio.create_task(machines.run())
             while not (await database.read(lambda c: runs.container(c, "t.1", 0))).lost:
                 # Its next look comes at once instead of in five seconds.
-                machines._notifier.notify("fleet")
+                machines.wake()
                 await asyncio.sleep(0.01)
             machines._notifier.close()
             await running

@@ -46,6 +46,7 @@ def experiment(state: ExperimentState) -> Experiment:
         warning="",
         notes="",
         edit_revision=1,
+        resource_pool="",
         owner_id=1,
         workspace_id=1,
         project_id=1,

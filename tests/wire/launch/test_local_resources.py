@@ -38,7 +38,7 @@ def test_a_run_is_launched_once_watched_and_its_exit_is_known(tmp_path: Path) ->
                 await manager.launch(spec(plane))
                 report = await reports.get()
                 assert (report.allocation_id, report.container_rank) == (ALLOCATION, 0)
-                assert report.state is ContainerState.EXITED
+                assert report.state is ContainerState.ENDED
                 assert report.exit is not None
                 assert report.exit.exit_code == 3
                 await manager.launch(spec(plane))
@@ -67,7 +67,7 @@ def test_a_run_counts_as_alive_from_the_instant_of_its_launch(tmp_path: Path) ->
             async with cleared(tmp_path), managing(tmp_path) as (manager, _):
                 await manager.launch(spec(plane))
                 (report,) = await manager.inspect(ALLOCATION)
-                assert report.state is ContainerState.ALIVE
+                assert report.state is ContainerState.RUNNING
 
     scenario(body)
 
@@ -82,13 +82,13 @@ def test_a_later_manager_adopts_what_an_earlier_one_launched(tmp_path: Path) -> 
                 child = identity(run_of(tmp_path).child_file)
                 async with managing(tmp_path) as (second, reports):
                     (report,) = await second.inspect(ALLOCATION)
-                    assert report.state is ContainerState.ALIVE
+                    assert report.state is ContainerState.RUNNING
                     await second.launch(spec(plane))
                     assert identity(run_of(tmp_path).child_file) == child
                     assert child.is_alive()
                     plane.send_signal(kill=True)
                     ended = await reports.get()
-                    assert ended.state is ContainerState.EXITED
+                    assert ended.state is ContainerState.ENDED
                 assert plane.calls.count("GetLaunchSpec") == 1
 
     scenario(body)
@@ -108,14 +108,14 @@ def test_a_lost_supervisors_orphans_are_ended_before_it_is_reported(tmp_path: Pa
                 (scratch / "data").write_text("left behind")
                 os.kill(identity(run.supervisor_file).pid, signal.SIGKILL)
                 report = await reports.get()
-                assert report.state is ContainerState.LOST
+                assert report.lost
                 assert report.exit is None
                 assert not child.is_alive()
                 assert not sleeper.is_alive()
                 assert not scratch.exists()
                 # It is not started again under the same name.
                 await manager.launch(spec(plane))
-                assert (await reports.get()).state is ContainerState.LOST
+                assert (await reports.get()).lost
                 assert plane.calls.count("GetLaunchSpec") == 1
 
     scenario(body)
@@ -134,7 +134,7 @@ def test_orphans_of_a_supervisor_that_died_while_nobody_watched_are_ended_too(tm
                     await wait_until_async(lambda: not is_locked(run_of(tmp_path).lock_file))
                     assert child.is_alive()
                     (report,) = await second.inspect(ALLOCATION)
-                    assert report.state is ContainerState.LOST
+                    assert report.lost
                     assert not child.is_alive()
 
     scenario(body)
@@ -153,7 +153,7 @@ def test_a_stranger_that_got_the_process_id_of_an_orphan_is_spared(tmp_path: Pat
                 file.write_text(json.dumps(old | {"pgid": stranger.pid}))
             async with managing(tmp_path) as (manager, _):
                 (report,) = await manager.inspect(ALLOCATION)
-                assert report.state is ContainerState.LOST
+                assert report.lost
                 await manager.kill(ALLOCATION)
             assert stranger.returncode is None
             assert current.is_alive()
@@ -174,7 +174,7 @@ def test_a_launch_that_was_cut_off_before_the_supervisor_ran_can_be_repeated(tmp
                 (report,) = await manager.inspect(ALLOCATION)
                 assert report.state is ContainerState.UNKNOWN
                 await manager.launch(spec(plane))
-                assert (await reports.get()).state is ContainerState.EXITED
+                assert (await reports.get()).state is ContainerState.ENDED
 
     scenario(body)
 
@@ -242,7 +242,7 @@ def test_a_kill_ends_supervisor_and_entrypoint_at_once(tmp_path: Path) -> None:
                 processes = [identity(run.child_file), identity(run.supervisor_file)]
                 await manager.kill(ALLOCATION)
                 assert not any(process.is_alive() for process in processes)
-                assert (await reports.get()).state is ContainerState.LOST
+                assert (await reports.get()).lost
                 await manager.kill(ALLOCATION)
 
     scenario(body)
@@ -268,7 +268,7 @@ def test_an_allocation_may_have_several_containers_on_this_machine(tmp_path: Pat
                 await manager.launch(spec(plane, placements=((0,), (1,))))
                 ended = [await reports.get(), await reports.get()]
                 assert sorted(report.container_rank for report in ended) == [0, 1]
-                assert {report.state for report in ended} == {ContainerState.EXITED}
+                assert {report.state for report in ended} == {ContainerState.ENDED}
                 assert sorted(plane.text()) == ["[0]", "[1]"]
 
     scenario(body)

@@ -26,7 +26,6 @@ from resolute.contracts.processes import ProcessIdentity
 from resolute.contracts.spool.format import Line, Stdtype
 from resolute.spool.line_writer import LineWriter
 from resolute_experiments.resources.local.manager import LocalResourceManager
-from resolute_experiments.resources.protocol import ContainerState
 from resolute_launch.container.lost_output import MARKER
 
 
@@ -132,7 +131,7 @@ def test_what_a_lost_supervisor_had_not_read_arrives_once_and_the_log_says_that_
                 (run.path / "go").touch()
                 await wait_until_async((run.path / "written").exists)
                 supervisor.send(signal.SIGKILL)
-                assert (await reports.get()).state is ContainerState.LOST
+                assert (await reports.get()).lost
                 assert await manager.deliver_lines({ALLOCATION: ""})
                 # It is told once, whoever looks again.
                 await manager.inspect(ALLOCATION)

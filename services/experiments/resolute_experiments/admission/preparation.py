@@ -15,6 +15,7 @@ from resolute.api.experiments.v1 import trials_service_pb2
 from resolute.errors import InvalidConfigError, Violation
 from resolute_experiments.admission.config_policies import Enforced
 from resolute_experiments.admission.policy_documents import read_policies
+from resolute_experiments.admission.pools import PoolsOffered
 from resolute_experiments.admission.unmanaged_runs import UnmanagedRun, read_unmanaged_run
 from resolute_experiments.config import (
     ConfigError,
@@ -48,6 +49,8 @@ class Accepted:
     """The whole config, defaults filled in."""
     warnings: tuple[str, ...]
     """What in it has no effect here."""
+    resource_pool: str
+    """The pool that it runs in."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,10 +62,8 @@ class Admission:
 
     cluster_defaults: dict[str, Any] = field(default_factory=dict)
     """Lowest layer of every config, such as where checkpoints lie."""
-    slots: int
-    """Slots of the cluster."""
-    largest_node: int
-    """Slots of its largest node."""
+    pools: PoolsOffered
+    """Where its experiments can run."""
 
 
 class ConfigReader:
@@ -171,9 +172,15 @@ def prepare_config(
         raise _refused(error) from error
     if test_mode:
         config = to_test_mode(config)
-    _check_cluster(config.to_dict(), admission)
-    warnings = ineffective_fields(config, cluster_defaults=admission.cluster_defaults)
-    return Accepted(config, tuple(str(warning) for warning in warnings))
+    content = config.to_dict()
+    search_spec(content)
+    storage(content)
+    admission.pools.check_slots(content)
+    pool = admission.pools.chosen(content)
+    warnings = ineffective_fields(
+        config, cluster_defaults=admission.cluster_defaults, effective=pool.effective_fields
+    )
+    return Accepted(config, tuple(str(warning) for warning in warnings), pool.name)
 
 
 def workspace_of(config_yaml: str, layers: Sequence[Layer]) -> str:
@@ -195,20 +202,6 @@ def check_template(config_yaml: str, name: str) -> dict[str, Any]:
     if faults:
         raise _refused(ConfigError(faults))
     return content
-
-
-def _check_cluster(config: dict[str, Any], admission: Admission) -> None:
-    search_spec(config)
-    storage(config)
-    slots, single_node = (config["resources"][name] for name in ("slots_per_trial", "is_single_node"))
-    have = admission.largest_node if single_node else admission.slots
-    if slots > have:
-        path = "resources.slots_per_trial"
-        whose = "of the largest node, since is_single_node is true" if single_node else "of this cluster"
-        reason = f"found {slots}; expected at most {have}, the slots {whose}"
-        raise InvalidConfigError(
-            f"the experiment config has 1 fault:\n  {path}: {reason}", violations=[Violation(path, reason)]
-        )
 
 
 def _refused(error: ConfigError) -> InvalidConfigError:

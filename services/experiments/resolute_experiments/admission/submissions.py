@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -64,7 +65,7 @@ class Submissions:
     Args:
         database: This service's database.
         clock: Tells the time.
-        admission: What this cluster accepts.
+        admission: Tells what this cluster accepts now.
         storage_quota: Knows whether a workspace may have more checkpoints.
         storage_roots: Knows where checkpoints may be stored.
         reader: Reads configs.
@@ -75,7 +76,7 @@ class Submissions:
         database: Database,
         *,
         clock: Clock,
-        admission: Admission,
+        admission: Callable[[], Admission],
         storage_quota: StorageQuota,
         storage_roots: StorageRoots,
         reader: ConfigReader,
@@ -106,11 +107,12 @@ class Submissions:
         if template:
             found = await self._database.read(lambda c: templates.get(c, template))
             layers.append(Layer(f"template {template!r}", found.config))
-        layers.append(Layer("cluster defaults", self._admission.cluster_defaults))
+        admission = self._admission()
+        layers.append(Layer("cluster defaults", admission.cluster_defaults))
         accepted = await self._reader.whole(
             config_yaml,
             layers=layers,
-            admission=self._admission,
+            admission=admission,
             enforced=await self._enforced(config_yaml, layers),
             test_mode=test_mode,
         )
@@ -158,7 +160,7 @@ class Submissions:
             test_mode=submission.test_mode,
         )
         await asyncio.to_thread(model_definition.check, submission.model_definition)
-        values = self._row(submission, accepted.config)
+        values = self._row(submission, accepted)
         await self._storage_quota.admit(values["workspace"])
         now = self._clock.time()
 
@@ -184,7 +186,8 @@ class Submissions:
 
         return await self._database.write(work), accepted.warnings
 
-    def _row(self, submission: Submission, config: ExperimentConfig) -> dict[str, Any]:
+    def _row(self, submission: Submission, accepted: Accepted) -> dict[str, Any]:
+        config = accepted.config
         state = ExperimentState.PAUSED if submission.paused else ExperimentState.ACTIVE
         return {
             "id": str(uuid.uuid4()),
@@ -206,4 +209,5 @@ class Submissions:
             "definition_size": len(submission.model_definition),
             "search_created": False,
             "action_cursor": 0,
+            "resource_pool": accepted.resource_pool,
         }

@@ -1,12 +1,12 @@
 """Fields that are accepted but change nothing here, so that anyone who sets one is told.
 
 What has an effect depends on the engine that runs the trials. The table below is that of trials run as local
-processes; an engine that honours a field leaves its row out.
+processes; pools of other engines name the rows that do not hold for them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -167,6 +167,7 @@ def ineffective_fields(
     *,
     cluster_defaults: Mapping[str, Any] | None = None,
     table: Sequence[Ineffective] = LOCAL_PROCESSES,
+    effective: Collection[str] = (),
 ) -> list[ConfigWarning]:
     """Tell which fields the user set that change nothing.
 
@@ -176,7 +177,8 @@ def ineffective_fields(
     Args:
         config: The complete config.
         cluster_defaults: The lowest layer that ``config`` was made of.
-        table: What has no effect, for the engine that runs the trials.
+        table: What has no effect for processes of this machine.
+        effective: Paths of the rows that do not hold, since the engine that runs the trials honours them.
 
     Raises:
         ConfigError: The cluster's defaults are at fault.
@@ -185,7 +187,7 @@ def ineffective_fields(
     baseline = parse_config(_NOTHING_ELSE_SAID, layers=layers)
     found: list[ConfigWarning] = []
     for row in table:
-        if row.when(config):
+        if row.path not in effective and row.when(config):
             found += (ConfigWarning(path, row.reason) for path in _set_by_user(row.path, config, baseline))
     return found
 

@@ -48,6 +48,8 @@ class Plan:
     """Length (or time) of its longest trial from now on; None for the one before."""
     trials: tuple[Trial, ...] = ()
     """Trials that are tried again."""
+    resource_pool: str = ""
+    """The pool that it runs in from now on; empty for the default one."""
 
     @property
     def extends(self) -> bool:
@@ -55,13 +57,20 @@ class Plan:
         return self.max_trials is not None or self.max_length is not None
 
 
-def plan(experiment: Experiment, config: dict[str, Any], trials: Sequence[Trial]) -> Plan:
+def plan(
+    experiment: Experiment,
+    config: dict[str, Any],
+    trials: Sequence[Trial],
+    *,
+    resource_pool: str | None = None,
+) -> Plan:
     """Returns what an experiment would continue with.
 
     Args:
         experiment: The experiment.
         config: Its config with the overrides, whole and checked.
         trials: All of its trials.
+        resource_pool: The pool of that config; None for the one before.
 
     Raises:
         IllegalTransitionError: It is ending, or is being removed.
@@ -79,6 +88,7 @@ def plan(experiment: Experiment, config: dict[str, Any], trials: Sequence[Trial]
         max_trials=searcher["max_trials"] if "searcher.max_trials" in changed else None,
         max_length=_limit(searcher) if _grows_longer(changed) else None,
         trials=tuple(trial for trial in trials if _is_tried_again(trial, experiment.state)),
+        resource_pool=experiment.resource_pool if resource_pool is None else resource_pool,
     )
     _check_has_effect(experiment, found)
     return found
@@ -103,6 +113,7 @@ def begin(
         name=config["name"],
         description=config["description"] or "",
         labels=list(config["labels"]),
+        resource_pool=found.resource_pool,
         **_requeued(experiment.config, config),
     )
     continuations.insert(

@@ -61,8 +61,8 @@ class FleetProtocol(Protocol):
     async def release(self, run: Run) -> None:
         """Frees what a run holds there; called after it was settled."""
 
-    async def unreported(self) -> Sequence[str]:
-        """Names the allocations of which reports have not all arrived."""
+    async def unreported(self, experiment: Experiment) -> Sequence[str]:
+        """Names the allocations where it runs of which reports have not all arrived."""
 
 
 class ValidationsProtocol(Protocol):

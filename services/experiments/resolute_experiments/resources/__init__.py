@@ -1,6 +1,6 @@
-"""The machines.
+"""The engines that run trials, and their pools of machines.
 
-`protocol` is what every resource manager implements (local today; container, Slurm, Kubernetes and Ray
-engines are added as subpackages beside `local`). The fleet keeps the database's view of containers true to
-what the manager sees, and leases tell which of them are alive.
+`protocol` is what every engine implements: a subpackage each, opened by the `registry` from the `settings`.
+An `engine` keeps the database's view of its containers true to what it sees, the `fleet` is all of them
+together, and `leases` tell who is alive.
 """

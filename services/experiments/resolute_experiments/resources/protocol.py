@@ -1,11 +1,11 @@
-"""The seam between the lifecycle of trials and whatever runs them."""
+"""The seam between the lifecycle of trials and the engines that run them."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
-from typing import Protocol
+from typing import Any, Protocol, TypeAlias
 
 from resolute.contracts.run.exit_record import ExitRecord
 
@@ -22,7 +22,7 @@ class Slot:
     """One GPU, or one share of the processor where there is no GPU."""
 
     id: int
-    """Number on its machine, from 0."""
+    """Number in its pool, from 0. It means the same slot for as long as any run holds it."""
     kind: SlotKind
     """What it is."""
     device: str = ""
@@ -31,31 +31,68 @@ class Slot:
     """The machine that has it, from 0; slots of different ones never share a container."""
 
 
+class Placement(Enum):
+    """Who chooses the machines of an allocation, and when it begins."""
+
+    OURS = "ours"
+    """The scheduler gives it slots that are free, and the engine starts it at once."""
+    ENGINE = "engine"
+    """The engine has a queue of its own: it is given allocations that may wait there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pool:
+    """Machines that experiments name together by ``resources.resource_pool``, as they are now."""
+
+    name: str
+    """Unique in the cluster."""
+    placement: Placement = Placement.OURS
+    """Who chooses the machines."""
+    slots: tuple[Slot, ...] = ()
+    """Every slot, by id. Where the engine places, what is known of its capacity; nothing is taken from it."""
+    slots_per_node: int = 1
+    """Where the engine places: slots of each container of an allocation that wants more than one node has."""
+    most_slots: int | None = None
+    """Where the engine places: most slots of an allocation; None where the engine alone knows."""
+    most_allocations: int = 64
+    """Where the engine places: how many allocations it is given at a time. The others wait here."""
+    effective_fields: frozenset[str] = frozenset()
+    """Fields of configs that have an effect here, of those that have none for processes of this machine."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllocationSpec:
     """What one allocation needs to start. Everything else its supervisors fetch themselves."""
 
     allocation_id: str
-    """Names the allocation everywhere."""
+    """Names the allocation everywhere: the engine's job has this name, or one that is made of it alone."""
     placements: tuple[tuple[int, ...], ...]
     """Slots of each container, by rank; an auxiliary task has one container without slots."""
     address: str
     """``host:port`` where the supervisors reach the services."""
     token: str
     """The trial's first token."""
+    pool: str = ""
+    """Name of the pool that was chosen; the engine has it."""
+    config: Mapping[str, Any] = field(default_factory=dict)
+    """The whole config of the experiment, which an engine reads its own sections of."""
+    excluded_nodes: frozenset[int] = frozenset()
+    """Where the engine places: nodes of the pool that a log policy excludes."""
 
 
 class ContainerState(Enum):
-    """What a resource manager knows of a container."""
+    """What an engine knows of a container."""
 
     UNKNOWN = "UNKNOWN"
     """It was never launched here."""
-    ALIVE = "ALIVE"
-    """Its supervisor lives."""
-    EXITED = "EXITED"
-    """Its supervisor wrote how it ended."""
-    LOST = "LOST"
-    """Its supervisor died without saying how it ended; what it left running was ended."""
+    QUEUED = "QUEUED"
+    """It waits in the engine's own queue."""
+    STARTING = "STARTING"
+    """It has its machines and is being made ready; an image is pulled, for example."""
+    RUNNING = "RUNNING"
+    """Its supervisor lives, or cannot be told from one that does."""
+    ENDED = "ENDED"
+    """Nothing of it runs any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,30 +106,77 @@ class ContainerReport:
     state: ContainerState
     """What is known of it."""
     exit: ExitRecord | None = None
-    """How it ended, when it is EXITED."""
+    """How it ended by its supervisor's own word; None of an ended one means that nobody saw its end."""
+    reason: str = ""
+    """The engine's own words: why it waits, what it is pulling, why it ended."""
+
+    @property
+    def lost(self) -> bool:
+        """Whether it ended and its supervisor did not say how."""
+        return self.state is ContainerState.ENDED and self.exit is None
+
+    @property
+    def waits(self) -> bool:
+        """Whether its supervisor has not begun yet."""
+        return self.state in {ContainerState.QUEUED, ContainerState.STARTING}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapacityChange:
+    """Slots of some pools came or went: ``pools`` tells which there are."""
+
+    pools: tuple[str, ...]
+    """Their names."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvictionNotice:
+    """The engine is about to take an allocation's machines away: it shall checkpoint and exit now."""
+
+    allocation_id: str
+    """The allocation."""
+    reason: str
+    """The engine's own words."""
+
+
+EngineEvent: TypeAlias = ContainerReport | CapacityChange | EvictionNotice
+"""What an engine tells by itself."""
 
 
 class ResourceManager(Protocol):
-    """Has slots and runs supervisors on them.
+    """An engine: has pools, and runs supervisors on their machines.
 
-    Every method can be repeated: a launch of what runs already, a stop of what ended, change nothing.
+    Every method can be repeated: a launch of what runs already, a stop of what ended, change nothing. One
+    that cannot reach its engine raises UnavailableError within its deadline, and is called again.
     """
 
-    def capacity(self) -> Sequence[Slot]:
-        """Every slot, by id."""
+    @property
+    def prompt(self) -> bool:
+        """Whether its calls take milliseconds, so that the scheduler waits for its launches."""
+
+    def pools(self) -> Sequence[Pool]:
+        """Its pools as they are known now; asks nobody."""
 
     async def launch(self, spec: AllocationSpec) -> None:
-        """Starts the supervisors of an allocation; those that live, or ended already, are left alone.
+        """Hands an allocation to the engine; what lives of it, waits there, or ended already is left alone.
 
         Raises:
-            ResoluteError: They cannot be started; the message says why.
+            UnavailableError: The engine does not answer; whether it has the allocation is not known.
+            Exception: It refuses the allocation for good; the message says why.
         """
 
     async def inspect(self, allocation_id: str) -> Sequence[ContainerReport]:
         """Tells the state of every container by rank, and ends what a lost supervisor left running.
 
-        Living ones are watched from now on, also when an earlier life of this process launched them. A
-        container counts as living until the last of its processes has ended.
+        Those that have not ended are watched from now on, also when an earlier life of this process launched
+        them. A container counts as running until the last of its processes has ended. Nothing is reported of
+        an allocation that was never launched, and of one that was released.
+        """
+
+    async def stop(self, allocation_id: str, *, grace: float) -> None:
+        """Asks an allocation to exit by SIGTERM, as its engine does it, and kills it once the grace is over.
+
+        What still waits in the engine's queue is taken out of it. Returns when that was asked for.
         """
 
     async def kill(self, allocation_id: str) -> None:
@@ -113,8 +197,8 @@ class ResourceManager(Protocol):
     async def release(self, allocation_id: str, *, token: str = "") -> None:
         """Forgets an allocation that was settled.
 
-        What its run left on disk is removed in the background, once its supervisors have ended and its
-        reports and lines have all arrived; what still waits is sent.
+        What its run left with the engine is removed in the background, once its supervisors have ended and
+        its reports and lines have all arrived; what still waits is sent.
 
         Args:
             allocation_id: The allocation.
@@ -122,16 +206,19 @@ class ResourceManager(Protocol):
         """
 
     async def leftovers(self) -> Sequence[str]:
-        """Names every allocation of which something is left here and which was not released."""
+        """Names every allocation of this cluster of which something is there and which was not released."""
 
     async def unreported(self) -> Sequence[str]:
-        """Names every allocation of which reports wait here that have not arrived."""
+        """Names every allocation of which the engine has reports that have not arrived."""
 
     async def backlog_seconds(self) -> float:
-        """Returns for how long reports or lines of some run have waited here without any of them arriving."""
+        """For how long reports or lines of some run have waited there without any of them arriving."""
 
-    def watch(self) -> AsyncIterator[ContainerReport]:
-        """Reports each container whose supervisor ended, until ``close``. One consumer."""
+    def watch(self) -> AsyncIterator[EngineEvent]:
+        """Tells of containers that began or ended, of capacity and of evictions, until ``close``.
+
+        Each end is told once. One consumer.
+        """
 
     async def close(self) -> None:
         """Ends the watching. Supervisors continue."""

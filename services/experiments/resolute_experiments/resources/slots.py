@@ -1,4 +1,4 @@
-"""The slots of this machine: its GPUs, or else its processor cores."""
+"""Slots: those of this machine, its GPUs or else its processor cores, and how they make containers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from resolute.errors import InvalidArgumentError
-from resolute_experiments.resources.protocol import Slot, SlotKind
+from resolute_experiments.resources.protocol import Placement, Pool, Slot, SlotKind
 
 VISIBLE_DEVICES = "CUDA_VISIBLE_DEVICES"
 """Names the GPUs that this process may use, and with it all that it starts."""
@@ -53,6 +53,22 @@ def by_node(slots: Iterable[Slot]) -> tuple[tuple[int, ...], ...]:
     for slot in slots:
         groups.setdefault(slot.node, []).append(slot.id)
     return tuple(tuple(groups[node]) for node in sorted(groups))
+
+
+def layout(pool: Pool, slot_ids: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+    """The slots of each container of a run that is given these; without slots, one container."""
+    if not slot_ids:
+        return ((),)
+    if pool.placement is Placement.ENGINE:
+        size = pool.slots_per_node
+        return tuple(tuple(slot_ids[first : first + size]) for first in range(0, len(slot_ids), size))
+    given = set(slot_ids)
+    return by_node(slot for slot in pool.slots if slot.id in given)
+
+
+def node_of(pool: Pool, slot_ids: Sequence[int]) -> int:
+    """The node of a container that has these slots; the first for one that has none."""
+    return next((slot.node for slot in pool.slots if slot.id in slot_ids), 0)
 
 
 def usable_gpus(listing: Sequence[str], environ: Mapping[str, str]) -> list[str]:

@@ -21,16 +21,20 @@ _PAGE = 1000
 _DEADLINE = 60.0
 POLICY = ("save_experiment_best", "save_trial_best", "save_trial_latest")
 """Names of the numbers that a policy has."""
-Unreported = Callable[[], Awaitable[Sequence[str]]]
-"""Names the allocations of which reports have not all arrived."""
+Unreported = Callable[[Experiment], Awaitable[Sequence[str]]]
+"""Names the allocations where an experiment runs of which reports have not all arrived."""
 _log = structlog.get_logger("retention")
 
 
 async def trials_awaiting_reports(
     experiment: Experiment, *, unreported: Unreported, database: Database
 ) -> frozenset[str]:
-    """Names the trials of an experiment of which reports have not all arrived."""
-    waiting = await unreported()
+    """Names the trials of an experiment of which reports have not all arrived; all while nobody can know."""
+    try:
+        waiting = await unreported(experiment)
+    except UnavailableError as failure:
+        _log.warning("it is not known which reports wait", experiment=experiment.number, reason=str(failure))
+        return await database.read(lambda connection: trials.ids_of(connection, experiment.id))
     if not waiting:
         return frozenset()
     return await database.read(lambda connection: runs.trials_of(connection, experiment.id, waiting))

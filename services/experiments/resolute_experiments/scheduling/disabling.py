@@ -15,12 +15,15 @@ from resolute_experiments.transitions.signals import SignalReason
 _DETAIL = "its slot was disabled"
 
 
-def disable(connection: Connection, slot_ids: Collection[int], *, drain: bool, moment: Moment) -> None:
+def disable(
+    connection: Connection, slot_ids: Collection[int], *, pool: str, drain: bool, moment: Moment
+) -> None:
     """Lets no run start on slots any more.
 
     Args:
         connection: A transaction.
         slot_ids: The slots.
+        pool: Their pool.
         drain: Whether the runs that hold them go on to their end. Otherwise they are asked to checkpoint and
             exit, and their trials wait for other slots.
         moment: Now.
@@ -30,7 +33,8 @@ def disable(connection: Connection, slot_ids: Collection[int], *, drain: bool, m
     if drain:
         return
     for run in runs.unfinalized(connection):
-        if not run.preempt and not run.kill and set(slot_ids) & {*run.slot_ids}:
+        held = {*run.slot_ids} if run.resource_pool == pool else set()
+        if not run.preempt and not run.kill and held.intersection(slot_ids):
             trial = trials.get(connection, trial_id=run.trial_id)
             transition_trial(
                 connection,

@@ -37,7 +37,7 @@ async def drain(core: ServiceContext, fleet: Fleet, *, timeout: float) -> None:
     await _wait_until_empty(core, timeout)
     for run in await core.database.read(runs.unfinalized):
         _log.warning("trial did not exit in time and is ended", allocation=run.allocation_id)
-        await fleet.kill(run.allocation_id)
+        await fleet.kill(run)
     await _wait_until_empty(core, timeout)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
@@ -11,12 +13,25 @@ from resolute_experiments.states import ExperimentState, TrialState
 from resolute_experiments.store.schema import experiments, trials, workspaces
 
 
-def pending_trials(connection: Connection, *, per_experiment: int) -> list[Request]:
+def without_pool(connection: Connection, *, pools: Sequence[str]) -> dict[str, str]:
+    """Reads which active experiments wait for a pool that is none of these, with its name."""
+    query = sa.select(experiments.c.id, experiments.c.resource_pool).where(
+        experiments.c.state == ExperimentState.ACTIVE.value,
+        sa.not_(experiments.c.unmanaged),
+        experiments.c.resource_pool.not_in(["", *pools]),
+    )
+    return {row.id: row.resource_pool for row in connection.execute(query)}
+
+
+def pending_trials(
+    connection: Connection, *, per_experiment: int, pools: Sequence[str] = ()
+) -> list[Request]:
     """Reads the trials of active experiments that wait for slots, in the order of the queue.
 
     Args:
         connection: Where from.
         per_experiment: Most trials of one experiment, the first in its own queue.
+        pools: Those that wait for one of these pools alone, by names that experiments have for it.
     """
     place = sa.func.row_number().over(
         partition_by=trials.c.experiment_id, order_by=(trials.c.queued_at, trials.c.number)
@@ -47,6 +62,8 @@ def pending_trials(connection: Connection, *, per_experiment: int) -> list[Reque
         .where(numbered.c.place <= per_experiment, experiments.c.state == ExperimentState.ACTIVE.value)
         .order_by(numbered.c.queued_at, numbered.c.number)
     )
+    if pools:
+        query = query.where(experiments.c.resource_pool.in_(pools))
     return [
         Request(
             trial_id=row.id,

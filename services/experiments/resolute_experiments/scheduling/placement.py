@@ -1,10 +1,14 @@
-"""Which slots fit a trial: one node where one can hold it, else as few as can, all at once or none."""
+"""Which slots fit a trial: one node where one can hold it, else as few as can, all at once or none.
+
+Where an engine chooses the machines itself, its queue stands for them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Protocol
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,6 +21,72 @@ class Demand:
     """Whether they must be on one node. None leaves it to the cluster: one node if any is large enough."""
     excluded: frozenset[int] = frozenset()
     """Nodes that the trial must not use."""
+
+
+class Inventory(Protocol):
+    """What a pool has to give now."""
+
+    @property
+    def free(self) -> frozenset[int]:
+        """Slots that nobody holds."""
+
+    @property
+    def room(self) -> int:
+        """Most trials that could be placed now."""
+
+    def without(self, taken: Iterable[int]) -> Inventory:
+        """The same after some were given away."""
+
+    def slots_of(self, nodes: frozenset[int]) -> frozenset[int]:
+        """All slots of some nodes."""
+
+    def choose(self, demand: Demand) -> tuple[int, ...] | None:
+        """Chooses slots for a demand, all of them or none."""
+
+    def is_feasible(self, demand: Demand) -> bool:
+        """Whether the demand would be met if nobody held anything."""
+
+    def candidate_nodes(self, demand: Demand) -> list[frozenset[int]]:
+        """The sets of nodes on one of which all slots must come free; none where nobody is asked to leave."""
+
+    def explain(self, demand: Demand) -> str:
+        """Says what a demand lacks that cannot be met now."""
+
+
+@dataclass(frozen=True)
+class EngineQueue:
+    """The queue of an engine that places by itself: it has places for a number of allocations."""
+
+    room: int
+    """Allocations that it can be given now."""
+    most: int
+    """Allocations that it is given at a time."""
+    free: frozenset[int] = frozenset()
+    """No slot is known to be free."""
+
+    def without(self, taken: Iterable[int]) -> EngineQueue:
+        """The same after an allocation was given to it."""
+        return replace(self, room=self.room - 1)
+
+    def slots_of(self, nodes: frozenset[int]) -> frozenset[int]:
+        """None is known."""
+        return frozenset()
+
+    def choose(self, demand: Demand) -> tuple[int, ...] | None:
+        """Numbers the slots of a demand, if there is a place."""
+        return tuple(range(demand.slots)) if self.room > 0 else None
+
+    def is_feasible(self, demand: Demand) -> bool:
+        """Whether a demand can ever be met; the engine says what it refuses."""
+        return True
+
+    def candidate_nodes(self, demand: Demand) -> list[frozenset[int]]:
+        """None: who makes room for whom is decided by the engine."""
+        return []
+
+    def explain(self, demand: Demand) -> str:
+        """Says why a demand waits here."""
+        return f"waits here until the queue of its engine has a place: it is given {self.most} at a time"
 
 
 @dataclass(frozen=True)
@@ -37,6 +107,11 @@ class SlotInventory:
         """An inventory of which some slots are taken, and some disabled."""
         out_of_use = frozenset(nodes).intersection(disabled)
         return cls(nodes, frozenset(nodes) - frozenset(taken) - out_of_use, out_of_use)
+
+    @property
+    def room(self) -> int:
+        """Most trials that could be placed now."""
+        return len(self.free)
 
     def without(self, taken: Iterable[int]) -> SlotInventory:
         """The same after some free slots were given away."""

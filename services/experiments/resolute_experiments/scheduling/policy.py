@@ -9,12 +9,12 @@ or of its workspace holds back, hold back nobody. Which slots fit a trial is tol
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import ChainMap, Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from resolute_experiments.config.sections.resources import DEFAULT_PRIORITY
-from resolute_experiments.scheduling.placement import Demand, SlotInventory
+from resolute_experiments.scheduling.placement import Demand, Inventory
 
 BEHIND = (
     "waits in the queue behind a trial that is more urgent, earlier, or of an experiment with fewer slots"
@@ -87,10 +87,8 @@ class Plan:
 
     placements: tuple[Placement, ...]
     """Who starts now, in order."""
-    preemptions: tuple[str, ...] = ()
-    """Allocations that must make room for a more urgent trial."""
-    urgent: str = ""
-    """That trial, by UUID; empty when none must make room."""
+    preemptions: Mapping[str, str] = field(default_factory=dict)
+    """Allocations that must make room, with the more urgent trial that each makes room for, by UUID."""
     impossible: Mapping[str, str] = field(default_factory=dict)
     """Trials that no machine left to them can ever run, with the reason."""
     reasons: Mapping[str, str] = field(default_factory=dict)
@@ -99,6 +97,8 @@ class Plan:
     """Why that trial waits, by the UUID of its experiment."""
     limited: Mapping[str, str] = field(default_factory=dict)
     """Why all trials of an experiment wait, by its UUID."""
+    held_by_workspace: Mapping[str, int] = field(default_factory=dict)
+    """Slots that each workspace holds once those who start now have begun."""
 
     @property
     def changes_something(self) -> bool:
@@ -118,30 +118,61 @@ class Plan:
         return self.first.get(experiment_id) or self.limited.get(experiment_id) or BEHIND
 
 
-def plan(queue: Sequence[Request], holders: Sequence[SlotHolder], machines: SlotInventory) -> Plan:
-    """Makes one pass over the queue.
+def plan(
+    queue: Sequence[Request],
+    holders: Sequence[SlotHolder],
+    machines: Inventory,
+    *,
+    held_by_workspace: Mapping[str, int] | None = None,
+) -> Plan:
+    """Makes one pass over the queue of a pool.
 
     Args:
         queue: Waiting trials, longest first. Of each experiment it must hold as many as there are free slots,
             and one more: those behind cannot be reached by this pass.
         holders: Allocations that hold slots.
         machines: All slots, and which are free.
+        held_by_workspace: Slots that each workspace holds, in every pool; None where there is no other.
     """
-    return _Pass(holders, machines).run(queue)
+    if held_by_workspace is None:
+        held_by_workspace = slots_by_workspace(holders)
+    return _Pass(holders, machines, held_by_workspace).run(queue)
+
+
+def slots_by_workspace(holders: Sequence[SlotHolder]) -> Mapping[str, int]:
+    """Counts the slots that each workspace holds."""
+    held: Counter[str] = Counter()
+    for holder in holders:
+        held[holder.workspace] += len(holder.slot_ids)
+    return held
+
+
+def together(plans: Sequence[Plan]) -> Plan:
+    """Makes one plan of those of several pools, which have no experiment in common."""
+    if len(plans) == 1:
+        return plans[0]
+    return Plan(
+        placements=tuple(placement for one in plans for placement in one.placements),
+        preemptions=dict(ChainMap(*(dict(one.preemptions) for one in plans))),
+        impossible=dict(ChainMap(*(dict(one.impossible) for one in plans))),
+        reasons=dict(ChainMap(*(dict(one.reasons) for one in plans))),
+        first=dict(ChainMap(*(dict(one.first) for one in plans))),
+        limited=dict(ChainMap(*(dict(one.limited) for one in plans))),
+    )
 
 
 class _Pass:
-    def __init__(self, holders: Sequence[SlotHolder], machines: SlotInventory) -> None:
+    def __init__(
+        self, holders: Sequence[SlotHolder], machines: Inventory, held_by_workspace: Mapping[str, int]
+    ) -> None:
         self._holders = holders
         self._machines = machines
         self._held: Counter[str] = Counter()
-        self._held_by_workspace: Counter[str] = Counter()
+        self._held_by_workspace: Counter[str] = Counter(held_by_workspace)
         for holder in holders:
             self._held[holder.experiment_id] += len(holder.slot_ids)
-            self._held_by_workspace[holder.workspace] += len(holder.slot_ids)
         self._placements: list[Placement] = []
-        self._preemptions: tuple[str, ...] = ()
-        self._urgent = ""
+        self._preemptions: dict[str, str] = {}
         self._impossible: dict[str, str] = {}
         self._reasons: dict[str, str] = {}
         self._first: dict[str, str] = {}
@@ -168,11 +199,11 @@ class _Pass:
         return Plan(
             placements=tuple(self._placements),
             preemptions=self._preemptions,
-            urgent=self._urgent,
             impossible=self._impossible,
             reasons=self._reasons,
             first=self._first,
             limited=self._limited,
+            held_by_workspace=self._held_by_workspace,
         )
 
     def _sort_key(self, position: int, request: Request) -> tuple[tuple[int, float], int]:
@@ -204,8 +235,7 @@ class _Pass:
             self._impossible[request.trial_id] = self._machines.explain(request.demand)
             return True
         victims, coming = self._make_room(request)
-        self._preemptions = tuple(victim.allocation_id for victim in victims)
-        self._urgent = request.trial_id if victims else ""
+        self._preemptions = {victim.allocation_id: request.trial_id for victim in victims}
         reason = self._machines.explain(request.demand)
         if coming:
             reason += f", {coming} more once less urgent trials have checkpointed"

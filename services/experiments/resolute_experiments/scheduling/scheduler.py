@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Collection, Sequence
 
 import structlog
 from sqlalchemy.engine import Connection
@@ -14,10 +15,12 @@ from resolute_experiments.backoff import LoggedBackoff
 from resolute_experiments.moment import Moment
 from resolute_experiments.notifier import SCHEDULER_WAKEUP, SIGNAL_CHANGES, Notifier
 from resolute_experiments.resources.fleet import Fleet
+from resolute_experiments.resources.protocol import Placement, Pool
 from resolute_experiments.resources.run_spans import RunSpans
+from resolute_experiments.resources.slots import layout, node_of
 from resolute_experiments.scheduling import policy
-from resolute_experiments.scheduling.pending_trials import pending_trials
-from resolute_experiments.scheduling.placement import SlotInventory
+from resolute_experiments.scheduling.pending_trials import pending_trials, without_pool
+from resolute_experiments.scheduling.placement import EngineQueue, Inventory, SlotInventory
 from resolute_experiments.scheduling.policy import Plan, SlotHolder
 from resolute_experiments.scheduling.wait_reasons import WaitReasons
 from resolute_experiments.states import RunOutcome, TrialEvent
@@ -113,15 +116,28 @@ class Scheduler:
 
     def _plan(self, connection: Connection) -> Plan:
         running = runs.unfinalized(connection)
-        machines = SlotInventory.with_taken(
-            {slot.id: slot.node for slot in self._fleet.slots},
-            taken=(slot for run in running for slot in run.slot_ids),
-            disabled=disabled_slots.read(connection),
-        )
-        queue = pending_trials(connection, per_experiment=len(machines.free) + 1)
         scheduling_ranks = experiments.scheduling_ranks(connection, {run.experiment_id for run in running})
-        holders = [_holder(run, scheduling_ranks[run.experiment_id]) for run in running]
-        return policy.plan(queue, holders, machines)
+        holders: defaultdict[str, list[SlotHolder]] = defaultdict(list)
+        for run in running:
+            holders[run.resource_pool].append(_holder(run, scheduling_ranks[run.experiment_id]))
+        held = policy.slots_by_workspace([holder for there in holders.values() for holder in there])
+        plans: list[Plan] = []
+        for pool in self._fleet.pools():
+            disabled = disabled_slots.read(connection) if pool.name == self._fleet.default_pool else ()
+            machines = _inventory(pool, holders[pool.name], disabled)
+            queue = pending_trials(
+                connection, per_experiment=machines.room + 1, pools=self._fleet.names_of(pool)
+            )
+            plans.append(policy.plan(queue, holders[pool.name], machines, held_by_workspace=held))
+            held = plans[-1].held_by_workspace
+        return policy.together([*plans, *self._without_pool(connection)])
+
+    def _without_pool(self, connection: Connection) -> list[Plan]:
+        """Says of experiments whose pool is not there any more that this is what they wait for."""
+        if not self._fleet.pools_are_named:
+            return []
+        found = without_pool(connection, pools=[pool.name for pool in self._fleet.pools()])
+        return [Plan(placements=(), limited={name: _no_pool(pool) for name, pool in found.items()})]
 
     def _assign(self, connection: Connection) -> tuple[list[tuple[runs.Run, float]], list[str]]:
         """Writes a pass.
@@ -135,7 +151,7 @@ class Scheduler:
             self._fail_unschedulable(connection, trial_id, reason)
             for trial_id, reason in plan.impossible.items()
         ]
-        for allocation in plan.preemptions:
+        for allocation, urgent in plan.preemptions.items():
             trial = trials.get(connection, trial_id=runs.get(connection, allocation).trial_id)
             transition_trial(
                 connection,
@@ -143,7 +159,7 @@ class Scheduler:
                 TrialEvent.PREEMPT,
                 self._moment(),
                 reason=SignalReason.SCHEDULER,
-                detail=_room_for(trials.get(connection, trial_id=plan.urgent)),
+                detail=_room_for(trials.get(connection, trial_id=urgent)),
             )
         started = [
             (self._start(connection, trial, placement.slot_ids), trial.queued_at)
@@ -168,8 +184,9 @@ class Scheduler:
     def _start(self, connection: Connection, trial: trials.Trial, slots: Sequence[int]) -> runs.Run:
         number = trial.run + 1
         allocation = allocation_id(trial.id, number)
-        config = experiments.get(connection, experiment_id=trial.experiment_id).config
-        placements = self._fleet.containers(slots)
+        experiment = experiments.get(connection, experiment_id=trial.experiment_id)
+        pool = self._fleet.pool(experiment.resource_pool)
+        placements = layout(pool, slots)
         runs.insert(
             connection,
             {
@@ -187,10 +204,11 @@ class Scheduler:
                 "kill": False,
                 "signal_reason": "",
                 "acknowledged": False,
-                "preemption_timeout": config.get("preemption_timeout"),
+                "preemption_timeout": experiment.config.get("preemption_timeout"),
+                "resource_pool": pool.name,
             },
             placements=placements,
-            nodes=[self._fleet.node_of(part) for part in placements],
+            nodes=[node_of(pool, part) for part in placements],
         )
         # As the last pass before this one told it.
         reason = self._wait_reasons.last_reason(trial.id, trial.experiment_id)
@@ -198,6 +216,20 @@ class Scheduler:
         transition_trial(connection, trial, TrialEvent.PLACE, self._moment(), detail=detail)
         _log.info("trial starts", trial=trial.number, run=number, slots=list(slots))
         return runs.get(connection, allocation)
+
+
+def _no_pool(name: str) -> str:
+    return f"the settings have no resource pool {name!r} any more"
+
+
+def _inventory(pool: Pool, holders: Sequence[SlotHolder], disabled: Collection[int]) -> Inventory:
+    if pool.placement is Placement.ENGINE:
+        return EngineQueue(max(pool.most_allocations - len(holders), 0), most=pool.most_allocations)
+    return SlotInventory.with_taken(
+        {slot.id: slot.node for slot in pool.slots},
+        taken=(slot for holder in holders for slot in holder.slot_ids),
+        disabled=disabled,
+    )
 
 
 def _room_for(trial: trials.Trial) -> str:

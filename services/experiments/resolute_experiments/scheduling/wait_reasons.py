@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from resolute_experiments.scheduling.policy import Plan
 from resolute_experiments.states import ExperimentState, TrialState
 from resolute_experiments.store.experiments import Experiment
 from resolute_experiments.store.trials import Trial
+from resolute_experiments.transitions.signals import allocation_id
 
 _NOT_YET = "waits for the scheduler"
 
 
 class WaitReasons:
-    """Remembers the last plan, so that thousands of trials need no row each to say why they wait."""
+    """Remembers the last plan, so that thousands of trials need no row each to say why they wait.
 
-    def __init__(self) -> None:
+    Args:
+        engine_reason: Says why an engine has not begun an allocation that it has.
+    """
+
+    def __init__(self, engine_reason: Callable[[str], str] = lambda _: "") -> None:
+        self._engine_reason = engine_reason
         self._plan: Plan | None = None
 
     def update(self, plan: Plan) -> None:
@@ -46,6 +52,8 @@ class WaitReasons:
 
     def explain(self, trial: Trial) -> str:
         """Says why a trial waits or how its last run ended; empty when there is nothing to say."""
+        if trial.state is TrialState.STARTING:
+            return self._engine_reason(allocation_id(trial.id, trial.run)) or trial.explanation
         if trial.state is not TrialState.QUEUED:
             return trial.explanation
         reason = self.wait_reason(trial.id, trial.experiment_id)

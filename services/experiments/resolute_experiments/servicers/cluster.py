@@ -19,6 +19,7 @@ from resolute_experiments.context import ServiceContext
 from resolute_experiments.notifier import SCHEDULER_WAKEUP, SIGNAL_CHANGES
 from resolute_experiments.resources.disks import full_database, full_disks
 from resolute_experiments.resources.fleet import Fleet
+from resolute_experiments.resources.protocol import Placement
 from resolute_experiments.scheduling.disabling import disable, enable
 from resolute_experiments.servicers.checks.fields import any_of, check_length
 from resolute_experiments.servicers.messages.experiments import timestamp
@@ -67,20 +68,28 @@ class ClusterServicer(ServerHandlers, cluster_service_pb2_grpc.ClusterServiceSer
 
         def work(connection: Connection) -> pb2.GetClusterResponse:
             disabled = disabled_slots.read(connection)
-            holders = {slot: run for run in runs.unfinalized(connection) for slot in run.slot_ids}
+            holders = {
+                (run.resource_pool, slot): run
+                for run in runs.unfinalized(connection)
+                for slot in run.slot_ids
+            }
             slots = []
-            for slot in self._fleet.slots:
-                holder = holders.get(slot.id)
-                slots.append(
-                    pb2.Slot(
-                        slot_id=slot.id,
-                        kind=pb2.SlotKind.Value(f"SLOT_KIND_{slot.kind.name}"),
-                        node=slot.node,
-                        holder=_holder(connection, holder) if holder else None,
-                        disabled=slot.id in disabled,
-                        draining=disabled.get(slot.id, False),
+            for pool in self._fleet.pools():
+                placed_here = pool.placement is Placement.OURS
+                out_of_use = disabled if pool.name == self._fleet.default_pool else {}
+                for slot in pool.slots:
+                    holder = holders.get((pool.name, slot.id)) if placed_here else None
+                    slots.append(
+                        pb2.Slot(
+                            slot_id=slot.id,
+                            kind=pb2.SlotKind.Value(f"SLOT_KIND_{slot.kind.name}"),
+                            node=slot.node,
+                            holder=_holder(connection, holder) if holder else None,
+                            disabled=slot.id in out_of_use,
+                            draining=out_of_use.get(slot.id, False),
+                            resource_pool=pool.name,
+                        )
                     )
-                )
             return pb2.GetClusterResponse(
                 problems=problems,
                 cluster_id=self._core.cluster_id,
@@ -95,14 +104,17 @@ class ClusterServicer(ServerHandlers, cluster_service_pb2_grpc.ClusterServiceSer
         found = full_disks(self._directories)
         if self._core.database.disk_full and not found:
             found.append(full_database(self._core.database.name))
-        return found
+        return [*found, *self._fleet.problems()]
 
     async def DisableSlots(self, request: pb2.DisableSlotsRequest, context: Any) -> pb2.DisableSlotsResponse:
         """Lets no run start on slots any more."""
-        slots, moment = self._named(request.slot_ids), self._core.moment()
-        await self._core.database.write(lambda c: disable(c, slots, drain=request.drain, moment=moment))
+        slots = self._named(request.slot_ids)
+        await self._core.database.write(lambda c: self._disable(c, slots, drain=request.drain))
         self._core.notifier.notify(SIGNAL_CHANGES, SCHEDULER_WAKEUP)
         return pb2.DisableSlotsResponse()
+
+    def _disable(self, connection: Connection, slots: frozenset[int], *, drain: bool) -> None:
+        disable(connection, slots, pool=self._fleet.default_pool, drain=drain, moment=self._core.moment())
 
     async def EnableSlots(self, request: pb2.EnableSlotsRequest, context: Any) -> pb2.EnableSlotsResponse:
         """Lets runs start on slots again."""
@@ -117,7 +129,7 @@ class ClusterServicer(ServerHandlers, cluster_service_pb2_grpc.ClusterServiceSer
         Raises:
             InvalidArgumentError: It names none, or some that are not here.
         """
-        known, named = frozenset(self._fleet.slot_ids), frozenset(slot_ids)
+        known, named = {slot.id for slot in self._fleet.default_slots}, frozenset(slot_ids)
         if not named:
             raise invalid("slot_ids", "slot_ids is empty: name the slots")
         if unknown := sorted(named - known):

@@ -65,7 +65,7 @@ class ContinuationServicer(continuation_service_pb2_grpc.ContinuationServiceServ
         """Lets an experiment continue as itself."""
         check_config_size(request.config_yaml)
         before = await self._core.database.read(lambda c: self._core.experiment(c, request.experiment))
-        config, warnings = await self._overridden(before, request)
+        config, warnings, pool = await self._overridden(before, request)
         if before.state in ENDED_EXPERIMENTS and not request.validate_only:
             await self._storage_quota.admit(before.workspace)
         moment = self._core.moment()
@@ -74,7 +74,7 @@ class ContinuationServicer(continuation_service_pb2_grpc.ContinuationServiceServ
             if experiment.config != before.config:
                 raise ConflictError(f"{experiment.label} changed meanwhile; read it again and repeat")
             everything = trials.of_experiment(connection, experiment.id)
-            return planning.plan(experiment, config, everything)
+            return planning.plan(experiment, config, everything, resource_pool=pool)
 
         def preview(connection: Connection) -> pb2.ContinueExperimentResponse:
             experiment = experiments.get(connection, experiment_id=before.id)
@@ -144,14 +144,14 @@ class ContinuationServicer(continuation_service_pb2_grpc.ContinuationServiceServ
 
     async def _overridden(
         self, experiment: Experiment, request: pb2.ContinueExperimentRequest
-    ) -> tuple[dict[str, Any], tuple[str, ...]]:
-        """Gives the config from now on, and what in it has no effect here."""
+    ) -> tuple[dict[str, Any], tuple[str, ...], str]:
+        """Gives the config from now on, what in it has no effect here, and its pool."""
         if not request.config_yaml and not request.config_is_whole:
             await self._storage_roots.require(experiment.config)
-            return experiment.config, ()
+            return experiment.config, (), experiment.resource_pool
         base = None if request.config_is_whole else Layer(experiment.label, experiment.config)
         accepted = await self._submissions.check(request.config_yaml, base=base)
-        return without_secrets(accepted.config.to_dict()), accepted.warnings
+        return without_secrets(accepted.config.to_dict()), accepted.warnings, accepted.resource_pool
 
     async def _derive(
         self,

@@ -64,6 +64,8 @@ class Experiment:
     warning: str
     notes: str
     edit_revision: int
+    resource_pool: str
+    """Empty for the default pool."""
     owner_id: int | None
     """None when the owner is no user of this cluster."""
     workspace_id: int

@@ -43,6 +43,7 @@ class Run:
     gpu_energy_joules: float | None = None
     gpu_busy_seconds: float | None = None
     gpu_measured_seconds: float | None = None
+    resource_pool: str = "default"
 
     @property
     def ended(self) -> bool:

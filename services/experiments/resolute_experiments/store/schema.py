@@ -40,6 +40,8 @@ experiments = sa.Table(
     sa.Column("max_slots", sa.Integer),
     sa.Column("priority", sa.Integer, nullable=False),
     sa.Column("weight", sa.Float, nullable=False),
+    # Empty for the default pool.
+    sa.Column("resource_pool", sa.String(128), nullable=False, server_default=""),
     # Its trials run outside of the cluster, where it may have a name.
     sa.Column("unmanaged", sa.Boolean, nullable=False, server_default=sa.false()),
     sa.Column("external_id", sa.String(256)),
@@ -198,6 +200,8 @@ runs = sa.Table(
     sa.Column("gpu_energy_joules", sa.Float),
     sa.Column("gpu_busy_seconds", sa.Float),
     sa.Column("gpu_measured_seconds", sa.Float),
+    # The pool that its slots are of.
+    sa.Column("resource_pool", sa.String(128), nullable=False, server_default="default"),
 )
 sa.Index("runs_by_request", runs.c.request_id, unique=True)
 sa.Index("runs_by_outcome", runs.c.outcome)

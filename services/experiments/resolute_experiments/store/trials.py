@@ -151,6 +151,12 @@ def of_experiment(connection: Connection, experiment_id: str, *, revision: int =
     return [_from_row(row) for row in connection.execute(query)]
 
 
+def ids_of(connection: Connection, experiment_id: str) -> frozenset[str]:
+    """Reads the ids of an experiment's trials."""
+    query = sa.select(trials.c.id).where(trials.c.experiment_id == experiment_id)
+    return frozenset(connection.execute(query).scalars())
+
+
 def page(
     connection: Connection, request: Any, experiment_id: str, *, states: Collection[TrialState]
 ) -> tuple[list[Trial], str]:

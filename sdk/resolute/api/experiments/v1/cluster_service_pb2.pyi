@@ -107,6 +107,7 @@ class Slot(google.protobuf.message.Message):
     HOLDER_FIELD_NUMBER: builtins.int
     DISABLED_FIELD_NUMBER: builtins.int
     DRAINING_FIELD_NUMBER: builtins.int
+    RESOURCE_POOL_FIELD_NUMBER: builtins.int
     slot_id: builtins.int
     """Number of the slot, from 0."""
     kind: global___SlotKind.ValueType
@@ -117,6 +118,8 @@ class Slot(google.protobuf.message.Message):
     """Whether no run starts on it."""
     draining: builtins.bool
     """Of a disabled slot: whether a run that holds it goes on to its end."""
+    resource_pool: builtins.str
+    """The pool that it belongs to; its number is unique in the pool."""
     @property
     def holder(self) -> global___SlotHolder:
         """What holds it; absent when it is free."""
@@ -130,9 +133,10 @@ class Slot(google.protobuf.message.Message):
         holder: global___SlotHolder | None = ...,
         disabled: builtins.bool = ...,
         draining: builtins.bool = ...,
+        resource_pool: builtins.str = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["holder", b"holder"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["disabled", b"disabled", "draining", b"draining", "holder", b"holder", "kind", b"kind", "node", b"node", "slot_id", b"slot_id"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["disabled", b"disabled", "draining", b"draining", "holder", b"holder", "kind", b"kind", "node", b"node", "resource_pool", b"resource_pool", "slot_id", b"slot_id"]) -> None: ...
 
 global___Slot = Slot
 

@@ -127,16 +127,16 @@ class LocalContainer:
     def inspect(self) -> ContainerReport:
         """Tells its state, and ends what a lost supervisor left running."""
         if self.locked:
-            return self._report(ContainerState.ALIVE)
+            return self._report(ContainerState.RUNNING)
         record = self._exit_record()
         if record is not None:
-            return self._report(ContainerState.EXITED, record)
+            return self._report(ContainerState.ENDED, record)
         if not self.run.supervisor_file.exists() and not self.run.child_file.exists():
             return self._report(ContainerState.UNKNOWN)
         # Its slots are given away when it is reported as lost, so nothing of it may run any more.
         ended = self.end_orphans()
         self._note_loss()
-        return self._report(ContainerState.LOST if ended else ContainerState.ALIVE)
+        return self._report(ContainerState.ENDED if ended else ContainerState.RUNNING)
 
     def never_started(self) -> ContainerReport:
         """The report of a container that was launched and whose supervisor left no trace."""
@@ -144,7 +144,7 @@ class LocalContainer:
         tail = log.read_text(errors="replace")[-_LOG_TAIL:].strip() if log.exists() else ""
         failure = f"the supervisor of the run did not start:\n{tail}"
         record = ExitRecord(exit_code=1, failure=failure, failed_before_entrypoint=True)
-        return self._report(ContainerState.EXITED, record)
+        return self._report(ContainerState.ENDED, record)
 
     def end_orphans(self) -> bool:
         """Ends what a dead supervisor left running.
@@ -169,6 +169,12 @@ class LocalContainer:
         except OSError as failure:
             # The loss is reported all the same; its log cannot be told on a disk that is full.
             _log.error("the loss of a run cannot be noted", run=str(self.run.path), error=str(failure))
+
+    def terminate(self) -> None:
+        """Asks its supervisor to have the run checkpoint and exit."""
+        supervisor = self.supervisor or _identity(self._started_file)
+        if self.locked and supervisor is not None:
+            supervisor.send(signal.SIGTERM)
 
     def kill(self) -> None:
         """Ends its supervisor and everything else of it at once."""

@@ -21,9 +21,16 @@ from resolute_experiments.resources.local.container import LocalContainer, conta
 from resolute_experiments.resources.local.fork_server import ForkServer
 from resolute_experiments.resources.local.process_exit import POLL_SECONDS, wait_for_exit
 from resolute_experiments.resources.local.spool_backlog import Backlog
-from resolute_experiments.resources.protocol import AllocationSpec, ContainerReport, ContainerState, Slot
+from resolute_experiments.resources.protocol import (
+    AllocationSpec,
+    ContainerReport,
+    ContainerState,
+    Pool,
+)
 from resolute_experiments.resources.slots import assign_to_nodes, detect_slots
 
+DEFAULT_POOL = "default"
+"""Name of the pool of this machine where no settings give it another."""
 _RELEASED = "released"
 """Marks the folder of an allocation that nobody needs any more; its content says nothing."""
 _FORK_SERVER_LOG = "fork-server.log"
@@ -50,7 +57,10 @@ class LocalResourceManager:
         address: ``host:port`` of the services now, to send what ended runs left; empty for where they were
             when the run began.
         tls: Whom supervisors and trials trust there; None for a plain port.
+        pool: Name of its pool.
     """
+
+    prompt = True
 
     def __init__(
         self,
@@ -62,9 +72,11 @@ class LocalResourceManager:
         nodes: int = 1,
         address: str = "",
         tls: ClientTls | None = None,
+        pool: str = DEFAULT_POOL,
     ) -> None:
         self._runs = runs
         self._slots = assign_to_nodes(detect_slots(slots), nodes)
+        self._pool = Pool(name=pool, slots=self._slots)
         self._outage_timeout = outage_timeout
         self._log_wait = log_wait
         self._address = address
@@ -72,14 +84,15 @@ class LocalResourceManager:
         self._reports: asyncio.Queue[ContainerReport | None] = asyncio.Queue()
         self._watchers: dict[str, asyncio.Task[None]] = {}
         self._cleaners: dict[str, asyncio.Task[None]] = {}
+        self._stoppers: dict[str, asyncio.Task[None]] = {}
         self._backlog = Backlog()
         self._fork_server = ForkServer(runs.with_name(_FORK_SERVER_LOG))
         self._children: list[subprocess.Popen[bytes]] = []
         """Processes that send what ended runs left."""
 
-    def capacity(self) -> Sequence[Slot]:
-        """Every slot, by id."""
-        return self._slots
+    def pools(self) -> Sequence[Pool]:
+        """The one pool of this machine."""
+        return (self._pool,)
 
     async def launch(self, spec: AllocationSpec) -> None:
         """Starts the supervisors of an allocation; those that live, or ended already, are left alone.
@@ -118,10 +131,20 @@ class LocalResourceManager:
         reports = []
         for container in containers_in(self._runs, allocation_id):
             report = await asyncio.to_thread(container.inspect)
-            if report.state is ContainerState.ALIVE:
+            if report.state is ContainerState.RUNNING:
                 self._watch_one(container)
             reports.append(report)
         return reports
+
+    async def stop(self, allocation_id: str, *, grace: float) -> None:
+        """Asks an allocation to exit by SIGTERM, and kills it once the grace is over."""
+        for container in containers_in(self._runs, allocation_id):
+            await asyncio.to_thread(container.terminate)
+        self._start_task(self._stoppers, allocation_id, self._kill_later(allocation_id, grace))
+
+    async def _kill_later(self, allocation_id: str, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        await self.kill(allocation_id)
 
     async def kill(self, allocation_id: str) -> None:
         """Ends every process of an allocation at once, its supervisors included."""
@@ -166,6 +189,8 @@ class LocalResourceManager:
     async def release(self, allocation_id: str, *, token: str = "") -> None:
         """Forgets an allocation that was settled, and cleans up behind it in the background."""
         folder = self._runs / allocation_id
+        if stopper := self._stoppers.pop(allocation_id, None):
+            stopper.cancel()
         if folder.is_dir():
             (folder / _RELEASED).touch()
             self._clean_later(allocation_id, token)
@@ -204,9 +229,10 @@ class LocalResourceManager:
 
     async def close(self) -> None:
         """Ends the watching. Supervisors continue."""
-        tasks = [*self._watchers.values(), *self._cleaners.values()]
-        self._watchers.clear()
-        self._cleaners.clear()
+        kinds = (self._watchers, self._cleaners, self._stoppers)
+        tasks = [task for kind in kinds for task in kind.values()]
+        for kind in kinds:
+            kind.clear()
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -225,7 +251,7 @@ class LocalResourceManager:
         while True:
             await self._until_unlocked(container)
             report = await asyncio.to_thread(container.inspect)
-            if report.state is not ContainerState.ALIVE:
+            if report.state is not ContainerState.RUNNING:
                 break
             await asyncio.sleep(POLL_SECONDS)
         if report.state is ContainerState.UNKNOWN:

@@ -1,0 +1,394 @@
+"""One engine, as the lifecycle sees it: what is launched there, what lives, what ended or was lost.
+
+Every engine has tasks of its own, and nobody waits for one that does not answer: its runs go on meanwhile,
+and are launched, noted, ended and released once it answers again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import TypeVar
+
+import structlog
+from sqlalchemy.engine import Connection
+
+from resolute.errors import NotFoundError, UnavailableError
+from resolute_experiments.backoff import LoggedBackoff
+from resolute_experiments.context import ServiceContext
+from resolute_experiments.notifier import SCHEDULER_WAKEUP, SIGNAL_CHANGES
+from resolute_experiments.resources.container_ends import ContainerEnds
+from resolute_experiments.resources.leases import Leases
+from resolute_experiments.resources.protocol import (
+    AllocationSpec,
+    CapacityChange,
+    ContainerReport,
+    ContainerState,
+    EngineEvent,
+    EvictionNotice,
+    Pool,
+    ResourceManager,
+)
+from resolute_experiments.resources.run_spans import RunSpans
+from resolute_experiments.resources.slots import layout
+from resolute_experiments.specs.identity import run_identity
+from resolute_experiments.states import TrialEvent
+from resolute_experiments.store import experiments, runs, trials
+from resolute_experiments.transitions import transition_trial
+from resolute_experiments.transitions.signals import SignalReason
+from resolute_serving.context import TrialRun
+
+T = TypeVar("T")
+_TICK_SECONDS = 5.0
+_KILL_GRACE_SECONDS = 15.0
+_STRAGGLER_SECONDS = 60.0
+"""For how long containers continue once another of their run has failed: most frameworks notice it."""
+_LAUNCHES_AT_ONCE = 8
+"""How many launches an engine is asked for at a time that takes long to answer."""
+
+_log = structlog.get_logger("fleet")
+
+TokenIssuer = Callable[[TrialRun], str]
+"""Issues the token of a run."""
+
+
+class Engine:
+    """Keeps the database's view of the containers of one engine true to what its resource manager sees.
+
+    Args:
+        manager: Runs the containers.
+        core: The service's database, clock and notifier.
+        name: Names the engine in settings and messages.
+        leases: Knows who was heard of lately.
+        issue_token: Issues the tokens of runs.
+        address: ``host:port`` where supervisors reach the services.
+        spans: Is told what runs go through.
+    """
+
+    def __init__(
+        self,
+        manager: ResourceManager,
+        core: ServiceContext,
+        *,
+        name: str,
+        leases: Leases,
+        issue_token: TokenIssuer,
+        address: str,
+        spans: RunSpans,
+    ) -> None:
+        self._spans = spans
+        self._manager = manager
+        self._core = core
+        self._database = core.database
+        self._notifier = core.notifier
+        self._clock = core.clock
+        self._leases = leases
+        self._issue_token = issue_token
+        self._address = address
+        self._ends = ContainerEnds(core, leases)
+        self._broken_since: dict[str, float] = {}
+        self._launching = asyncio.Lock()
+        self._launched: set[str] = set()
+        """Allocations that this process has launched, or found launched. Only runs that have not ended."""
+        self._waiting: dict[str, str] = {}
+        """Allocations that the engine has and did not begin, with its reason. Only live runs."""
+        self._stopped: set[str] = set()
+        """Those of them that were taken back because of their signal."""
+        self._unreleased: dict[str, runs.Run] = {}
+        """Settled runs that the engine could not be told of yet."""
+        self._recovered = False
+        self.name = name
+        """Names it in settings and messages."""
+        self.problem = ""
+        """Why it did not do what it was last asked; empty while it answers."""
+
+    @property
+    def prompt(self) -> bool:
+        """Whether the scheduler waits for its launches."""
+        return self._manager.prompt
+
+    def pools(self) -> Sequence[Pool]:
+        """Its pools as they are now."""
+        return self._manager.pools()
+
+    def wait_reason(self, allocation_id: str) -> str:
+        """Says why the engine has not begun an allocation that it has; empty where nothing is known."""
+        return self._waiting.get(allocation_id, "")
+
+    def wake(self) -> None:
+        """Has it look now, in its own task, at what there is to do."""
+        self._notifier.notify(self._topic)
+
+    @property
+    def _topic(self) -> tuple[str, str]:
+        return ("engine", self.name)
+
+    async def launch_pending(self) -> None:
+        """Starts every run of its pools that was placed and does not run yet.
+
+        A run that cannot be started ends as a failure that says why. If something else fails, such as the
+        database or the way to the engine, the other runs are started all the same, and the next call tries
+        again.
+
+        Raises:
+            Exception: What failed first.
+        """
+        async with self._launching:
+            live = {run.allocation_id: run for run in await self._live()}
+            self._launched &= live.keys()
+            self._stopped &= live.keys()
+            self._waiting = {name: reason for name, reason in self._waiting.items() if name in live}
+            places = asyncio.Semaphore(1 if self.prompt else _LAUNCHES_AT_ONCE)
+            pending = [run for name, run in live.items() if name not in self._launched]
+            failures = await asyncio.gather(*(self._try_to_launch(run, places) for run in pending))
+        for failure in filter(None, failures):
+            raise failure
+
+    async def _live(self) -> list[runs.Run]:
+        """Its runs that were not settled, oldest first."""
+        names = {pool.name for pool in self.pools()}
+        return [run for run in await self._database.read(runs.unfinalized) if run.resource_pool in names]
+
+    async def _try_to_launch(self, run: runs.Run, places: asyncio.Semaphore) -> Exception | None:
+        async with places:
+            try:
+                await self._launch_unless_running(run)
+            except Exception as failure:  # noqa: BLE001 - one run must not keep the others from starting
+                return failure
+            self._launched.add(run.allocation_id)
+            self._notifier.notify(run.experiment_id)
+            return None
+
+    async def _launch_unless_running(self, run: runs.Run) -> None:
+        containers = await self._database.read(lambda c: runs.containers_of(c, run.allocation_id))
+        if all(container.over for container in containers):
+            return
+        reports = await self._ask(self._manager.inspect(run.allocation_id))
+        if reports and any(report.state is not ContainerState.UNKNOWN for report in reports):
+            for report in reports:
+                await self._heard(report)
+        elif any(container.pid for container in containers):
+            # It ran, and nothing of it is here: its trial continues from its last checkpoint, as another run.
+            await self._ends.note_all_lost(run, containers)
+        else:
+            await self._launch(run, containers)
+
+    async def _launch(self, run: runs.Run, containers: Sequence[runs.Container]) -> None:
+        spec = await self._spec(run, containers)
+        try:
+            await self._ask(self._manager.launch(spec))
+            self._spans.launched(run, at=self._clock.time())
+        except UnavailableError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever it is, the trial must hear of it instead of waiting for ever
+            _log.exception("launch failed", allocation=run.allocation_id)
+            # Some of its containers may have begun, and would use slots that are about to be given away.
+            await self._ask(self._manager.kill(run.allocation_id))
+            await self._ends.note_failed_launch(run, str(error))
+
+    async def _spec(self, run: runs.Run, containers: Sequence[runs.Container]) -> AllocationSpec:
+        def work(connection: Connection) -> AllocationSpec:
+            return AllocationSpec(
+                allocation_id=run.allocation_id,
+                placements=tuple(container.slot_ids for container in containers),
+                address=self._address,
+                token=self._issue_token(run_identity(connection, run)),
+                pool=run.resource_pool,
+                config=experiments.get(connection, experiment_id=run.experiment_id).config,
+                excluded_nodes=frozenset(trials.get(connection, trial_id=run.trial_id).excluded_nodes),
+            )
+
+        return await self._database.read(work)
+
+    async def recover(self) -> None:
+        """Finds out, after a start of this service, what became of every run that had not ended.
+
+        Raises:
+            UnavailableError: The engine does not answer; to be repeated.
+        """
+        await self.launch_pending()
+        for allocation_id in await self._ask(self._manager.leftovers()):
+            await self._release_leftover(allocation_id)
+        self._recovered = True
+
+    async def _release_leftover(self, allocation_id: str) -> None:
+        """Releases a run that was settled in the last moment of an earlier life of this service."""
+        try:
+            run = await self._database.read(lambda c: runs.get(c, allocation_id))
+        except NotFoundError:
+            _log.warning("something is left of a run that nobody knows", allocation=allocation_id)
+            return
+        if run.ended:
+            await self.release(run)
+
+    async def run(self) -> None:
+        """Watches the engine until the service stops."""
+        watcher = asyncio.create_task(self._watch(), name=f"watch-{self.name}")
+        backoff = LoggedBackoff(_log, "a look at the machines failed", engine=self.name)
+        try:
+            with self._notifier.subscribe(self._topic) as changes:
+                while not self._notifier.closed:
+                    try:
+                        await self._look()
+                        backoff.succeeded()
+                    except Exception as failure:  # noqa: BLE001 - a defect must not end the watch over the machines for good
+                        backoff.failed(failure)
+                    # A lease that runs out is noticed then, not at the next tick.
+                    await changes.wait(min(_TICK_SECONDS, self._leases.seconds_until_next()))
+        finally:
+            await self._manager.close()
+            watcher.cancel()
+            await asyncio.gather(watcher, return_exceptions=True)
+
+    async def _look(self) -> None:
+        if not self._recovered:
+            await self.recover()
+        await self._enforce()
+        await self.launch_pending()
+        await self._ends.note_again()
+        for run in list(self._unreleased.values()):
+            await self.release(run)
+
+    async def _watch(self) -> None:
+        backoff = LoggedBackoff(_log, "the watch over the containers failed", engine=self.name)
+        while not self._notifier.closed:
+            try:
+                async for event in self._manager.watch():
+                    backoff.succeeded()
+                    await self._take(event)
+                return
+            except Exception as failure:  # noqa: BLE001 - a defect must not end the watch over the machines for good
+                await asyncio.sleep(backoff.failed(failure))
+
+    async def _take(self, event: EngineEvent) -> None:
+        if isinstance(event, ContainerReport):
+            self._note_waiting(event)
+            await self._ends.note_or_keep(event)
+        elif isinstance(event, EvictionNotice):
+            await self._preempt(event)
+        elif isinstance(event, CapacityChange):
+            self._notifier.notify(SCHEDULER_WAKEUP)
+
+    async def _preempt(self, notice: EvictionNotice) -> None:
+        """Asks a run to checkpoint and exit whose machines are about to be taken away."""
+        moment = self._core.moment()
+
+        def work(connection: Connection) -> None:
+            run = runs.get(connection, notice.allocation_id)
+            if not run.ended:
+                trial = trials.get(connection, trial_id=run.trial_id)
+                transition_trial(
+                    connection,
+                    trial,
+                    TrialEvent.PREEMPT,
+                    moment,
+                    reason=SignalReason.MACHINE,
+                    detail=notice.reason,
+                )
+
+        try:
+            await self._database.write(work)
+        except NotFoundError:
+            return
+        self._notifier.notify(SIGNAL_CHANGES)
+
+    async def _heard(self, report: ContainerReport) -> None:
+        self._note_waiting(report)
+        await self._ends.note(report)
+
+    def _note_waiting(self, report: ContainerReport) -> None:
+        if report.waits:
+            self._waiting[report.allocation_id] = report.reason or f"waits in the queue of {self.name}"
+        else:
+            self._waiting.pop(report.allocation_id, None)
+
+    async def _enforce(self) -> None:
+        """Ends what did not end when it was told to, and looks after those that fell silent."""
+        now = self._clock.time()
+        live = await self._live()
+        for run in live:
+            deadline = run.signal_deadline
+            if run.kill and deadline is not None and now > deadline + _KILL_GRACE_SECONDS:
+                await self._ask(self._manager.kill(run.allocation_id))
+            elif deadline is not None and run.allocation_id in self._waiting.keys() - self._stopped:
+                # Nobody is there yet who could hear of its signal.
+                await self._ask(self._manager.stop(run.allocation_id, grace=max(deadline - now, 0.0)))
+                self._stopped.add(run.allocation_id)
+        await self._end_stragglers(live)
+        for allocation_id in self._leases.expired(run.allocation_id for run in live):
+            for report in await self._ask(self._manager.inspect(allocation_id)):
+                await self._heard(report)
+
+    async def _end_stragglers(self, live: Sequence[runs.Run]) -> None:
+        """Ends the containers of a run of which another has failed: they might wait for it forever."""
+
+        def broken(connection: Connection) -> list[str]:
+            ranks = {
+                run.allocation_id: runs.containers_of(connection, run.allocation_id) for run in distributed
+            }
+            return [name for name, containers in ranks.items() if _has_failed_container(containers)]
+
+        pools = {pool.name: pool for pool in self.pools()}
+        distributed = [run for run in live if len(layout(pools[run.resource_pool], run.slot_ids)) > 1]
+        found = await self._database.read(broken) if distributed else []
+        now = self._clock.monotonic()
+        self._broken_since = {each: self._broken_since.get(each, now) for each in found}
+        for allocation_id, since in self._broken_since.items():
+            if now - since >= _STRAGGLER_SECONDS:
+                _log.info("another container has failed: the rest is ended", allocation=allocation_id)
+                await self._database.write(partial(runs.mark_stragglers, allocation_id=allocation_id))
+                await self._ask(self._manager.kill(allocation_id))
+
+    async def unreported(self) -> Sequence[str]:
+        """Names every allocation of which reports wait that have not arrived."""
+        return await self._ask(self._manager.unreported())
+
+    async def backlog_seconds(self) -> float:
+        """For how long reports or lines of some run have waited without any of them arriving."""
+        return await self._ask(self._manager.backlog_seconds())
+
+    async def kill(self, allocation_id: str) -> None:
+        """Ends every process of an allocation at once."""
+        await self._ask(self._manager.kill(allocation_id))
+
+    async def deliver_lines(self, ended: Sequence[runs.Run]) -> None:
+        """Sends, for a bounded time, the lines that ended runs left."""
+        tokens = {run.allocation_id: await self._token(run) for run in ended}
+        try:
+            arrived = await self._ask(self._manager.deliver_lines(tokens))
+        except UnavailableError:
+            arrived = False
+        if not arrived:
+            _log.warning("runs end before all of their lines have arrived", allocations=sorted(tokens))
+
+    async def release(self, run: runs.Run) -> None:
+        """Lets the engine forget a run that was settled, once what it left was sent; later, if it is away."""
+        token = await self._token(run)
+        try:
+            await self._ask(self._manager.release(run.allocation_id, token=token))
+        except UnavailableError:
+            self._unreleased[run.allocation_id] = run
+        else:
+            self._unreleased.pop(run.allocation_id, None)
+            if self._spans.wanted:
+                self._spans.settled(await self._database.read(lambda c: runs.get(c, run.allocation_id)))
+
+    async def _token(self, run: runs.Run) -> str:
+        return self._issue_token(await self._database.read(lambda c: run_identity(c, run)))
+
+    async def _ask(self, answer: Awaitable[T]) -> T:
+        """Waits for an answer of the engine, and remembers whether it answers."""
+        try:
+            found = await answer
+        except UnavailableError as failure:
+            self.problem = f"engine {self.name} does not answer, so its runs are not looked after: {failure}"
+            raise
+        self.problem = ""
+        return found
+
+
+def _has_failed_container(containers: Sequence[runs.Container]) -> bool:
+    """Whether a container has failed while another continues."""
+    failed = any(container.exit_code or container.lost for container in containers)
+    return failed and not all(container.over for container in containers)

@@ -1,0 +1,111 @@
+"""Which types of engines there are, and how each is opened from the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from resolute.contracts.calls.tls import ClientTls
+from resolute.errors import InvalidArgumentError
+from resolute_experiments.config.validation.section import Section
+from resolute_experiments.resources.local.manager import DEFAULT_POOL, LocalResourceManager
+from resolute_experiments.resources.protocol import ResourceManager
+from resolute_experiments.resources.settings import (
+    LOCAL,
+    EngineSettings,
+    PoolSettings,
+    ResourceSettings,
+    parse_options,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineEnvironment:
+    """What every engine is told of the cluster and of this machine."""
+
+    cluster_id: str
+    """UUID of the cluster: engines label with it what is the cluster's."""
+    address: str
+    """``host:port`` of the services, as this machine reaches them."""
+    tls: ClientTls | None
+    """Whom to trust there; None for a plain port."""
+    outage_timeout: float
+    """Seconds that a run continues while no service answers."""
+    log_wait: float
+    """Seconds that the end of a run waits for the logs service to take the run's last lines."""
+    runs_directory: Path
+    """Where run directories of this machine lie."""
+    slots: int | None
+    """Slots of this machine; None to count its GPUs, or else its cores."""
+    nodes: int
+    """As how many machines this one appears."""
+
+
+class EngineType(Protocol):
+    """Opens engines of one type."""
+
+    def __call__(self, settings: EngineSettings, environment: EngineEnvironment) -> ResourceManager:
+        """Makes the resource manager of an engine; asks the engine nothing yet.
+
+        Raises:
+            InvalidArgumentError: The settings are wrong; the error lists every fault.
+        """
+
+
+def open_engine(settings: EngineSettings, environment: EngineEnvironment) -> ResourceManager:
+    """Makes the resource manager of an engine.
+
+    Raises:
+        InvalidArgumentError: The settings are wrong; the error lists every fault.
+    """
+    opened = ENGINE_TYPES.get(settings.type)
+    if opened is None:
+        there = ", ".join(sorted(ENGINE_TYPES))
+        raise InvalidArgumentError(
+            f"{settings.where}.type: found {settings.type!r}; expected one of: {there}"
+        )
+    return opened(settings, environment)
+
+
+class _NoOptions(Section):
+    """Nothing may be said."""
+
+
+def _open_local(settings: EngineSettings, environment: EngineEnvironment) -> ResourceManager:
+    parse_options(_NoOptions, settings.options, at=settings.where)
+    for pool in settings.pools:
+        parse_options(_NoOptions, pool.options, at=pool.where)
+    if len(settings.pools) > 1:
+        raise InvalidArgumentError(
+            f"{settings.pools[1].where}: this machine is one pool, {settings.pools[0].name!r}; "
+            "remove the other"
+        )
+    return LocalResourceManager(
+        environment.runs_directory,
+        slots=environment.slots,
+        outage_timeout=environment.outage_timeout,
+        log_wait=environment.log_wait,
+        nodes=environment.nodes,
+        address=environment.address,
+        tls=environment.tls,
+        pool=settings.pools[0].name,
+    )
+
+
+ENGINE_TYPES: Mapping[str, EngineType] = {LOCAL: _open_local}
+"""How each type of engine is opened."""
+
+ONLY_LOCAL = ResourceSettings(
+    engines=(
+        EngineSettings(
+            name=LOCAL,
+            type=LOCAL,
+            options={},
+            pools=(PoolSettings(name=DEFAULT_POOL, options={}, where="resource_pools[0]"),),
+        ),
+    ),
+    default_pool=DEFAULT_POOL,
+)
+"""What holds where there are no settings: this machine is the only pool."""
