@@ -3,8 +3,9 @@
     python benchmarks/search/race.py [--rounds 1] [--only resolute-warm optuna]
 
 16 trials of examples/digits train for up to 16 epochs on 2 slots and write a checkpoint an epoch. Each
-contender is a command of its own with an empty folder; for Resolute that includes ``resolute up``. Ray Tune
-is run where ``.cache/race`` has it:
+contender is a command of its own with an empty folder; for Resolute that includes ``resolute up``. Beside the
+wall time stands what all its processes took of the processors, which other work on the machine changes less.
+Ray Tune is run where ``.cache/race`` has it:
 
     python3 -m venv .cache/race
     .cache/race/bin/pip install 'ray[tune]==2.60.*'
@@ -13,8 +14,10 @@ is run where ``.cache/race`` has it:
 from __future__ import annotations
 
 import argparse
+import ctypes
 import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -26,6 +29,7 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 RAY = HERE.parents[1] / ".cache" / "race" / "bin" / "python"
+_PR_SET_CHILD_SUBREAPER = 36
 CONTENDERS: dict[str, list[str]] = {
     "resolute-warm": [sys.executable, "_resolute.py", "FOLDER", "warm"],
     "resolute-cold": [sys.executable, "_resolute.py", "FOLDER", "cold"],
@@ -41,6 +45,7 @@ def race(name: str, folder: Path) -> dict[str, Any]:
     if name == "ray":
         # Ray's own packages first, then those of the project: one torch for all.
         environment["PYTHONPATH"] = sysconfig.get_path("purelib")
+    before = _processor_seconds()
     begun = time.time()
     ended = subprocess.run(
         command,
@@ -53,9 +58,20 @@ def race(name: str, folder: Path) -> dict[str, Any]:
     if ended.returncode:
         sys.exit(f"{name} failed:\n{ended.stderr[-4000:]}")
     result: dict[str, Any] = json.loads(ended.stdout.splitlines()[-1])
+    result["processor"] = _processor_seconds() - before
     result["seconds"] = result["done"] - begun
     result["without_up"] = result["done"] - result.get("up", begun)
     return result
+
+
+def _processor_seconds() -> float:
+    """What every process took that this one or its children started, once all have ended."""
+    try:
+        while True:
+            os.waitpid(-1, 0)
+    except ChildProcessError:
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return used.ru_utime + used.ru_stime
 
 
 def main() -> int:
@@ -67,7 +83,10 @@ def main() -> int:
     if "ray" in options.only and not RAY.exists():
         sys.stdout.write(f"Ray Tune is left out: {RAY} is not there (see the top of this file)\n")
     sys.stdout.write(f"load before: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores\n")
-    medians = {}
+    # Processes that detach themselves, as a cluster does, are waited for here.
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    medians: dict[str, float] = {}
+    processor: dict[str, float] = {}
     for name in names:
         results = []
         for _ in range(options.rounds):
@@ -75,15 +94,21 @@ def main() -> int:
                 results.append(race(name, Path(folder)))
         medians[name] = statistics.median(result["seconds"] for result in results)
         without = statistics.median(result["without_up"] for result in results)
+        processor[name] = statistics.median(result["processor"] for result in results)
         last = results[-1]
         sys.stdout.write(
-            f"{name:14} {medians[name]:6.1f} s, {without:6.1f} s without up; {last['trials']} trials, "
+            f"{name:14} {medians[name]:6.1f} s, {without:6.1f} s without up, "
+            f"{processor[name]:.1f} s of processors; {last['trials']} trials, "
             f"{last['epochs']} epochs, best accuracy {last['best']:.4f}\n"
         )
         sys.stdout.flush()
-    peers = [medians[name] for name in names if not name.startswith("resolute")]
+    peers = [name for name in names if not name.startswith("resolute")]
     if peers and "resolute-warm" in medians:
-        sys.stdout.write(f"warm beside the faster peer: {medians['resolute-warm'] / min(peers):.2f}x\n")
+        fastest = min(peers, key=medians.__getitem__)
+        sys.stdout.write(
+            f"warm beside {fastest}: {medians['resolute-warm'] / medians[fastest]:.2f}x, "
+            f"{processor['resolute-warm'] / processor[fastest]:.2f}x of processors\n"
+        )
     return 0
 
 
