@@ -41,6 +41,17 @@ def test_a_starter_is_an_experiment_that_completes(project: Path, cluster: Embed
     assert "fetch the best checkpoint with" in said.stdout
 
 
+@pytest.mark.sampled(1, group="starters")
+@pytest.mark.parametrize("kind", ["pytorch"])
+def test_a_script_that_is_run_without_a_config_trains_as_long_as_it_says(
+    project: Path, cluster: EmbeddedCluster
+) -> None:
+    cluster.run("resolute", "run", "train.py", cwd=project, timeout=240)
+    found = cluster.json("trial", "describe", "1")[0]["trial"]
+    assert (found["state"], found["restarts"]) == ("COMPLETED", 0)
+    assert found["steps_completed"] == 48, "three epochs of sixteen batches"
+
+
 def test_nothing_is_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "train.py").write_text("mine")
     assert run(["init", "core", str(tmp_path)]) == 1

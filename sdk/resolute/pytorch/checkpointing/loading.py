@@ -62,7 +62,7 @@ def load_trial_from_checkpoint_path(
     Args:
         path: Directory that the checkpoint was downloaded to.
         trial_class: The trial's class; default the one that the checkpoint names, from the code that it
-        holds.
+            holds.
         trial_kwargs: Arguments of the trial besides ``context``; or ``context`` too, a
             ``CheckpointLoadContext``.
         torch_load_kwargs: Arguments for ``torch.load``, such as ``map_location``.

@@ -113,7 +113,7 @@ class Trainer:
 
         Args:
             checkpoint_period: How often to make a checkpoint; default only at the end, and as the policy
-            says.
+                says.
             validation_period: How often to validate; default only at the end.
             max_length: How long to train off cluster; on cluster the search decides.
             reporting_period: How often to report training metrics.
