@@ -43,7 +43,7 @@ SlurmdLogFile={directory}/%n.log
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
 SlurmdParameters=config_overrides
-SchedulerParameters=batch_sched_delay=0,sched_min_interval=10000
+SchedulerParameters=batch_sched_delay=0,sched_min_interval=10000,preempt_send_user_signal
 PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
 ReturnToService=2
@@ -53,6 +53,7 @@ AccountingStorageType=accounting_storage/none
 JobAcctGatherType=jobacct_gather/none
 {nodes}
 PartitionName=batch Nodes=ALL Default=YES PriorityTier=1
+PartitionName=spot Nodes=ALL PriorityTier=1 GraceTime=60
 PartitionName=urgent Nodes=ALL PriorityTier=10
 """
 

@@ -94,7 +94,7 @@ def test_lines_of_a_lost_run_are_delivered_before_its_end_is_told(tmp_path: Path
 def test_lines_that_cannot_be_delivered_in_time_are_named_in_the_log_and_follow(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("resolute_experiments.resources.local.manager._START_SECONDS", 3.0)
+    monkeypatch.setattr("resolute_experiments.resources.local.deliveries._START_SECONDS", 3.0)
 
     async def body() -> None:
         with control_plane(TRAIN) as plane:

@@ -13,7 +13,7 @@ from resolute_experiments.config.validation.section import Name, Positive, Secti
 _SBATCH_OWN = """
 --array -a --chdir -D --error -e --export --gpus -G --gpus-per-node --gpus-per-task --gres --hold -H
 --input -i --job-name -J --no-requeue --nodes -N --ntasks -n --ntasks-per-node --output -o --parsable
---partition -p --requeue --test-only --wait -W --wrap
+--partition -p --requeue --signal --test-only --wait -W --wrap
 """
 _PBS_OWN = "-C -h -I -J -N -S -V -X -e -k -o -q -r -z"
 

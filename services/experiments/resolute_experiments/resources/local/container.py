@@ -128,14 +128,14 @@ class LocalContainer:
         """Tells its state, and ends what a lost supervisor left running."""
         if self.locked:
             return self._report(ContainerState.RUNNING)
-        record = self._exit_record()
+        record = self.exit_record()
         if record is not None:
             return self._report(ContainerState.ENDED, record)
         if not self.run.supervisor_file.exists() and not self.run.child_file.exists():
             return self._report(ContainerState.UNKNOWN)
         # Its slots are given away when it is reported as lost, so nothing of it may run any more.
         ended = self.end_orphans()
-        self._note_loss()
+        self.note_loss()
         return self._report(ContainerState.ENDED if ended else ContainerState.RUNNING)
 
     def never_started(self) -> ContainerReport:
@@ -163,7 +163,8 @@ class LocalContainer:
             self.run.remove_external_resources()
         return not left
 
-    def _note_loss(self) -> None:
+    def note_loss(self) -> None:
+        """Notes that its supervisor was lost, for its log to say so once."""
         try:
             note_loss(self.run.path, now=time.time())
         except OSError as failure:
@@ -231,7 +232,8 @@ class LocalContainer:
             self.run.path.rename(gone)
         shutil.rmtree(gone, ignore_errors=True)
 
-    def _exit_record(self) -> ExitRecord | None:
+    def exit_record(self) -> ExitRecord | None:
+        """How it ended by its supervisor's own word; None if that is not there, or cannot be read."""
         try:
             return ExitRecord.read(self.run.exit_file)
         except (ValueError, ResoluteError) as error:

@@ -1,5 +1,7 @@
 """Slurm, by its own commands.
 
 `commands` runs them with deadlines and bounds, `jobs` reads what they print into values, and `client`
-submits, finds and ends jobs by their names. The engine that runs trials through them is not there yet.
+submits, finds and ends jobs by their names. `manager` runs trials through them: `submission` writes a job and
+its run directories, which lie on storage that the nodes share, `states` tells what became of them, and
+`settings` is what may be said of it.
 """

@@ -133,14 +133,19 @@ class SlurmClient:
         _check(name)
         await self._commands.run(["scancel", "--me", f"--name={name}"])
 
-    async def nodes(self) -> tuple[Node, ...]:
-        """Returns the nodes of the cluster.
+    async def nodes(self, *, partition: str | None = None) -> tuple[Node, ...]:
+        """Returns the nodes of a partition, or of the cluster.
 
         Raises:
             UnavailableError: Slurm does not answer.
         """
         return parse_nodes(
-            await self._commands.run(["sinfo", "--noheader", "--Node", "--Format", NODE_FORMAT])
+            await self._commands.run(
+                [
+                    *("sinfo", "--noheader", "--Node", "--Format", NODE_FORMAT),
+                    *([f"--partition={partition}"] if partition else []),
+                ]
+            )
         )
 
     async def _jobs(self, *filters: str) -> tuple[Job, ...]:

@@ -1,0 +1,7 @@
+"""Keeps the supervisor of this node: ``python -m resolute_launch.node FOLDER RANK``."""
+
+import sys
+
+from resolute_launch.node.keeper import main
+
+sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,132 @@
+"""Starts the supervisor of one container on this node, and stays until nothing of it runs.
+
+The folder of the allocation lies on storage that the nodes share::
+
+    RANK/        run directory of the container
+    RANK/left    nothing of the container runs any more; written by its keeper
+    stop         its runs are to checkpoint and exit
+    kill         its runs are to end at once
+
+A batch system that is about to take a node away may tell many processes at once. Keepers look for files: who
+trains shall hear of it from the platform alone, and end after a checkpoint.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from resolute.contracts.files.atomic_files import read_json
+from resolute.contracts.processes import ProcessIdentity
+from resolute.contracts.run.directory import RunDirectory
+from resolute.contracts.run.launch_order import LaunchOrder
+from resolute.contracts.run.remaining_output import note_loss, saved_output
+from resolute_launch.container.entrypoint_process import END_SECONDS, process_tree_of
+
+STOP_FILE = "stop"
+"""File of an allocation's folder: its runs are to checkpoint and exit."""
+KILL_FILE = "kill"
+"""File of an allocation's folder: its runs are to end at once."""
+LEFT_FILE = "left"
+"""File of a run directory: nothing of the container runs any more."""
+_POLL_SECONDS = 0.25
+"""How often shared storage is asked for the stop: it tells nobody by itself."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Keeps one supervisor to its end.
+
+    Args:
+        arguments: The allocation's folder, and the container's rank.
+
+    Returns:
+        Exit code of the supervisor.
+    """
+    folder, rank = Path(arguments[0]), int(arguments[1])
+    run = RunDirectory(folder / str(rank))
+    # A handler, not SIG_IGN: the supervisor would inherit that.
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    place_order(run, os.environ)
+    code = _keep(run, folder)
+    if not run.exit_file.exists():
+        end_what_is_left(run)
+    (run.path / LEFT_FILE).touch()
+    return code
+
+
+def place_order(run: RunDirectory, environ: Mapping[str, str]) -> None:
+    """Writes into a launch order what is known on the node only: its name, its address and its GPUs."""
+    order = LaunchOrder.read(run.launch_file)
+    devices = environ.get("CUDA_VISIBLE_DEVICES", "")
+    replace(
+        order,
+        agent_id=environ.get("SLURMD_NODENAME") or socket.gethostname(),
+        bind_address=own_address(order.master),
+        devices=tuple(filter(None, devices.split(","))) if order.slot_kind == "gpu" else (),
+        python=sys.executable,
+    ).write(run.launch_file)
+
+
+def own_address(master: str) -> str:
+    """The address of this machine on the network on which it reaches the control plane.
+
+    Args:
+        master: ``host:port`` of the control plane.
+    """
+    host, _, port = master.rpartition(":")
+    family, kind, protocol, _, address = socket.getaddrinfo(
+        host.strip("[]"), int(port), type=socket.SOCK_DGRAM
+    )[0]
+    with socket.socket(family, kind, protocol) as probe:
+        # Nothing is sent: the kernel chooses the way, and with it the address.
+        probe.connect(address)
+        own: str = probe.getsockname()[0]
+        return own
+
+
+def end_what_is_left(run: RunDirectory) -> None:
+    """Ends what a lost supervisor left running, and notes the loss for the log of the trial."""
+    tree = process_tree_of(run, _identity(run.child_file))
+    with saved_output(run.path):
+        left = tree.end(timeout=END_SECONDS)
+    if not left:
+        run.remove_external_resources()
+    if run.supervisor_file.exists():
+        note_loss(run.path, now=time.time())
+
+
+def _keep(run: RunDirectory, folder: Path) -> int:
+    with run.log_file.open("ab") as log:
+        supervisor = subprocess.Popen(
+            [sys.executable, "-m", "resolute_launch.supervisor", str(run.path)],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd=run.path,
+        )
+    asked = False
+    while True:
+        try:
+            return supervisor.wait(_POLL_SECONDS)
+        except subprocess.TimeoutExpired:
+            # A list of names: network file systems remember for long that a single one was not there.
+            files = os.listdir(folder)  # noqa: PTH208 - names alone are wanted
+            if KILL_FILE in files:
+                supervisor.kill()
+            elif STOP_FILE in files and not asked:
+                supervisor.send_signal(signal.SIGTERM)
+                asked = True
+
+
+def _identity(path: Path) -> ProcessIdentity | None:
+    try:
+        return ProcessIdentity.from_json(read_json(path))
+    except ValueError:
+        return None

@@ -1,0 +1,301 @@
+"""Trials as jobs of Slurm: one for each allocation, with a supervisor as a bare process on each node."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TypeVar
+
+import structlog
+
+from resolute.errors import UnavailableError
+from resolute_experiments.backoff import LoggedBackoff
+from resolute_experiments.resources.local.container import LocalContainer, containers_in
+from resolute_experiments.resources.local.deliveries import Deliveries
+from resolute_experiments.resources.protocol import (
+    AllocationSpec,
+    CapacityChange,
+    ContainerReport,
+    ContainerState,
+    EngineEvent,
+    Placement,
+    Pool,
+    Slot,
+    SlotKind,
+)
+from resolute_experiments.resources.slurm.client import SlurmClient
+from resolute_experiments.resources.slurm.jobs import JobState
+from resolute_experiments.resources.slurm.settings import SlurmPool
+from resolute_experiments.resources.slurm.states import container_reports, is_over
+from resolute_experiments.resources.slurm.submission import (
+    KILL_FILE,
+    STOP_FILE,
+    SupervisorTerms,
+    job_of,
+    note_submitted,
+    prepare,
+)
+
+T = TypeVar("T")
+EFFECTIVE_FIELDS = frozenset({"slurm", "resources.resource_pool"})
+"""Fields of configs that have an effect in pools of Slurm."""
+_KEEPERS_SECONDS = 3.0
+"""How long keepers may take to end what they keep before Slurm is told to."""
+_KEEPERS_POLL_SECONDS = 0.1
+_LOOKS_A_CAPACITY = 30
+"""How many looks at the jobs go by between two at the nodes."""
+_log = structlog.get_logger("slurm")
+
+
+class SlurmResourceManager:
+    """Runs allocations as jobs of one Slurm.
+
+    Args:
+        client: Submits and finds jobs.
+        pools: What the settings say of each pool, by its name.
+        runs: Where run directories lie: storage that this machine and all nodes share.
+        terms: What every supervisor is told.
+        cluster: Begins the names of this cluster's jobs.
+        address: ``host:port`` of the services as the nodes reach them; empty for that of each allocation.
+        own_address: ``host:port`` of the services as this machine reaches them.
+        poll_seconds: Time between two looks at the jobs.
+    """
+
+    prompt = False
+
+    def __init__(
+        self,
+        client: SlurmClient,
+        *,
+        pools: Mapping[str, SlurmPool],
+        runs: Path,
+        terms: SupervisorTerms,
+        cluster: str,
+        address: str = "",
+        own_address: str = "",
+        poll_seconds: float = 1.0,
+    ) -> None:
+        self._client = client
+        self._settings = dict(pools)
+        self._pools = {name: _pool(name, settings) for name, settings in pools.items()}
+        self._runs = runs
+        self._terms = terms
+        self._prefix = f"{cluster}-"
+        self._address = address
+        self._poll_seconds = poll_seconds
+        self._watched: dict[str, dict[int, ContainerReport]] = {}
+        """What was last told of each container of the allocations that have not ended."""
+        self._stoppers: dict[str, asyncio.Task[None]] = {}
+        self._launches: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        """Held while an allocation is submitted: what is asked for twice at once is submitted once."""
+        self._closed = asyncio.Event()
+        self._deliveries = Deliveries(
+            runs,
+            address=own_address,
+            log_wait=terms.log_wait,
+            is_over=is_over,
+            until_over=self._until_over,
+        )
+
+    def pools(self) -> Sequence[Pool]:
+        """Its pools, with the slots that Slurm's nodes had at the last look."""
+        return tuple(self._pools.values())
+
+    async def launch(self, spec: AllocationSpec) -> None:
+        """Submits the job of an allocation; one that Slurm has, or had, is left alone.
+
+        Raises:
+            FailedPreconditionError: The pool, or Slurm, refuses it; the message has the reason.
+            UnavailableError: Slurm does not answer; whether it has the job is not known.
+        """
+        async with self._launches[spec.allocation_id]:
+            await self._launch(spec)
+
+    async def _launch(self, spec: AllocationSpec) -> None:
+        pool, folder = self._settings[spec.pool], self._runs / spec.allocation_id
+        job = job_of(spec, name=self._name(spec.allocation_id), folder=folder, pool=pool, terms=self._terms)
+        known = await self.inspect(spec.allocation_id)
+        if any(report.state is not ContainerState.UNKNOWN for report in known):
+            return
+        address = self._address or spec.address
+        await asyncio.to_thread(prepare, spec, runs=self._runs, address=address, pool=pool, terms=self._terms)
+        submitted = await self._client.submit(job)
+        await asyncio.to_thread(note_submitted, folder, submitted.id)
+        self._watched.setdefault(spec.allocation_id, {})
+
+    async def inspect(self, allocation_id: str) -> Sequence[ContainerReport]:
+        """Tells the state of every container by rank, and watches those that have not ended."""
+        if not (self._runs / allocation_id).is_dir():
+            return []
+        reports = await self._look_at(allocation_id)
+        if any(report.waits or report.state is ContainerState.RUNNING for report in reports):
+            self._watched.setdefault(allocation_id, {})
+        return reports
+
+    async def _look_at(self, allocation_id: str) -> list[ContainerReport]:
+        job = await self._client.find(self._name(allocation_id))
+        return await asyncio.to_thread(container_reports, self._runs, allocation_id, job)
+
+    async def stop(self, allocation_id: str, *, grace: float) -> None:
+        """Asks an allocation to exit by its keepers, and ends its job once the grace is over."""
+        folder = self._runs / allocation_id
+        if not folder.is_dir():
+            return
+        (folder / STOP_FILE).touch()
+        job = await self._client.find(self._name(allocation_id))
+        if job is not None and job.state is JobState.QUEUED:
+            await self._client.cancel(self._name(allocation_id))
+        elif allocation_id not in self._stoppers:
+            stopper = asyncio.create_task(
+                self._kill_later(allocation_id, grace), name=f"stop-{allocation_id}"
+            )
+            self._stoppers[allocation_id] = stopper
+            stopper.add_done_callback(lambda _: self._stoppers.pop(allocation_id, None))
+
+    async def _kill_later(self, allocation_id: str, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        await self._answered(lambda: self.kill(allocation_id))
+
+    async def kill(self, allocation_id: str) -> None:
+        """Ends every process of an allocation at once, its supervisors and keepers included."""
+        name = self._name(allocation_id)
+        job = await self._client.find(name)
+        if job is None or job.state is JobState.ENDED:
+            return
+        if job.state is JobState.RUNNING:
+            # Slurm asks before it kills, and what is asked would report an end of its own. Keepers just kill.
+            await asyncio.to_thread((self._runs / allocation_id / KILL_FILE).touch)
+            await self._until_left(allocation_id)
+        await self._client.cancel(name)
+
+    async def _until_left(self, allocation_id: str) -> None:
+        """Waits for the keepers of an allocation, but not for long: some may be gone with their nodes."""
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + _KEEPERS_SECONDS
+        containers = await asyncio.to_thread(containers_in, self._runs, allocation_id)
+        while clock() < deadline and not await asyncio.to_thread(  # noqa: ASYNC110 - files tell nobody
+            lambda: all(map(is_over, containers))
+        ):
+            await asyncio.sleep(_KEEPERS_POLL_SECONDS)
+
+    async def deliver_lines(self, tokens: Mapping[str, str]) -> bool:
+        """Sends the lines that allocations left whose containers have ended, for a bounded time."""
+        return await self._deliveries.deliver_lines(tokens)
+
+    async def release(self, allocation_id: str, *, token: str = "") -> None:
+        """Forgets an allocation that was settled, and cleans up behind it in the background."""
+        self._watched.pop(allocation_id, None)
+        self._launches.pop(allocation_id, None)
+        if stopper := self._stoppers.pop(allocation_id, None):
+            stopper.cancel()
+        self._deliveries.release(allocation_id, token=token)
+
+    async def leftovers(self) -> Sequence[str]:
+        """Names every allocation that was not released, by its run directories or its job."""
+        jobs = await self._client.live(prefix=self._prefix)
+        named = {job.name.removeprefix(self._prefix) for job in jobs}
+        there = await asyncio.to_thread(self._deliveries.leftovers)
+        # The job of one that was released ends by itself soon.
+        without_folder = {name for name in named if not (self._runs / name).is_dir()}
+        return sorted({*there, *without_folder})
+
+    async def unreported(self) -> Sequence[str]:
+        """Names every allocation of which reports have not arrived."""
+        return await self._deliveries.unreported()
+
+    async def backlog_seconds(self) -> float:
+        """Returns for how long reports or lines of some run have waited without any of them arriving."""
+        return await self._deliveries.backlog_seconds()
+
+    async def watch(self) -> AsyncIterator[EngineEvent]:
+        """Tells of containers that began or ended, and of nodes that came or went, until ``close``.
+
+        Raises:
+            UnavailableError: Slurm does not answer; to be called again.
+        """
+        self._deliveries.resume()
+        looks = 0
+        while not self._closed.is_set():
+            if looks % _LOOKS_A_CAPACITY == 0:
+                for change in await self._look_at_nodes():
+                    yield change
+            looks += 1
+            for report in await self._look_at_jobs():
+                yield report
+            with suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self._closed.wait(), self._poll_seconds)
+
+    async def _look_at_jobs(self) -> list[ContainerReport]:
+        changed: list[ContainerReport] = []
+        if not self._watched:
+            return changed
+        live = {job.name: job for job in await self._client.live(prefix=self._prefix)}
+        for allocation_id in list(self._watched):
+            name = self._name(allocation_id)
+            job = live[name] if name in live else await self._client.find(name)
+            reports = await asyncio.to_thread(container_reports, self._runs, allocation_id, job)
+            told = self._watched.get(allocation_id)
+            if told is None:
+                continue
+            changed += [report for report in reports if told.get(report.container_rank) != report]
+            told |= {report.container_rank: report for report in reports}
+            if all(report.state is ContainerState.ENDED for report in reports):
+                self._watched.pop(allocation_id, None)
+        return changed
+
+    async def _look_at_nodes(self) -> list[CapacityChange]:
+        changed = []
+        for name, settings in self._settings.items():
+            nodes = [node for node in await self._client.nodes(partition=settings.partition) if node.usable]
+            pool = _pool(name, settings, nodes=len(nodes))
+            if pool != self._pools[name]:
+                self._pools[name] = pool
+                changed.append(name)
+        return [CapacityChange(pools=tuple(changed))] if changed else []
+
+    async def close(self) -> None:
+        """Ends the watching. Jobs continue."""
+        self._closed.set()
+        stoppers = list(self._stoppers.values())
+        for stopper in stoppers:
+            stopper.cancel()
+        await asyncio.gather(*stoppers, return_exceptions=True)
+        await self._deliveries.close()
+
+    async def _until_over(self, container: LocalContainer) -> None:
+        """Ends the job of a released container, and waits until Slurm says that it has ended."""
+
+        async def ended() -> bool:
+            await self.kill(container.allocation_id)
+            job = await self._client.find(self._name(container.allocation_id))
+            return job is None or job.state is JobState.ENDED
+
+        while not await self._answered(ended):  # noqa: ASYNC110 - Slurm tells nobody
+            await asyncio.sleep(self._poll_seconds)
+
+    async def _answered(self, ask: Callable[[], Awaitable[T]]) -> T:
+        backoff = LoggedBackoff(_log, "Slurm does not answer")
+        while True:
+            try:
+                return await ask()
+            except UnavailableError as failure:
+                await asyncio.sleep(backoff.failed(failure))
+
+    def _name(self, allocation_id: str) -> str:
+        return f"{self._prefix}{allocation_id}"
+
+
+def _pool(name: str, settings: SlurmPool, *, nodes: int = 0) -> Pool:
+    size, kind = settings.slots_per_node, SlotKind(settings.slot_type)
+    slots = tuple(Slot(number, kind, node=number // size) for number in range(nodes * size))
+    return Pool(
+        name=name,
+        placement=Placement.ENGINE,
+        slots=slots,
+        slots_per_node=size,
+        most_slots=settings.max_slots or (len(slots) or None),
+        effective_fields=EFFECTIVE_FIELDS,
+    )

@@ -1,0 +1,135 @@
+"""What is submitted for an allocation: run directories, and a job that keeps a supervisor on each node."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from resolute.contracts.files.atomic_files import write_json
+from resolute.contracts.run.launch_order import LaunchOrder
+from resolute.errors import FailedPreconditionError
+from resolute_experiments.resources.local.container import LocalContainer
+from resolute_experiments.resources.protocol import AllocationSpec
+from resolute_experiments.resources.slurm.client import JobSpec
+from resolute_experiments.resources.slurm.settings import SlurmPool
+
+OUTPUT_FILE = "slurm.log"
+"""File of an allocation's folder: what the job itself printed."""
+STOP_FILE = "stop"
+"""File of an allocation's folder: its runs are to checkpoint and exit. Keepers look for it."""
+KILL_FILE = "kill"
+"""File of an allocation's folder: its runs are to end at once. Keepers look for it."""
+SUBMITTED_FILE = "submitted.json"
+"""File of an allocation's folder: Slurm has its job, or had it."""
+LEFT_FILE = "left"
+"""File of a run directory: nothing of the container runs any more. Its keeper writes it."""
+
+# Ahead of the end of a job's time Slurm tells the script alone (`--signal=B:`). When it preempts a job it
+# tells every process that `srun` started, and what trains would die of it: on one node it is therefore no
+# step, and a step that does nothing else listens.
+_ONE_NODE = """\
+#!/bin/sh
+trap 'touch {stop}' TERM
+export SLURM_EXPORT_ENV=ALL
+srun --overlap --ntasks=1 --input=none sh -c 'trap "touch \\"$1\\"" TERM; sleep 1e9 & wait' listen {stop} &
+listener=$!
+export SLURM_PROCID=0
+{keeper} &
+keeper=$!
+while kill -0 $keeper 2>/dev/null; do wait $keeper; done
+kill -KILL $listener 2>/dev/null
+exit 0
+"""
+_SEVERAL_NODES = """\
+#!/bin/sh
+trap 'touch {stop}' TERM
+export SLURM_EXPORT_ENV=ALL
+srun --kill-on-bad-exit=0 --input=none {keeper} &
+while kill -0 $! 2>/dev/null; do wait $!; done
+exit 0
+"""
+_KEEPER = 'exec "$1" -m resolute_launch.node "$2" "$SLURM_PROCID"'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SupervisorTerms:
+    """What every supervisor of an engine is told."""
+
+    python: str
+    """Interpreter on the nodes."""
+    tls: Mapping[str, str] | None
+    """Whom to trust at the services; None for a plain port."""
+    outage_timeout: float
+    """Seconds that a run continues while no service answers."""
+    log_wait: float
+    """Seconds that the end of a run waits for the logs service to take the run's last lines."""
+
+
+def prepare(
+    spec: AllocationSpec, *, runs: Path, address: str, pool: SlurmPool, terms: SupervisorTerms
+) -> None:
+    """Makes the run directories of an allocation, unless they are there."""
+    for rank, slot_ids in enumerate(spec.placements):
+        container = LocalContainer(runs, spec.allocation_id, rank)
+        container.run.prepare()
+        if container.run.launch_file.exists():
+            continue
+        LaunchOrder(
+            allocation_id=spec.allocation_id,
+            container_rank=rank,
+            master=address,
+            tls=terms.tls,
+            token=spec.token,
+            slot_ids=tuple(slot_ids),
+            slot_kind=pool.slot_type if slot_ids else "cpu",
+            lease_patience_seconds=terms.outage_timeout,
+            log_wait_seconds=terms.log_wait,
+        ).write(container.run.launch_file)
+
+
+def note_submitted(folder: Path, job: int) -> None:
+    """Notes that Slurm has the job of an allocation: it forgets jobs some minutes after their end."""
+    write_json(folder / SUBMITTED_FILE, {"job": job}, sync=True)
+
+
+def job_of(
+    spec: AllocationSpec, *, name: str, folder: Path, pool: SlurmPool, terms: SupervisorTerms
+) -> JobSpec:
+    """The job of an allocation.
+
+    Raises:
+        FailedPreconditionError: The config asks for what the pool does not do.
+    """
+    keeper = ["sh", "-c", _KEEPER, "keeper", terms.python, str(folder)]
+    script = _ONE_NODE if len(spec.placements) == 1 else _SEVERAL_NODES
+    return JobSpec(
+        name=name,
+        script=script.format(stop=shlex.quote(str(folder / STOP_FILE)), keeper=shlex.join(keeper)),
+        nodes=len(spec.placements),
+        output=str(folder / OUTPUT_FILE),
+        options=tuple(_options(spec, pool)),
+    )
+
+
+def _options(spec: AllocationSpec, pool: SlurmPool) -> list[str]:
+    section: Mapping[str, Any] = spec.config.get("slurm") or {}
+    wanted = section.get("slots_per_node")
+    if wanted and len(spec.placements) > 1 and wanted != pool.slots_per_node:
+        raise FailedPreconditionError(
+            f"slurm.slots_per_node: found {wanted}; pool {spec.pool} gives {pool.slots_per_node} slots of "
+            "each node: remove it, or choose another pool"
+        )
+    slots = max(map(len, spec.placements))
+    options = [*pool.sbatch_args, *(section.get("sbatch_args") or ())]
+    if pool.partition:
+        options.append(f"--partition={pool.partition}")
+    if slots and pool.slot_type == "gpu":
+        kind = section.get("gpu_type") or pool.gpu_type
+        options.append(f"--gres=gpu:{f'{kind}:' if kind else ''}{slots}")
+    elif slots:
+        options.append(f"--cpus-per-task={slots}")
+    # A run is started once; what comes after it is another run of the same trial, with another job.
+    return [*options, "--no-requeue", f"--signal=B:TERM@{pool.preemption_grace}"]

@@ -1,0 +1,341 @@
+"""The contract of engines, kept by a real Slurm of four nodes; and what is Slurm's own."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+import uuid
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.clusters.control_plane import ControlPlane, control_plane
+from support.engines.contract import (
+    ALLOCATION,
+    SECONDS,
+    TRAIN,
+    EngineContract,
+    Life,
+    cleared,
+    life,
+    scenario,
+    seen,
+    until,
+)
+from support.slurm import NODES, SlurmCluster
+from support.waiting import wait_until_async
+
+from resolute.contracts.files.atomic_files import read_json
+from resolute.contracts.processes import ProcessIdentity
+from resolute.contracts.run.directory import RunDirectory
+from resolute.errors import FailedPreconditionError, UnavailableError
+from resolute_experiments.resources.protocol import (
+    AllocationSpec,
+    CapacityChange,
+    ContainerState,
+    Placement,
+)
+from resolute_experiments.resources.slurm.client import JobSpec, SlurmClient
+from resolute_experiments.resources.slurm.commands import SlurmCommands
+from resolute_experiments.resources.slurm.jobs import Job
+from resolute_experiments.resources.slurm.manager import SlurmResourceManager
+from resolute_experiments.resources.slurm.settings import SlurmPool
+from resolute_experiments.resources.slurm.submission import SupervisorTerms
+
+SAVES = 'trap "echo hit; exit 9" TERM; echo training; while [ ! -e go ]; do sleep 0.05; done; echo saved'
+"""Dies of a SIGTERM; ends well, as after a checkpoint, once it is let."""
+
+
+class SlurmEngine:
+    """Jobs of one test, whose names no other test uses."""
+
+    def __init__(self, slurm: SlurmCluster, runs: Path, **pool: Any) -> None:
+        self._runs = runs
+        self._pool = SlurmPool.model_validate({"slot_type": "cpu", "slots_per_node": 1, **pool})
+        self._commands = SlurmCommands(environment=slurm.environment, deadline_seconds=60.0)
+        self.python = sys.executable
+        self._cluster = f"test-{uuid.uuid4().hex[:8]}"
+
+    @property
+    def client(self) -> SlurmClient:
+        """A client of the cluster."""
+        return SlurmClient(self._commands)
+
+    def control_plane(self, script: str, **changes: Any) -> AbstractContextManager[ControlPlane]:
+        """One on the loopback interface, which the nodes are too."""
+        return control_plane(script, **changes)
+
+    def open(self, *, deadline_seconds: float = 60.0) -> SlurmResourceManager:
+        """A pool of the default partition."""
+        terms = SupervisorTerms(python=self.python, tls=None, outage_timeout=3600.0, log_wait=1.0)
+        return SlurmResourceManager(
+            SlurmClient(replace(self._commands, deadline_seconds=deadline_seconds)),
+            pools={"batch": self._pool},
+            runs=self._runs,
+            terms=terms,
+            cluster=self._cluster,
+            poll_seconds=0.2,
+        )
+
+    def spec(self, plane: ControlPlane, *, containers: int = 1, **changes: Any) -> AllocationSpec:
+        """One slot for each container."""
+        return AllocationSpec(
+            allocation_id=plane.spec.allocation_id,
+            placements=tuple((rank,) for rank in range(containers)),
+            address=plane.address,
+            token="token-0",
+            pool="batch",
+            **changes,
+        )
+
+    async def lose(self, allocation_id: str) -> None:
+        """Kills the supervisors alone."""
+        for folder in (self._runs / allocation_id).iterdir():
+            if folder.name.isdecimal():
+                supervisor = ProcessIdentity.from_json(read_json(RunDirectory(folder).supervisor_file))
+                assert supervisor is not None
+                assert supervisor.send(signal.SIGKILL)
+
+    async def remains(self) -> Sequence[str]:
+        """The run directories and the jobs."""
+        folders = [folder.name for folder in self._runs.iterdir()] if self._runs.is_dir() else []
+        return [*folders, *(job.name for job in await self.client.live(prefix=self._cluster))]
+
+
+class TestSlurm(EngineContract):
+    """A Slurm of four nodes."""
+
+    @pytest.fixture
+    def engine(self, slurm: SlurmCluster, tmp_path: Path) -> SlurmEngine:
+        """Its run directories."""
+        return SlurmEngine(slurm, tmp_path / "runs")
+
+    def test_capacity_is_that_of_the_usable_nodes(self, engine: SlurmEngine) -> None:
+        async def body() -> None:
+            async with life(engine) as living:
+                await wait_until_async(
+                    lambda: CapacityChange(pools=("batch",)) in living.events, seconds=SECONDS, what="nodes"
+                )
+                (pool,) = living.manager.pools()
+                assert (pool.placement, len(pool.slots), pool.most_slots) == (Placement.ENGINE, NODES, NODES)
+
+        scenario(body)
+
+    def test_run_that_waits_says_why_and_is_taken_out_of_the_queue_without_a_loss(
+        self, engine: SlurmEngine
+    ) -> None:
+        async def body() -> None:
+            with engine.control_plane(TRAIN) as plane:
+                async with cleared(engine), life(engine) as living:
+                    await living.manager.launch(engine.spec(plane, containers=NODES + 1))
+
+                    async def waits() -> bool:
+                        reports = await living.manager.inspect(ALLOCATION)
+                        return all(
+                            report.state is ContainerState.QUEUED and "PartitionNodeLimit" in report.reason
+                            for report in reports
+                        )
+
+                    await until(waits, "the reason of Slurm")
+                    await living.manager.stop(ALLOCATION, grace=0.0)
+                    for report in await living.ended(NODES + 1):
+                        assert report.exit is not None
+                        assert report.exit.acknowledged
+                    assert not plane.calls.count("GetLaunchSpec")
+
+        scenario(body)
+
+    def test_preempted_run_is_told_by_the_platform_and_goes_after_its_checkpoint(
+        self, slurm: SlurmCluster, tmp_path: Path
+    ) -> None:
+        engine = SlurmEngine(slurm, tmp_path / "runs", partition="spot", sbatch_args=["--exclusive"])
+        urgent = JobSpec(
+            name=f"urgent-{uuid.uuid4().hex}",
+            script="#!/bin/sh\nexec sleep 600\n",
+            nodes=NODES,
+            output="/dev/null",
+            options=("--partition=urgent", "--exclusive"),
+        )
+
+        async def body() -> None:
+            with engine.control_plane(SAVES) as plane:
+                async with cleared(engine), life(engine) as living:
+                    await living.manager.launch(engine.spec(plane))
+                    await seen(plane, "training")
+                    await engine.client.submit(urgent)
+                    try:
+                        await _saves_once_it_was_told(plane, living, tmp_path / "runs")
+                    finally:
+                        await engine.client.cancel(urgent.name)
+
+        scenario(body)
+
+    def test_run_whose_time_ends_is_told_by_the_platform_and_goes_after_its_checkpoint(
+        self, slurm: SlurmCluster, tmp_path: Path
+    ) -> None:
+        engine = SlurmEngine(slurm, tmp_path / "runs", preemption_grace=3600, sbatch_args=["--time=61"])
+
+        async def body() -> None:
+            with engine.control_plane(SAVES) as plane:
+                async with cleared(engine), life(engine) as living:
+                    await living.manager.launch(engine.spec(plane))
+                    await seen(plane, "training")
+                    await _saves_once_it_was_told(plane, living, tmp_path / "runs")
+
+        scenario(body)
+
+    def test_supervisor_that_cannot_start_is_the_failure_of_the_run(
+        self, engine: SlurmEngine, tmp_path: Path
+    ) -> None:
+        engine.python = str(tmp_path / "no-python")
+
+        async def body() -> None:
+            with engine.control_plane(TRAIN) as plane:
+                async with cleared(engine), life(engine) as living:
+                    await living.manager.launch(engine.spec(plane))
+                    (report,) = await living.ended()
+                    assert report.exit is not None
+                    assert report.exit.failed_before_entrypoint
+                    assert "no-python" in report.exit.failure
+
+        scenario(body)
+
+    @pytest.mark.parametrize(
+        ("section", "complaint"),
+        [
+            ({"sbatch_args": ["--constraint=none"]}, "Invalid feature specification"),
+            ({"slots_per_node": 7}, "slurm.slots_per_node: found 7; pool batch gives 1"),
+        ],
+    )
+    def test_refused_run_has_the_reason(
+        self, engine: SlurmEngine, section: dict[str, Any], complaint: str
+    ) -> None:
+        async def body() -> None:
+            with engine.control_plane(TRAIN) as plane:
+                async with cleared(engine), life(engine) as living:
+                    with pytest.raises(FailedPreconditionError, match=complaint):
+                        await living.manager.launch(
+                            engine.spec(plane, containers=2, config={"slurm": section})
+                        )
+
+        scenario(body)
+
+    def test_gpus_that_slurm_lacks_are_refused(self, slurm: SlurmCluster, tmp_path: Path) -> None:
+        engine = SlurmEngine(slurm, tmp_path / "runs", slot_type="gpu", gpu_type="a100")
+
+        async def body() -> None:
+            with engine.control_plane(TRAIN) as plane:
+                async with cleared(engine), life(engine) as living:
+                    with pytest.raises(FailedPreconditionError, match="gres"):
+                        await living.manager.launch(engine.spec(plane))
+
+        scenario(body)
+
+    def test_submission_that_was_cut_short_goes_on_in_the_next_life(
+        self, engine: SlurmEngine, tmp_path: Path
+    ) -> None:
+        async def body() -> None:
+            with engine.control_plane("echo done") as plane:
+                async with cleared(engine):
+                    async with life(engine) as first:
+                        # Killed between the run directories and Slurm, or while Slurm answers.
+                        first.manager._client = Killed(first.manager._client)  # type: ignore[attr-defined]
+                        with pytest.raises(UnavailableError):
+                            await first.manager.launch(engine.spec(plane))
+                    async with life(engine) as second:
+                        assert await second.states() == [ContainerState.UNKNOWN]
+                        assert await second.manager.leftovers() == [ALLOCATION]
+                        await second.manager.launch(engine.spec(plane))
+                        (report,) = await second.ended()
+                        assert report.exit is not None
+                        assert plane.calls.count("GetLaunchSpec") == 1
+
+        scenario(body)
+
+    def test_runs_go_on_while_the_controller_of_slurm_is_away(
+        self, slurm: SlurmCluster, engine: SlurmEngine
+    ) -> None:
+        async def body() -> None:
+            with engine.control_plane(TRAIN) as plane:
+                async with cleared(engine):
+                    async with life(engine) as first:
+                        await first.manager.launch(engine.spec(plane))
+                        await seen(plane, "training")
+                    await asyncio.to_thread(slurm.stop_controller)
+                    hasty = engine.open(deadline_seconds=5.0)
+                    try:
+                        with pytest.raises(UnavailableError):
+                            await hasty.inspect(ALLOCATION)
+                    finally:
+                        await hasty.close()
+                        await asyncio.to_thread(slurm.start_controller)
+
+                    async def answers() -> bool:
+                        try:
+                            await engine.client.nodes()
+                        except UnavailableError:
+                            return False
+                        return True
+
+                    await until(answers, "the controller")
+                    async with life(engine) as second:
+                        assert await second.states() == [ContainerState.RUNNING]
+                        await second.manager.kill(ALLOCATION)
+                        (report,) = await second.ended()
+                        assert report.lost
+                    assert plane.calls.count("GetLaunchSpec") == 1
+
+        scenario(body)
+
+    def test_run_of_a_node_that_died_is_lost_with_that_reason(
+        self, slurm: SlurmCluster, tmp_path: Path
+    ) -> None:
+        engine = SlurmEngine(slurm, tmp_path / "runs", sbatch_args=["--nodelist=node3"])
+
+        async def body() -> None:
+            with engine.control_plane(TRAIN) as plane:
+                async with cleared(engine), life(engine) as living:
+                    await living.manager.launch(engine.spec(plane))
+                    await seen(plane, "training")
+                    await asyncio.to_thread(slurm.kill, "node3")
+                    try:
+                        (report,) = await living.ended()
+                        assert report.lost
+                        assert "NODE_FAIL" in report.reason
+                    finally:
+                        await asyncio.to_thread(slurm.start_node, 3)
+
+                    async def back() -> bool:
+                        return all(node.usable for node in await engine.client.nodes())
+
+                    await until(back, "the node's return")
+
+        scenario(body)
+
+
+async def _saves_once_it_was_told(plane: ControlPlane, living: Life, runs: Path) -> None:
+    await asyncio.to_thread(plane.wait_for, lambda: plane.preemptions, seconds=SECONDS)
+    (runs / ALLOCATION / "0" / "work" / "go").touch()
+    (report,) = await living.ended()
+    assert report.exit is not None
+    assert report.exit.exit_code == 0
+    assert (plane.text()[0], plane.text()[-1]) == ("training", "saved")
+    assert "hit" not in plane.text()
+
+
+class Killed:
+    """A client whose process is killed before it submits anything."""
+
+    def __init__(self, client: SlurmClient) -> None:
+        self._client = client
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+    async def submit(self, spec: JobSpec) -> Job:
+        """Never gets there."""
+        raise UnavailableError(f"{spec.name} was not submitted")
