@@ -290,6 +290,44 @@ def test_what_waits_in_the_queue_of_an_engine_says_why_and_is_taken_back_on_a_si
     scenario(cluster, body)
 
 
+def test_a_launch_that_was_cut_off_between_two_containers_is_completed(cluster: Database) -> None:
+    async def body(made: Cluster) -> None:
+        await made.submit("there", pool="far", slots=3)
+        made.far.reports["there.1"] = ContainerReport(
+            allocation_id="there.1", container_rank=0, state=ContainerState.RUNNING
+        )
+        await made.scheduler.schedule()
+        await made.engines[1].launch_pending()
+        assert made.far.asked.count(("launch", "there.1")) == 1
+        await made.engines[1].launch_pending()
+        assert made.far.asked.count(("launch", "there.1")) == 1
+
+    scenario(cluster, body)
+
+
+def test_a_run_that_its_engine_does_not_know_any_more_is_lost_once_it_falls_silent(
+    cluster: Database,
+) -> None:
+    async def body(made: Cluster) -> None:
+        await made.submit("there", pool="far")
+        await made.scheduler.schedule()
+        await made.engines[1].launch_pending()
+        await made.engines[1]._enforce()
+        made.clock.advance(31)
+        for _ in range(3):
+            # Nobody was heard of yet: it may be on its way.
+            made.clock.advance(14)
+            await made.engines[1]._enforce()
+        (container,) = await made.database.read(lambda c: runs.containers_of(c, "there.1"))
+        assert not container.lost
+        await made.database.write(lambda c: runs.update_container(c, "there.1", 0, pid=4711))
+        await made.engines[1]._enforce()
+        (container,) = await made.database.read(lambda c: runs.containers_of(c, "there.1"))
+        assert container.lost
+
+    scenario(cluster, body)
+
+
 def test_an_engine_is_given_no_more_than_its_pool_says(cluster: Database) -> None:
     async def body(made: Cluster) -> None:
         for name in ("a", "b", "c"):

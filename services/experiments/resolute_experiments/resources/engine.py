@@ -168,6 +168,10 @@ class Engine:
         if reports and any(report.state is not ContainerState.UNKNOWN for report in reports):
             for report in reports:
                 await self._heard(report)
+            known = [report.state for report in reports if report.state is not ContainerState.UNKNOWN]
+            if len(known) < len(containers) and ContainerState.ENDED not in known:
+                # An earlier life was cut off while it launched them.
+                await self._launch(run, containers)
         elif any(container.pid for container in containers):
             # It ran, and nothing of it is here: its trial continues from its last checkpoint, as another run.
             await self._ends.note_all_lost(run, containers)
@@ -317,8 +321,18 @@ class Engine:
                 self._stopped.add(run.allocation_id)
         await self._end_stragglers(live)
         for allocation_id in self._leases.expired(run.allocation_id for run in live):
-            for report in await self._ask(self._manager.inspect(allocation_id)):
-                await self._heard(report)
+            await self._look_after(allocation_id)
+
+    async def _look_after(self, allocation_id: str) -> None:
+        """Asks after a run that fell silent; one that ran and that the engine does not know now is lost."""
+        reports = await self._ask(self._manager.inspect(allocation_id))
+        for report in reports:
+            await self._heard(report)
+        if not reports:
+            run = await self._database.read(lambda c: runs.get(c, allocation_id))
+            containers = await self._database.read(lambda c: runs.containers_of(c, allocation_id))
+            if any(container.pid for container in containers):
+                await self._ends.note_all_lost(run, containers)
 
     async def _end_stragglers(self, live: Sequence[runs.Run]) -> None:
         """Ends the containers of a run of which another has failed: they might wait for it forever."""
