@@ -89,7 +89,7 @@ class Server:
         self._settings = settings
         calls = CallCounts()
         self._spans = open_spans(
-            "resolute" if len(services) > 1 else f"resolute-{services[0].name}", os.environ
+            f"resolute-{services[0].name}" if len(services) == 1 else "resolute", os.environ
         )
         self._streams = OpenStreams(verifier)
         self._server = grpc.aio.server(
