@@ -25,7 +25,7 @@ AZURITE := .cache/azurite/node_modules/.bin/azurite-blob
 OPENID_VERSION := 9.13.3
 OPENID := .cache/oidc-provider/.installed-$(OPENID_VERSION)
 
-.PHONY: setup demo backends azurite oidc-provider test nightly check proto bench format deployment distributed release chaos gateway-kills soak fuzz openapi clients front engines images lock-images page check-page pictures docs clean
+.PHONY: setup demo backends azurite oidc-provider test nightly check proto bench bench-page format deployment distributed release chaos gateway-kills soak fuzz openapi clients front engines images lock-images page check-page pictures docs clean
 
 setup: $(STAMP)
 
@@ -105,6 +105,10 @@ proto: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/run.py --json benchmarks/latest.json $(NAMES)
+
+# The page under loads, in Chromium: half an hour of it to see whether memory grows.
+bench-page: page
+	$(BIN)/python benchmarks/run.py --json benchmarks/latest.json page
 
 format: $(STAMP)
 	$(BIN)/ruff format .

@@ -28,6 +28,11 @@ class Embedded:
     channel: grpc.Channel
     pid: int
     metrics_port: int
+    address: str
+    """``host:port`` of gRPC."""
+    url: str
+    """Of the page."""
+    cluster_id: str
 
     def numbers(self) -> dict[str, float]:
         """What it tells Prometheus, without labels."""
@@ -60,7 +65,15 @@ def embedded() -> Iterator[Embedded]:
             endpoint = Home(Path(folder)).read_endpoint()
             assert endpoint is not None
             with open_channel(endpoint.address, token=endpoint.token_path.read_text) as channel:
-                yield Embedded(Path(folder), channel, process.pid, port)
+                yield Embedded(
+                    home=Path(folder),
+                    channel=channel,
+                    pid=process.pid,
+                    metrics_port=port,
+                    address=endpoint.address,
+                    url=endpoint.http_url,
+                    cluster_id=endpoint.cluster_id,
+                )
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait(60)

@@ -1,0 +1,60 @@
+// Runs in the page before its own code: notes when canvases are drawn and answers come, and tells how long something took to be seen.
+(() => {
+  const probe = { drawn: 0, asked: 0, answered: 0, pending: 0, streams: 0, result: undefined };
+  const clear = CanvasRenderingContext2D.prototype.clearRect;
+  CanvasRenderingContext2D.prototype.clearRect = function (...where) {
+    probe.drawn = performance.now();
+    return clear.apply(this, where);
+  };
+  const ask = window.fetch;
+  window.fetch = async (resource, options) => {
+    const isStream = String(resource).endsWith("/Watch");
+    probe.asked = performance.now();
+    if (isStream) {
+      probe.streams += 1;
+      options.signal?.addEventListener("abort", () => (probe.streams -= 1), { once: true });
+      return ask(resource, options);
+    }
+    probe.pending += 1;
+    try {
+      return await ask(resource, options);
+    } finally {
+      probe.pending -= 1;
+    }
+  };
+  const read = Response.prototype.arrayBuffer;
+  Response.prototype.arrayBuffer = async function () {
+    const content = await read.call(this);
+    probe.answered = performance.now();
+    return content;
+  };
+
+  /** Resolves once a frame is painted. */
+  const frame = () =>
+    new Promise((seen) =>
+      requestAnimationFrame(() => {
+        const { port1, port2 } = new MessageChannel();
+        port1.onmessage = seen;
+        port2.postMessage(undefined);
+      }),
+    );
+
+  /** Milliseconds from the navigation until a condition holds and is painted. */
+  probe.loaded = async (condition) => {
+    while (!condition()) await frame();
+    await frame();
+    return performance.now();
+  };
+
+  /** Lets `probe.result` be the milliseconds from the next event of a type until a condition, told the event's time, is painted. */
+  probe.listen = (type, condition) => {
+    const heard = new Promise((resolve) => window.addEventListener(type, resolve, { capture: true, once: true }));
+    probe.result = heard.then(async ({ timeStamp }) => {
+      do await frame();
+      while (!condition(timeStamp));
+      await frame();
+      return performance.now() - timeStamp;
+    });
+  };
+  window.probe = probe;
+})();
