@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
 import shutil
 import sys
@@ -20,6 +21,7 @@ from benchmarks.page._figures import INTERACTION_MS, PAINT_MS, Figure, Sample
 from resolute_gateway.web.page_files import BUILT
 
 _PROBE = Path(__file__).with_name("_probe.js")
+_PATIENCE_SECONDS = 60.0
 _SIZE = {"width": 1440, "height": 900}
 
 
@@ -80,7 +82,7 @@ class Tab:
 
         async def load(_: int) -> float:
             await self.page.goto(f"{self.cluster.url}/{path}", wait_until="commit")
-            return float(await self.page.evaluate(f"() => probe.loaded(() => {seen})"))
+            return await self._told(f"() => probe.loaded(() => {seen})", name)
 
         samples = []
         for turn in range(repeats):
@@ -116,7 +118,7 @@ class Tab:
                 f"() => {{ const turn = {turn}; probe.listen({on!r}, (begin) => {seen}); }}"
             )
             await act(turn)
-            return float(await self.page.evaluate("() => probe.result"))
+            return await self._told("() => probe.result", name)
 
         samples = []
         for turn in range(repeats):
@@ -129,6 +131,12 @@ class Tab:
         taken = await work(turn)
         page, server = await self._page_ms() - page, self.cluster.processor_seconds() - server
         return Sample(taken=taken, page=page, server=1000 * server)
+
+    async def _told(self, script: str, name: str) -> float:
+        try:
+            return float(await asyncio.wait_for(self.page.evaluate(script), _PATIENCE_SECONDS))
+        except asyncio.TimeoutError:
+            raise TimeoutError(f"{name}: nothing was seen within {_PATIENCE_SECONDS:g} s") from None
 
     async def _page_ms(self) -> float:
         metrics = (await self._session.send("Performance.getMetrics"))["metrics"]

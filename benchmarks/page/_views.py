@@ -58,7 +58,6 @@ async def runs(opened: Tab, load: Load) -> AsyncIterator[Figure]:
         on="change",
         seen=f"document.querySelector('figcaption span').title.includes('layer' + turn + '.') && {DRAWN}",
     )
-    yield await gestures.zoom(opened, "runs: zoom")
     yield await opened.paint(
         "runs: a trial, first chart of 1500", f"trials/{load.trials[3].number}", seen=CURVE
     )

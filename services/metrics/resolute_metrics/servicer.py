@@ -23,7 +23,9 @@ from resolute_metrics.queries.ranges import Range, parse_range
 from resolute_metrics.queries.reports import Position, StoredReport, is_report_position, read_reports
 from resolute_metrics.queries.requests import (
     parse_max_points,
+    parse_points_of_each,
     parse_report_filter,
+    parse_series,
     parse_subscriptions,
     parse_summary_filter,
     parse_trials,
@@ -34,10 +36,12 @@ from resolute_metrics.queries.responses import (
     add_summary,
     to_best,
     to_change,
+    to_points,
     to_report,
     to_trial_validations,
 )
 from resolute_metrics.queries.series import read_series
+from resolute_metrics.queries.series_pages import read_page
 from resolute_metrics.queries.summaries import Summary
 from resolute_metrics.queries.summary_pages import FIELDS, is_position, position_of, read_summaries
 from resolute_metrics.queries.watcher import Watcher
@@ -118,6 +122,21 @@ class Servicer(MetricsServiceServicer):
         trial = parse_uuid(request.trial_id, field="trial_id")
         most, within = parse_max_points(request), parse_range(request)
         return await self._database.read(lambda link: _series(link, trial, request, within, most))
+
+    async def ListSeries(self, request: api.ListSeriesRequest, context: Any) -> api.ListSeriesResponse:
+        """Lists many series in one range."""
+        wanted, within, most = parse_series(request), parse_range(request), parse_points_of_each(request)
+        first = decode_token(request) or 0
+
+        def work(connection: Connection) -> api.ListSeriesResponse:
+            found = read_page(connection, wanted[first:], within=within, most=most)
+            done = first + len(found)
+            return api.ListSeriesResponse(
+                series=[to_points(one.points, one.total) for one in found],
+                next_page_token=encode_token(request, done) if done < len(wanted) else "",
+            )
+
+        return await self._database.read(work)
 
     async def WatchSeries(
         self, request: api.WatchSeriesRequest, context: Any

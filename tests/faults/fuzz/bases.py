@@ -262,6 +262,9 @@ _OVERRIDES: Mapping[str, Callable[[World], dict[str, Any]]] = {
         "subscriptions": [{"key": "a", "filter": {"trial_id": world.names["trial_id"]}}]
     },
     "GetSeries": lambda _: {"max_points": 10, "group": "training", "name": "loss"},
+    "ListSeries": lambda world: {
+        "series": [{"trial_id": world.names["trial_id"], "group": "training", "name": "loss"}]
+    },
     "CreateSearch": lambda _: {"search_id": str(uuid.uuid4())},
     "GetOperation": _search_trial,
     "CompleteOperation": lambda world: {**_search_trial(world), "run": 1, "length": 4, "metric": 0.5},

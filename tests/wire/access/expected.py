@@ -23,6 +23,7 @@ WORKSPACE_VIEWER = frozenset(
         "ReplaySearch",
         "ListSummaries",
         "GetSeries",
+        "ListSeries",
         "WatchSeries",
         "ListReports",
         "GetBestValidation",

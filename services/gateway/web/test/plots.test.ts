@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { readPlotOptions, writtenRange } from "$src/plots/options";
-import { columns, isolated, NO_POINTS, received, smoothed, type Curve } from "$src/plots/series";
+import { around, columns, isolated, NO_POINTS, received, smoothed, type Curve } from "$src/plots/series";
 
 const curve = (values: number[], steps = values.map((_, at) => at), times = steps): Curve => ({
   label: "a",
@@ -13,6 +13,15 @@ describe("series", () => {
     const first = received(NO_POINTS, { reset: true, steps: [1, 2], values: [3, 4], times: [5, 6] });
     expect(received(first, { reset: false, steps: [3], values: [5], times: [7] }).steps).toEqual([1, 2, 3]);
     expect(received(first, { reset: true, steps: [9], values: [9], times: [9] }).steps).toEqual([9]);
+  });
+
+  it("have a stretch in more detail between its neighbours, which may be missing", () => {
+    const whole = { steps: [0, 10, 20, 30], values: [0, 1, 2, 3], times: [5, 6, 7, 8] };
+    const points = { steps: [10, 12, 19], values: [1, 9, 8], times: [6, 6, 6] };
+    expect(around(whole, { range: [9, 19.5], points }).steps).toEqual([0, 10, 12, 19, 20]);
+    expect(around(whole, { range: [9, 19.5], points }).values).toEqual([0, 1, 9, 8, 2]);
+    expect(around(whole, { range: [-5, 99], points }).times).toEqual([6, 6, 6]);
+    expect(around(whole, { range: [11, 12], points: NO_POINTS }).steps).toEqual([10, 20]);
   });
 
   it("have gaps where values are no numbers, and on a log scale where they are not positive", () => {

@@ -67,7 +67,7 @@ def look(
     """
     ends = superseded_from((stream.run, stream.first_step) for stream in known)
     holding = [stream for stream in known if request.name in stream.names]
-    counts = {stream.key: _count(stream, request.name) for stream in holding}
+    counts = {stream.key: count_of(stream, request.name) for stream in holding}
     if seen is not None:
         if counts == seen.counts and ends == seen.ends:
             return None
@@ -103,6 +103,7 @@ def _appended(
     return end if len(end) == came else None
 
 
-def _count(stream: Stream, name: str) -> int:
+def count_of(stream: Stream, name: str) -> int:
+    """How many numbers a stream has of a metric, those that are not finite among them."""
     column = stream.aggregates[:, stream.names.index(name)]
     return int(column[Row.COUNT] + column[Row.NONFINITE])

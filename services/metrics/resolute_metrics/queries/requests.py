@@ -11,9 +11,10 @@ from resolute_metrics.queries.growth import SeriesRequest
 from resolute_metrics.queries.ranges import parse_range
 from resolute_metrics.queries.reports import ReportFilter
 from resolute_metrics.queries.responses import MAX_POINTS
+from resolute_metrics.queries.series_pages import SeriesName
 from resolute_metrics.queries.summary_pages import SummaryFilter
 from resolute_serving.pagination import parse_order_by
-from resolute_serving.subscriptions import check_keys
+from resolute_serving.subscriptions import MAX_SUBSCRIPTIONS, check_keys
 from resolute_serving.validation import invalid, parse_uuid
 
 MAX_CHOICES = 1000
@@ -72,13 +73,34 @@ def parse_subscriptions(request: api.WatchSeriesRequest) -> list[SeriesRequest]:
             trial_id=parse_uuid(one.trial_id, field=f"subscriptions[{index}].trial_id"),
             group=one.group,
             name=one.name,
-            most=min(
-                parse_max_points(one, field=f"subscriptions[{index}].max_points") or _WATCHED_POINTS,
-                MAX_POINTS,
-            ),
+            most=parse_points_of_each(one, field=f"subscriptions[{index}].max_points"),
         )
         for index, one in enumerate(request.subscriptions)
     ]
+
+
+def parse_series(request: api.ListSeriesRequest) -> list[SeriesName]:
+    """Reads which series are wanted.
+
+    Raises:
+        InvalidArgumentError: There are none or too many, or a trial is wrong.
+    """
+    count = len(request.series)
+    if not 1 <= count <= MAX_SUBSCRIPTIONS:
+        raise invalid("series", f"there are {count} series; ask for 1 to {MAX_SUBSCRIPTIONS}")
+    return [
+        SeriesName(parse_uuid(one.trial_id, field=f"series[{index}].trial_id"), one.group, one.name)
+        for index, one in enumerate(request.series)
+    ]
+
+
+def parse_points_of_each(message: Any, *, field: str = "max_points") -> int:
+    """Reads to how many points each of several series is downsampled.
+
+    Raises:
+        InvalidArgumentError: There would be too few.
+    """
+    return min(parse_max_points(message, field=field) or _WATCHED_POINTS, MAX_POINTS)
 
 
 def parse_max_points(message: Any, *, field: str = "max_points") -> int | None:

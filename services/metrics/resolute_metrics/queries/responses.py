@@ -9,6 +9,7 @@ from resolute.api.metrics.v1 import report_pb2, summary_pb2, validation_pb2
 from resolute.contracts.values import to_value
 from resolute_metrics.queries.growth import Change
 from resolute_metrics.queries.reports import StoredReport
+from resolute_metrics.queries.series import Series
 from resolute_metrics.queries.summaries import NUMBER, Summary
 from resolute_metrics.queries.validation_changes import TrialValidations
 from resolute_metrics.queries.validations import Best
@@ -31,6 +32,16 @@ def to_change(change: Change) -> api.WatchSeriesResponse:
         values=change.points.values.tolist(),
         times=change.points.times.tolist(),
         total_points=change.total,
+    )
+
+
+def to_points(points: Series, total: int) -> api.ListSeriesResponse.Points:
+    """Builds the message of one of several series."""
+    return api.ListSeriesResponse.Points(
+        steps=points.steps.tolist(),
+        values=points.values.tolist(),
+        times=points.times.tolist(),
+        total_points=total,
     )
 
 

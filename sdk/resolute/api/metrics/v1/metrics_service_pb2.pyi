@@ -297,6 +297,143 @@ class GetSeriesResponse(google.protobuf.message.Message):
 global___GetSeriesResponse = GetSeriesResponse
 
 @typing.final
+class ListSeriesRequest(google.protobuf.message.Message):
+    """Request of ListSeries."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    @typing.final
+    class Name(google.protobuf.message.Message):
+        """One series."""
+
+        DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+        TRIAL_ID_FIELD_NUMBER: builtins.int
+        GROUP_FIELD_NUMBER: builtins.int
+        NAME_FIELD_NUMBER: builtins.int
+        trial_id: builtins.str
+        """UUID of the trial; it may have reported nothing yet."""
+        group: builtins.str
+        """Group."""
+        name: builtins.str
+        """Dotted name."""
+        def __init__(
+            self,
+            *,
+            trial_id: builtins.str = ...,
+            group: builtins.str = ...,
+            name: builtins.str = ...,
+        ) -> None: ...
+        def ClearField(self, field_name: typing.Literal["group", b"group", "name", b"name", "trial_id", b"trial_id"]) -> None: ...
+
+    SERIES_FIELD_NUMBER: builtins.int
+    MAX_POINTS_FIELD_NUMBER: builtins.int
+    MIN_STEPS_FIELD_NUMBER: builtins.int
+    MAX_STEPS_FIELD_NUMBER: builtins.int
+    START_TIME_FIELD_NUMBER: builtins.int
+    END_TIME_FIELD_NUMBER: builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: builtins.int
+    max_points: builtins.int
+    """Most points of each series, 4 or more; absent for 1000. The smallest and the largest value of each stretch are kept."""
+    min_steps: builtins.int
+    """Only points with at least so many steps; absent for no bound."""
+    max_steps: builtins.int
+    """Only points with at most so many steps; absent for no bound."""
+    page_token: builtins.str
+    """From the previous response; empty for the first page."""
+    @property
+    def series(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___ListSeriesRequest.Name]:
+        """The series; 1 to 500."""
+
+    @property
+    def start_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
+        """Only points reported at this time or later; absent for no bound."""
+
+    @property
+    def end_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
+        """Only points reported before this time; absent for no bound."""
+
+    def __init__(
+        self,
+        *,
+        series: collections.abc.Iterable[global___ListSeriesRequest.Name] | None = ...,
+        max_points: builtins.int | None = ...,
+        min_steps: builtins.int | None = ...,
+        max_steps: builtins.int | None = ...,
+        start_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
+        end_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
+        page_token: builtins.str = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["_max_points", b"_max_points", "_max_steps", b"_max_steps", "_min_steps", b"_min_steps", "end_time", b"end_time", "max_points", b"max_points", "max_steps", b"max_steps", "min_steps", b"min_steps", "start_time", b"start_time"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_max_points", b"_max_points", "_max_steps", b"_max_steps", "_min_steps", b"_min_steps", "end_time", b"end_time", "max_points", b"max_points", "max_steps", b"max_steps", "min_steps", b"min_steps", "page_token", b"page_token", "series", b"series", "start_time", b"start_time"]) -> None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_max_points", b"_max_points"]) -> typing.Literal["max_points"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_max_steps", b"_max_steps"]) -> typing.Literal["max_steps"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_min_steps", b"_min_steps"]) -> typing.Literal["min_steps"] | None: ...
+
+global___ListSeriesRequest = ListSeriesRequest
+
+@typing.final
+class ListSeriesResponse(google.protobuf.message.Message):
+    """Response of ListSeries."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    @typing.final
+    class Points(google.protobuf.message.Message):
+        """The points of one series."""
+
+        DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+        STEPS_FIELD_NUMBER: builtins.int
+        VALUES_FIELD_NUMBER: builtins.int
+        TIMES_FIELD_NUMBER: builtins.int
+        TOTAL_POINTS_FIELD_NUMBER: builtins.int
+        total_points: builtins.int
+        """Number of points in the range before downsampling."""
+        @property
+        def steps(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+            """Steps of each point, ascending."""
+
+        @property
+        def values(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.float]:
+            """Value of each point."""
+
+        @property
+        def times(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.float]:
+            """Unix time of each point, in seconds."""
+
+        def __init__(
+            self,
+            *,
+            steps: collections.abc.Iterable[builtins.int] | None = ...,
+            values: collections.abc.Iterable[builtins.float] | None = ...,
+            times: collections.abc.Iterable[builtins.float] | None = ...,
+            total_points: builtins.int = ...,
+        ) -> None: ...
+        def ClearField(self, field_name: typing.Literal["steps", b"steps", "times", b"times", "total_points", b"total_points", "values", b"values"]) -> None: ...
+
+    SERIES_FIELD_NUMBER: builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: builtins.int
+    next_page_token: builtins.str
+    """Empty on the last page."""
+    @property
+    def series(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___ListSeriesResponse.Points]:
+        """The series, in the order of the request. A page ends early when it would take more than 3 MiB."""
+
+    def __init__(
+        self,
+        *,
+        series: collections.abc.Iterable[global___ListSeriesResponse.Points] | None = ...,
+        next_page_token: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["next_page_token", b"next_page_token", "series", b"series"]) -> None: ...
+
+global___ListSeriesResponse = ListSeriesResponse
+
+@typing.final
 class WatchSeriesRequest(google.protobuf.message.Message):
     """Request of WatchSeries."""
 

@@ -54,6 +54,11 @@ class MetricsServiceStub(object):
                 request_serializer=resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.GetSeriesRequest.SerializeToString,
                 response_deserializer=resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.GetSeriesResponse.FromString,
                 _registered_method=True)
+        self.ListSeries = channel.unary_unary(
+                '/resolute.api.metrics.v1.MetricsService/ListSeries',
+                request_serializer=resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.ListSeriesRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.ListSeriesResponse.FromString,
+                _registered_method=True)
         self.WatchSeries = channel.unary_stream(
                 '/resolute.api.metrics.v1.MetricsService/WatchSeries',
                 request_serializer=resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.WatchSeriesRequest.SerializeToString,
@@ -111,6 +116,13 @@ class MetricsServiceServicer(object):
 
     def GetSeries(self, request, context):
         """Gets the series of one metric of one trial, downsampled if asked.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListSeries(self, request, context):
+        """Lists many series in one range, downsampled, for charts of many lines.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -177,6 +189,11 @@ def add_MetricsServiceServicer_to_server(servicer, server):
                     servicer.GetSeries,
                     request_deserializer=resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.GetSeriesRequest.FromString,
                     response_serializer=resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.GetSeriesResponse.SerializeToString,
+            ),
+            'ListSeries': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListSeries,
+                    request_deserializer=resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.ListSeriesRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.ListSeriesResponse.SerializeToString,
             ),
             'WatchSeries': grpc.unary_stream_rpc_method_handler(
                     servicer.WatchSeries,
@@ -295,6 +312,33 @@ class MetricsService(object):
             '/resolute.api.metrics.v1.MetricsService/GetSeries',
             resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.GetSeriesRequest.SerializeToString,
             resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.GetSeriesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListSeries(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.metrics.v1.MetricsService/ListSeries',
+            resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.ListSeriesRequest.SerializeToString,
+            resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.ListSeriesResponse.FromString,
             options,
             channel_credentials,
             insecure,

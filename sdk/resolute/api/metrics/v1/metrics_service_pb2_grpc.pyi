@@ -46,6 +46,12 @@ class MetricsServiceStub:
     ]
     """Gets the series of one metric of one trial, downsampled if asked."""
 
+    ListSeries: grpc.UnaryUnaryMultiCallable[
+        resolute.api.metrics.v1.metrics_service_pb2.ListSeriesRequest,
+        resolute.api.metrics.v1.metrics_service_pb2.ListSeriesResponse,
+    ]
+    """Lists many series in one range, downsampled, for charts of many lines."""
+
     WatchSeries: grpc.UnaryStreamMultiCallable[
         resolute.api.metrics.v1.metrics_service_pb2.WatchSeriesRequest,
         resolute.api.metrics.v1.metrics_service_pb2.WatchSeriesResponse,
@@ -113,6 +119,12 @@ class MetricsServiceAsyncStub:
         resolute.api.metrics.v1.metrics_service_pb2.GetSeriesResponse,
     ]
     """Gets the series of one metric of one trial, downsampled if asked."""
+
+    ListSeries: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.metrics.v1.metrics_service_pb2.ListSeriesRequest,
+        resolute.api.metrics.v1.metrics_service_pb2.ListSeriesResponse,
+    ]
+    """Lists many series in one range, downsampled, for charts of many lines."""
 
     WatchSeries: grpc.aio.UnaryStreamMultiCallable[
         resolute.api.metrics.v1.metrics_service_pb2.WatchSeriesRequest,
@@ -187,6 +199,14 @@ class MetricsServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.metrics.v1.metrics_service_pb2.GetSeriesResponse, collections.abc.Awaitable[resolute.api.metrics.v1.metrics_service_pb2.GetSeriesResponse]]:
         """Gets the series of one metric of one trial, downsampled if asked."""
+
+    @abc.abstractmethod
+    def ListSeries(
+        self,
+        request: resolute.api.metrics.v1.metrics_service_pb2.ListSeriesRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.metrics.v1.metrics_service_pb2.ListSeriesResponse, collections.abc.Awaitable[resolute.api.metrics.v1.metrics_service_pb2.ListSeriesResponse]]:
+        """Lists many series in one range, downsampled, for charts of many lines."""
 
     @abc.abstractmethod
     def WatchSeries(

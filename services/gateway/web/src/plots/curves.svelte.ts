@@ -3,7 +3,7 @@
 import { services, within } from "$src/api/services";
 import { watch } from "$src/live/live.svelte";
 import { seriesSubscription } from "$src/live/subscription";
-import { NO_POINTS, received, type Points } from "./series";
+import { around, NO_POINTS, received, type Points, type Stretch } from "./series";
 
 /** Points of one line that a chart can show. */
 const MAX_POINTS = 800;
@@ -31,7 +31,7 @@ const fromWire = ({ steps, values, times }: WirePoints): Points => ({ steps: ste
 
 export class LiveCurve {
   whole = $state.raw<Points>(NO_POINTS);
-  #zoomed = $state.raw<Points | undefined>();
+  #stretch = $state.raw<Stretch | undefined>();
   readonly name: SeriesName;
   readonly #maxPoints: number;
 
@@ -42,7 +42,7 @@ export class LiveCurve {
 
   /** What is drawn. */
   get points(): Points {
-    return this.#zoomed ?? this.whole;
+    return this.#stretch ? around(this.whole, this.#stretch) : this.whole;
   }
 
   /** Follows the series; returns what ends that. */
@@ -54,19 +54,30 @@ export class LiveCurve {
     );
   }
 
-  /** Loads a stretch at its full resolution, or goes back to the whole; returns what ends the query. */
-  zoom(range: readonly [number, number] | undefined): () => void {
-    if (!range) {
-      this.#zoomed = undefined;
-      return () => undefined;
-    }
-    const ending = new AbortController();
-    const [least, most] = range;
-    const bounds = { minSteps: BigInt(Math.max(0, Math.floor(least))), maxSteps: BigInt(Math.max(0, Math.ceil(most))) };
-    services.metrics.getSeries({ ...this.name, ...bounds, maxPoints: this.#maxPoints }, within(ending.signal)).then(
-      (answer) => (this.#zoomed = fromWire(answer)),
-      () => undefined, // the coarser points of the whole stay
-    );
-    return () => ending.abort();
+  /** Draws a stretch with more of its points, or the whole again. */
+  show(stretch: Stretch | undefined): void {
+    this.#stretch = stretch;
   }
+}
+
+/** Loads a stretch of some curves at its full resolution, or goes back to the whole of each; returns what ends the query. */
+export function zoom(curves: readonly LiveCurve[], range: Stretch["range"] | undefined): () => void {
+  const ending = new AbortController();
+  if (range) loadStretch(curves, range, ending.signal).catch(() => undefined); // the coarser points of the whole stay
+  else for (const one of curves) one.show(undefined);
+  return () => ending.abort();
+}
+
+/** Asks for all curves at once: a call for each of hundreds would take seconds. */
+async function loadStretch(curves: readonly LiveCurve[], range: Stretch["range"], signal: AbortSignal): Promise<void> {
+  const [least, most] = range;
+  const bounds = { minSteps: BigInt(Math.max(0, Math.floor(least))), maxSteps: BigInt(Math.max(0, Math.ceil(most))) };
+  const request = { series: curves.map(({ name }) => name), ...bounds, maxPoints: pointsOfEach(curves.length) };
+  const waiting = curves.values();
+  let pageToken = "";
+  do {
+    const page = await services.metrics.listSeries({ ...request, pageToken }, within(signal));
+    for (const one of page.series) waiting.next().value?.show({ range, points: fromWire(one) });
+    pageToken = page.nextPageToken;
+  } while (pageToken);
 }

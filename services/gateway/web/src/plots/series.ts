@@ -18,6 +18,25 @@ export interface Curve {
 
 export const NO_POINTS: Points = { steps: [], values: [], times: [] };
 
+/** A part of a series that is known in more detail. */
+export interface Stretch {
+  /** Its first and its last step. */
+  readonly range: readonly [number, number];
+  readonly points: Points;
+}
+
+/** A stretch between its neighbours in the whole series, so that lines go on to the edges of a chart. */
+export function around(whole: Points, { range: [least, most], points }: Stretch): Points {
+  const before = whole.steps.findLastIndex((step) => step < least);
+  const after = whole.steps.findIndex((step) => step > most);
+  const join = (outer: readonly number[], inner: readonly number[]) => [
+    ...(before < 0 ? [] : outer.slice(before, before + 1)),
+    ...inner,
+    ...(after < 0 ? [] : outer.slice(after, after + 1)),
+  ];
+  return { steps: join(whole.steps, points.steps), values: join(whole.values, points.values), times: join(whole.times, points.times) };
+}
+
 /** Points with some appended, or replaced by them. */
 export function received(points: Points, news: Points & { readonly reset: boolean }): Points {
   if (news.reset) return { steps: news.steps, values: news.values, times: news.times };

@@ -58,6 +58,9 @@ TRIALS = Scope(
     "the workspaces of the trials",
     lambda request: named(Kind.TRIAL, [one.trial_id for one in request.subscriptions]),
 )
+TRIALS_OF_SERIES = Scope(
+    TRIALS.text, lambda request: named(Kind.TRIAL, [one.trial_id for one in request.series])
+)
 TRIALS_BY_FILTER = Scope(
     TRIALS.text, lambda request: named(Kind.TRIAL, [one.filter.trial_id for one in request.subscriptions])
 )

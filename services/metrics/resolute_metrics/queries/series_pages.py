@@ -1,0 +1,79 @@
+"""Pages of many series in one range."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy.engine import Connection
+
+from resolute_metrics.queries.downsampling import downsample
+from resolute_metrics.queries.growth import count_of
+from resolute_metrics.queries.ranges import Range
+from resolute_metrics.queries.responses import MAX_POINTS
+from resolute_metrics.queries.series import Series, read_streams
+from resolute_metrics.queries.superseded import superseded_from
+from resolute_metrics.store import streams
+from resolute_metrics.store.schema import INTAKE
+from resolute_metrics.store.streams import Stream
+
+MOST_READ = 4_000_000
+"""Points among which a page looks; a page that would look at more ends early."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesName:
+    """One series of one trial."""
+
+    trial_id: str
+    group: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The points of a series in a range."""
+
+    points: Series
+    total: int
+    """How many there were before downsampling."""
+
+
+def read_page(
+    connection: Connection, wanted: Sequence[SeriesName], *, within: Range, most: int
+) -> list[Found]:
+    """Reads as many series as fit into one response, from the first on: at least one.
+
+    Args:
+        connection: Reads.
+        wanted: Which series.
+        within: Which points.
+        most: To how many points each is downsampled.
+    """
+    found: list[Found] = []
+    looked_at, taken = 0, 0
+    for name, holding, known in _streams_of(connection, wanted):
+        looked_at += sum(count_of(stream, name) for stream in holding)
+        if found and looked_at > MOST_READ:
+            break
+        ends = superseded_from((stream.run, stream.first_step) for stream in known)
+        whole = read_streams(connection, holding, name, ends=ends, within=within)
+        points = whole.at(downsample(whole.values, most)) if len(whole) > most else whole
+        taken += len(points)
+        if found and taken > MAX_POINTS:
+            break
+        found.append(Found(points, len(whole)))
+    return found
+
+
+def _streams_of(
+    connection: Connection, wanted: Sequence[SeriesName]
+) -> Iterator[tuple[str, list[Stream], list[Stream]]]:
+    """The name of each series, the streams that have it, and all streams of its trial and group."""
+    keys = INTAKE.find_trials(connection, sorted({one.trial_id for one in wanted}))
+    by_group: dict[tuple[int, str], list[Stream]] = {}
+    for stream in streams.load(connection, keys.values(), groups={one.group for one in wanted}):
+        by_group.setdefault((stream.trial_key, stream.group), []).append(stream)
+    for one in wanted:
+        known = by_group.get((keys.get(one.trial_id, 0), one.group), [])
+        yield one.name, [stream for stream in known if one.name in stream.names], known
