@@ -10,7 +10,7 @@ from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 from support.clusters.tenants import Tenant
 
-_NESTED = ("filter", "subscriptions", "experiments", "workspace", "project", "model", "user")
+_NESTED = ("filter", "subscriptions", "series", "experiments", "workspace", "project", "model", "user")
 _MASKS = {
     "UpdateExperiment": "notes",
     "UpdateJob": "priority",

@@ -55,11 +55,18 @@ export class SearchHistory {
   async #loadNew(signal: AbortSignal): Promise<void> {
     const afterSequence = this.entries.at(-1)?.event?.sequence ?? 0n;
     let pageToken = "";
-    do {
+    let news: LogEntry[] = [];
+    let isWhole = false;
+    while (!isWhole) {
       const request = { searchId: this.#searchId, pageSize: PAGE, afterSequence, pageToken };
       const page = await services.searcher.listEvents(request, within(signal));
-      if (page.entries.length) this.entries = [...this.entries, ...page.entries];
+      news = [...news, ...page.entries];
       pageToken = page.nextPageToken;
-    } while (pageToken && this.entries.length < MOST_ENTRIES);
+      isWhole = !pageToken || this.entries.length + news.length >= MOST_ENTRIES;
+      // What is drawn of a log takes as long as the log is: it is drawn again once as much has come as there was.
+      if (!news.length || (!isWhole && news.length < this.entries.length)) continue;
+      this.entries = [...this.entries, ...news];
+      news = [];
+    }
   }
 }
