@@ -1,6 +1,6 @@
 // Runs in the page before its own code: notes when canvases are drawn and answers come, and tells how long something took to be seen.
 (() => {
-  const probe = { drawn: 0, asked: 0, answered: 0, pending: 0, streams: 0, result: undefined };
+  const probe = { drawn: 0, asked: 0, answered: 0, pending: 0, result: undefined };
   const clear = CanvasRenderingContext2D.prototype.clearRect;
   CanvasRenderingContext2D.prototype.clearRect = function (...where) {
     probe.drawn = performance.now();
@@ -8,13 +8,8 @@
   };
   const ask = window.fetch;
   window.fetch = async (resource, options) => {
-    const isStream = String(resource).endsWith("/Watch");
+    if (String(resource).endsWith("/Watch")) return ask(resource, options); // of browsers without shared workers
     probe.asked = performance.now();
-    if (isStream) {
-      probe.streams += 1;
-      options.signal?.addEventListener("abort", () => (probe.streams -= 1), { once: true });
-      return ask(resource, options);
-    }
     probe.pending += 1;
     try {
       return await ask(resource, options);
