@@ -19,7 +19,6 @@ from resolute.cli.main import cli
 from resolute.cli.registry.counterparts import COUNTERPARTS
 from resolute.cli.registry.lazy import LazyGroup
 from resolute.cli.registry.refused_options import REFUSED_OPTIONS
-from resolute.cli.tensorboard import tensorboard
 
 NAMES = Path(__file__).parent / "determined_names/cli_names.txt"
 SECTION = GeneratedSection(
@@ -95,8 +94,6 @@ def command_of(one: Documented) -> click.Command | None:
     for names in one.words:
         if names == ("help",):
             return found
-        if found is tensorboard and names == ("start",):
-            continue
         entries = found.entries() if isinstance(found, LazyGroup) else ()
         entry = next((entry for entry in entries if set(names) <= {entry.name, *entry.aliases}), None)
         if entry is None:
@@ -136,7 +133,7 @@ def verdicts() -> Iterator[Item]:
 def _items(one: Documented, command: click.Command | None, instead: str) -> Iterator[Item]:
     yield _item(one.path, (), Verdict.REFUSED if command is None else Verdict.SAME, instead)
     known = {} if command is None else {name: p for p in command.params for name in p.opts}
-    refused = REFUSED_OPTIONS.get(one.path.removesuffix(" start"), {})
+    refused = REFUSED_OPTIONS.get(one.path, {})
     for option in one.options:
         names = tuple(name.rstrip("=") for name in option)
         if command is None:

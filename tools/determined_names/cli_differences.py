@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 _TASKS = "the tasks are the trials, by their numbers"
-_HERE = "TensorBoard runs on this machine, until Ctrl-C, and reads the directory of the store"
 _ROLES = "there are four roles: ClusterAdmin, WorkspaceAdmin, Editor, Viewer"
 
 DIFFERENCES: Mapping[str, str] = {
@@ -47,10 +46,9 @@ DIFFERENCES: Mapping[str, str] = {
     "task kill": _TASKS,
     "task list": _TASKS,
     "task logs": _TASKS,
+    "tensorboard start --no-browser": "a browser is opened only from a terminal",
+    "tensorboard start --trial-ids": "several are separated by commas",
     "template list": "shows the names of the fields; with `--details`, the fields",
-    "tensorboard start": _HERE,
-    "tensorboard start --no-browser": "has no effect: no browser is opened",
-    "tensorboard start --trial-ids": "shows the whole experiments of the trials",
     "token create --expiration-days": "at most 365, and 30 if it is not given",
     "token list --show-inactive": "revoked tokens are always shown, expired ones never",
     "trial support-bundle": "the archive has the log, and JSON of trial, experiment, metrics, checkpoints",

@@ -1,11 +1,10 @@
-"""Starts TensorBoard as ``resolute tensorboard`` does: ``python3 -m determined.exec.tensorboard``."""
+"""Serves TensorBoard as a task: ``python3 -m determined.exec.tensorboard``."""
 
 import sys
 
-from resolute.cli import tensorboard
-from resolute.cli.main import run
+from resolute_launch.exec import tensorboard
 
 if __name__ == "__main__":
-    sys.exit(run(["tensorboard", *sys.argv[1:]], program="resolute"))
+    sys.exit(tensorboard.main())
 
 sys.modules[__name__] = tensorboard

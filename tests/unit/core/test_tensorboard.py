@@ -11,7 +11,7 @@ from support.clocks import ManualClock
 from support.object_stores.s3 import s3_server
 
 from resolute.core.tensorboard import AutoTensorboard, ManualTensorboard
-from resolute.core.tensorboard.destinations import DirectoryDestination
+from resolute.core.tensorboard.destinations import DirectoryDestination, open_destination
 from resolute.core.tensorboard.event_thread import EventThread
 from resolute.core.tensorboard.events import EventFile, SpoolTail
 from resolute.core.tensorboard.file_copier import FileCopier
@@ -189,6 +189,27 @@ def test_a_manager_keeps_files_in_a_bucket(tmp_path: Path, monkeypatch: pytest.M
         assert server.objects(bucket) == {"team/a/c/tensorboard/experiment/1/events": 3}
         manager.delete()
         assert server.objects(bucket) == {}
+
+
+def test_a_copy_of_a_bucket_grows_with_its_objects(tmp_path: Path) -> None:
+    with s3_server(tmp_path / "server") as server:
+        storage = server.section(server.new_bucket())
+        kept = open_destination(storage, get_experiment_sync_path("c", "1"), container_path=None)
+        other = open_destination(storage, get_experiment_sync_path("c", "10"), container_path=None)
+        (source := tmp_path / "source").write_text("one")
+        kept.put(source, "trial/1/events")
+        other.put(source, "trial/2/events")
+        copy = kept.fetch(tmp_path / "copy")
+        with (copy / "trial/1/events").open() as opened:
+            assert opened.read() == "one"
+            source.write_text("one and two")
+            kept.put(source, "trial/1/events")
+            assert kept.fetch(tmp_path / "copy") == copy
+            assert opened.read() == " and two", "a reader that holds the file sees what is new"
+        source.write_text("new")
+        kept.put(source, "trial/1/events")
+        kept.fetch(copy)
+        assert [path.read_text() for path in copy.rglob("*") if path.is_file()] == ["new"]
 
 
 @pytest.mark.parametrize("storage", [{}, {"type": 3}, {"type": "floppy"}])

@@ -9,7 +9,7 @@ from resolute_experiments.scheduling.policy import Plan
 from resolute_experiments.scheduling.wait_reasons import WaitReasons
 from resolute_experiments.servicers.messages.experiments import experiment_message
 from resolute_experiments.states import ExperimentState, TrialState
-from resolute_experiments.store.experiments import Experiment
+from resolute_experiments.store.experiments import Experiment, ExperimentKind
 
 
 def experiment(state: ExperimentState) -> Experiment:
@@ -18,6 +18,7 @@ def experiment(state: ExperimentState) -> Experiment:
         id="e",
         request_id="r",
         name="digits",
+        kind=ExperimentKind.SEARCH,
         description="",
         labels=(),
         state=state,

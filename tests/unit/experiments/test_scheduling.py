@@ -121,6 +121,11 @@ def test_nobody_is_preempted_in_vain() -> None:
     assert made([request("large", 4, priority=20)], holders, free=[], total=4).preemptions == {}
 
 
+def test_commands_are_not_preempted() -> None:
+    holders = [holder("command", 1, priority=80, preemptible=False), holder("trial", 1, priority=70)]
+    assert made([request("a", 1, priority=20)], holders, free=[], total=2).preemptions == ("trial",)
+
+
 def test_equals_are_never_preempted() -> None:
     assert made([request("a", 1)], [holder("r", 1)], free=[], total=1).preemptions == {}
 

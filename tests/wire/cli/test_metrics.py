@@ -136,8 +136,8 @@ def test_trials_stand_side_by_side_with_what_differs(cluster: ScriptedCluster, r
     assert "last_loss" in other
 
 
-def test_tensorboard_says_when_there_are_no_events(cluster: ScriptedCluster, resolute: CommandLine) -> None:
+def test_an_experiment_is_no_task(cluster: ScriptedCluster, resolute: CommandLine) -> None:
     reporting(cluster)
-    result = resolute("tensorboard", "1")
-    assert result.code == 1
-    assert result.err
+    result = resolute("tensorboard", "open", "1")
+    assert result.code == 2
+    assert "1 is no TensorBoard but an experiment" in result.err

@@ -6,6 +6,7 @@ import asyncio
 import io
 import json
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,9 @@ ROOT = Path(__file__).resolve().parents[3]
 ELSEWHERE = {
     ("master logs", "-f"): ("tests/wire/cli/test_logs.py", 'resolute("master", "logs", "-f")'),
     ("experiment create", "-f"): ("tests/wire/cli/test_follow.py", '"e", "create", str(code / "const.yaml")'),
+    ("command logs", "--allocation-id"): ("tests/e2e/test_tasks.py", '"logs", task, "--allocation-id"'),
+    ("tensorboard logs", "--allocation-id"): ("tests/e2e/test_tasks.py", '"logs", task, "--allocation-id"'),
+    ("tensorboard open", ""): ("tests/e2e/test_tasks.py", '"tensorboard", "open", task'),
     ("experiment continue", "-f"): ("tests/e2e/test_continue.py", '*longer, "--yes", "-f"'),
 }
 """What needs trials that run, and the tests that have some, with words of theirs."""
@@ -161,11 +165,15 @@ def policies(det: Det, folder: Path) -> None:
         assert yaml.safe_load(det(f"config-policies describe experiment --yaml {scope}")) == shown
         det(f"config-policies delete experiment {scope}")
         assert det.json(f"config-policies describe experiment --json {scope}") == {}
-    assert "there are no policies for tasks" in det.fails("config-policies describe tasks")
+    assert "those for experiments count for them" in det.fails("config-policies describe tasks")
 
 
 def state_of(det: Det, number: int) -> str:
     return str(det.json(f"experiment describe {number} --json")[0]["experiment"]["state"])
+
+
+def is_canceled(det: Det, number: int) -> bool:
+    return state_of(det, number) == "CANCELED"
 
 
 def experiments(det: Det, code: Path, folder: Path) -> None:
@@ -275,6 +283,40 @@ def trials(det: Det, tenant: Tenant, done: Tenant, folder: Path) -> None:
     det(f"experiment wait {whole}")
 
 
+def tasks(det: Det, tenant: Tenant, folder: Path) -> None:
+    det("agent disable --all")  # so that they wait, and nothing runs
+    (folder / "task.yaml").write_text("resources: {slots_per_trial: 1}\n")
+    (code := folder / "task").mkdir()
+    det("template create small", folder / "task.yaml")
+    given = ["--config-file", folder / "task.yaml", "--config", "max_restarts=3", "-w", tenant.name]
+    more = [*given, "-c", code, "-i", folder / "more"]
+    det("command run -d --template small", *more, "echo", "hello")
+    det("tensorboard start -d", *more, tenant.experiment_number)
+    assert "Name an experiment" in det.fails("tensorboard start -d")
+    for kind in ("command", "tensorboard"):
+        (task,) = det.json(f"{kind} list --all --sort-by startTime --order-by desc --json")
+        assert det(f"{kind} list -q -w {tenant.name}") == f"{task['id']}\n"
+        assert det(f"{kind} list --csv").startswith("id,")
+        config = yaml.safe_load(det(f"{kind} config {task['id']}"))
+        assert (config["max_restarts"], config["workspace"]) == (0, tenant.name), "a task begins once"
+        det(f"{kind} set priority {task['id']} 9")
+        assert {job["experiment_id"]: job["priority"] for job in det.json("job list --json")}[task["id"]] == 9
+        lines = "--head 9 --level INFO --rank-id 0 --source task --stdtype stdout --json"
+        times = "--tail 9 --agent-id a --container-id c --timestamp-before 2030-01-01T00:00:00Z"
+        det(f"{kind} logs {task['id']} {lines} --timestamp-after 2020-01-01T00:00:00Z")
+        det(f"{kind} logs {task['id']} {times}")
+        assert "no allocation" in det.fails(f"{kind} logs {task['id']} --allocation-id x")
+        assert "is no" in det.fails(f"{kind} kill {tenant.experiment_number}")
+        det(f"{kind} kill -f {task['id']} {tenant.experiment_number}")
+        wait_until(partial(is_canceled, det, task["id"]), what="the end of the task")
+        det(f"{kind} logs {task['id']} -f")
+    (shown,) = det.json(f"command describe {det('command list -q').strip()} --json")
+    assert shown["description"] == "Command (echo hello)"
+    det(f"command describe {shown['id']} --csv")
+    det("template remove small")
+    det("agent enable --all")
+
+
 def models(det: Det, tenant: Tenant) -> None:
     assert det.json(f"model create net --description d -w {tenant.name} --json")["name"] == "net"
     assert det.json(f"model register-version net {tenant.checkpoint_id} --json")
@@ -342,6 +384,7 @@ def test_every_command_that_is_the_same_works(
         policies(det, tmp_path)
         experiments(det, code, tmp_path)
         trials(det, alpha, beta, tmp_path)
+        tasks(det, alpha, tmp_path)
         models(det, alpha)
         machines(det)
         users(det)
@@ -361,7 +404,9 @@ def test_every_command_that_is_the_same_works(
         asyncio.run(scenario())
     finally:
         plain_logs()
-    elsewhere = {(path, names) for path, names in SAME for name in names if (path, name) in ELSEWHERE}
+    elsewhere = {
+        (path, names) for path, names in SAME for name in names or ("",) if (path, name) in ELSEWHERE
+    }
     assert len(elsewhere) == len(ELSEWHERE)
     assert SAME - det.used == elsewhere
     for file, words in ELSEWHERE.values():

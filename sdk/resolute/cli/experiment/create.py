@@ -13,6 +13,8 @@ from resolute.cli.display.experiment.outcome import exit_by_state
 from resolute.cli.display.output import json_option, print_json
 from resolute.cli.options.settings import Settings
 from resolute.client.remote.experiments import Created, Submission
+from resolute.client.schema.records import ExperimentRecord
+from resolute.client.schema.states import ExperimentKind
 from resolute.client.services import Services
 from resolute.client.submission.config import config_text, parse_config, read_config, with_overrides
 from resolute.client.submission.git_state import GitState, known_secrets, read_git_state
@@ -33,6 +35,7 @@ class Request:
     template: str = ""
     paused: bool = False
     test_mode: bool = False
+    kind: ExperimentKind = ExperimentKind.SEARCH
     git: bool = True
     """Whether the commit and the changes of the work tree are recorded."""
 
@@ -131,8 +134,10 @@ def create(  # noqa: PLR0913, PLR0917 - click hands over every option
         submit(ctx, request, follow_it=follow_it or test_mode, as_json=as_json)
 
 
-def submit(ctx: click.Context, request: Request, *, follow_it: bool, as_json: bool = False) -> None:
-    """Submits an experiment and says so.
+def submit(
+    ctx: click.Context, request: Request, *, follow_it: bool, as_json: bool = False
+) -> ExperimentRecord:
+    """Submits an experiment and says so; returns it.
 
     Args:
         ctx: The command's context.
@@ -155,19 +160,23 @@ def submit(ctx: click.Context, request: Request, *, follow_it: bool, as_json: bo
             template=request.template,
             paused=request.paused,
             test_mode=request.test_mode,
+            kind=request.kind,
             source=_source(services, request),
         )
         created: Created = services.experiments.create(submission, archive)
     for warning in created.warnings:
         click.echo(f"warning: {warning}", err=True)
-    if archive.entries == 0:
+    searches = request.kind is ExperimentKind.SEARCH
+    if archive.entries == 0 and searches:
         click.echo("no code was submitted: the directory holds no files", err=True)
     if as_json:
         print_json(created.experiment)
     else:
-        click.echo(f"Created experiment {created.experiment.id}")
+        done = "Created experiment" if searches else "Started task"
+        click.echo(f"{done} {created.experiment.id}")
     if follow_it:
         exit_by_state(ctx, follow(services, created.experiment))
+    return created.experiment
 
 
 def _source(services: Services, request: Request) -> GitState | None:

@@ -67,13 +67,6 @@ MASTER_CONFIG_COMMANDS = (
 )
 """Commands of ``resolute master config``."""
 
-TASK_COMMANDS = (
-    LazyCommand("list", "List the trials that have not ended.", f"{_CLUSTER}.tasks:list_", ("ls",)),
-    LazyCommand("logs", "Show the logs of a trial.", "resolute.cli.trial.logs:logs"),
-    LazyCommand("kill", "Stop trials immediately.", "resolute.cli.trial.kill:kill"),
-)
-"""Commands of ``resolute task``."""
-
 DEV_COMMANDS = (
     LazyCommand("curl", "Make a gRPC call and print its answer as JSON.", f"{_CLUSTER}.calls:curl", ("c",)),
     LazyCommand("list", "List the gRPC calls of all services.", f"{_CLUSTER}.calls:list_", ("ls",)),
@@ -129,11 +122,6 @@ def master() -> None:
 )
 def master_config() -> None:
     """Show the settings of the server."""
-
-
-@click.group(cls=LazyGroup, entries=TASK_COMMANDS, counterparts=COUNTERPARTS["task"])
-def task() -> None:
-    """Manage tasks: the tasks of a cluster are its trials."""
 
 
 @click.group(cls=LazyGroup, entries=DEV_COMMANDS, counterparts=COUNTERPARTS["dev"])

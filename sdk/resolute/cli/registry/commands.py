@@ -14,6 +14,7 @@ from resolute.cli.registry.refused_options import explained
 _COMMANDS = "resolute.cli.registry.commands"
 _ACCOUNTS = "resolute.cli.registry.accounts"
 _CLUSTER = "resolute.cli.registry.cluster"
+_TASKS = "resolute.cli.registry.tasks"
 _EXPERIMENT = "resolute.cli.experiment"
 _EXPERIMENT_VIEW = "resolute.cli.experiment.views"
 _TRIAL = "resolute.cli.trial"
@@ -225,7 +226,8 @@ ROOT_COMMANDS = (
     LazyCommand("slot", "Show the slots of the cluster.", f"{_CLUSTER}:slot", ("s",)),
     LazyCommand("resource-pool", "Show the resource pools.", f"{_CLUSTER}:resource_pool", ("rp",)),
     LazyCommand("master", "Show the cluster as a whole.", f"{_CLUSTER}:master"),
-    LazyCommand("task", "Show and stop trials, as tasks.", f"{_CLUSTER}:task"),
+    LazyCommand("command", "Run commands on slots of the cluster.", f"{_TASKS}:command", ("cmd",)),
+    LazyCommand("task", "Show and stop trials, as tasks.", f"{_TASKS}:task"),
     LazyCommand("dev", "Call the services as a program does.", f"{_CLUSTER}:dev"),
     LazyCommand("search", "Preview, simulate and replay searches.", f"{_COMMANDS}:search"),
     LazyCommand("top", "Show what the slots are doing now.", "resolute.cli.cluster.top:top"),
@@ -260,7 +262,7 @@ ROOT_COMMANDS = (
     LazyCommand(
         "preview-search", "Show what a config's search would run.", f"{_SEARCH}.preview:preview_search"
     ),
-    LazyCommand("tensorboard", "Start TensorBoard for experiments.", "resolute.cli.tensorboard:tensorboard"),
+    LazyCommand("tensorboard", "Start TensorBoard on the cluster.", f"{_TASKS}:tensorboard"),
     LazyCommand("mcp", "Serve experiments to MCP clients.", "resolute.cli.mcp.command:mcp"),
     LazyCommand("compat", "Use the import name `determined` outside of trials.", f"{_COMMANDS}:compat"),
     LazyCommand("sync", "Upload runs that were recorded offline.", "resolute.cli.sync:sync"),

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 _NO_POOLS = "machines are not divided into pools; `resolute agent list` shows the machines"
-_NO_INTERACTIVE = "only trials run on slots; start it yourself on a machine of the cluster"
-_NO_COMMANDS = "only trials run on slots; make the command the entrypoint of an experiment"
+_NOTEBOOK = "start it by `resolute command run` and read its address in the log"
+_SHELL = "log in to the machine; `resolute command run` runs single commands on slots"
 _RETENTION = "logs are kept for as long as the operator sets; see docs/metrics-and-logs.md, Retention"
 _USAGE = (
     "`resolute workspace list` shows the slots in use, `resolute experiment list --csv` when experiments ran"
@@ -20,15 +20,13 @@ _DEPLOY = "`resolute up` starts a cluster on this machine; see docs/operations.m
 COUNTERPARTS: Mapping[str, Mapping[str, str]] = {
     "": {
         "auth": "log in with `resolute user login`; there is no login through other services",
-        "cmd": _NO_COMMANDS,
-        "command": _NO_COMMANDS,
         "d": _DEPLOY,
         "deploy": _DEPLOY,
-        "notebook": _NO_INTERACTIVE,
+        "notebook": _NOTEBOOK,
         "oauth": "there is no OAuth; `resolute token` makes tokens for programs",
         "res": _USAGE,
         "resources": _USAGE,
-        "shell": _NO_INTERACTIVE,
+        "shell": _SHELL,
         "user-group": "`resolute rbac assign-role` gives single users a role",
     },
     "resource-pool": {
@@ -43,7 +41,7 @@ COUNTERPARTS: Mapping[str, Mapping[str, str]] = {
     "task": {
         "cleanup-logs": _RETENTION,
         "config": "`resolute experiment config` prints the config of a trial's experiment",
-        "create": "`resolute experiment create` runs code on slots",
+        "create": "`resolute command run -c DIR` runs code on slots",
         "fork": "`resolute experiment fork` runs an experiment once more",
         "pause": "`resolute experiment pause` pauses all trials of an experiment",
         "unpause": "`resolute experiment activate` resumes all trials of an experiment",
@@ -57,15 +55,6 @@ COUNTERPARTS: Mapping[str, Mapping[str, str]] = {
     },
     "trial": {
         "set": _RETENTION,
-    },
-    "tensorboard": {
-        "config": "it has none: it runs where the command is given",
-        "kill": "it runs where the command is given; Ctrl-C stops it",
-        "list": "it runs where the command is given, and nobody else's is known",
-        "logs": "it writes to the terminal where the command is given",
-        "ls": "it runs where the command is given, and nobody else's is known",
-        "open": "it prints its address when it starts; open that in a browser",
-        "set": "it holds no slot, so that it has no priority",
     },
     "template": {
         "set-value": "`resolute template set` replaces the whole template",

@@ -14,6 +14,10 @@ _STORAGE = "name the storage in a template (`resolute template set`) or in the c
 _REMOTE = "there is no login through other services; `resolute token create` makes a token for the user"
 
 REFUSED_OPTIONS: Mapping[str, Mapping[str, str]] = {
+    "command run": {
+        "-v": "commands run as processes of the machine, and see its directories",
+        "--volume": "commands run as processes of the machine, and see its directories",
+    },
     "dev curl": {
         "-x": "it calls by gRPC, and prints what it calls and nothing else",
     },
@@ -48,18 +52,6 @@ REFUSED_OPTIONS: Mapping[str, Mapping[str, str]] = {
     "template create": {
         "-w": "templates belong to the whole cluster",
         "--workspace-name": "templates belong to the whole cluster",
-    },
-    "tensorboard": {
-        "-w": "it runs where the command is given, and in no workspace",
-        "--workspace-name": "it runs where the command is given, and in no workspace",
-        "--config-file": "it runs where the command is given, and has no config",
-        "--config": "it runs where the command is given, and has no config",
-        "-c": "it runs where the command is given; change to that directory",
-        "--context": "it runs where the command is given; change to that directory",
-        "-i": "it runs where the command is given; change to that directory",
-        "--include": "it runs where the command is given; change to that directory",
-        "-d": "put it into the background with your shell",
-        "--detach": "put it into the background with your shell",
     },
     "user create": {
         "--password": "everybody on a machine can read command lines; use `resolute user change-password`",

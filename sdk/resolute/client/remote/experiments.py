@@ -26,7 +26,7 @@ from resolute.client.connection.resumed_stream import ResumedStream
 from resolute.client.connection.session import Session
 from resolute.client.schema import convert
 from resolute.client.schema.records import ExperimentRecord, TrialRecord
-from resolute.client.schema.states import ExperimentState
+from resolute.client.schema.states import ExperimentKind, ExperimentState
 from resolute.contracts.calls.backoff import Backoff
 from resolute.contracts.values import to_mapping
 from resolute.errors import UnavailableError
@@ -56,6 +56,8 @@ class Submission:
     """Create it paused."""
     test_mode: bool = False
     """Rewrite the config to train one batch."""
+    kind: ExperimentKind = ExperimentKind.SEARCH
+    """What it is for."""
     source: GitState | None = None
     """The git work tree that the code comes from; None for none."""
     request_id: str = field(default_factory=lambda: str(uuid.uuid4()))
@@ -105,6 +107,7 @@ class ExperimentFilter:
     include_archived: bool = False
     workspace_ids: tuple[int, ...] = ()
     project_ids: tuple[int, ...] = ()
+    kinds: tuple[ExperimentKind, ...] = (ExperimentKind.SEARCH,)
 
     def takes(self, record: ExperimentRecord) -> bool:
         """Whether the state of an experiment is wanted; what it is doing counts as its state too."""
@@ -238,6 +241,7 @@ class Experiments:
             name_contains=wanted.name,
             archived=None if wanted.include_archived else False,
             order_by=order_by,
+            kinds=map(_kind, wanted.kinds),
         )
         # What an active experiment is doing is filtered here, so that more may have to be read.
         most = limit if _STATES.keys() >= set(wanted.states) else None
@@ -373,8 +377,13 @@ def _spec(submission: Submission) -> _pb.ExperimentSpec:
         template=submission.template,
         paused=submission.paused,
         test_mode=submission.test_mode,
+        kind=_kind(submission.kind),
         source=None if submission.source is None else _source(submission.source),
     )
+
+
+def _kind(kind: ExperimentKind) -> experiment_pb2.ExperimentKind.ValueType:
+    return experiment_pb2.ExperimentKind.Value(f"EXPERIMENT_KIND_{kind.value}")
 
 
 def _source(state: GitState) -> experiment_pb2.CodeSource:

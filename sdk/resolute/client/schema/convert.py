@@ -24,7 +24,14 @@ from resolute.api.experiments.v1 import (
 from resolute.api.logs.v1 import line_pb2
 from resolute.api.metrics.v1 import report_pb2, summary_pb2, validation_pb2
 from resolute.client.schema import records
-from resolute.client.schema.states import CheckpointState, ExperimentState, LogLevel, RunOutcome, TrialState
+from resolute.client.schema.states import (
+    CheckpointState,
+    ExperimentKind,
+    ExperimentState,
+    LogLevel,
+    RunOutcome,
+    TrialState,
+)
 from resolute.contracts.run.gpu_usage import GpuUsage
 from resolute.contracts.values import from_value, to_mapping
 from resolute.errors import InvalidArgumentError
@@ -138,6 +145,9 @@ def experiment(message: experiment_pb2.Experiment) -> records.ExperimentRecord:
         notes=message.notes,
         etag=message.etag,
         source=_source(message.source) if message.HasField("source") else None,
+        kind=enum_member(
+            ExperimentKind, experiment_pb2.ExperimentKind, message.kind, prefix="EXPERIMENT_KIND_"
+        ),
     )
 
 
@@ -177,6 +187,7 @@ def trial(message: trial_pb2.Trial) -> records.TrialRecord:
         revision=message.revision,
         runs=tuple(run(item) for item in message.runs),
         pids=tuple(message.pids),
+        endpoints=tuple(message.endpoints),
         excluded_nodes=tuple(message.excluded_nodes),
         best_validation=_validation(message, "best_validation"),
         last_validation=_validation(message, "last_validation"),

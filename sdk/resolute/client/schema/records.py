@@ -6,7 +6,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from resolute.client.schema.states import CheckpointState, ExperimentState, LogLevel, RunOutcome, TrialState
+from resolute.client.schema.states import (
+    CheckpointState,
+    ExperimentKind,
+    ExperimentState,
+    LogLevel,
+    RunOutcome,
+    TrialState,
+)
 from resolute.contracts.run.gpu_usage import GpuUsage
 
 
@@ -71,6 +78,8 @@ class ExperimentRecord:
     """Changes whenever a person changes it."""
     source: SourceRecord | None = None
     """Where its code came from; None when that is not known, and in lists and watches."""
+    kind: ExperimentKind = ExperimentKind.SEARCH
+    """What it is for."""
 
     @property
     def shown_state(self) -> str:
@@ -145,6 +154,8 @@ class TrialRecord:
     pids: tuple[int, ...]
     excluded_nodes: tuple[int, ...]
     """Nodes that log policies keep it from."""
+    endpoints: tuple[str, ...] = ()
+    """Where programs of its latest run listen, as ``host:port``; empty in lists and watches."""
     best_validation: ValidationRecord | None = None
     last_validation: ValidationRecord | None = None
 

@@ -43,6 +43,25 @@ class ExperimentState(Enum):
         return self in _ENDED
 
 
+class ExperimentKind(Enum):
+    """What an experiment is for.
+
+    Examples:
+        >>> from resolute.client.schema.states import ExperimentKind
+        >>> ExperimentKind.COMMAND.value
+        'COMMAND'
+    """
+
+    UNSPECIFIED = "UNSPECIFIED"
+    """A kind that this client is too old to know."""
+    SEARCH = "SEARCH"
+    """Training: its search decides which trials there are."""
+    COMMAND = "COMMAND"
+    """One command, as one trial."""
+    TENSORBOARD = "TENSORBOARD"
+    """TensorBoard, as one trial."""
+
+
 _ENDED = frozenset(
     {
         ExperimentState.COMPLETED,

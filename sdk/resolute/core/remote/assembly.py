@@ -71,7 +71,7 @@ def assemble(
         FailedPreconditionError: The process was not started by a supervisor.
     """
     connection, run_directory = _run_environment(info, run_directory or RunDirectory.from_environment())
-    session = _open_session(info, connection)
+    session = open_session(info, connection)
     flags = Flags.create(run_directory.flags_file)
     reports = ReportWriter(
         run_directory.spool, name=f"rank{distributed.rank}", limit=limit_from_environment()
@@ -130,7 +130,8 @@ def _run_environment(
     return info.connection, run_directory
 
 
-def _open_session(info: ClusterInfo, connection: Connection) -> Session:
+def open_session(info: ClusterInfo, connection: Connection) -> Session:
+    """Opens the services to a process of a trial."""
     return Session(
         connection,
         tls=_tls(info),

@@ -14,6 +14,7 @@ from typing import TypeVar
 import grpc
 
 from resolute.api.checkpoints.v1.checkpoints_service_pb2_grpc import CheckpointsServiceStub
+from resolute.api.experiments.v1.allocations_service_pb2_grpc import AllocationsServiceStub
 from resolute.api.experiments.v1.trials_service_pb2_grpc import TrialsServiceStub
 from resolute.api.metrics.v1.metrics_service_pb2_grpc import MetricsServiceStub
 from resolute.api.searcher.v1.searcher_service_pb2_grpc import SearcherServiceStub
@@ -87,6 +88,11 @@ class Session:
     def trials(self) -> TrialsServiceStub:
         """The trial itself."""
         return TrialsServiceStub(self._channel)
+
+    @functools.cached_property
+    def allocations(self) -> AllocationsServiceStub:
+        """The allocation of the run."""
+        return AllocationsServiceStub(self._channel)
 
     def retry_during_outage(self, call: Callable[[], _T], *, purpose: str) -> _T:
         """Makes a call that may be repeated until the services answer.

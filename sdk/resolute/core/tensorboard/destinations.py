@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Protocol
 
 from resolute.contracts.object_stores.bucket import Bucket
@@ -20,6 +20,13 @@ class Destination(Protocol):
 
     def put(self, source: Path, name: str) -> None:
         """Copies a file, in the place of an earlier one of that name."""
+
+    def fetch(self, target: Path) -> Path:
+        """Returns a directory that has the files: theirs, or ``target``, into which what is new was copied.
+
+        Raises:
+            ResoluteError: The store cannot be read now.
+        """
 
     def delete(self) -> None:
         """Removes all files."""
@@ -43,6 +50,11 @@ class DirectoryDestination:
         shutil.copyfile(source, partial)
         partial.replace(target)
 
+    def fetch(self, target: Path) -> Path:
+        """Returns the directory."""
+        del target
+        return self.path
+
     def delete(self) -> None:
         """Removes the directory."""
         shutil.rmtree(self.path, ignore_errors=True)
@@ -64,6 +76,23 @@ class BucketDestination:
         """Writes an object."""
         with source.open("rb") as content:
             self._bucket.put(f"{self._prefix}/{name}", content, size=os.fstat(content.fileno()).st_size)
+
+    def fetch(self, target: Path) -> Path:
+        """Copies what the directory lacks of each object: event files grow while readers hold them open."""
+        start = f"{self._prefix}/"
+        target.mkdir(parents=True, exist_ok=True)
+        for key, size in list(self._bucket.sizes(start)):
+            name = PurePosixPath(key.removeprefix(start))
+            if name.is_absolute() or ".." in name.parts:
+                continue
+            path = target / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("ab") as copy:
+                if copy.tell() > size:
+                    copy.seek(copy.truncate(0))
+                if copy.tell() < size:
+                    copy.writelines(self._bucket.read(key, start=copy.tell()))
+        return target
 
     def delete(self) -> None:
         """Removes all objects whose names begin so."""

@@ -29,7 +29,7 @@ from resolute_experiments.states import ExperimentState
 from resolute_experiments.store import audit, config_policies, experiments, templates
 from resolute_experiments.store.directory import locations
 from resolute_experiments.store.directory.workspaces import UNCATEGORIZED
-from resolute_experiments.store.experiments import CHUNK_BYTES, Experiment
+from resolute_experiments.store.experiments import CHUNK_BYTES, Experiment, ExperimentKind
 from resolute_experiments.store.schema import IDEMPOTENCY_KEYS
 from resolute_serving.auth.grants import current_grants
 from resolute_serving.auth.policy.resources import Kind, Resource
@@ -55,6 +55,8 @@ class Submission:
     """Whether it only trains one batch."""
     model_definition: bytes = b""
     """A gzipped tar archive."""
+    kind: ExperimentKind = ExperimentKind.SEARCH
+    """What it is for."""
     source: bytes = b""
     """Where it came from: a serialized ``CodeSource``; empty when that is not known."""
 
@@ -159,6 +161,7 @@ class Submissions:
             base=submission.base,
             test_mode=submission.test_mode,
         )
+        _check_kind(submission.kind, accepted.config)
         await asyncio.to_thread(model_definition.check, submission.model_definition)
         values = self._row(submission, accepted)
         await self._storage_quota.admit(values["workspace"])
@@ -210,4 +213,15 @@ class Submissions:
             "search_created": False,
             "action_cursor": 0,
             "resource_pool": accepted.resource_pool,
+            "kind": submission.kind.value,
         }
+
+
+def _check_kind(kind: ExperimentKind, config: ExperimentConfig) -> None:
+    method = config.to_dict()["searcher"]["name"]
+    if kind is not ExperimentKind.SEARCH and method != "single":
+        path = "searcher.name"
+        reason = f"found {method!r}; a {kind.value.lower()} is one trial, whose method is 'single'"
+        raise InvalidConfigError(
+            f"the experiment config has 1 fault:\n  {path}: {reason}", violations=[Violation(path, reason)]
+        )

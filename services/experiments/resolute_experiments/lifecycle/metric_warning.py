@@ -12,7 +12,7 @@ from resolute_experiments.notifier import Notifier
 from resolute_experiments.specs.search import works_by_operations
 from resolute_experiments.states import ExperimentState
 from resolute_experiments.store import experiments, trials
-from resolute_experiments.store.experiments import Experiment
+from resolute_experiments.store.experiments import Experiment, ExperimentKind
 from resolute_serving.database.engine import Database
 
 _EVERY_SECONDS = 15.0
@@ -48,7 +48,8 @@ class MetricWarning:
             experiment: The experiment.
             ending: Whether all trials have ended: then having no validation at all is worth a warning too.
         """
-        metric = experiment.config["searcher"].get("metric")
+        searches = experiment.kind is ExperimentKind.SEARCH
+        metric = experiment.config["searcher"].get("metric") if searches else None
         now = self._clock.monotonic()
         if not metric or self._settled or (not ending and now - self._asked_at < _EVERY_SECONDS):
             return

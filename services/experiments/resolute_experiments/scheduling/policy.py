@@ -69,6 +69,8 @@ class SlotHolder:
     priority: int = DEFAULT_PRIORITY
     started_at: float = 0.0
     """When it got them, Unix seconds."""
+    preemptible: bool = True
+    """Whether it leaves for something more urgent."""
     leaving: bool = False
     """Whether it was asked already to checkpoint and exit."""
 
@@ -248,7 +250,10 @@ class _Pass:
         candidates = [
             holder
             for holder in self._holders
-            if not holder.leaving and holder.slot_ids and holder.priority > request.share.priority
+            if holder.preemptible
+            and not holder.leaving
+            and holder.slot_ids
+            and holder.priority > request.share.priority
         ]
         candidates.sort(key=lambda holder: (-holder.priority, -holder.started_at))
         best: list[SlotHolder] | None = None

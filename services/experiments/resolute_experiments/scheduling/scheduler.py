@@ -243,6 +243,7 @@ def _holder(run: runs.Run, rank: experiments.SchedulingRank) -> SlotHolder:
         slot_ids=run.slot_ids,
         workspace=rank.workspace,
         priority=rank.priority,
+        preemptible=rank.preemptible,
         started_at=run.started_at,
         leaving=run.preempt or run.kill,
     )

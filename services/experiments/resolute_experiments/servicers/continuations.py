@@ -167,7 +167,12 @@ class ContinuationServicer(continuation_service_pb2_grpc.ContinuationServiceServ
         code = await self._core.database.read(lambda c: b"".join(experiments.definition(c, experiment.id)))
         source = await self._core.database.read(lambda c: experiments.source(c, experiment.id))
         submission = Submission(
-            request=request, config_yaml=request.config_yaml, base=base, model_definition=code, source=source
+            request=request,
+            config_yaml=request.config_yaml,
+            base=base,
+            model_definition=code,
+            kind=experiment.kind,
+            source=source,
         )
         created, warnings = await self._submissions.submit(submission)
         self._adopt(created.id)

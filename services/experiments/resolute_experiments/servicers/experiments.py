@@ -22,7 +22,11 @@ from resolute_experiments.scheduling.wait_reasons import WaitReasons
 from resolute_experiments.servicers.checks.page_bytes import shortened_page
 from resolute_experiments.servicers.checks.sizes import check_config_size, check_filter
 from resolute_experiments.servicers.checks.sources import source_content
-from resolute_experiments.servicers.messages.experiments import experiment_message, experiment_state
+from resolute_experiments.servicers.messages.experiments import (
+    experiment_kind,
+    experiment_message,
+    experiment_state,
+)
 from resolute_experiments.servicers.watch import Watch
 from resolute_experiments.specs.search import search_spec
 from resolute_experiments.store import experiments
@@ -105,6 +109,7 @@ class ExperimentsServicer(experiments_service_pb2_grpc.ExperimentsServiceService
             paused=spec.paused,
             test_mode=spec.test_mode,
             model_definition=archive,
+            kind=experiment_kind(spec.kind),
             source=source_content(spec),
         )
         experiment, warnings = await self._submissions.submit(submission)
@@ -146,6 +151,7 @@ class ExperimentsServicer(experiments_service_pb2_grpc.ExperimentsServiceService
             labels=frozenset(request.labels),
             name=request.name_contains,
             archived=request.archived if request.HasField("archived") else None,
+            kinds=frozenset(map(experiment_kind, request.kinds or [experiment_pb2.EXPERIMENT_KIND_SEARCH])),
             visible=current_grants.get().visible,
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from enum import Enum
 from typing import Any
 
 import sqlalchemy as sa
@@ -26,6 +27,17 @@ from resolute_serving.pagination import Ordering
 
 CHUNK_BYTES = 512 * 1024
 """Bytes of a model definition in one row and in one message."""
+
+
+class ExperimentKind(Enum):
+    """What an experiment is for."""
+
+    SEARCH = "SEARCH"
+    """Training: its search decides which trials there are."""
+    COMMAND = "COMMAND"
+    """One command, as one trial."""
+    TENSORBOARD = "TENSORBOARD"
+    """TensorBoard, as one trial."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +78,7 @@ class Experiment:
     edit_revision: int
     resource_pool: str
     """Empty for the default pool."""
+    kind: ExperimentKind
     owner_id: int | None
     """None when the owner is no user of this cluster."""
     workspace_id: int
@@ -86,6 +99,8 @@ class SchedulingRank:
 
     priority: int
     workspace: str
+    preemptible: bool
+    """Whether a more urgent trial may take its slots."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +116,7 @@ class Filter:
     name: str = ""
     """Part of the name, in any case."""
     archived: bool | None = None
+    kinds: frozenset[ExperimentKind] = frozenset({ExperimentKind.SEARCH})
     visible: frozenset[int] | None = None
     """Only those in these workspaces, by id; None for all, also those in workspaces that are gone."""
 
@@ -226,9 +242,12 @@ def clear_owed_retention(connection: Connection, experiment: Experiment) -> None
 
 def scheduling_ranks(connection: Connection, ids: Collection[str]) -> dict[str, SchedulingRank]:
     """Reads what counts of some experiments when others want their slots, by UUID."""
-    query = sa.select(experiments.c.id, experiments.c.priority, experiments.c.workspace)
+    query = sa.select(experiments.c.id, experiments.c.priority, experiments.c.workspace, experiments.c.kind)
     found = connection.execute(query.where(experiments.c.id.in_(ids)))
-    return {row.id: SchedulingRank(row.priority, row.workspace) for row in found}
+    return {
+        row.id: SchedulingRank(row.priority, row.workspace, row.kind == ExperimentKind.SEARCH.value)
+        for row in found
+    }
 
 
 def page(connection: Connection, request: Any, wanted: Filter) -> tuple[list[Experiment], str]:
@@ -247,7 +266,7 @@ def page(connection: Connection, request: Any, wanted: Filter) -> tuple[list[Exp
 
 
 def _matching(connection: Connection, wanted: Filter) -> sa.Select[Any]:
-    query = all_experiments()
+    query = all_experiments().where(experiments.c.kind.in_([kind.value for kind in wanted.kinds]))
     if wanted.states:
         query = query.where(experiments.c.state.in_([state.value for state in wanted.states]))
     else:
@@ -375,4 +394,5 @@ def _from_mapping(row: Mapping[Any, Any]) -> Experiment:
     values = {name: row[name] for name in _FIELDS}
     values["labels"] = tuple(values["labels"])
     values["state"] = ExperimentState(values["state"])
+    values["kind"] = ExperimentKind(values["kind"])
     return Experiment(**values)

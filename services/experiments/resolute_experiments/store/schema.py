@@ -52,6 +52,8 @@ experiments = sa.Table(
     sa.Column("notes", sa.Text, nullable=False, server_default=""),
     # Grows with what people change of it, unlike its revision, which grows with its trials too.
     sa.Column("edit_revision", sa.BigInteger, nullable=False, server_default="1"),
+    # What it is for: an ExperimentKind.
+    sa.Column("kind", sa.String(16), nullable=False, server_default="SEARCH"),
     sqlite_autoincrement=True,
 )
 sa.Index("experiments_by_external_id", experiments.c.external_id, unique=True)

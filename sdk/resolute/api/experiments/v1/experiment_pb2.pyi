@@ -85,6 +85,34 @@ EXPERIMENT_STATE_DELETE_FAILED: ExperimentState.ValueType  # 12
 """Its removal failed and can be asked for again."""
 global___ExperimentState = ExperimentState
 
+class _ExperimentKind:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _ExperimentKindEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_ExperimentKind.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    EXPERIMENT_KIND_UNSPECIFIED: _ExperimentKind.ValueType  # 0
+    """As SEARCH."""
+    EXPERIMENT_KIND_SEARCH: _ExperimentKind.ValueType  # 1
+    """It trains: its search decides which trials there are."""
+    EXPERIMENT_KIND_COMMAND: _ExperimentKind.ValueType  # 2
+    """It runs one command, as one trial. Nobody takes its slots for something more urgent."""
+    EXPERIMENT_KIND_TENSORBOARD: _ExperimentKind.ValueType  # 3
+    """It serves TensorBoard, as one trial. Nobody takes its slots for something more urgent."""
+
+class ExperimentKind(_ExperimentKind, metaclass=_ExperimentKindEnumTypeWrapper):
+    """What an experiment is for."""
+
+EXPERIMENT_KIND_UNSPECIFIED: ExperimentKind.ValueType  # 0
+"""As SEARCH."""
+EXPERIMENT_KIND_SEARCH: ExperimentKind.ValueType  # 1
+"""It trains: its search decides which trials there are."""
+EXPERIMENT_KIND_COMMAND: ExperimentKind.ValueType  # 2
+"""It runs one command, as one trial. Nobody takes its slots for something more urgent."""
+EXPERIMENT_KIND_TENSORBOARD: ExperimentKind.ValueType  # 3
+"""It serves TensorBoard, as one trial. Nobody takes its slots for something more urgent."""
+global___ExperimentKind = ExperimentKind
+
 class _ExperimentActivity:
     ValueType = typing.NewType("ValueType", builtins.int)
     V: typing_extensions.TypeAlias = ValueType
@@ -183,6 +211,7 @@ class Experiment(google.protobuf.message.Message):
     WAIT_REASON_FIELD_NUMBER: builtins.int
     WARNING_FIELD_NUMBER: builtins.int
     SOURCE_FIELD_NUMBER: builtins.int
+    KIND_FIELD_NUMBER: builtins.int
     experiment_id: builtins.str
     """UUID."""
     number: builtins.int
@@ -239,6 +268,8 @@ class Experiment(google.protobuf.message.Message):
     """What is wrong with it although it runs or has ended well, for people: that no trial has reported the metric of its search.
     Empty otherwise.
     """
+    kind: global___ExperimentKind.ValueType
+    """What it is for."""
     @property
     def labels(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """Labels, first from the config. At most 100, each of 1 to 1,000 characters. UpdateExperiment takes them."""
@@ -294,9 +325,10 @@ class Experiment(google.protobuf.message.Message):
         wait_reason: builtins.str = ...,
         warning: builtins.str = ...,
         source: global___CodeSource | None = ...,
+        kind: global___ExperimentKind.ValueType = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_external_id", b"_external_id", "_owner_id", b"_owner_id", "config", b"config", "create_time", b"create_time", "end_time", b"end_time", "external_id", b"external_id", "owner_id", b"owner_id", "source", b"source"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_external_id", b"_external_id", "_owner_id", b"_owner_id", "activity", b"activity", "archived", b"archived", "config", b"config", "create_time", b"create_time", "description", b"description", "end_time", b"end_time", "etag", b"etag", "experiment_id", b"experiment_id", "external_id", b"external_id", "failure", b"failure", "labels", b"labels", "model_definition_bytes", b"model_definition_bytes", "name", b"name", "notes", b"notes", "number", b"number", "owner_id", b"owner_id", "owner_name", b"owner_name", "progress", b"progress", "project_id", b"project_id", "project_name", b"project_name", "revision", b"revision", "searcher_metric", b"searcher_metric", "searcher_name", b"searcher_name", "smaller_is_better", b"smaller_is_better", "source", b"source", "state", b"state", "trial_count", b"trial_count", "unmanaged", b"unmanaged", "wait_reason", b"wait_reason", "warning", b"warning", "workspace_id", b"workspace_id", "workspace_name", b"workspace_name"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_external_id", b"_external_id", "_owner_id", b"_owner_id", "activity", b"activity", "archived", b"archived", "config", b"config", "create_time", b"create_time", "description", b"description", "end_time", b"end_time", "etag", b"etag", "experiment_id", b"experiment_id", "external_id", b"external_id", "failure", b"failure", "kind", b"kind", "labels", b"labels", "model_definition_bytes", b"model_definition_bytes", "name", b"name", "notes", b"notes", "number", b"number", "owner_id", b"owner_id", "owner_name", b"owner_name", "progress", b"progress", "project_id", b"project_id", "project_name", b"project_name", "revision", b"revision", "searcher_metric", b"searcher_metric", "searcher_name", b"searcher_name", "smaller_is_better", b"smaller_is_better", "source", b"source", "state", b"state", "trial_count", b"trial_count", "unmanaged", b"unmanaged", "wait_reason", b"wait_reason", "warning", b"warning", "workspace_id", b"workspace_id", "workspace_name", b"workspace_name"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_external_id", b"_external_id"]) -> typing.Literal["external_id"] | None: ...
     @typing.overload

@@ -29,6 +29,7 @@ class ExperimentSpec(google.protobuf.message.Message):
     PAUSED_FIELD_NUMBER: builtins.int
     TEST_MODE_FIELD_NUMBER: builtins.int
     SOURCE_FIELD_NUMBER: builtins.int
+    KIND_FIELD_NUMBER: builtins.int
     config_yaml: builtins.str
     """The config as its author wrote it: YAML, at most 1 MiB."""
     template: builtins.str
@@ -37,6 +38,8 @@ class ExperimentSpec(google.protobuf.message.Message):
     """Create it paused."""
     test_mode: builtins.bool
     """Rewrite the config to train one batch."""
+    kind: resolute.api.experiments.v1.experiment_pb2.ExperimentKind.ValueType
+    """What it is for; one that is no SEARCH has the search method "single"."""
     @property
     def source(self) -> resolute.api.experiments.v1.experiment_pb2.CodeSource:
         """The git work tree that the code comes from; absent for none."""
@@ -49,9 +52,10 @@ class ExperimentSpec(google.protobuf.message.Message):
         paused: builtins.bool = ...,
         test_mode: builtins.bool = ...,
         source: resolute.api.experiments.v1.experiment_pb2.CodeSource | None = ...,
+        kind: resolute.api.experiments.v1.experiment_pb2.ExperimentKind.ValueType = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["source", b"source"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["config_yaml", b"config_yaml", "paused", b"paused", "source", b"source", "template", b"template", "test_mode", b"test_mode"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["config_yaml", b"config_yaml", "kind", b"kind", "paused", b"paused", "source", b"source", "template", b"template", "test_mode", b"test_mode"]) -> None: ...
 
 global___ExperimentSpec = ExperimentSpec
 
@@ -300,6 +304,7 @@ class ListExperimentsRequest(google.protobuf.message.Message):
     LABELS_FIELD_NUMBER: builtins.int
     NAME_CONTAINS_FIELD_NUMBER: builtins.int
     ARCHIVED_FIELD_NUMBER: builtins.int
+    KINDS_FIELD_NUMBER: builtins.int
     page_size: builtins.int
     """Experiments on a page: 0 for 100, at most 1000; larger values are lowered to that."""
     page_token: builtins.str
@@ -332,6 +337,10 @@ class ListExperimentsRequest(google.protobuf.message.Message):
     def labels(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """Only experiments that have all of these labels, at most 100."""
 
+    @property
+    def kinds(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[resolute.api.experiments.v1.experiment_pb2.ExperimentKind.ValueType]:
+        """Only experiments of one of these kinds; empty for SEARCH."""
+
     def __init__(
         self,
         *,
@@ -345,9 +354,10 @@ class ListExperimentsRequest(google.protobuf.message.Message):
         labels: collections.abc.Iterable[builtins.str] | None = ...,
         name_contains: builtins.str = ...,
         archived: builtins.bool | None = ...,
+        kinds: collections.abc.Iterable[resolute.api.experiments.v1.experiment_pb2.ExperimentKind.ValueType] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_archived", b"_archived", "archived", b"archived"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_archived", b"_archived", "archived", b"archived", "labels", b"labels", "name_contains", b"name_contains", "order_by", b"order_by", "owner_ids", b"owner_ids", "page_size", b"page_size", "page_token", b"page_token", "project_ids", b"project_ids", "states", b"states", "workspace_ids", b"workspace_ids"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_archived", b"_archived", "archived", b"archived", "kinds", b"kinds", "labels", b"labels", "name_contains", b"name_contains", "order_by", b"order_by", "owner_ids", b"owner_ids", "page_size", b"page_size", "page_token", b"page_token", "project_ids", b"project_ids", "states", b"states", "workspace_ids", b"workspace_ids"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["_archived", b"_archived"]) -> typing.Literal["archived"] | None: ...
 
 global___ListExperimentsRequest = ListExperimentsRequest

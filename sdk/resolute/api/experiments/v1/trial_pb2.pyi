@@ -151,6 +151,7 @@ class Trial(google.protobuf.message.Message):
     EXCLUDED_NODES_FIELD_NUMBER: builtins.int
     BEST_VALIDATION_FIELD_NUMBER: builtins.int
     LAST_VALIDATION_FIELD_NUMBER: builtins.int
+    ENDPOINTS_FIELD_NUMBER: builtins.int
     trial_id: builtins.str
     """UUID."""
     number: builtins.int
@@ -217,6 +218,10 @@ class Trial(google.protobuf.message.Message):
     def last_validation(self) -> global___Validation:
         """Its last validation: at the most steps of the newest run that has one; absent before the first."""
 
+    @property
+    def endpoints(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """Where programs of its latest run listen, as the run announced them: host:port. Only when one trial is asked for."""
+
     def __init__(
         self,
         *,
@@ -243,9 +248,10 @@ class Trial(google.protobuf.message.Message):
         excluded_nodes: collections.abc.Iterable[builtins.int] | None = ...,
         best_validation: global___Validation | None = ...,
         last_validation: global___Validation | None = ...,
+        endpoints: collections.abc.Iterable[builtins.str] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_best_validation", b"_best_validation", "_last_validation", b"_last_validation", "_latest_checkpoint_id", b"_latest_checkpoint_id", "best_validation", b"best_validation", "create_time", b"create_time", "end_time", b"end_time", "hparams", b"hparams", "last_validation", b"last_validation", "latest_checkpoint_id", b"latest_checkpoint_id", "metadata", b"metadata"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_best_validation", b"_best_validation", "_last_validation", b"_last_validation", "_latest_checkpoint_id", b"_latest_checkpoint_id", "best_validation", b"best_validation", "create_time", b"create_time", "end_time", b"end_time", "excluded_nodes", b"excluded_nodes", "experiment_id", b"experiment_id", "experiment_number", b"experiment_number", "explanation", b"explanation", "hparams", b"hparams", "last_validation", b"last_validation", "latest_checkpoint_id", b"latest_checkpoint_id", "metadata", b"metadata", "number", b"number", "pids", b"pids", "restarts", b"restarts", "revision", b"revision", "run", b"run", "runs", b"runs", "seed", b"seed", "state", b"state", "status", b"status", "steps_completed", b"steps_completed", "trial_id", b"trial_id", "trial_key", b"trial_key"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_best_validation", b"_best_validation", "_last_validation", b"_last_validation", "_latest_checkpoint_id", b"_latest_checkpoint_id", "best_validation", b"best_validation", "create_time", b"create_time", "end_time", b"end_time", "endpoints", b"endpoints", "excluded_nodes", b"excluded_nodes", "experiment_id", b"experiment_id", "experiment_number", b"experiment_number", "explanation", b"explanation", "hparams", b"hparams", "last_validation", b"last_validation", "latest_checkpoint_id", b"latest_checkpoint_id", "metadata", b"metadata", "number", b"number", "pids", b"pids", "restarts", b"restarts", "revision", b"revision", "run", b"run", "runs", b"runs", "seed", b"seed", "state", b"state", "status", b"status", "steps_completed", b"steps_completed", "trial_id", b"trial_id", "trial_key", b"trial_key"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_best_validation", b"_best_validation"]) -> typing.Literal["best_validation"] | None: ...
     @typing.overload

@@ -18,8 +18,16 @@ from resolute.errors import NotFoundError
 @click.pass_obj
 def logs(settings: Settings, experiment_id: str, request: LogRequest) -> None:
     """Show the logs of an experiment's first trial; for other trials use `trial logs`."""
-    services = settings.services()
-    trial = _first_trial(services, experiment_id, wait=request.follow)
+    show_first_trial(settings.services(), experiment_id, request)
+
+
+def show_first_trial(services: Services, key: str, request: LogRequest) -> None:
+    """Prints the wanted lines of an experiment's first trial.
+
+    Raises:
+        NotFoundError: It has none.
+    """
+    trial = _first_trial(services, key, wait=request.follow)
     print_lines(services, services.trials.get(trial.uuid), request)
 
 

@@ -11,7 +11,7 @@ from resolute.contracts.values import to_value
 from resolute_experiments.scheduling.jobs import Job
 from resolute_experiments.scheduling.wait_reasons import WaitReasons
 from resolute_experiments.states import ALLOCATED_TRIALS, ExperimentState, TrialState
-from resolute_experiments.store.experiments import Experiment
+from resolute_experiments.store.experiments import Experiment, ExperimentKind
 from resolute_experiments.store.runs import Container, Run
 from resolute_experiments.store.trial_transitions import TrialTransition
 from resolute_experiments.store.trials import Trial
@@ -35,6 +35,13 @@ def experiment_state(number: int) -> ExperimentState:
         return ExperimentState(name.removeprefix("EXPERIMENT_STATE_"))
     except ValueError as error:
         raise invalid("states", f"states holds {number}, which is no state of an experiment") from error
+
+
+def experiment_kind(number: experiment_pb2.ExperimentKind.ValueType) -> ExperimentKind:
+    """Reads a kind of the contract, of which none is a search."""
+    if number == experiment_pb2.EXPERIMENT_KIND_UNSPECIFIED:
+        return ExperimentKind.SEARCH
+    return ExperimentKind(experiment_pb2.ExperimentKind.Name(number).removeprefix("EXPERIMENT_KIND_"))
 
 
 def trial_state(number: int) -> TrialState:
@@ -106,6 +113,7 @@ def experiment_message(
         wait_reason=wait_reason,
         warning=experiment.warning,
         source=experiment_pb2.CodeSource.FromString(source) if source else None,
+        kind=experiment_pb2.ExperimentKind.Value(f"EXPERIMENT_KIND_{experiment.kind.value}"),
     )
 
 
@@ -164,9 +172,16 @@ def trial_message(
         excluded_nodes=trial.excluded_nodes,
         runs=[run_message(run) for run in runs or []],
         pids=[container.pid for container in containers or [] if container.pid and not container.exited],
+        endpoints=[
+            _endpoint(one.address, port) for one in containers or [] if not one.over for port in one.ports
+        ],
         best_validation=_validation(trial.best_value, trial.best_steps),
         last_validation=_validation(trial.last_value, trial.last_steps),
     )
+
+
+def _endpoint(address: str, port: int) -> str:
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
 
 
 def transition_message(transition: TrialTransition) -> trial_transition_pb2.TrialTransition:

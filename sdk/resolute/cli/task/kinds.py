@@ -1,0 +1,29 @@
+"""The kinds of tasks, and how one is found."""
+
+from __future__ import annotations
+
+import click
+
+from resolute.cli.options.identifiers import Key
+from resolute.client.schema.records import ExperimentRecord
+from resolute.client.schema.states import ExperimentKind
+from resolute.client.services import Services
+
+NOUNS = {ExperimentKind.COMMAND: "command", ExperimentKind.TENSORBOARD: "TensorBoard"}
+"""What messages call a task of each kind."""
+TASK = Key("a task")
+"""The number or UUID of a task."""
+
+
+def find(services: Services, key: str, kind: ExperimentKind) -> ExperimentRecord:
+    """Returns a task of a kind, with its config.
+
+    Raises:
+        NotFoundError: Nothing has that number or UUID.
+        click.UsageError: What has it is no such task.
+    """
+    found = services.experiments.get(key)
+    if found.kind is not kind:
+        is_ = NOUNS.get(found.kind, "experiment")
+        raise click.UsageError(f"{key} is no {NOUNS[kind]} but {'an' if is_[0] == 'e' else 'a'} {is_}.")
+    return found
