@@ -13,6 +13,7 @@ from resolute.cli.options.settings import Settings
 from resolute.client.insight.costs import Cost, Grouping, Period, Work, costs
 from resolute.client.remote.experiments import ExperimentFilter
 from resolute.client.schema.records import ExperimentRecord, TrialRecord
+from resolute.client.schema.states import ExperimentKind
 from resolute.client.services import Services
 
 _DATE = click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"])
@@ -64,7 +65,8 @@ def cost(  # noqa: PLR0913 - one for each option
     if point is not None and grouping not in {Grouping.TRIAL, Grouping.EXPERIMENT}:
         raise click.UsageError("--point goes with --by trial or --by experiment: the metric must be one.")
     services = settings.services()
-    wanted = ExperimentFilter(owners=owners, labels=labels, include_archived=True)
+    kinds = tuple(kind for kind in ExperimentKind if kind is not ExperimentKind.UNSPECIFIED)
+    wanted = ExperimentFilter(owners=owners, labels=labels, include_archived=True, kinds=kinds)
     if experiment_ids:
         found: Iterator[ExperimentRecord] = map(services.experiments.get, experiment_ids)
     else:
