@@ -22,6 +22,7 @@ _CAUSES = (
     ("socket closed", "it closed the connection"),
     ("goaway", "it closed the connection"),
     ("rst_stream", "the connection behind a proxy broke"),
+    ("end_stream", "the connection behind a proxy broke"),
 )
 """Parts of what gRPC reports, the most telling first."""
 
@@ -39,12 +40,12 @@ def connection_cause(details: str) -> str:
 def is_broken_connection(status_name: str, details: str) -> bool:
     """Whether a call failed because a connection broke, and not because the service failed.
 
-    A proxy whose connection to a service breaks resets the streams of its clients. gRPC calls that
-    INTERNAL or UNKNOWN.
+    A proxy whose connection to a service breaks resets the streams of its clients, or ends them without the
+    status that services end them with. gRPC calls that INTERNAL or UNKNOWN.
 
     Args:
         status_name: Name of the gRPC status code of a failure without a ``google.rpc.Status``.
         details: What gRPC reports.
     """
-    reset = status_name in {"INTERNAL", "UNKNOWN"} and "RST_STREAM" in details
-    return reset or status_name == "UNAVAILABLE"
+    ended = any(flag in details for flag in ("RST_STREAM", "END_STREAM"))
+    return status_name == "UNAVAILABLE" or (status_name in {"INTERNAL", "UNKNOWN"} and ended)

@@ -15,6 +15,7 @@ REFUSED = (
 )
 
 RESET = "Stream removed (RST_STREAM (Received RST_STREAM with error code 2))"
+CUT = "Stream removed (Data frame with END_STREAM flag received)"
 
 
 @pytest.mark.parametrize(
@@ -26,6 +27,7 @@ RESET = "Stream removed (RST_STREAM (Received RST_STREAM with error code 2))"
         ("FD shutdown; connect: No route to host (113)", "the network has no way there"),
         ("Socket closed", "it closed the connection"),
         (RESET, "the connection behind a proxy broke"),
+        (CUT, "the connection behind a proxy broke"),
         ("something new", "the connection failed"),
     ],
 )
@@ -34,20 +36,24 @@ def test_a_cause_is_named_without_internals(details: str, cause: str) -> None:
 
 
 class _Reset(grpc.RpcError):
-    """What grpcio raises for a stream that a proxy resets."""
+    """What grpcio raises for a stream that a proxy resets, or ends without a status."""
+
+    def __init__(self, details: str) -> None:
+        self._details = details
 
     def code(self) -> grpc.StatusCode:
         return grpc.StatusCode.UNKNOWN
 
     def details(self) -> str:
-        return RESET
+        return self._details
 
     def trailing_metadata(self) -> tuple[()]:
         return ()
 
 
-def test_a_stream_that_a_proxy_resets_counts_as_a_broken_connection() -> None:
-    error = to_typed_error(_Reset(), "proxy:8443")
+@pytest.mark.parametrize("details", [RESET, CUT])
+def test_a_stream_that_a_proxy_ends_counts_as_a_broken_connection(details: str) -> None:
+    error = to_typed_error(_Reset(details), "proxy:8443")
     assert isinstance(error, UnavailableError)
     assert "the connection behind a proxy broke" in str(error)
 
@@ -57,6 +63,7 @@ def test_a_stream_that_a_proxy_resets_counts_as_a_broken_connection() -> None:
     [
         ("UNAVAILABLE", REFUSED, True),
         ("INTERNAL", RESET, True),
+        ("UNKNOWN", CUT, True),
         ("INTERNAL", "the service failed", False),
         ("CANCELLED", RESET, False),
     ],
