@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import socket
 import subprocess
@@ -59,7 +60,14 @@ def _program(kind: str) -> str:
 
 @contextmanager
 def proxy(
-    kind: str, folder: Path, *, grpc_port: int, http_ports: tuple[int, int], port: int = 0
+    kind: str,
+    folder: Path,
+    *,
+    grpc_port: int,
+    http_ports: tuple[int, int],
+    port: int = 0,
+    authority: Authority | None = None,
+    services: Authority | None = None,
 ) -> Iterator[Proxy]:
     """Runs a proxy until the block ends.
 
@@ -69,9 +77,11 @@ def proxy(
         grpc_port: Where all services are.
         http_ports: Where two gateways are, or one twice.
         port: Where it listens; zero for a free port.
+        authority: Signs its certificate; None for a new one.
+        services: Has signed the certificates of the services and the gateways; None where they have no TLS.
     """
     program = _program(kind)
-    authority = Authority.create(folder)
+    authority = authority or Authority.create(folder)
     server = authority.issue(folder)
     public = port or free_port()
     ports = {
@@ -89,8 +99,14 @@ def proxy(
         config = folder / "envoy.yaml"
         text = _moved((ROOT / "deploy/gateway/envoy.yaml").read_text(), ports, "port_value: ")
         command = [program, "--config-path", str(config), "--disable-hot-restart", "--log-level", "warning"]
-    text = text.replace("/etc/resolute/tls/server-key.pem", str(server.key))
-    config.write_text(text.replace("/etc/resolute/tls/server.pem", str(server.certificate)))
+    files = {"server.pem": server.certificate, "server-key.pem": server.key}
+    if services is not None:
+        text = _with_tls(text)
+        own = services.issue(folder, name="proxy")
+        files |= {"ca.pem": services.file, "client.pem": own.certificate, "client-key.pem": own.key}
+    for name, path in files.items():
+        text = text.replace(f"/etc/resolute/tls/{name}", str(path))
+    config.write_text(text)
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log)
         try:
@@ -105,6 +121,15 @@ def _moved(text: str, ports: Mapping[int, int], form: str) -> str:
     """Replaces the ports of a file, all at once."""
     pattern = re.compile(re.escape(form) + r"(\d+)\b")
     return pattern.sub(lambda found: f"{form}{ports[int(found[1])]}", text)
+
+
+def _with_tls(text: str) -> str:
+    """The settings for services with TLS, made as their first lines say."""
+    (command,) = re.findall(
+        r"^# Where services and gateway have TLS of their own: (sed .*)$", text, re.MULTILINE
+    )
+    done = subprocess.run(shlex.split(command), input=text, capture_output=True, text=True, check=True)
+    return done.stdout
 
 
 def _listens(port: int, process: subprocess.Popen[bytes], log: Path) -> bool:

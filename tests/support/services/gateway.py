@@ -15,6 +15,7 @@ import pytest
 import urllib3
 from support.backends import missing
 
+from resolute.contracts.calls.tls import ClientTls
 from resolute_gateway.backends import Backends
 from resolute_gateway.requirements import missing_for_http
 from resolute_gateway.settings import HttpSettings
@@ -80,6 +81,7 @@ async def gateway(
     *,
     token: str = "",
     tls: ServerTls | None = None,
+    backend_tls: ClientTls | None = None,
     page: Path | None = None,
     **settings: Any,
 ) -> AsyncIterator[GatewayClient]:
@@ -89,6 +91,7 @@ async def gateway(
         address: ``host:port`` of the services.
         token: Token of calls.
         tls: Its certificate; None for plain HTTP, which the client speaks.
+        backend_tls: How the services are reached; None for a plain port.
         page: Where the page's files are; None for those that were built.
         settings: Fields of ``HttpSettings``.
     """
@@ -97,7 +100,7 @@ async def gateway(
     from resolute_gateway.web.http_server import listen
     from resolute_gateway.web.page_files import BUILT
 
-    backends = Backends({"*": address})
+    backends = Backends({"*": address}, tls=backend_tls)
     grpc_port = int(address.rpartition(":")[2])
     options = HttpSettings(**{"cluster_id": CLUSTER, "grpc_port": grpc_port, **settings})
     opened = listen("127.0.0.1", 0)

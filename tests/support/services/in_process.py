@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from support.databases import migrate
 from support.ports import free_port
 
+from resolute.contracts.calls.tls import ClientTls
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 from resolute_serving.auth.refusals import Refusals
 from resolute_serving.auth.service_tokens import ServiceTokens
@@ -23,6 +24,7 @@ from resolute_serving.server.client_versions import OLDEST_SDK
 from resolute_serving.server.grpc_server import Server, ServerSettings
 from resolute_serving.server.peers import Peers
 from resolute_serving.server.service import Blueprint, Environment, Service
+from resolute_serving.tls import ServerTls
 
 TOKEN_SECONDS = 3600.0
 
@@ -37,6 +39,8 @@ class Running:
     """Issues tokens that the services accept."""
     services: Sequence[Service]
     """The services, in the order of their blueprints."""
+    tls: ClientTls | None = None
+    """How the services are reached."""
 
     def user_token(self, *, role: Role = Role.ADMIN, name: str = "ada") -> str:
         """A token of a person."""
@@ -56,7 +60,7 @@ class Running:
 
     def peers(self, token: Callable[[], str]) -> Peers:
         """The services, as another service reaches them; to be closed after use."""
-        return Peers({"*": self.address}, token=token)
+        return Peers({"*": self.address}, token=token, tls=self.tls)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +89,8 @@ async def serving(
     role_seconds: float = 30.0,
     token_clock: Clock = SYSTEM_CLOCK,
     cluster: str = "resolute:test",
+    tls: ServerTls | None = None,
+    peer_tls: ClientTls | None = None,
 ) -> AsyncIterator[Running]:
     """Serves blueprints on one port of loopback until the block ends.
 
@@ -101,13 +107,15 @@ async def serving(
         role_seconds: How long services remember the roles of users.
         token_clock: Tells when tokens expire.
         cluster: Tells clusters apart: its UUID follows from this.
+        tls: The certificate of the port; None for a plain one.
+        peer_tls: How the services reach each other.
     """
     cluster_id = str(uuid.uuid5(uuid.NAMESPACE_URL, cluster))
     signer = TokenSigner(key or Ed25519PrivateKey.generate(), cluster_id=cluster_id, clock=token_clock)
     token = ServiceTokens(signer, ServiceAccount(name="embedded"), clock=token_clock)
     port = port or free_port()
     address = f"127.0.0.1:{port}"
-    peers = Peers({"*": address, **(addresses or {})}, token=token)
+    peers = Peers({"*": address, **(addresses or {})}, token=token, tls=peer_tls)
     services = []
     revoked, refusals = RevokedTokens(), Refusals(clock)
     for blueprint in blueprints:
@@ -129,11 +137,11 @@ async def serving(
     verifier = TokenVerifier(
         StaticKeys({signer.key_id: signer.public_key}, revoked), cluster_id=cluster_id, clock=token_clock
     )
-    settings = ServerSettings(port=port, grace=0.5, oldest_client=oldest_client)
+    settings = ServerSettings(port=port, grace=0.5, oldest_client=oldest_client, tls=tls)
     server = Server(services, verifier=verifier, settings=settings, refusals=refusals)
     await server.start()
     try:
-        yield Running(address=address, signer=signer, services=services)
+        yield Running(address=address, signer=signer, services=services, tls=peer_tls)
     finally:
         await server.stop()
         await peers.close()
