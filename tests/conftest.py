@@ -24,6 +24,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="choose the cases of the run that printed this seed ($RESOLUTE_TEST_SEED, or a new one)",
     )
     group.addoption(
+        "--front",
+        choices=("nginx", "envoy"),
+        default="",
+        help="put a proxy in front of the clusters of end-to-end tests: commands know its address alone",
+    )
+    group.addoption(
         "--require-backends",
         action="store_true",
         help="fail, rather than skip, tests whose database, object store, disk or launcher is missing",

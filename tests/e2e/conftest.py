@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
+from front.clusters import ClusterFronts
+from support.certificates import Authority
 from support.clusters.embedded import EmbeddedCluster, embedded
 
 from resolute.errors import IllegalTransitionError
@@ -16,6 +18,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.e2e)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def front(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """With ``--front nginx`` or ``--front envoy``, commands reach clusters by such a proxy alone."""
+    kind = request.config.option.front
+    if not kind:
+        yield
+        return
+    folder = tmp_path_factory.mktemp("front")
+    with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
+        fronts = ClusterFronts(kind, folder, Authority.create(folder), stack)
+        patch.setattr(EmbeddedCluster, "front", fronts)
+        yield
 
 
 @pytest.fixture(scope="session")

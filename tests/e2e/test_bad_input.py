@@ -136,7 +136,7 @@ def test_no_cluster_at_all_is_said_with_the_remedy(project: Path, tmp_path: Path
 
 @pytest.mark.parametrize("token", ["nonsense", "a.b.c"])
 def test_wrong_token_is_refused(cluster: EmbeddedCluster, project: Path, token: str) -> None:
-    said = refused(cluster, "-m", address(cluster), "e", "list", cwd=project, **as_stranger(project, token))
+    said = refused(cluster, "-m", master(cluster), "e", "list", cwd=project, **as_stranger(project, token))
     assert "token is not valid" in said
 
 
@@ -186,6 +186,11 @@ def address(cluster: EmbeddedCluster) -> str:
     found = Home(cluster.home).read_endpoint()
     assert found is not None
     return found.address
+
+
+def master(cluster: EmbeddedCluster) -> str:
+    """The cluster as commands name it."""
+    return cluster.variables().get("RESOLUTE_MASTER") or address(cluster)
 
 
 def as_stranger(folder: Path, token: str) -> dict[str, str]:

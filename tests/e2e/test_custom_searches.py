@@ -157,7 +157,7 @@ def test_a_plugin_that_is_installed_decides(cluster: EmbeddedCluster, project: P
 def test_a_program_decides_and_its_shutdown_ends_what_it_left_open(
     cluster: EmbeddedCluster, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("RESOLUTE_HOME", str(cluster.home))
+    cluster.name_in(monkeypatch)
     config = {
         "name": "driven",
         "entrypoint": "python3 train.py",

@@ -19,9 +19,7 @@ BATCHES_PER_EPOCH = 23
 
 @pytest.fixture
 def client(cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Determined]:
-    monkeypatch.delenv("RESOLUTE_MASTER", raising=False)
-    monkeypatch.delenv("DET_MASTER", raising=False)
-    monkeypatch.setenv("RESOLUTE_HOME", str(cluster.home))
+    cluster.name_in(monkeypatch)
     with Determined() as connected:
         yield connected
 

@@ -17,9 +17,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 @pytest.fixture
 def client(cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Determined]:
-    monkeypatch.delenv("RESOLUTE_MASTER", raising=False)
-    monkeypatch.delenv("DET_MASTER", raising=False)
-    monkeypatch.setenv("RESOLUTE_HOME", str(cluster.home))
+    cluster.name_in(monkeypatch)
     with Determined() as connected:
         yield connected
 

@@ -9,15 +9,16 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import pytest
 from support.clusters.command_processes import run_command
 from support.waiting import wait_until
 
 from resolute.client import Determined
+from resolute.client.connection.endpoint import MASTER_VARIABLES, TOKEN_VARIABLE
 from resolute.client.connection.home import HOME_VARIABLE
 
 T = TypeVar("T")
@@ -26,9 +27,25 @@ _UP_SECONDS = 300.0
 """How long a start or a stop may take, on a machine that has much else to do."""
 
 
+class Front(Protocol):
+    """Stands in front of all clusters: their commands reach them by it alone."""
+
+    def server_variables(self, home: Path) -> dict[str, str]:
+        """More variables for what serves a home."""
+
+    def client_variables(self, home: Path) -> dict[str, str]:
+        """More variables for commands on a home."""
+
+    def serve(self, home: Path) -> None:
+        """Leads to the cluster of a home, which has started."""
+
+
 @dataclass
 class EmbeddedCluster:
     """One home, and the process that serves it."""
+
+    front: ClassVar[Front | None] = None
+    """What is between commands and clusters; None where commands find the cluster by its home."""
 
     home: Path
     """$RESOLUTE_HOME."""
@@ -46,12 +63,17 @@ class EmbeddedCluster:
             "OMP_NUM_THREADS": "1",
             # Few tests ask by HTTP, and each start would take a quarter of a second longer.
             "RESOLUTE_NO_HTTP": "1",
+            **(self.front.client_variables(self.home) if self.front else {}),
             **self.environment,
         }
 
     def up(self) -> None:
         """Starts the cluster and waits until it serves."""
-        self.run("resolute", "up", "--detach", "--slots", str(self.slots), timeout=_UP_SECONDS)
+        more = self.front.server_variables(self.home) if self.front else {}
+        served = replace(self, environment={**self.environment, **more})
+        served.run("resolute", "up", "--detach", "--slots", str(self.slots), timeout=_UP_SECONDS)
+        if self.front:
+            self.front.serve(self.home)
 
     def down(self) -> None:
         """Stops it, if it runs."""
@@ -93,8 +115,16 @@ class EmbeddedCluster:
     def client(self) -> Determined:
         """Opens a connection, for tests that ask often: each command takes half a second to start."""
         with pytest.MonkeyPatch.context() as environment:
-            environment.setenv(HOME_VARIABLE, str(self.home))
+            self.name_in(environment)
             return Determined()
+
+    def name_in(self, environment: pytest.MonkeyPatch) -> None:
+        """Lets the client in this process find the cluster."""
+        for name in (*MASTER_VARIABLES, TOKEN_VARIABLE):
+            environment.delenv(name, raising=False)
+        environment.setenv(HOME_VARIABLE, str(self.home))
+        for name, value in (self.front.client_variables(self.home) if self.front else {}).items():
+            environment.setenv(name, value)
 
     def json(self, *arguments: str) -> Any:
         """Runs `det … --json` and returns what it printed."""
