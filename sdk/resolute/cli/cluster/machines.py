@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 
 import click
 
@@ -23,13 +23,12 @@ from resolute.cli.display.output import (
 from resolute.cli.options.settings import Settings
 from resolute.client.schema.records import ClusterRecord, SlotRecord
 
-_POOL = "default"
-
 
 @dataclass(frozen=True)
 class _Machine:
     """A machine of the cluster."""
 
+    resource_pool: str
     id: int
     kinds: tuple[str, ...]
     slots: int
@@ -41,17 +40,19 @@ class _Machine:
 
 @dataclass(frozen=True)
 class _Pool:
-    """All machines together: they are not divided."""
+    """Machines that configs name together."""
 
     name: str
     machines: int
     slots: int
     slots_in_use: int
     slots_disabled: int
-    queued_trials: int
+    queued_trials: int | None
+    """None where there are several pools: the queue is one for all."""
 
 
 _MACHINE_COLUMNS: tuple[Column[_Machine], ...] = (
+    Column("Pool", lambda one: one.resource_pool),
     Column("Machine", lambda one: one.id, right=True),
     Column("Kind", lambda one: one.kinds),
     Column("Slots", lambda one: one.slots, right=True),
@@ -60,6 +61,7 @@ _MACHINE_COLUMNS: tuple[Column[_Machine], ...] = (
     Column("Draining", lambda one: one.draining),
 )
 SLOT_COLUMNS: tuple[Column[SlotRecord], ...] = (
+    Column("Pool", lambda slot: slot.resource_pool),
     Column("Machine", lambda slot: slot.node, right=True),
     Column("Slot", lambda slot: slot.slot_id, right=True),
     Column("Kind", lambda slot: slot.kind),
@@ -99,19 +101,22 @@ def list_slots(settings: Settings, output: Format) -> None:
 @format_option
 @click.pass_obj
 def list_pools(settings: Settings, output: Format) -> None:
-    """List the resource pools. There is one, named `default`: machines are not divided."""
-    print_items([_pool(settings.services().cluster.get())], _POOL_COLUMNS, output=output)
+    """List the resource pools that have slots."""
+    print_items(_pools(settings.services().cluster.get()), _POOL_COLUMNS, output=output)
 
 
 @click.command(name="describe")
-@click.argument("name", default=_POOL)
+@click.argument("name", default="default")
 @format_option
 @click.pass_obj
 def describe_pool(settings: Settings, name: str, output: Format) -> None:
-    """Show the resource pool NAME. There is one, named `default`: machines are not divided."""
-    if name != _POOL:
-        raise click.UsageError(f"There is no resource pool {name!r}; the only one is {_POOL!r}.")
-    print_items([_pool(settings.services().cluster.get())], _POOL_COLUMNS, output=output)
+    """Show the resource pool NAME."""
+    pools = _pools(settings.services().cluster.get())
+    named = [pool for pool in pools if pool.name == name]
+    if not named:
+        others = ", ".join(repr(pool.name) for pool in pools)
+        raise click.UsageError(f"There is no resource pool {name!r} with slots; there are: {others}.")
+    print_items(named, _POOL_COLUMNS, output=output)
 
 
 @click.command()
@@ -143,13 +148,15 @@ def info(settings: Settings, output: Format) -> None:
 
 
 def _machines(slots: Sequence[SlotRecord]) -> list[_Machine]:
-    ordered = groupby(sorted(slots, key=lambda slot: slot.node), key=lambda slot: slot.node)
-    return [_machine(number, list(held)) for number, held in ordered]
+    machine = attrgetter("resource_pool", "node")
+    ordered = groupby(sorted(slots, key=machine), key=machine)
+    return [_machine(pool, number, list(held)) for (pool, number), held in ordered]
 
 
-def _machine(number: int, slots: Sequence[SlotRecord]) -> _Machine:
+def _machine(pool: str, number: int, slots: Sequence[SlotRecord]) -> _Machine:
     kinds = tuple(sorted({slot.kind for slot in slots}))
     return _Machine(
+        pool,
         number,
         kinds,
         len(slots),
@@ -159,13 +166,17 @@ def _machine(number: int, slots: Sequence[SlotRecord]) -> _Machine:
     )
 
 
-def _pool(cluster: ClusterRecord) -> _Pool:
-    machines = _machines(cluster.slots)
-    return _Pool(
-        _POOL,
-        len(machines),
-        len(cluster.slots),
-        sum(one.slots_in_use for one in machines),
-        sum(one.slots_disabled for one in machines),
-        cluster.queued_trials,
-    )
+def _pools(cluster: ClusterRecord) -> list[_Pool]:
+    ordered = groupby(_machines(cluster.slots), key=attrgetter("resource_pool"))
+    machines = {name: list(held) for name, held in ordered}
+    return [
+        _Pool(
+            name,
+            len(held),
+            sum(one.slots for one in held),
+            sum(one.slots_in_use for one in held),
+            sum(one.slots_disabled for one in held),
+            cluster.queued_trials if len(machines) == 1 else None,
+        )
+        for name, held in machines.items()
+    ]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import click
 
-_NO_POOLS = "machines are not divided into pools"
+_NO_POOLS = "configs name the pool by `resources.resource_pool`"
 _NO_AGENT_USER = "trials run as the user of the operating system who started the cluster"
 _NO_GROUPS = "there are no groups of users; give roles to users, with --username-to-assign"
 _NO_KUBERNETES = "there are no namespaces; `resolute workspace set-quota` limits what a workspace may use"

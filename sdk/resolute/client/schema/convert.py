@@ -362,6 +362,7 @@ def cluster(message: cluster_service_pb2.GetClusterResponse) -> records.ClusterR
                 slot.node,
                 slot.disabled,
                 slot.draining and slot.HasField("holder"),
+                slot.resource_pool or "default",  # a server before there were pools names none
             )
             for slot in message.slots
         ),

@@ -387,6 +387,8 @@ class SlotRecord:
     """Whether no run starts on it."""
     draining: bool = False
     """Of a disabled one that is held: whether the run goes on to its end."""
+    resource_pool: str = "default"
+    """Its pool, in which its number and that of its machine are unique."""
 
 
 @dataclass(frozen=True, slots=True)
