@@ -177,7 +177,7 @@ deployment: $(STAMP)
 	$(PYTEST) tests/deployment
 
 $(VENV)/.engines: $(STAMP)
-	$(BIN)/python -m pip install --quiet --constraint constraints-dev.txt --editable '.[kubernetes]'
+	$(BIN)/python -m pip install --quiet --constraint constraints-dev.txt --editable '.[container,kubernetes]'
 	touch $@
 
 # The clients of engines, against their real daemons. tools/install_engines.sh installs those; what is missing is skipped by name.

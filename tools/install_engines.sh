@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the engines that `make engines` starts for itself, where they are missing, with Debian's packages: Slurm and
-# MUNGE, and where RESOLUTE_TEST_KUBE names scripts that start a Kubernetes, what its node and its store are made of.
+# MUNGE, Podman and what makes its image, and where RESOLUTE_TEST_KUBE names scripts that start a Kubernetes, what its node and its store are made of.
 # Wants root, or a sudo that does not ask. Nothing is set up: tests start daemons of their own on loopback.
 set -euo pipefail
 
@@ -8,10 +8,15 @@ packages=()
 PATH="$PATH:/usr/sbin:/sbin"
 command -v slurmctld >/dev/null || packages+=(slurm-wlm)
 command -v munged >/dev/null || packages+=(munge)
+for program in mmdebstrap buildah podman runc iptables; do
+    command -v "$program" >/dev/null || packages+=("$program")
+done
+for package in netavark aardvark-dns; do
+    test -x "/usr/lib/podman/$package" || packages+=("$package")
+done
 if [[ -n ${RESOLUTE_TEST_KUBE:-} ]]; then
     command -v etcd >/dev/null || packages+=(etcd-server)
     command -v containerd >/dev/null || packages+=(containerd)
-    command -v runc >/dev/null || packages+=(runc)
     [[ -e /usr/lib/cni/bridge || -e /opt/cni/bin/bridge ]] || packages+=(containernetworking-plugins)
 fi
 ((${#packages[@]})) || exit 0

@@ -211,7 +211,11 @@ def _take_lock(run: RunDirectory, descriptor: int | None) -> RunLock:
 
 def _run_once(run: RunDirectory) -> None:
     order = LaunchOrder.read(run.launch_file)
-    order = replace(order, compat_path=order.compat_path or str(compat_path()))
+    order = replace(
+        order,
+        compat_path=order.compat_path or str(compat_path()),
+        python=order.python or sys.executable,
+    )
     start_log(order.log_level, run)
     run.prepare()
     identity = ProcessIdentity.of(os.getpid())

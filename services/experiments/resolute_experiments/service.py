@@ -45,9 +45,10 @@ from resolute_experiments.lifecycle.controller import ExperimentController
 from resolute_experiments.lifecycle.validation_copy import ValidationCopy
 from resolute_experiments.notifier import SCHEDULER_WAKEUP, SIGNAL_CHANGES, Notifier
 from resolute_experiments.resources.engine import Engine
+from resolute_experiments.resources.engine_environment import EngineEnvironment
 from resolute_experiments.resources.fleet import Fleet
 from resolute_experiments.resources.leases import Leases
-from resolute_experiments.resources.registry import ONLY_LOCAL, EngineEnvironment, open_engine
+from resolute_experiments.resources.registry import ONLY_LOCAL, open_engine
 from resolute_experiments.resources.run_spans import RunSpans
 from resolute_experiments.resources.settings import EngineSettings, ResourceSettings, resources_of
 from resolute_experiments.retention.deferred import DeferredRetention

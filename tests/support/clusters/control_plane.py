@@ -88,8 +88,9 @@ class ControlPlane(
 ):
     """What the services would know. Tests read its attributes and wait for what they want to see."""
 
-    def __init__(self, spec: LaunchSpec, *, archive: bytes = b"") -> None:
+    def __init__(self, spec: LaunchSpec, *, archive: bytes = b"", host: str = "127.0.0.1") -> None:
         self.spec = spec
+        self._host = host
         self.archive = archive
         self.changed = threading.Condition()
         self.signal = Signal(allocation_id=spec.allocation_id)
@@ -115,7 +116,7 @@ class ControlPlane(
     @property
     def address(self) -> str:
         """Where it listens."""
-        return f"127.0.0.1:{self.port}"
+        return f"{self._host}:{self.port}"
 
     def start(self) -> None:
         """Begins to listen, again on the same port."""
@@ -265,12 +266,16 @@ class ControlPlane(
 
 @contextmanager
 def control_plane(
-    entrypoint: Any, *, files: Mapping[str, str] | None = None, **changes: Any
+    entrypoint: Any,
+    *,
+    files: Mapping[str, str] | None = None,
+    host: str = "127.0.0.1",
+    **changes: Any,
 ) -> Iterator[ControlPlane]:
-    """A control plane that listens, for one run."""
+    """A control plane that listens, for one run, at an address of this machine."""
     archive = pack(files) if files else b""
     spec = make_spec(entrypoint, archive=archive, **changes)
-    plane = ControlPlane(spec, archive=archive)  # type: ignore[abstract]  # what is not called is not there
+    plane = ControlPlane(spec, archive=archive, host=host)  # type: ignore[abstract]  # what is not called is not there
     plane.start()
     try:
         yield plane

@@ -93,14 +93,15 @@ async def seen(plane: ControlPlane, text: str) -> None:
 
 
 @asynccontextmanager
-async def cleared(engine: EngineUnderTest) -> AsyncIterator[None]:
-    """Leaves nothing with the engine, whatever happens, and asks it whether that is so."""
+async def cleared(engine: EngineUnderTest, *others: str) -> AsyncIterator[None]:
+    """Leaves nothing with the engine of the allocation and of others, and asks it whether that is so."""
     try:
         yield
     finally:
         async with life(engine) as last:
-            await last.manager.kill(ALLOCATION)
-            await last.manager.release(ALLOCATION)
+            for allocation_id in (ALLOCATION, *others):
+                await last.manager.kill(allocation_id)
+                await last.manager.release(allocation_id)
 
             async def gone() -> bool:
                 return not await engine.remains()

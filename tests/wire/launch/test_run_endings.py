@@ -190,7 +190,7 @@ def test_who_saves_only_at_sigterm_has_left_because_of_the_signal(tmp_path: Path
 
 
 def test_the_grace_of_the_config_counts_before_the_machine_s_when_it_is_longer(tmp_path: Path) -> None:
-    terms = {"preemption_timeout": 0.1, "termination_grace": 60}
+    terms: dict[str, Any] = {"preemption_timeout": 0.1, "termination_grace": 60}
     with (
         control_plane(["python3", "slow.py"], files=FILES, **terms) as plane,
         supervised(tmp_path, plane, term_grace_seconds=0.3) as run,
@@ -203,7 +203,7 @@ def test_the_grace_of_the_config_counts_before_the_machine_s_when_it_is_longer(t
 
 
 def test_the_grace_of_the_config_counts_before_the_machine_s_when_it_is_shorter(tmp_path: Path) -> None:
-    terms = {"preemption_timeout": 0.1, "termination_grace": 0.3}
+    terms: dict[str, Any] = {"preemption_timeout": 0.1, "termination_grace": 0.3}
     with (
         control_plane(["python3", "slow.py"], files=FILES, **terms) as plane,
         supervised(tmp_path, plane, term_grace_seconds=60) as run,
@@ -219,7 +219,7 @@ def test_the_grace_of_the_config_counts_before_the_machine_s_when_it_is_shorter(
 def test_the_grace_of_the_config_reaches_the_ranks_of_a_launcher(
     tmp_path: Path, grace: float, saves: bool
 ) -> None:
-    terms = {"preemption_timeout": 0.1, "termination_grace": grace}
+    terms: dict[str, Any] = {"preemption_timeout": 0.1, "termination_grace": grace}
     with control_plane(TORCHRUN, files=FILES, **terms) as plane, supervised(tmp_path, plane) as run:
         plane.wait_for(lambda: "training" in plane.text(), seconds=60)
         plane.send_signal(preempt=True)

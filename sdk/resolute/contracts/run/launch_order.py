@@ -40,7 +40,7 @@ class LaunchOrder:
     bind_address: str = "127.0.0.1"
     """Address at which the other containers of the allocation reach this one."""
     python: str = sys.executable
-    """Interpreter of the trial; its directory comes first on the trial's PATH."""
+    """Interpreter of the trial; its directory comes first on its PATH. Empty for that of the supervisor."""
     compat_path: str = ""
     """Directory that holds the ``determined`` package; empty for the launcher's own."""
     lease_patience_seconds: float = 3600.0
@@ -89,8 +89,11 @@ class LaunchOrder:
 
     def write(self, path: Path) -> None:
         """Writes the order, readable by its owner alone because it holds a token."""
-        content = {field.name: getattr(self, field.name) for field in fields(self)}
-        write_json(path, content, mode=0o600, sync=True)
+        write_json(path, self.to_json(), mode=0o600, sync=True)
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the order as plain data, its secret included."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def without_token(self) -> LaunchOrder:
         """The order without its secret, for logs."""

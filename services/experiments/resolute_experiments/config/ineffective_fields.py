@@ -83,6 +83,7 @@ class Ineffective:
 
 
 _NO_CONTAINER = "trials run as processes of this host, not in containers"
+_NOT_BY_ENGINE = "the engine of its pool does not do it"
 _NO_POOLS = "this host is the only node, there are no pools to choose from"
 _NO_BATCH_SYSTEM = "trials do not run under a batch system"
 _ONLY_TRIAL_CLASS = "only the Trial APIs read it, and the entrypoint is a command of its own"
@@ -188,7 +189,9 @@ def ineffective_fields(
     found: list[ConfigWarning] = []
     for row in table:
         if row.path not in effective and row.when(config):
-            found += (ConfigWarning(path, row.reason) for path in _set_by_user(row.path, config, baseline))
+            # A pool that honours some of these fields has containers.
+            reason = _NOT_BY_ENGINE if effective and row.reason == _NO_CONTAINER else row.reason
+            found += (ConfigWarning(path, reason) for path in _set_by_user(row.path, config, baseline))
     return found
 
 

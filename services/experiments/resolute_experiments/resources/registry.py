@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from resolute.contracts.calls.tls import ClientTls
 from resolute.errors import InvalidArgumentError
 from resolute_experiments.config.validation.section import Section
+from resolute_experiments.resources.engine_environment import EngineEnvironment
 from resolute_experiments.resources.local.manager import DEFAULT_POOL, LocalResourceManager
 from resolute_experiments.resources.protocol import ResourceManager
 from resolute_experiments.resources.settings import (
@@ -29,28 +28,6 @@ from resolute_experiments.resources.slurm.submission import SupervisorTerms
 
 _COMMAND_VARIABLES = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "SLURM_CONF", "SSH_AUTH_SOCK")
 """What commands of batch systems, and `ssh` before them, are given of this process's environment."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class EngineEnvironment:
-    """What every engine is told of the cluster and of this machine."""
-
-    cluster_id: str
-    """UUID of the cluster: engines label with it what is the cluster's."""
-    address: str
-    """``host:port`` of the services, as this machine reaches them."""
-    tls: ClientTls | None
-    """Whom to trust there; None for a plain port."""
-    outage_timeout: float
-    """Seconds that a run continues while no service answers."""
-    log_wait: float
-    """Seconds that the end of a run waits for the logs service to take the run's last lines."""
-    runs_directory: Path
-    """Where run directories of this machine lie."""
-    slots: int | None
-    """Slots of this machine; None to count its GPUs, or else its cores."""
-    nodes: int
-    """As how many machines this one appears."""
 
 
 class EngineType(Protocol):
@@ -125,7 +102,22 @@ def _open_slurm(settings: EngineSettings, environment: EngineEnvironment) -> Res
     )
 
 
-ENGINE_TYPES: Mapping[str, EngineType] = {LOCAL: _open_local, "slurm": _open_slurm}
+def _open_container(settings: EngineSettings, environment: EngineEnvironment) -> ResourceManager:
+    try:
+        from resolute_experiments.resources.container.opening import open_container_engine
+    except ModuleNotFoundError as missing:
+        raise InvalidArgumentError(
+            f"{settings.where}: the library {missing.name} is not here: "
+            "pip install 'resolute-train[container]'"
+        ) from missing
+    return open_container_engine(settings, environment)
+
+
+ENGINE_TYPES: Mapping[str, EngineType] = {
+    LOCAL: _open_local,
+    "container": _open_container,
+    "slurm": _open_slurm,
+}
 """How each type of engine is opened."""
 
 ONLY_LOCAL = ResourceSettings(

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from resolute.errors import InvalidArgumentError
+from resolute_experiments.resources.engine_environment import EngineEnvironment
 from resolute_experiments.resources.local.manager import LocalResourceManager
-from resolute_experiments.resources.registry import EngineEnvironment, open_engine
+from resolute_experiments.resources.registry import open_engine
 from resolute_experiments.resources.settings import FILE_NAME, read_resource_settings, resources_of
 
 

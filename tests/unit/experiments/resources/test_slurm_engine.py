@@ -13,9 +13,10 @@ from resolute.contracts.run.exit_record import ExitRecord
 from resolute.contracts.run.launch_order import LaunchOrder
 from resolute.contracts.run.remaining_output import lost_file
 from resolute.errors import FailedPreconditionError, InvalidArgumentError
+from resolute_experiments.resources.engine_environment import EngineEnvironment
 from resolute_experiments.resources.local.container import LocalContainer
 from resolute_experiments.resources.protocol import AllocationSpec, ContainerReport, ContainerState
-from resolute_experiments.resources.registry import EngineEnvironment, open_engine
+from resolute_experiments.resources.registry import open_engine
 from resolute_experiments.resources.settings import read_resource_settings
 from resolute_experiments.resources.slurm.jobs import Job, JobState
 from resolute_experiments.resources.slurm.settings import SlurmPool

@@ -1,0 +1,221 @@
+"""What runs have in an engine: containers, their volumes, and networks, found by labels and names."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from resolute.contracts.run.exit_record import ExitRecord
+from resolute.errors import ConflictError, NotFoundError
+from resolute_experiments.resources.container.api import DockerApi
+from resolute_experiments.resources.container.files import (
+    EXIT_FILE,
+    SUPERVISOR_FILE,
+    VOLUME,
+    exit_record,
+    token_file,
+)
+from resolute_experiments.resources.container.networks import Networks
+from resolute_experiments.resources.container.request import ALLOCATION, CLUSTER, RANK, ContainerRequest
+from resolute_experiments.resources.protocol import ContainerReport, ContainerState
+
+_LOG_LINES = 20
+_UNBEGUN = frozenset({"created", "configured", "initialized"})
+_RUNNING = frozenset({"running", "paused", "restarting", "stopping", "removing"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """A container as the engine has it."""
+
+    name: str
+    """Its name, and that of its volume."""
+    rank: int
+    """Its place in its allocation."""
+    status: str
+    """What it does, in the engine's words."""
+    allocation_id: str
+    """The allocation."""
+
+    @property
+    def unbegun(self) -> bool:
+        """Whether it was created and not started yet."""
+        return self.status in _UNBEGUN
+
+    @property
+    def ended(self) -> bool:
+        """Whether it began and nothing of it lives."""
+        return not self.unbegun and not self.running
+
+    @property
+    def running(self) -> bool:
+        """Whether any of its processes may live."""
+        return self.status in _RUNNING
+
+
+class Containers:
+    """The containers of a cluster in one engine.
+
+    Args:
+        api: The engine.
+        cluster_id: UUID of the cluster.
+    """
+
+    def __init__(self, api: DockerApi, *, cluster_id: str) -> None:
+        self._api = api
+        self._cluster_id = cluster_id
+        self.networks = Networks(api)
+        """Those that its allocations are in."""
+
+    def labels(self, allocation_id: str) -> Mapping[str, str]:
+        """What everything of an allocation is found by."""
+        return {CLUSTER: self._cluster_id, ALLOCATION: allocation_id}
+
+    def prefix(self, allocation_id: str) -> str:
+        """What the names of everything of an allocation begin with; its network has this name alone."""
+        return f"resolute-{self._cluster_id[:8]}-{allocation_id}"
+
+    def name(self, allocation_id: str, rank: int) -> str:
+        """Name of a container and of its volume."""
+        return f"{self.prefix(allocation_id)}-{rank}"
+
+    async def of(self, allocation_id: str) -> list[Found]:
+        """The containers of an allocation, by rank."""
+        found = [
+            Found(
+                name=one["Names"][0].removeprefix("/"),
+                rank=int(one["Labels"][RANK]),
+                status=str(one["State"]).lower(),
+                allocation_id=allocation_id,
+            )
+            for one in await self._listed("/containers/json", self.labels(allocation_id), all=True)
+            if RANK in one["Labels"]
+        ]
+        return sorted(found, key=lambda one: one.rank)
+
+    async def allocations(self) -> list[str]:
+        """Every allocation of the cluster of which there is anything."""
+        cluster = {CLUSTER: self._cluster_id}
+        found = [
+            *(one["Labels"] for one in await self._listed("/containers/json", cluster, all=True)),
+            *(one["Labels"] for one in await self._listed("/volumes", cluster)),
+            *(await self._networks(cluster)).values(),
+        ]
+        return sorted({labels[ALLOCATION] for labels in found if ALLOCATION in labels})
+
+    async def _listed(self, path: str, labels: Mapping[str, str], **query: Any) -> list[dict[str, Any]]:
+        wanted = [f"{key}={value}" for key, value in labels.items()]
+        answer = await self._api.get(path, filters={"label": wanted}, **query)
+        listed = (answer or {}).get("Volumes") if path == "/volumes" else answer
+        # Podman lists volumes that have any of the labels.
+        return [one for one in listed or () if labels.items() <= (one.get("Labels") or {}).items()]
+
+    async def _networks(self, labels: Mapping[str, str]) -> dict[str, Mapping[str, str]]:
+        listed = await self.networks.labels(f"{CLUSTER}={self._cluster_id}")
+        return {name: has for name, has in listed.items() if labels.items() <= has.items()}
+
+    async def create(self, name: str, body: Mapping[str, Any], labels: Mapping[str, str]) -> None:
+        """Creates a container and its volume, unless they are there.
+
+        Raises:
+            NotFoundError: Its image is not there.
+        """
+        await self._api.post("/volumes/create", {"Name": name, "Labels": dict(labels)})
+        with suppress(ConflictError):
+            await self._api.post("/containers/create", body, name=name)
+
+    async def report(self, found: Found) -> ContainerReport:
+        """What became of a container."""
+        if found.unbegun:
+            return _report(found, ContainerState.UNKNOWN)
+        if found.running:
+            return _report(found, ContainerState.RUNNING)
+        record = await self._exit(found.name)
+        state = (await self._api.get(f"/containers/{found.name}/json"))["State"]
+        return _report(found, ContainerState.ENDED, record=record, reason=_reason(state))
+
+    async def lost(self, found: Found) -> bool:
+        """Whether the supervisor of an ended container did not say how it ended."""
+        return await self._exit(found.name) is None
+
+    async def _exit(self, name: str) -> ExitRecord | None:
+        try:
+            return exit_record(await self._api.get_archive(name, EXIT_FILE))
+        except NotFoundError:
+            pass
+        try:
+            await self._api.get_archive(name, SUPERVISOR_FILE)
+        except NotFoundError:
+            said = (await self._api.logs(name, lines=_LOG_LINES)).strip()
+            failure = f"the supervisor of the run did not start:\n{said}"
+            return ExitRecord(exit_code=1, failure=failure, failed_before_entrypoint=True)
+        return None
+
+    async def signal(self, found: Found, name: str) -> None:
+        """Sends a signal to the first process of a container; one that has ended needs none."""
+        with suppress(ConflictError, NotFoundError):
+            await self._api.post(f"/containers/{found.name}/kill", signal=name)
+
+    async def kill(self, found: Found) -> None:
+        """Ends a container, and waits for it; one that never began is removed."""
+        if found.unbegun:
+            await self._api.delete(f"/containers/{found.name}", force=True)
+        elif found.running:
+            await self.signal(found, "SIGKILL")
+            await self._api.until_stopped(found.name)
+
+    async def salvage(
+        self, found: Found, request: ContainerRequest, *, token: str, arguments: Sequence[str]
+    ) -> bool:
+        """Sends what an ended container left in its volume; returns whether everything has arrived."""
+        name = f"{found.name}-salvage"
+        if token:
+            owner = owner_of(request.engine.user)
+            await self._api.put_archive(found.name, VOLUME, token_file(token, owner=owner))
+        network = self.prefix(found.allocation_id) if request.engine.networks else ""
+        body = request.salvage_body(found.name, network=network, arguments=list(arguments))
+        with suppress(ConflictError):  # An earlier life's: what it does is what is wanted.
+            await self._api.post("/containers/create", body, name=name)
+        await self._api.post(f"/containers/{name}/start")
+        await self._api.until_stopped(name)
+        try:
+            state = (await self._api.get(f"/containers/{name}/json"))["State"]
+        except NotFoundError:
+            return False
+        await self._api.delete(f"/containers/{name}", force=True)
+        return bool(state["ExitCode"] == 0)
+
+    async def remove(self, allocation_id: str) -> None:
+        """Removes everything of an allocation."""
+        labels = self.labels(allocation_id)
+        containers = await self._listed("/containers/json", labels, all=True)
+        await asyncio.gather(
+            *(self._api.delete(f"/containers/{one['Id']}", force=True) for one in containers)
+        )
+        for one in await self._listed("/volumes", labels):
+            await self._api.delete(f"/volumes/{one['Name']}")
+        for name in await self._networks(labels):
+            await self.networks.remove(name)
+
+
+def owner_of(user: str) -> tuple[int, int]:
+    """User and group of ``uid:gid``."""
+    uid, _, gid = user.partition(":")
+    return int(uid), int(gid)
+
+
+def _report(
+    found: Found, state: ContainerState, *, record: ExitRecord | None = None, reason: str = ""
+) -> ContainerReport:
+    return ContainerReport(
+        allocation_id=found.allocation_id, container_rank=found.rank, state=state, exit=record, reason=reason
+    )
+
+
+def _reason(state: Mapping[str, Any]) -> str:
+    if state.get("OOMKilled"):
+        return "the engine ended it because it used more memory than it may"
+    return str(state.get("Error") or f"its first process exited with {state.get('ExitCode')}")

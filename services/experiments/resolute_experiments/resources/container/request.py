@@ -1,0 +1,213 @@
+"""What the API is asked for, made of an allocation, its config, and the settings of its pool."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+from resolute.errors import InvalidArgumentError
+from resolute_experiments.resources.container.files import RUN, VOLUME
+from resolute_experiments.resources.container.settings import ContainerEngineOptions, ContainerPoolOptions
+from resolute_experiments.resources.protocol import AllocationSpec
+
+CLUSTER, ALLOCATION, RANK = "resolute.cluster", "resolute.allocation", "resolute.rank"
+"""Labels of everything that is a cluster's."""
+RUNTIME = "/opt/resolute"
+"""Where a container sees the runtime."""
+EFFECTIVE_FIELDS = frozenset(
+    {
+        *(f"environment.{name}" for name in ("image", "ports", "force_pull_image")),
+        *(f"environment.{name}" for name in ("add_capabilities", "drop_capabilities")),
+        *("bind_mounts", "resources.devices", "resources.shm_size"),
+    }
+)
+"""What of a config has an effect in containers beyond what has for processes."""
+_NANO = 1_000_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContainerRequest:
+    """How the containers of an allocation are to be."""
+
+    spec: AllocationSpec
+    """The allocation."""
+    labels: Mapping[str, str]
+    """Those of everything of it."""
+    engine: ContainerEngineOptions
+    """Settings of the engine."""
+    pool: ContainerPoolOptions
+    """Settings of the pool."""
+    runtime: str
+    """Directory on the engine's machine with the runtime."""
+
+    @property
+    def image(self) -> str:
+        """The image.
+
+        Raises:
+            InvalidArgumentError: Neither the config nor the pool names one.
+        """
+        named = (self._environment.get("image") or {}).get("cuda" if self.pool.gpus else "cpu")
+        if not (named or self.pool.image):
+            raise InvalidArgumentError(
+                "environment.image is not given and the pool has no image of its own: name one"
+            )
+        return str(named or self.pool.image)
+
+    @property
+    def pulls_always(self) -> bool:
+        """Whether the image is pulled even when it is there."""
+        return bool(self._environment.get("force_pull_image"))
+
+    def body(self, rank: int, *, name: str, network: str, address: str) -> dict[str, Any]:
+        """What creates the container of a rank.
+
+        Args:
+            rank: The container.
+            name: Its name, which is also the volume's.
+            network: Its network; empty for the engine's default.
+            address: Its address there; empty for any.
+
+        Raises:
+            InvalidArgumentError: The config asks for what the settings do not allow.
+        """
+        ports: dict[str, Any] = {
+            f"{port}/tcp": {} for port in (self._environment.get("ports") or {}).values()
+        }
+        endpoint = {"IPAMConfig": {"IPv4Address": address}} if address else {}
+        return {
+            **self.command(name, "resolute_launch.supervisor", RUN),
+            "Labels": {**self.labels, RANK: str(rank)},
+            "ExposedPorts": ports,
+            "HostConfig": {
+                **self._confined(name, slots=len(self.spec.placements[rank])),
+                "PortBindings": {port: [{"HostIp": "127.0.0.1", "HostPort": ""}] for port in ports},
+                "Devices": self._devices(),
+                "DeviceRequests": self._gpus(rank),
+                **({"NetworkMode": network} if network else {}),
+            },
+            **({"NetworkingConfig": {"EndpointsConfig": {network: endpoint}}} if network else {}),
+        }
+
+    def salvage_body(self, name: str, *, network: str, arguments: list[str]) -> dict[str, Any]:
+        """What creates a container that sends what an ended one left in its volume."""
+        return {
+            **self.command(name, "resolute_launch.supervisor.orphan_upload", RUN, *arguments),
+            "Labels": {**self.labels},
+            "HostConfig": {**self._confined(name, slots=1), **({"NetworkMode": network} if network else {})},
+        }
+
+    def command(self, name: str, *arguments: str) -> dict[str, Any]:
+        """What runs, and as whom."""
+        return {
+            "Image": self.image,
+            "Entrypoint": ["/bin/sh"],
+            "Cmd": [f"{RUNTIME}/start.sh", *arguments],
+            "User": self.engine.user,
+            "Env": [f"HOME={VOLUME}", "PYTHONUNBUFFERED=1"],
+            "WorkingDir": "/",
+            "Hostname": name[-63:].strip(".-").replace(".", "-"),
+        }
+
+    def _confined(self, volume: str, *, slots: int) -> dict[str, Any]:
+        shares = max(slots, 1)
+        limits: dict[str, Any] = {"PidsLimit": self.pool.pids}
+        if self.pool.cpus_per_slot is not None:
+            limits["NanoCpus"] = int(self.pool.cpus_per_slot * shares * _NANO)
+        if self.pool.memory_per_slot is not None:
+            limits["Memory"] = limits["MemorySwap"] = self.pool.memory_per_slot * shares
+        if size := self._resources.get("shm_size"):
+            limits["ShmSize"] = size
+        return {
+            **limits,
+            "CapDrop": ["ALL"],
+            "CapAdd": self._capabilities(),
+            "SecurityOpt": ["no-new-privileges"],
+            "Mounts": [
+                {"Type": "volume", "Source": volume, "Target": VOLUME},
+                {"Type": "bind", "Source": self.runtime, "Target": RUNTIME, "ReadOnly": True},
+                *self._bind_mounts(),
+            ],
+        }
+
+    def _capabilities(self) -> list[str]:
+        wanted = [
+            name.upper().removeprefix("CAP_") for name in self._environment.get("add_capabilities") or ()
+        ]
+        allowed = {name.upper().removeprefix("CAP_") for name in self.engine.capabilities}
+        dropped = {
+            name.upper().removeprefix("CAP_") for name in self._environment.get("drop_capabilities") or ()
+        }
+        for name in wanted:
+            if name not in allowed:
+                raise InvalidArgumentError(
+                    f"environment.add_capabilities: found {name!r}; the settings of the engine allow "
+                    f"{', '.join(sorted(allowed)) or 'none'}"
+                )
+        return [name for name in wanted if name not in dropped]
+
+    def _bind_mounts(self) -> list[dict[str, Any]]:
+        mounts = []
+        for index, mount in enumerate(self.spec.config.get("bind_mounts") or ()):
+            self._check_path(mount["host_path"], f"bind_mounts[{index}].host_path")
+            mounts.append(
+                _bind(
+                    mount["host_path"],
+                    str(PurePosixPath(RUN, "work", mount["container_path"])),
+                    read_only=bool(mount.get("read_only")),
+                    propagation=mount.get("propagation") or "rprivate",
+                )
+            )
+        storage = self.spec.config.get("checkpoint_storage") or {}
+        if storage.get("type") == "shared_fs" and storage.get("host_path"):
+            # The checkpoints service allows only roots that operators named.
+            mounts.append(_bind(storage["host_path"], storage["host_path"]))
+        return mounts
+
+    def _devices(self) -> list[dict[str, str]]:
+        found = []
+        for index, device in enumerate(self._resources.get("devices") or ()):
+            self._check_path(device["host_path"], f"resources.devices[{index}].host_path")
+            found.append(
+                {
+                    "PathOnHost": device["host_path"],
+                    "PathInContainer": device["container_path"],
+                    "CgroupPermissions": device.get("mode") or "mrw",
+                }
+            )
+        return found
+
+    def _gpus(self, rank: int) -> list[dict[str, Any]]:
+        names = [self.pool.gpus[slot] for slot in self.spec.placements[rank] if self.pool.gpus]
+        return [{"Driver": "cdi", "DeviceIDs": names}] if names else []
+
+    def _check_path(self, path: str, field: str) -> None:
+        found = PurePosixPath(path)
+        allowed = [PurePosixPath(one) for one in self.engine.bind_mounts]
+        if ".." in found.parts or not any(found == one or one in found.parents for one in allowed):
+            there = ", ".join(map(str, allowed)) or "nothing"
+            raise InvalidArgumentError(
+                f"{field}: found {path!r}; the settings of the engine let configs mount {there}"
+            )
+
+    @property
+    def _environment(self) -> Mapping[str, Any]:
+        return self.spec.config.get("environment") or {}
+
+    @property
+    def _resources(self) -> Mapping[str, Any]:
+        return self.spec.config.get("resources") or {}
+
+
+def _bind(
+    source: str, target: str, *, read_only: bool = False, propagation: str = "rprivate"
+) -> dict[str, Any]:
+    return {
+        "Type": "bind",
+        "Source": source,
+        "Target": target,
+        "ReadOnly": read_only,
+        "BindOptions": {"Propagation": propagation},
+    }

@@ -1,0 +1,110 @@
+"""Makes the runtime: what supervisors and scripts need of Resolute, mounted into images that do not have it.
+
+::
+
+    start.sh              finds the image's Python, or says what the image lacks
+    cp311/start/          first on the path: adds the next at its end, so that the image's own packages win
+    cp311/site/           Resolute and the packages that it needs, as they are installed here
+
+One Python makes its own part only. For images with another CPython run this module with that one:
+``python -m resolute_experiments.resources.container.runtime FOLDER``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from pathlib import Path
+
+from resolute.contracts.distribution import NAME, version
+
+_REQUIREMENT = re.compile(r"[A-Za-z0-9._-]+")
+_OWN = ("resolute", "resolute_launch")
+_SITE = """\
+# Anything that the image has itself comes first.
+import pathlib, site
+site.addsitedir(str(pathlib.Path(__file__).parents[1] / "site"))
+"""
+
+
+def runtime_name() -> str:
+    """Names the runtime of what is installed here: another version, or an edited file, has another name."""
+    found = hashlib.sha256()
+    for name in _OWN:
+        root = _folder(name)
+        for path in sorted(root.rglob("*.py")):
+            status = path.stat()
+            found.update(f"{path.relative_to(root)} {status.st_size} {status.st_mtime_ns}\n".encode())
+    return f"{version()}-{found.hexdigest()[:12]}"
+
+
+def make_runtime(folder: Path) -> None:
+    """Makes the part for the Python that runs this, unless it is there.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    tag = f"cp{sys.version_info.major}{sys.version_info.minor}"
+    shutil.copyfile(Path(__file__).with_name("start.sh"), folder / "start.sh")
+    if (folder / tag).is_dir():
+        return
+    with tempfile.TemporaryDirectory(dir=folder) as made:
+        part = Path(made) / tag
+        (part / "start").mkdir(parents=True)
+        (part / "start/sitecustomize.py").write_text(_SITE)
+        _copy_packages(part / "site")
+        # Others read it: a temporary directory is its owner's alone, and what is in it need not be.
+        for path in (part, *part.rglob("*")):
+            path.chmod(path.stat().st_mode | (0o555 if path.is_dir() else 0o444))
+        part.rename(folder / tag)
+
+
+def _copy_packages(site: Path) -> None:
+    for found in _required(NAME):
+        for file in found.files or ():
+            source = Path(str(found.locate_file(file)))
+            if ".." not in file.parts and source.is_file():
+                target = site / file
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(source, target)
+    # An editable installation has no files of these, but knows where they are.
+    ignored = shutil.ignore_patterns("__pycache__")
+    for name in _OWN:
+        shutil.copytree(_folder(name), site / name, dirs_exist_ok=True, ignore=ignored)
+    compat = importlib.import_module("resolute_launch.installation").compat_path()
+    shutil.copytree(compat, site / "resolute_launch/compat", dirs_exist_ok=True, ignore=ignored)
+
+
+def _folder(package: str) -> Path:
+    return Path(str(importlib.import_module(package).__file__)).parent
+
+
+def _required(name: str) -> Iterator[Distribution]:
+    """A distribution and all that it requires without extras, each once."""
+    waiting, known = [name], set()
+    while waiting:
+        wanted = re.sub(r"[-_.]+", "-", waiting.pop()).lower()
+        if wanted in known:
+            continue
+        known.add(wanted)
+        try:
+            found = distribution(wanted)
+        except PackageNotFoundError:
+            # Another platform's, or one that this Python does not need.
+            continue
+        yield found
+        for line in found.requires or ():
+            match = _REQUIREMENT.match(line)
+            if match is not None and "extra ==" not in line:
+                waiting.append(match[0])
+
+
+if __name__ == "__main__":
+    make_runtime(Path(sys.argv[1]))

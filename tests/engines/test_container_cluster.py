@@ -1,0 +1,75 @@
+"""A whole cluster whose trials are containers of a real Podman, which reach it by TLS."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from support.clusters.embedded import EmbeddedCluster
+from support.containers import Podman
+from support.engines.podman import IMAGE, podman_service
+from support.ports import free_port
+from support.waiting import wait_until
+
+from resolute_experiments.resources.settings import FILE_NAME
+
+SECONDS = 240.0
+SETTINGS = """
+resource_pools: [{{pool_name: boxes, engine: podman, slots: 2, image: "{image}"}}]
+engines:
+  podman:
+    type: container
+    url: {url}
+    services_address: {address}
+    services_certificate: {certificate}
+"""
+CONFIG = """
+name: boxed
+entrypoint: python3 train.py
+resources: {shm_size: 32 MiB}
+searcher: {name: single, metric: loss, max_length: 1}
+max_restarts: 0
+"""
+SCRIPT = """
+import os
+import determined as det
+
+with det.core.init() as core:
+    for op in core.searcher.operations():
+        core.train.report_validation_metrics(steps_completed=1, metrics={"loss": 0.25})
+        print("trained as", os.getuid(), "in", open("/proc/1/cmdline").read().split("\\0")[2], flush=True)
+        op.report_completed(0.25)
+"""
+
+
+def test_trial_runs_in_a_container_and_its_metrics_lines_and_end_arrive(tmp_path: Path) -> None:
+    project, home = tmp_path / "project", tmp_path / "home"
+    project.mkdir()
+    home.mkdir(mode=0o700)
+    (project / "train.py").write_text(SCRIPT)
+    (project / "boxed.yaml").write_text(CONFIG)
+    with podman_service(tmp_path) as podman, podman.serving():
+        port = free_port()
+        certificate = home / "data/tls/certificate.pem"
+        told = SETTINGS.format(
+            image=IMAGE, url=podman.url, address=f"{podman.host}:{port}", certificate=certificate
+        )
+        (home / FILE_NAME).write_text(told)
+        cluster = EmbeddedCluster(home)
+        remote = ("--host", podman.host, "--remote-port", str(port), "--tls-self-signed")
+        cluster.run("resolute", "up", "--detach", "--no-http", *remote, timeout=SECONDS)
+        try:
+            created = cluster.det("e", "create", "boxed.yaml", ".", cwd=project)
+            assert "shm_size" not in created.stdout + created.stderr
+            cluster.det("e", "wait", "1", timeout=SECONDS)
+            assert "trained as 10001 in" in cluster.det("t", "logs", "1").stdout
+            (described,) = cluster.json("t", "describe", "1")
+            assert [run["outcome"] for run in described["trial"]["runs"]] == ["COMPLETED"]
+            wait_until(lambda: not _names(podman.podman), what="everything to be removed", seconds=SECONDS)
+        finally:
+            cluster.down()
+
+
+def _names(podman: Podman) -> list[str]:
+    """Containers and volumes of runs."""
+    label = ("--quiet", "--filter", "label=resolute.allocation")
+    return [*podman.run("ps", "--all", *label).split(), *podman.run("volume", "ls", *label).split()]
