@@ -24,3 +24,13 @@ if ((${#missing[@]})); then
 else
     go/build.sh
 fi
+
+missing=()
+for tool in javac protoc grpc_java_plugin; do
+    command -v "$tool" >/dev/null || missing+=("$tool")
+done
+if ((${#missing[@]})) || ! java/classpath.sh >/dev/null; then
+    echo "${missing[*]:-a library} not here: without the Java client. Run tools/install_clients.sh."
+else
+    java/build.sh
+fi

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs what `make clients` and `make front` need beside Python, where it is missing, with Debian's packages: Node, Go
-# with the libraries of its client, jq and b3sum for curl, nginx. Wants root, or a sudo that does not ask.
+# and Java with the libraries of their clients, jq and b3sum for curl, nginx. Wants root, or a sudo that does not ask.
 set -euo pipefail
+cd "$(dirname "$0")/.."
 
 packages=()
 command -v npm >/dev/null || packages+=(nodejs npm)
@@ -12,6 +13,12 @@ command -v go >/dev/null || packages+=(golang-go)
     golang-github-google-uuid-dev golang-lukechampine-blake3-dev)
 command -v protoc-gen-go >/dev/null || packages+=(protoc-gen-go-1-5)
 command -v protoc-gen-go-grpc >/dev/null || packages+=(protoc-gen-go-grpc)
+command -v javac >/dev/null || packages+=(default-jdk-headless)
+command -v protoc >/dev/null || packages+=(protobuf-compiler)
+command -v grpc_java_plugin >/dev/null || packages+=(protobuf-compiler-grpc-java-plugin)
+clients/java/classpath.sh >/dev/null 2>&1 || packages+=(
+    libgrpc-java libprotobuf-java libgoogle-common-protos-java libnetty-java libperfmark-java libguava-java libgoogle-gson-java
+    libcommons-compress-java libbcprov-java libgeronimo-annotation-1.3-spec-java)
 command -v curl >/dev/null || packages+=(curl)
 command -v jq >/dev/null || packages+=(jq)
 command -v b3sum >/dev/null || packages+=(b3sum)

@@ -41,6 +41,7 @@ SCENARIOS = {
         built=f"{_NODE}examples/scenario.js",
     ),
     "go": Program([str(_CLIENTS / "go/bin/scenario")], built="go/bin/scenario"),
+    "java": Program([str(_CLIENTS / "java/bin/scenario")], ["java"], built="java/bin/scenario"),
     "curl": Program([str(_CLIENTS / "curl/scenario.sh")], ["curl", "jq", "b3sum"]),
 }
 """clients/scenario.md in each language."""
@@ -51,5 +52,6 @@ CONFORMANCE = {
         ["node", _TYPESCRIPT, "grpc"], ["node"], built=f"{_NODE}test/conformance.js"
     ),
     "go": Program([str(_CLIENTS / "go/bin/conformance")], built="go/bin/conformance"),
+    "java": Program([str(_CLIENTS / "java/bin/conformance")], ["java"], built="java/bin/conformance"),
 }
 """Programs that make the calls that they read."""

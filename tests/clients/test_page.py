@@ -16,7 +16,7 @@ def _lines(text: str) -> list[str]:
     return [line.strip() for line in textwrap.dedent(text).splitlines() if line.strip()]
 
 
-@pytest.mark.parametrize("language", ["python", "typescript", "go", "curl"])
+@pytest.mark.parametrize("language", ["python", "typescript", "go", "java", "curl"])
 def test_the_page_shows_what_the_scenario_does(language: str) -> None:
     shown = [(file, code) for file, code in _SHOWN if file.startswith(f"clients/{language}/")]
     assert len(shown) >= 3
