@@ -71,6 +71,7 @@ checkpoint_id=$(jq --raw-output .latestCheckpointId <<<"$trial")
 files=$(jq --null-input --arg id "$checkpoint_id" '{checkpointId: $id, pageSize: 10000}' |
     call checkpoints.v1.CheckpointsService/ListFiles | jq '[.files[] | select(.digest) | {(.path): .digest}] | add')
 while IFS=$'\t' read -r path digest; do
+    [[ /$path/ != */../* ]] || { echo "$path lies outside of its checkpoint" >&2; exit 1; }
     mkdir -p "$(dirname "$downloads/$path")"
     jq --null-input --compact-output --arg id "$checkpoint_id" --arg path "$path" '{checkpointId: $id, path: $path}' |
         stream checkpoints.v1.CheckpointsService/ReadFile | { grep --text --only-matching '"data": *"[^"]*"' || true; } |

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Generates the code of the contract and builds the programs into bin/. Where Debian's packages of the libraries are
+# Generates the code of the contract, tests the client and builds the programs into bin/. Where Debian's packages of the libraries are
 # installed they are used, so that nothing is downloaded; elsewhere Go fetches what go.mod names.
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -20,5 +20,6 @@ else
 fi
 [[ -z $(gofmt -l ./*.go scenario conformance) ]] || { gofmt -d ./*.go scenario conformance; exit 1; }
 go vet . ./scenario ./conformance
+go test .
 go build -o bin/scenario ./scenario
 go build -o bin/conformance ./conformance

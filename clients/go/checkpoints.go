@@ -42,7 +42,10 @@ func (client *Client) DownloadCheckpoint(ctx context.Context, checkpointID, fold
 		return nil, err
 	}
 	for _, file := range files {
-		target := filepath.Join(folder, filepath.FromSlash(file.Path))
+		target, err := inside(folder, file.Path)
+		if err != nil {
+			return nil, err
+		}
 		if strings.HasSuffix(file.Path, "/") {
 			err = os.MkdirAll(target, 0o777)
 		} else {
@@ -93,6 +96,16 @@ func (client *Client) downloadFile(ctx context.Context, checkpointID string, fil
 		return fmt.Errorf("%s does not match its digest %s; download it again", file.Path, file.Digest)
 	}
 	return written.Close()
+}
+
+// inside gives the place of a path in a folder. The server names the path: it must not lead elsewhere.
+func inside(folder, path string) (string, error) {
+	target := filepath.Join(folder, filepath.FromSlash(path))
+	relative, err := filepath.Rel(folder, target)
+	if err != nil || relative == ".." || strings.HasPrefix(relative, ".."+string(filepath.Separator)) {
+		return "", fmt.Errorf("%s lies outside of its checkpoint", path)
+	}
+	return target, nil
 }
 
 func hasherFor(digest string) (string, hash.Hash, error) {

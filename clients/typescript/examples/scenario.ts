@@ -51,7 +51,8 @@ for await (const line of followLog(services, best.trialId)) if (line.origin === 
 const checkpointId = best.latestCheckpointId ?? "";
 const files: Record<string, string> = {};
 for await (const file of listFiles(services, checkpointId)) {
-  const target = path.join(downloads, file.path);
+  const target = path.resolve(downloads, file.path);
+  if (!target.startsWith(path.resolve(downloads) + path.sep)) throw new Error(`${file.path} lies outside of its checkpoint`);
   if (file.path.endsWith("/")) {
     await mkdir(target, { recursive: true });
     continue;
