@@ -9,7 +9,7 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -107,11 +107,50 @@ def proxy(
     for name, path in files.items():
         text = text.replace(f"/etc/resolute/tls/{name}", str(path))
     config.write_text(text)
+    with _running(command, folder, public):
+        yield Proxy(public, authority.file)
+
+
+@contextmanager
+def below_a_path(folder: Path, path: str, *, http_port: int) -> Iterator[str]:
+    """Runs nginx as hubs of notebooks do: the gateway is below a path that nginx takes away. Gives its URL.
+
+    Args:
+        folder: An empty directory.
+        path: It begins with a slash.
+        http_port: Where the gateway is.
+    """
+    program, config, port = _program("nginx"), folder / "nginx.conf", free_port()
+    config.write_text(
+        f"""
+        pid {folder}/pid;
+        error_log stderr;
+        events {{}}
+        http {{
+            access_log off;
+            server {{
+                listen 127.0.0.1:{port};
+                location {path}/ {{
+                    proxy_pass http://127.0.0.1:{http_port}/;
+                    proxy_http_version 1.1;
+                    proxy_set_header Host $http_host;
+                    proxy_buffering off;
+                }}
+            }}
+        }}
+        """
+    )
+    with _running([program, "-p", str(folder), "-c", str(config), "-g", "daemon off;"], folder, port):
+        yield f"http://127.0.0.1:{port}{path}"
+
+
+@contextmanager
+def _running(command: Sequence[str], folder: Path, port: int) -> Iterator[None]:
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log)
         try:
-            wait_until(lambda: _listens(public, process, folder / "log"), what=f"{kind} to listen")
-            yield Proxy(public, authority.file)
+            wait_until(lambda: _listens(port, process, folder / "log"), what=f"{command[0]} to listen")
+            yield
         finally:
             process.terminate()
             process.wait(60)

@@ -16,6 +16,7 @@ from resolute_gateway.web.asgi import Header, Send, refuse, respond
 from resolute_gateway.web.reading import has_failed
 
 ROOT = "/docs"
+_INDEX = b"docs/"
 _SCRIPT = re.compile(rb"<script(?![^>]*\b(?:src|type)=)[^>]*>(.*?)</script>", re.DOTALL)
 _STYLE = re.compile(rb"<style[^>]*>(.*?)</style>", re.DOTALL)
 _STYLE_ATTRIBUTE = re.compile(rb'<[^>]*\sstyle="([^"]*)"')
@@ -51,8 +52,8 @@ class Documentation:
     async def answer(self, path: str, send: Send) -> None:
         """Answers a request for a path that begins with ``/docs``."""
         if path == ROOT:
-            # With the slash at its end relative links lead below it.
-            await respond(send, 308, headers=[(b"location", f"{ROOT}/".encode())])
+            # With the slash at its end relative links lead below it. A proxy may have put a path before it.
+            await respond(send, 308, headers=[(b"location", _INDEX)])
             return
         if self._reading is None or has_failed(self._reading):
             self._reading = asyncio.create_task(asyncio.to_thread(_read, self._directory))
