@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,10 @@ from clients.programs import SCENARIOS
 from support.clusters.embedded import EmbeddedCluster, embedded
 from support.page_commands import ROOT
 from support.services.gateway import need_http
+from support.services.gateway_process import GatewayProcess
+from support.services.scripted_grpc import scripted_grpc
+
+from resolute.api.checkpoints.v1 import checkpoint_pb2, checkpoints_service_pb2
 
 need_http()
 PASSWORD = "Correct-Horse-9"
@@ -38,13 +44,16 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedCluste
         yield running
 
 
-def _environment(cluster: EmbeddedCluster, folder: Path) -> Mapping[str, str]:
-    status = json.loads(cluster.run("resolute", "status", "--json").stdout)
+def _status(cluster: EmbeddedCluster, name: str) -> str:
+    return str(json.loads(cluster.run("resolute", "status", "--json").stdout)[name])
+
+
+def _environment(url: str, folder: Path) -> Mapping[str, str]:
     return {
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "RESOLUTE_HOME": str(folder / "nobody"),
-        "RESOLUTE_URL": status["http_url"],
+        "RESOLUTE_URL": url,
         "RESOLUTE_USER": "ada",
         "RESOLUTE_PASSWORD": PASSWORD,
     }
@@ -60,7 +69,7 @@ def test_a_client_runs_a_search_and_reads_what_it_left(
     downloads = tmp_path / "downloads"
     done = subprocess.run(
         [*program.command, str(ROOT / "clients/scenario"), str(downloads)],
-        env=_environment(cluster, tmp_path),
+        env=_environment(_status(cluster, "http_url"), tmp_path),
         capture_output=True,
         text=True,
         check=False,
@@ -81,6 +90,54 @@ def test_a_client_runs_a_search_and_reads_what_it_left(
         assert client.get_trial(found["trial"]).hparams["rate"] == 0.1
         assert client.get_trial(found["trial"]).experiment_id == found["experiment"]
         assert client.get_experiment(found["experiment"]).owner == "ada"
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("language", [name for name in SCENARIOS if name != "python"])
+def test_a_path_that_leads_out_of_the_folder_is_refused(
+    language: str, cluster: EmbeddedCluster, tmp_path: Path
+) -> None:
+    program = SCENARIOS[language]
+    program.need()
+    command = [*program.command, str(ROOT / "clients/scenario"), str(tmp_path / "downloads")]
+
+    async def run() -> tuple[int | None, bytes]:
+        async with _dishonest_checkpoints() as checkpoints:
+            gateway = GatewayProcess(_status(cluster, "address"), checkpoints=checkpoints)
+            try:
+                await asyncio.to_thread(gateway.start)
+                process = await asyncio.create_subprocess_exec(
+                    *command, env=_environment(gateway.url, tmp_path), stderr=asyncio.subprocess.PIPE
+                )
+                _, said = await asyncio.wait_for(process.communicate(), 200)
+                return process.returncode, said
+            finally:
+                await asyncio.to_thread(gateway.kill)
+
+    code, said = asyncio.run(run())
+    assert code != 0
+    assert b"../outside lies outside of its checkpoint" in said
+    assert not (tmp_path / "outside").exists()
+
+
+@asynccontextmanager
+async def _dishonest_checkpoints() -> AsyncIterator[str]:
+    """A service whose checkpoints have a file beside their folder."""
+    content = b"content"
+    digest = f"sha256:{hashlib.sha256(content).hexdigest()}"
+    file = checkpoint_pb2.File(path="../outside", size=len(content), digest=digest)
+
+    async def list_files(_request: bytes, _context: Any) -> bytes:
+        return checkpoints_service_pb2.ListFilesResponse(files=[file]).SerializeToString()
+
+    async def read_file(_request: bytes, _context: Any) -> AsyncIterator[bytes]:
+        yield checkpoints_service_pb2.ReadFileResponse(data=content).SerializeToString()
+
+    service = "/resolute.api.checkpoints.v1.CheckpointsService"
+    async with scripted_grpc(
+        unary={f"{service}/ListFiles": list_files}, streams={f"{service}/ReadFile": read_file}
+    ) as address:
+        yield address
 
 
 def _digests(folder: Path, *, like: Mapping[str, str]) -> dict[str, str]:

@@ -16,13 +16,15 @@ SERVICES = ("experiments", "searcher", "metrics", "logs", "checkpoints", "preemp
 class GatewayProcess:
     """A gateway that listens on the same ports after each start."""
 
-    def __init__(self, services: str) -> None:
+    def __init__(self, services: str, *, checkpoints: str = "") -> None:
         """Prepares one.
 
         Args:
             services: ``host:port`` where all services are.
+            checkpoints: Where that service is, if elsewhere.
         """
         addresses = {f"RESOLUTE_{name.upper()}_ADDRESS": services for name in SERVICES}
+        addresses["RESOLUTE_CHECKPOINTS_ADDRESS"] = checkpoints or services
         port, http_port = lasting_port(), lasting_port()
         self.address = f"127.0.0.1:{port}"
         """Where it listens for gRPC."""
