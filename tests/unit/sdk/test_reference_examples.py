@@ -49,6 +49,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     for variable in ("RESOLUTE_MASTER", "DET_MASTER", "RESOLUTE_OFFLINE_DIR"):
         monkeypatch.delenv(variable, raising=False)
+    # Where DeepSpeed is installed, it would say among the output of examples which accelerator it has chosen.
+    monkeypatch.setenv("DS_ACCELERATOR", "cpu")
     monkeypatch.setenv("RESOLUTE_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     return tmp_path
