@@ -41,7 +41,7 @@ with det.core.init() as core:
 """
 
 
-def test_trial_runs_in_a_container_and_its_metrics_lines_and_end_arrive(tmp_path: Path) -> None:
+def test_trial_runs_in_a_container_and_its_lines_and_end_arrive(tmp_path: Path) -> None:
     project, home = tmp_path / "project", tmp_path / "home"
     project.mkdir()
     home.mkdir(mode=0o700)
