@@ -197,8 +197,8 @@ def test_ctrl_c_detaches_and_says_how_to_go_on(
             cluster.change(one_trial)
             assert process.stdout.readline() == "following trial 1\n"
             process.send_signal(signal.SIGINT)
-            assert process.wait(60) == 130
-            errors = process.stderr.read()
+            errors = process.communicate(timeout=60)[1]
+            assert process.returncode == 130, errors
         finally:
             process.kill()
     assert "detached; experiment 1 goes on. To follow it again: resolute e logs -f 1" in errors

@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Protocol, final
 
@@ -55,7 +56,9 @@ class MergedStream:
         for source, _ in self._threads:
             source.cancel()
         for _, thread in self._threads:
-            thread.join(_JOIN_SECONDS)
+            # Ctrl-C in the midst of a start leaves a thread that cannot be joined; its source is cancelled.
+            with suppress(RuntimeError):
+                thread.join(_JOIN_SECONDS)
 
     def add(self, source: CancellableStream, *, name: str) -> None:
         """Begins to read a source.
