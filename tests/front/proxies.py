@@ -21,7 +21,7 @@ from support.page_commands import ROOT
 from support.ports import free_port
 from support.waiting import wait_until
 
-_GRPC_PORTS = (8080, 8081, 8082, 8083, 8084, 8085, 8086, 8088)
+_GRPC_PORTS = (8080, 8081, 8082, 8083, 8084, 8085, 8086)
 _PUBLIC_PORT = 8443
 KINDS = ("nginx", "envoy")
 
@@ -65,6 +65,7 @@ def proxy(
     *,
     grpc_port: int,
     http_ports: tuple[int, int],
+    second_grpc_port: int = 0,
     port: int = 0,
     authority: Authority | None = None,
     services: Authority | None = None,
@@ -76,6 +77,7 @@ def proxy(
         folder: An empty directory.
         grpc_port: Where all services are.
         http_ports: Where two gateways are, or one twice.
+        second_grpc_port: Where a second gateway serves gRPC; zero for where all services are.
         port: Where it listens; zero for a free port.
         authority: Signs its certificate; None for a new one.
         services: Has signed the certificates of the services and the gateways; None where they have no TLS.
@@ -87,6 +89,7 @@ def proxy(
     ports = {
         **dict.fromkeys(_GRPC_PORTS, grpc_port),
         8087: http_ports[0],
+        8088: second_grpc_port or grpc_port,
         8089: http_ports[1],
         _PUBLIC_PORT: public,
     }

@@ -37,6 +37,7 @@ from resolute.api.experiments.v1 import (
     experiments_service_pb2,
     experiments_service_pb2_grpc,
 )
+from resolute.api.gateway.v1 import gateway_service_pb2, gateway_service_pb2_grpc
 from resolute.api.logs.v1 import logs_service_pb2, logs_service_pb2_grpc
 from resolute_embedded.blueprints import BLUEPRINTS
 from resolute_serving.tls import ServerTls
@@ -86,6 +87,7 @@ async def behind(
     folder: Path,
     *,
     dead_gateway: int = 0,
+    dead_grpc: int = 0,
     authority: Authority | None = None,
     trusted: Authority | None = None,
 ) -> AsyncIterator[Front]:
@@ -95,6 +97,7 @@ async def behind(
         kind: nginx or envoy.
         folder: An empty directory.
         dead_gateway: Port of a gateway that does not answer, in place of the second one.
+        dead_grpc: Port for gRPC of a gateway that does not answer, besides the one that does.
         authority: Signs the certificates of services, of gateways and of who may call services; None for
             plain ports.
         trusted: Whose certificates the proxy takes for those of services, if not the same authority's.
@@ -120,6 +123,7 @@ async def behind(
                 folder / "proxy",
                 grpc_port=int(services.address.rpartition(":")[2]),
                 http_ports=(gateways[0].port, dead_gateway or gateways[1].port),
+                second_grpc_port=dead_grpc,
                 services=trusted or authority,
             )
         )
@@ -158,6 +162,20 @@ async def heartbeats(front: Front, count: int) -> int:
     return came
 
 
+async def first_event(front: Front) -> str:
+    """What comes first of a watch of the queue, which the gateway serves by gRPC."""
+    request = gateway_service_pb2.WatchRequest()
+    request.experiments.queue.key = "queue"
+    watch = gateway_service_pb2_grpc.GatewayServiceStub(front.channel).Watch(
+        request, metadata=front.metadata, timeout=60
+    )
+    async for response in watch:
+        if response.WhichOneof("event"):
+            break
+    watch.cancel()
+    return str(response.WhichOneof("event"))
+
+
 @pytest.fixture(autouse=True)
 def _one_slot(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RESOLUTE_SLOTS", "1")
@@ -186,9 +204,10 @@ def test_every_call_ends_through_a_proxy_as_it_does_without(kind: str, tmp_path:
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_call_fails_while_one_gateway_of_two_is_away(kind: str, tmp_path: Path) -> None:
     async def scenario(port: int) -> None:
-        async with behind(kind, tmp_path, dead_gateway=port) as front:
+        async with behind(kind, tmp_path, dead_gateway=port, dead_grpc=port) as front:
             responses = [await front.http.json(GET_CLUSTER, {}) for _ in range(12)]
             assert [one.status for one in responses] == [200] * 12
+            assert [await first_event(front) for _ in range(12)] == ["experiments"] * 12
 
     with socket.socket() as refusing:
         # Bound, so that nobody else takes it, and not listening.

@@ -62,6 +62,19 @@ async def to_the_end(responses: Any) -> None:
         pass
 
 
+@pytest.mark.parametrize("password", ["", "admin", "password", "resolute", "determined"])
+def test_there_is_no_default_password(play: Play, password: str) -> None:
+    async def scenario(running: Running, admin: Calls) -> None:
+        await admin.user("grace")
+        names = [user.name for user in (await admin.access.ListUsers(pb2.ListUsersRequest())).users]
+        assert {"admin", "grace"} <= set(names)
+        for name in names:
+            with pytest.raises((UnauthenticatedError, InvalidArgumentError)):
+                await admin.access.Login(pb2.LoginRequest(user_name=name, password=password))
+
+    play(scenario)
+
+
 def test_of_a_burst_of_wrong_passwords_five_are_tried_and_all_are_recorded(play: Play) -> None:
     async def scenario(running: Running, admin: Calls) -> None:
         await ada_signs_in(admin)
