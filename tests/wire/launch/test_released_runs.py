@@ -102,6 +102,9 @@ def test_lines_that_cannot_be_delivered_in_time_are_named_in_the_log_and_follow(
                 await _lose_with_a_line_unsent(tmp_path, plane, manager, reports)
                 plane.takes_lines = False
                 assert not await manager.deliver_lines({ALLOCATION: "token-fresh"})
+                # The process that sends them may still be starting on a busy machine.
+                log = run_of(tmp_path).log_file
+                await wait_until_async(lambda: "had not all arrived" in log.read_text())
                 plane.takes_lines = True
                 await seen(plane, lambda: "written in its last moment" in plane.text())
                 await seen(plane, lambda: any("had not all arrived" in text for text in plane.text()))
