@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -46,8 +47,10 @@ def test_a_starter_is_an_experiment_that_completes(project: Path, cluster: Embed
 def test_a_script_that_is_run_without_a_config_trains_as_long_as_it_says(
     project: Path, cluster: EmbeddedCluster
 ) -> None:
-    cluster.run("resolute", "run", "train.py", cwd=project, timeout=240)
-    found = cluster.json("trial", "describe", "1")[0]["trial"]
+    said = cluster.run("resolute", "run", "train.py", cwd=project, timeout=240)
+    # Other tests train on this cluster too.
+    (trial,) = re.findall(r"^following trial (\d+)$", said.stdout, re.MULTILINE)
+    found = cluster.json("trial", "describe", trial)[0]["trial"]
     assert (found["state"], found["restarts"]) == ("COMPLETED", 0)
     assert found["steps_completed"] == 48, "three epochs of sixteen batches"
 

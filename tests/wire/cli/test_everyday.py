@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from wire.cli.conftest import CommandLine
@@ -56,6 +59,36 @@ def test_open_prints_the_http_address_of_the_local_cluster(
     (home / "endpoint.json").write_text(json.dumps({**endpoint, "http_url": "http://127.0.0.1:9"}))
     assert resolute("open").out == "http://127.0.0.1:9\n"
     assert resolute("-m", "elsewhere:1", "open").code == 1
+
+
+class _Discovery(BaseHTTPRequestHandler):
+    """Says where gRPC is, as gateways do."""
+
+    grpc_address: ClassVar[str]
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(json.dumps({"grpc_address": self.grpc_address}).encode())
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the library's name
+        pass
+
+
+def test_open_prints_the_url_that_names_the_cluster(
+    cluster: ScriptedCluster, resolute: CommandLine, home: Path
+) -> None:
+    _Discovery.grpc_address = cluster.address
+    (home / "endpoint.json").unlink()
+    with HTTPServer(("127.0.0.1", 0), _Discovery) as server:
+        serving = threading.Thread(target=server.serve_forever, name="discovery")
+        serving.start()
+        try:
+            url = f"http://127.0.0.1:{server.server_port}"
+            assert resolute("-m", f"{url}/", "open").out == f"{url}\n"
+        finally:
+            server.shutdown()
+            serving.join()
 
 
 def test_trial_list_without_an_experiment_takes_the_newest(

@@ -35,11 +35,12 @@ class Settings:
             from resolute.client.connection.session import Session
             from resolute.client.services import Services
 
-            self._apply_preferences()
+            self.apply_preferences()
             self._services = Services(Session.find(self.master, user=self.user))
         return self._services
 
-    def _apply_preferences(self) -> None:
+    def apply_preferences(self) -> None:
+        """Takes what the command line leaves open from `resolute config set`."""
         from resolute.cli.preferences import Preferences
         from resolute.client.connection.endpoint import MASTER_VARIABLES
 

@@ -1,0 +1,39 @@
+"""Where the page of the cluster is."""
+
+from __future__ import annotations
+
+import os
+
+from resolute.cli.options.settings import Settings
+from resolute.client.connection import discovery
+from resolute.client.connection.endpoint import find_tls, named_master
+from resolute.client.connection.home import Home
+from resolute.errors import FailedPreconditionError
+
+
+def page_url(settings: Settings) -> str:
+    """Returns the URL of the cluster's gateway: the one that names the cluster, or that of this machine's.
+
+    Raises:
+        FailedPreconditionError: The cluster serves no HTTP, or its URL is not known here.
+    """
+    settings.apply_preferences()
+    given = settings.master or named_master(os.environ)[1]
+    home = Home.from_environment(os.environ)
+    if given.lower().startswith(("http://", "https://")):
+        tls = find_tls(given, home, os.environ)
+        if discovery.grpc_address(given, tls=tls):
+            return given.rstrip("/")
+    local = home.read_endpoint()
+    if local is not None and given in {"", local.address}:
+        if local.http_url:
+            return local.http_url
+        raise FailedPreconditionError(
+            "the cluster of this machine serves no HTTP, so there is no page to open; start it without "
+            "--no-http, with `pip install 'resolute-train[gateway]'` and Python 3.11 or later"
+        )
+    raise FailedPreconditionError(
+        f"the HTTP address of the cluster at {given} is not known; give it with -m http://HOST:PORT"
+        if given
+        else "no cluster is known: start one with `resolute up`, or name one with -m http://HOST:PORT"
+    )
