@@ -341,6 +341,7 @@ class ExperimentsService:
         for user in _FIRST_USERS:
             await self._core.database.write(partial(users.ensure, user=user, now=now))
         await self._core.database.write(partial(projects.ensure_uncategorized, owner="admin", now=now))
+        await self._core.database.read(self._wait_reasons.load)
         self._ended.follow(self._revoked_tokens, clock=self._clock)
         self._idempotency_sweeper.start()
         await self._fleet.recover()

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from resolute.api.experiments.v1 import experiment_pb2
-from resolute_experiments.scheduling.policy import Plan
 from resolute_experiments.scheduling.wait_reasons import WaitReasons
+from resolute_experiments.scheduling.waits import Waits
 from resolute_experiments.servicers.messages.experiments import experiment_message
 from resolute_experiments.states import ExperimentState, TrialState
 from resolute_experiments.store.experiments import Experiment, ExperimentKind
+from resolute_experiments.store.wait_reasons import Wait
 
 
 def experiment(state: ExperimentState) -> Experiment:
@@ -66,7 +67,7 @@ def test_an_experiment_of_which_a_trial_waits_says_why(
     state: ExperimentState, trial: TrialState, explanation: str
 ) -> None:
     waiting = WaitReasons()
-    waiting.update(Plan(placements=(), first={"e": "needs 2 slots, 1 of 1 are free"}))
+    waiting.update(Waits({"e": Wait(reason="needs 2 slots, 1 of 1 are free", trial_id="t")}))
     assert waiting.explain_experiment(experiment(state), {trial.value: 1}) == explanation
 
 

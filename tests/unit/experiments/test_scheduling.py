@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from resolute_experiments.scheduling.placement import Demand, SlotInventory
-from resolute_experiments.scheduling.policy import BEHIND, Placement, Plan, Request, Share, SlotHolder, plan
+from resolute_experiments.scheduling.policy import Placement, Plan, Request, Share, SlotHolder, plan
+from resolute_experiments.scheduling.waits import BEHIND
 
 
 def request(name: str, slots: int, experiment: str = "e", **share: object) -> Request:
@@ -37,14 +38,14 @@ def placed(queue: list[Request], holders: list[SlotHolder], free: list[int], tot
 def test_trials_of_one_experiment_get_slots_in_the_order_of_the_queue() -> None:
     result = made([request("a", 1), request("b", 1), request("c", 1)], [], free=[2, 1], total=3)
     assert result.placements == (Placement("a", (1,)), Placement("b", (2,)))
-    assert result.wait_reason("c", "e") == "needs 1 slots, 0 of 3 are free"
+    assert result.waits.reason("c", "e") == "needs 1 slots, 0 of 3 are free"
 
 
 def test_large_trial_holds_back_smaller_ones_behind_it() -> None:
     result = made([request("large", 2), request("small", 1)], [], free=[0], total=2)
     assert result.placements == ()
-    assert result.wait_reason("large", "e") == "needs 2 slots, 1 of 2 are free"
-    assert result.wait_reason("small", "e") == BEHIND
+    assert result.waits.reason("large", "e") == "needs 2 slots, 1 of 2 are free"
+    assert result.waits.reason("small", "e") == BEHIND
 
 
 def test_the_reason_of_an_experiment_is_that_of_its_first_waiting_trial() -> None:
@@ -56,8 +57,8 @@ def test_the_reason_of_an_experiment_is_that_of_its_first_waiting_trial() -> Non
     ]
     result = made(queue, [holder("r", 1, "x")], free=[0], total=2)
     for first, experiment_id in (("a", "x"), ("b", "y"), ("d", "z")):
-        assert result.first_wait_reason(experiment_id) == result.wait_reason(first, experiment_id)
-    assert result.first_wait_reason("y") == "needs 2 slots, 1 of 2 are free"
+        assert result.waits.first_reason(experiment_id) == result.waits.reason(first, experiment_id)
+    assert result.waits.first_reason("y") == "needs 2 slots, 1 of 2 are free"
 
 
 def test_task_without_slots_starts_even_when_nothing_is_free() -> None:
@@ -70,7 +71,7 @@ def test_experiments_of_a_workspace_share_its_quota_and_hold_back_nobody_else() 
     result = made(queue, [holder("r", 1, "x", workspace="vision")], free=[0, 1, 2])
     assert [placement.trial_id for placement in result.placements] == ["b", "c"]
     assert (
-        result.wait_reason("a", "x")
+        result.waits.reason("a", "x")
         == "the experiments of workspace vision hold 2 of at most 2 slots (its quota)"
     )
 
@@ -79,7 +80,7 @@ def test_experiment_at_its_own_limit_holds_back_nobody_else() -> None:
     queue = [request("a", 1, "x", max_slots=1), request("b", 1, "y")]
     result = made(queue, [holder("r", 1, "x")], free=[0], total=2)
     assert result.placements == (Placement("b", (0,)),)
-    assert result.wait_reason("a", "x") == "its experiment holds 1 of at most 1 slots (resources.max_slots)"
+    assert result.waits.reason("a", "x") == "its experiment holds 1 of at most 1 slots (resources.max_slots)"
 
 
 def test_more_urgent_trial_overtakes_an_earlier_one() -> None:
@@ -108,7 +109,7 @@ def test_urgent_trial_takes_slots_from_the_least_urgent_and_latest() -> None:
     ]
     result = made([request("a", 1, priority=20)], holders, free=[], total=4)
     assert result.preemptions == {"new": "a"}
-    assert "1 more once less urgent trials have checkpointed" in result.wait_reason("a", "e")
+    assert "1 more once less urgent trials have checkpointed" in result.waits.reason("a", "e")
 
 
 def test_no_more_trials_are_preempted_than_needed_while_the_first_are_leaving() -> None:
@@ -134,7 +135,7 @@ def test_disabled_slots_are_given_to_nobody_and_make_no_room() -> None:
     machines = SlotInventory.with_taken(dict.fromkeys(range(3), 0), taken=[1], disabled=[0, 1, 9])
     result = plan([request("a", 1), request("b", 1)], [], machines)
     assert result.placements == (Placement("a", (2,)),)
-    assert result.wait_reason("b", "e") == "needs 1 slots, 0 of 1 are free (2 more are disabled)"
+    assert result.waits.reason("b", "e") == "needs 1 slots, 0 of 1 are free (2 more are disabled)"
     patient = replace(holder("patient", 1, priority=80), slot_ids=(1,))
     assert plan([request("a", 2, priority=1)], [patient], machines).preemptions == {}
 
@@ -143,7 +144,7 @@ def test_trial_waits_for_disabled_slots_instead_of_failing() -> None:
     machines = SlotInventory.with_taken({0: 0, 1: 1}, disabled=[1])
     result = plan([demand(1, excluded={0})], [], machines)
     assert not result.impossible
-    assert "1 more are disabled" in result.wait_reason("a", "e")
+    assert "1 more are disabled" in result.waits.reason("a", "e")
 
 
 def test_a_whole_node_is_awaited_only_where_one_has_enough_enabled_slots() -> None:
@@ -166,7 +167,7 @@ def two_nodes(*free: int) -> SlotInventory:
 def test_trial_that_fits_a_node_waits_for_one_and_is_told_so() -> None:
     result = plan([demand(4)], [], two_nodes(0, 1, 2, 4, 5))
     assert result.placements == ()
-    assert result.wait_reason("a", "e") == "needs 4 slots on one node, 3 free; 5 of 8 in all"
+    assert result.waits.reason("a", "e") == "needs 4 slots on one node, 3 free; 5 of 8 in all"
 
 
 def test_trial_that_may_be_split_is_and_one_larger_than_a_node_must_be() -> None:
@@ -186,9 +187,9 @@ def test_small_trial_takes_the_fullest_node_so_that_a_large_one_finds_room() -> 
 
 def test_excluded_node_is_not_used_and_without_another_the_trial_is_given_up() -> None:
     assert plan([demand(2, excluded={0})], [], two_nodes(*range(8))).placements[0].slot_ids == (4, 5)
-    waits = plan([demand(2, excluded={0})], [], two_nodes(0, 1, 2))
-    assert not waits.impossible
-    assert "node 0 is excluded by a log policy" in waits.wait_reason("a", "e")
+    waiting = plan([demand(2, excluded={0})], [], two_nodes(0, 1, 2))
+    assert not waiting.impossible
+    assert "node 0 is excluded by a log policy" in waiting.waits.reason("a", "e")
     assert list(plan([demand(2, excluded={0, 1})], [], two_nodes(*range(8))).impossible) == ["a"]
     assert list(plan([demand(6, excluded={0})], [], two_nodes(*range(8))).impossible) == ["a"]
 
@@ -218,7 +219,7 @@ def test_only_slots_that_come_free_where_the_trial_goes_are_told_of() -> None:
         SlotHolder(allocation_id="near", experiment_id="h", slot_ids=(0, 1, 2, 3), priority=90),
         SlotHolder(allocation_id="other", experiment_id="h", slot_ids=(6, 7), priority=1),
     ]
-    assert "4 more once" in plan([demand(4)], holders, two_nodes()).wait_reason("a", "e")
+    assert "4 more once" in plan([demand(4)], holders, two_nodes()).waits.reason("a", "e")
 
 
 NODES = 3
@@ -279,6 +280,6 @@ def test_no_slot_is_given_twice_and_everyone_is_placed_or_told_why(
     names = {placement.trial_id for placement in result.placements}
     assert not names & set(result.impossible)
     assert all(
-        result.wait_reason(name, one.experiment_id) for name, one in by_name.items() if name not in names
+        result.waits.reason(name, one.experiment_id) for name, one in by_name.items() if name not in names
     )
     assert not set(result.preemptions) & {one.allocation_id for one in holders if one.leaving}

@@ -15,11 +15,8 @@ from dataclasses import dataclass, field
 
 from resolute_experiments.config.sections.resources import DEFAULT_PRIORITY
 from resolute_experiments.scheduling.placement import Demand, Inventory
-
-BEHIND = (
-    "waits in the queue behind a trial that is more urgent, earlier, or of an experiment with fewer slots"
-)
-"""Why a trial waits that is not next. It names no numbers, so that a moving queue does not rewrite it."""
+from resolute_experiments.scheduling.waits import Waits
+from resolute_experiments.store.wait_reasons import Wait
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,31 +90,15 @@ class Plan:
     """Allocations that must make room, with the more urgent trial that each makes room for, by UUID."""
     impossible: Mapping[str, str] = field(default_factory=dict)
     """Trials that no machine left to them can ever run, with the reason."""
-    reasons: Mapping[str, str] = field(default_factory=dict)
-    """Why a trial waits that was next, by UUID; every other one is behind it."""
-    first: Mapping[str, str] = field(default_factory=dict)
-    """Why that trial waits, by the UUID of its experiment."""
-    limited: Mapping[str, str] = field(default_factory=dict)
-    """Why all trials of an experiment wait, by its UUID."""
+    waits: Waits = field(default_factory=Waits)
+    """What the others wait for."""
     held_by_workspace: Mapping[str, int] = field(default_factory=dict)
     """Slots that each workspace holds once those who start now have begun."""
 
     @property
     def changes_something(self) -> bool:
-        """Whether anything is to be written; else only the reasons are new."""
+        """Whether a trial starts, makes room or is given up; else only what they wait for can be new."""
         return bool(self.placements or self.preemptions or self.impossible)
-
-    def wait_reason(self, trial_id: str, experiment_id: str) -> str:
-        """Says why a trial waits that this plan did not place."""
-        return self.known_reason(trial_id, experiment_id) or BEHIND
-
-    def known_reason(self, trial_id: str, experiment_id: str) -> str:
-        """The same for a trial that was next, or at a limit; empty for any other."""
-        return self.reasons.get(trial_id) or self.limited.get(experiment_id) or ""
-
-    def first_wait_reason(self, experiment_id: str) -> str:
-        """Says why the first waiting trial of an experiment waits that this plan did not place."""
-        return self.first.get(experiment_id) or self.limited.get(experiment_id) or BEHIND
 
 
 def plan(
@@ -157,9 +138,7 @@ def together(plans: Sequence[Plan]) -> Plan:
         placements=tuple(placement for one in plans for placement in one.placements),
         preemptions=dict(ChainMap(*(dict(one.preemptions) for one in plans))),
         impossible=dict(ChainMap(*(dict(one.impossible) for one in plans))),
-        reasons=dict(ChainMap(*(dict(one.reasons) for one in plans))),
-        first=dict(ChainMap(*(dict(one.first) for one in plans))),
-        limited=dict(ChainMap(*(dict(one.limited) for one in plans))),
+        waits=Waits(dict(ChainMap(*(dict(one.waits.by_experiment) for one in plans)))),
     )
 
 
@@ -176,9 +155,7 @@ class _Pass:
         self._placements: list[Placement] = []
         self._preemptions: dict[str, str] = {}
         self._impossible: dict[str, str] = {}
-        self._reasons: dict[str, str] = {}
-        self._first: dict[str, str] = {}
-        self._limited: dict[str, str] = {}
+        self._waits: dict[str, Wait] = {}
 
     def run(self, queue: Sequence[Request]) -> Plan:
         waiting: dict[str, deque[tuple[int, Request]]] = {}
@@ -202,9 +179,7 @@ class _Pass:
             placements=tuple(self._placements),
             preemptions=self._preemptions,
             impossible=self._impossible,
-            reasons=self._reasons,
-            first=self._first,
-            limited=self._limited,
+            waits=Waits(self._waits),
             held_by_workspace=self._held_by_workspace,
         )
 
@@ -221,7 +196,7 @@ class _Pass:
             reason = f"the experiments of workspace {share.workspace} hold {together} of {bound}"
         else:
             return False
-        self._limited[request.experiment_id] = reason
+        self._waits[request.experiment_id] = Wait(reason=reason)
         return True
 
     def _serve(self, request: Request) -> bool:
@@ -241,7 +216,7 @@ class _Pass:
         reason = self._machines.explain(request.demand)
         if coming:
             reason += f", {coming} more once less urgent trials have checkpointed"
-        self._reasons[request.trial_id] = self._first[request.experiment_id] = reason
+        self._waits[request.experiment_id] = Wait(reason=reason, trial_id=request.trial_id)
         return False
 
     def _make_room(self, request: Request) -> tuple[list[SlotHolder], int]:

@@ -23,8 +23,9 @@ from resolute_experiments.scheduling.pending_trials import pending_trials, witho
 from resolute_experiments.scheduling.placement import EngineQueue, Inventory, SlotInventory
 from resolute_experiments.scheduling.policy import Plan, SlotHolder
 from resolute_experiments.scheduling.wait_reasons import WaitReasons
+from resolute_experiments.scheduling.waits import Waits
 from resolute_experiments.states import RunOutcome, TrialEvent
-from resolute_experiments.store import disabled_slots, experiments, runs, trials
+from resolute_experiments.store import disabled_slots, experiments, runs, trials, wait_reasons
 from resolute_experiments.transitions import transition_trial
 from resolute_experiments.transitions.signals import SignalReason, allocation_id
 from resolute_serving.database.engine import Database
@@ -101,14 +102,14 @@ class Scheduler:
             began = self._clock.monotonic()
             plan = await self._database.read(self._plan)
             started: list[runs.Run] = []
-            if not plan.changes_something:
-                self._wait_reasons.update(plan)
-            else:
-                placed, given_up = await self._database.write(self._assign)
+            waits = plan.waits
+            if plan.changes_something or self._wait_reasons.differ(waits):
+                placed, given_up, waits = await self._database.write(self._assign)
                 started = [run for run, _ in placed]
                 for run, queued_at in placed:
                     self._spans.placed(run, queued_at=queued_at)
                 self._notifier.notify(SIGNAL_CHANGES, *given_up)
+            self._wait_reasons.update(waits)
             self.last_pass_seconds = self._clock.monotonic() - began
             if not started:
                 break
@@ -137,14 +138,15 @@ class Scheduler:
         if not self._fleet.pools_are_named:
             return []
         found = without_pool(connection, pools=[pool.name for pool in self._fleet.pools()])
-        return [Plan(placements=(), limited={name: _no_pool(pool) for name, pool in found.items()})]
+        waits = Waits({name: wait_reasons.Wait(reason=_no_pool(pool)) for name, pool in found.items()})
+        return [Plan(placements=(), waits=waits)]
 
-    def _assign(self, connection: Connection) -> tuple[list[tuple[runs.Run, float]], list[str]]:
+    def _assign(self, connection: Connection) -> tuple[list[tuple[runs.Run, float]], list[str], Waits]:
         """Writes a pass.
 
         Returns:
-            The runs to be started with the times since when their trials waited, and the experiments of which
-            a trial was given up.
+            The runs to be started with the times since when their trials waited, the experiments of which
+            a trial was given up, and what the others wait for.
         """
         plan = self._plan(connection)
         given_up = [
@@ -166,8 +168,8 @@ class Scheduler:
             for placement in plan.placements
             for trial in [trials.get(connection, trial_id=placement.trial_id)]
         ]
-        self._wait_reasons.update(plan)
-        return started, given_up
+        wait_reasons.write(connection, plan.waits.by_experiment)
+        return started, given_up, plan.waits
 
     def _fail_unschedulable(self, connection: Connection, trial_id: str, reason: str) -> str:
         trial = trials.get(connection, trial_id=trial_id)

@@ -1,11 +1,14 @@
-"""Why trials wait, as of the scheduler's last pass. In memory only: the next life tells it again."""
+"""Why trials wait, as the scheduler's last pass recorded it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from resolute_experiments.scheduling.policy import Plan
+from sqlalchemy.engine import Connection
+
+from resolute_experiments.scheduling.waits import Waits
 from resolute_experiments.states import ExperimentState, TrialState
+from resolute_experiments.store import wait_reasons
 from resolute_experiments.store.experiments import Experiment
 from resolute_experiments.store.trials import Trial
 from resolute_experiments.transitions.signals import allocation_id
@@ -14,7 +17,7 @@ _NOT_YET = "waits for the scheduler"
 
 
 class WaitReasons:
-    """Remembers the last plan, so that thousands of trials need no row each to say why they wait.
+    """Has in memory what the database has, so that a list of thousands of trials asks for nothing more.
 
     Args:
         engine_reason: Says why an engine has not begun an allocation that it has.
@@ -22,23 +25,32 @@ class WaitReasons:
 
     def __init__(self, engine_reason: Callable[[str], str] = lambda _: "") -> None:
         self._engine_reason = engine_reason
-        self._plan: Plan | None = None
+        self._waits: Waits | None = None
 
-    def update(self, plan: Plan) -> None:
-        """Takes the plan of a pass."""
-        self._plan = plan
+    def load(self, connection: Connection) -> None:
+        """Takes what an earlier life of the service recorded, if it recorded anything."""
+        recorded = wait_reasons.read(connection)
+        self._waits = Waits(recorded) if recorded else None
+
+    def differ(self, waits: Waits) -> bool:
+        """Whether a pass found something else than what is recorded."""
+        return waits != (self._waits or Waits())
+
+    def update(self, waits: Waits) -> None:
+        """Takes what a pass has recorded."""
+        self._waits = waits
 
     def wait_reason(self, trial_id: str, experiment_id: str) -> str:
         """Says why a trial waits that has no slots."""
-        return self._plan.wait_reason(trial_id, experiment_id) if self._plan else _NOT_YET
+        return self._waits.reason(trial_id, experiment_id) if self._waits else _NOT_YET
 
     def last_reason(self, trial_id: str, experiment_id: str) -> str:
         """Says what the last pass found that a trial waits for; empty if it was not asked about the trial."""
-        return self._plan.known_reason(trial_id, experiment_id) if self._plan else ""
+        return self._waits.known_reason(trial_id, experiment_id) if self._waits else ""
 
     def first_wait_reason(self, experiment_id: str) -> str:
         """Says why the first of an experiment's waiting trials waits."""
-        return self._plan.first_wait_reason(experiment_id) if self._plan else _NOT_YET
+        return self._waits.first_reason(experiment_id) if self._waits else _NOT_YET
 
     def explain_experiment(self, experiment: Experiment, counts: Mapping[str, int]) -> str:
         """Says why the first of an experiment's waiting trials waits; empty when none does.

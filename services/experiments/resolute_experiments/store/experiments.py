@@ -21,6 +21,7 @@ from resolute_experiments.store.schema import (
     projects,
     trials,
     users,
+    wait_reasons,
     workspaces,
 )
 from resolute_serving.pagination import Ordering
@@ -370,7 +371,7 @@ def source(connection: Connection, experiment_id: str) -> bytes:
 
 def delete_contents(connection: Connection, experiment_id: str) -> None:
     """Removes what an experiment holds but its own row, which stays as a tombstone."""
-    for table in (definition_chunks, experiment_sources):
+    for table in (definition_chunks, experiment_sources, wait_reasons):
         connection.execute(sa.delete(table).where(table.c.experiment_id == experiment_id))
 
 

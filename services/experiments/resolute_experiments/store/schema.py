@@ -382,6 +382,16 @@ disabled_slots = sa.Table(
     sa.Column("disabled_at", sa.Float, nullable=False),
 )
 
+# Why trials wait, as the scheduler decided it last: one reason an experiment, whatever its number of trials.
+wait_reasons = sa.Table(
+    "wait_reasons",
+    metadata,
+    sa.Column("experiment_id", sa.String(36), primary_key=True),
+    # The trial that was next; empty when the reason is that of all of them.
+    sa.Column("trial_id", sa.String(36), nullable=False),
+    sa.Column("reason", sa.Text, nullable=False),
+)
+
 audit = sa.Table(
     "audit",
     metadata,
