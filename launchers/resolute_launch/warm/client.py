@@ -1,4 +1,4 @@
-"""Asks the parked process of an experiment and its slots for a fork, and starts that process first."""
+"""Asks the parked process of an experiment for a fork, and starts that process first."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,12 +21,11 @@ from resolute_launch.container.task import Task
 from resolute_launch.warm import protocol
 from resolute_launch.warm.entrypoints import (
     CannotForkError,
-    PythonCommand,
     first_imports,
     interpreter_of,
     python_command,
 )
-from resolute_launch.warm.environment import shared_environment
+from resolute_launch.warm.environment import digest_of, shared_environment
 from resolute_launch.warm.limits import inherited
 from resolute_launch.warm.process_image import PADDING, placeholder
 
@@ -34,7 +33,9 @@ IDLE_SECONDS = 60.0
 """How long a parked process waits for the next run."""
 _READY_SECONDS = 120.0
 _POLL_SECONDS = 0.02
-_SAID = "said"
+_SAID, _STARTING = "said", "starting"
+_SLOT = "slot-"
+_ATTEMPTS = 2
 
 
 class WarmStart:
@@ -50,8 +51,9 @@ class WarmStart:
         self, task: Task, *, interrupted: Callable[[], bool], log_line: Callable[[str], None]
     ) -> None:
         self._task, self._interrupted, self._log_line = task, interrupted, log_line
-        self._slots = "_".join(str(number) for number in sorted(task.order.slot_ids))
-        self._directory = Path(task.order.warm_directory) / f"{task.spec.experiment_id}.{self._slots}"
+        self._all = Path(task.order.warm_directory)
+        self._experiment = f"{task.spec.experiment_id}."
+        self._directory = self._all / self._experiment
 
     def fork(
         self, argv: Sequence[str], *, environment: Mapping[str, str], stdout: int, stderr: int
@@ -72,6 +74,8 @@ class WarmStart:
         """
         if not self._task.order.warm_directory:
             return None
+        # Slots share a parked process unless their runs differ, as by the GPUs that they see.
+        self._directory = self._all / f"{self._experiment}{digest_of(environment, inherited())}"
         self._retire_others()
         wanted = (self._task.config.get("environment") or {}).get("warm_start")
         if not isinstance(wanted, Mapping) or not wanted.get("enabled", True):
@@ -98,8 +102,15 @@ class WarmStart:
         python = interpreter_of(command, python=self._task.order.python, environment=environment, work=work)
         if (work / HOOK).exists():
             raise CannotForkError(f"its code has a {HOOK}")
-        connection = self._connect(python, command, list(wanted.get("preload") or ()), environment)
-        process = _request(connection, output)
+        preload = list(wanted.get("preload") or ())
+        modules = preload or first_imports(command, work)
+        order = {
+            "modules": modules,
+            "learns": not preload,
+            "owner": os.getppid(),
+            "idle_seconds": IDLE_SECONDS,
+        }
+        process = self._request(python, order, environment, output)
         cold_because = process.prepare(
             {
                 "work": str(work),
@@ -118,37 +129,67 @@ class WarmStart:
             self._say(f"warm start: this run starts cold: {cold_because}")
         return process
 
-    def _connect(
-        self, python: str, command: PythonCommand, preload: list[str], environment: Mapping[str, str]
-    ) -> socket.socket:
-        """Connects to the parked process, which is started where there is none."""
-        connection = protocol.connect(self._directory)
-        if connection is not None:
-            return connection
-        self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-        order = {
-            "modules": preload or first_imports(command, self._task.run.work),
-            "learns": not preload,
-            "owner": os.getppid(),
-            "idle_seconds": IDLE_SECONDS,
-        }
-        write_json(self._directory / protocol.ORDER, order)
-        process = self._park(python, environment)
+    def _request(
+        self, python: str, order: Mapping[str, Any], environment: Mapping[str, str], output: tuple[int, int]
+    ) -> ForkedProcess:
+        """Asks for a fork, a second time if the parked process was about to end."""
+        for number in self._task.order.slot_ids:
+            self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+            (self._directory / f"{_SLOT}{number}").touch()
+        for _ in range(_ATTEMPTS):
+            connection = protocol.connect(self._directory) or self._start(python, order, environment)
+            process = _request(connection, output)
+            if process is not None:
+                return process
+        raise OSError("the parked process is ending")
+
+    def _start(self, python: str, order: Mapping[str, Any], environment: Mapping[str, str]) -> socket.socket:
+        """Starts the parked process, unless another run does so now, and connects to it when it is ready."""
         deadline = time.monotonic() + _READY_SECONDS
-        while connection is None:
-            ended = process.poll() is not None
+        with self._turn(deadline):
             connection = protocol.connect(self._directory)
-            if connection is None and ended:
-                raise CannotForkError(self._refusal())
-            if time.monotonic() > deadline:
-                raise CannotForkError(f"its imports took more than {_READY_SECONDS:g} s")
-            if connection is None:
-                if self._interrupted():
-                    raise InterruptedError
-                time.sleep(_POLL_SECONDS)
+            if connection is not None:
+                return connection
+            write_json(self._directory / protocol.ORDER, order)
+            process = self._park(python, environment)
+            while connection is None:
+                ended = process.poll() is not None
+                connection = protocol.connect(self._directory)
+                if connection is None and ended:
+                    raise CannotForkError(self._refusal())
+                if connection is None:
+                    self._pause(deadline)
         # It outlives this process on purpose, and its object is not to complain about that.
         process.returncode = 0
         return connection
+
+    @contextlib.contextmanager
+    def _turn(self, deadline: float) -> Iterator[None]:
+        """Holds the lock of whoever starts the parked process; the others wait for it."""
+        with (self._directory / _STARTING).open("wb") as file:
+            while True:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except OSError:
+                    self._pause(deadline)
+            refused = self._directory / protocol.REFUSED
+            if refused.exists():
+                raise CannotForkError(refused.read_text())
+            yield
+
+    def _pause(self, deadline: float) -> None:
+        """Waits a moment for the parked process.
+
+        Raises:
+            CannotForkError: The deadline is over.
+            InterruptedError: The run is to end.
+        """
+        if time.monotonic() > deadline:
+            raise CannotForkError(f"its imports took more than {_READY_SECONDS:g} s")
+        if self._interrupted():
+            raise InterruptedError
+        time.sleep(_POLL_SECONDS)
 
     def _park(self, python: str, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
         with (self._directory / protocol.LOG).open("ab") as log:
@@ -175,14 +216,14 @@ class WarmStart:
             self._log_line(text)
 
     def _retire_others(self) -> None:
-        """Ends parked processes of other experiments on these slots: their memory belongs to this run now."""
+        """Ends idle parked processes of other experiments on these slots: their memory is this run's now."""
         try:
-            others = list(self._directory.parent.iterdir())
+            others = [one for one in self._all.iterdir() if not one.name.startswith(self._experiment)]
         except OSError:
             return
-        mine = set(self._slots.split("_"))
+        mine = {f"{_SLOT}{number}" for number in self._task.order.slot_ids}
         for other in others:
-            if other == self._directory or mine.isdisjoint(other.suffix.removeprefix(".").split("_")):
+            if mine.isdisjoint(path.name for path in other.glob(f"{_SLOT}*")):
                 continue
             connection = protocol.connect(other)
             if connection is not None:
@@ -252,7 +293,8 @@ class ForkedProcess:
         return self._exit_code
 
 
-def _request(connection: socket.socket, output: tuple[int, int]) -> ForkedProcess:
+def _request(connection: socket.socket, output: tuple[int, int]) -> ForkedProcess | None:
+    """Asks for a fork; None if the parked process is ending."""
     ours, theirs = socket.socketpair()
     ours.settimeout(protocol.ANSWER_SECONDS)
     with theirs:
@@ -261,7 +303,7 @@ def _request(connection: socket.socket, output: tuple[int, int]) -> ForkedProces
     if answer is None:
         connection.close()
         ours.close()
-        raise OSError("the parked process is ending")
+        return None
     return ForkedProcess(int(answer["pid"]), connection, ours)
 
 

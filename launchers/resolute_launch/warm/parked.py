@@ -25,6 +25,7 @@ from resolute_launch.warm.forked import AT_EXIT, ForkedRun, Origin
 from resolute_launch.warm.preloading import preload, preload_later_imports, why_not_forkable
 
 _POLL_SECONDS = 1.0
+_ENDING_SECONDS, _LOCK_POLL_SECONDS = 5.0, 0.02
 _HANDLED = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -32,10 +33,7 @@ def park(folder: str) -> None:
     """Runs the parked process of a directory to its end; in a fork, runs its script."""
     directory = Path(folder)
     lock = os.open(directory / protocol.LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        sys.exit(f"{directory} has a parked process already")
+    _hold(lock, directory)
     atexit.register(_call_last)
     order = json.loads((directory / protocol.ORDER).read_text())
     path, environment = tuple(sys.path), dict(os.environ)
@@ -60,6 +58,19 @@ def park(folder: str) -> None:
     forked = _Parked(directory, origin, order).serve()
     if forked is not None:
         forked.run()
+
+
+def _hold(lock: int, directory: Path) -> None:
+    """Takes the lock of a directory; one that had it before may be about to end."""
+    deadline = time.monotonic() + _ENDING_SECONDS
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except OSError:
+            if time.monotonic() > deadline:
+                sys.exit(f"{directory} has a parked process already")
+            time.sleep(_LOCK_POLL_SECONDS)
 
 
 def _call_last() -> None:
@@ -131,7 +142,8 @@ class _Parked:
         except OSError:
             request, descriptors = b"", []
         if request != protocol.FORK or len(descriptors) != 3 or self._leaving:
-            self._leaving = self._leaving or request == protocol.QUIT
+            # Its forks on other slots need it still.
+            self._leaving = self._leaving or (request == protocol.QUIT and not self._forks)
             connection.close()
             for descriptor in descriptors:
                 os.close(descriptor)
@@ -195,7 +207,8 @@ class _Parked:
         preload(json.loads(learned.read_text()))
         refusal = why_not_forkable()
         if refusal:
-            (self._directory / protocol.REFUSED).write_text(refusal)
+            # The next parked process does without what cannot be imported before a fork.
+            learned.write_text("[]")
             self._leaving = True
         self._origin = self._origin.with_modules(frozenset(sys.modules))
         gc.collect()

@@ -8,6 +8,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -98,6 +99,8 @@ def start(
     *,
     warm: bool = True,
     environ: Mapping[str, str] | None = None,
+    slot: int = 0,
+    experiment: str = "experiment-1",
 ) -> Started:
     run = RunDirectory(folder / name)
     run.prepare()
@@ -105,9 +108,9 @@ def start(
         (run.work / path).write_text(text)
     os.mkfifo(barrier_file(run))
     order = LaunchOrder(
-        allocation_id=name, master="", token="", slot_ids=(0,), warm_directory=str(folder / "warm")
+        allocation_id=name, master="", token="", slot_ids=(slot,), warm_directory=str(folder / "warm")
     )
-    task = Task(make_spec(entrypoint, config=WARM, experiment_id="experiment-1"), order, run)
+    task = Task(make_spec(entrypoint, config=WARM, experiment_id=experiment), order, run)
     base = {key: value for key, value in os.environ.items() if not key.startswith(("DET_", "RESOLUTE_"))}
     environment = {
         **base,
@@ -287,6 +290,64 @@ def test_a_fork_that_cannot_go_on_becomes_the_shell_of_a_cold_start_and_nothing_
     assert second.said == [
         "warm start: this run starts cold: its code has a module helper beside another one"
     ]
+
+
+WAITS = {"train.py": "import os, sys\nprint(os.getppid(), flush=True)\nopen(sys.argv[1]).read()"}
+
+
+def waiting_run(folder: Path, name: str, **options: Any) -> tuple[Started, Path]:
+    """Starts a run that goes on until its fifo is written to."""
+    fifo = folder / f"{name}.fifo"
+    os.mkfifo(fifo)
+    started = start(folder, name, ["python3", "train.py", str(fifo)], WAITS, **options)
+    wait_until(started.text)
+    return started, fifo
+
+
+def parent_of(started: Started) -> int:
+    return int(started.text())
+
+
+def end_of(started: Started, fifo: Path) -> int:
+    fifo.write_text("go on")
+    return started.finish()
+
+
+def test_slots_share_a_parked_process_unless_their_runs_see_another_environment(folder: Path) -> None:
+    first, first_fifo = waiting_run(folder, "first")
+    second, second_fifo = waiting_run(folder, "second", slot=1)
+    other, other_fifo = waiting_run(folder, "other", slot=2, environ={"CUDA_VISIBLE_DEVICES": "2"})
+    assert parent_of(first) == parent_of(second) != parent_of(other)
+    assert [one.said for one in (first, second, other)] == [[], [], []]
+    assert end_of(first, first_fifo) == end_of(second, second_fifo) == end_of(other, other_fifo) == 0
+
+
+def test_runs_that_begin_at_once_start_one_parked_process(folder: Path) -> None:
+    with ThreadPoolExecutor(4) as threads:
+        starts = [threads.submit(waiting_run, folder, f"run-{slot}", slot=slot) for slot in range(4)]
+        found = [one.result() for one in starts]
+    assert len({parent_of(started) for started, _ in found}) == 1
+    assert not any(started.said for started, _ in found)
+    assert {end_of(*one) for one in found} == {0}
+
+
+def test_another_experiment_ends_a_parked_process_of_its_slots_once_no_run_needs_it(folder: Path) -> None:
+    first, fifo = waiting_run(folder, "first", slot=1)
+    idle = start(folder, "idle", SCRIPT, {"train.py": ""})
+    assert idle.finish() == 0
+    (directory,) = (folder / "warm").iterdir()
+
+    def another(name: str, slot: int) -> None:
+        entrypoint = ["python3", "train.py"]
+        assert start(folder, name, entrypoint, {"train.py": ""}, slot=slot, experiment="other").finish() == 0
+
+    another("beside", 0)
+    assert (directory / protocol.SOCKET).exists(), "a run on the other slot is its fork"
+    assert end_of(first, fifo) == 0
+    another("elsewhere", 2)
+    assert (directory / protocol.SOCKET).exists(), "its slots are free, and nobody wants them"
+    another("instead", 1)
+    wait_until(lambda: not (directory / protocol.SOCKET).exists())
 
 
 def holds_at_most(descriptors: int, process: int) -> bool:
