@@ -69,3 +69,17 @@ def run_examples(
         runner.run(test, out=said.append)
         between()
     return len(examples), "".join(said)
+
+
+def class_of_example(value: object, name: str) -> Any:
+    """The class that an example defines, for others that say whose it is.
+
+    Args:
+        value: What has the example.
+        name: The class.
+    """
+    made: dict[str, Any] = {}
+    for example in doctest.DocTestParser().get_examples(inspect.getdoc(value) or ""):
+        if example.source.startswith(("import ", "from ", "class ")):
+            exec(example.source, made)
+    return made[name]

@@ -19,7 +19,8 @@ from resolute_embedded.state_directory import StateDirectory
 from resolute_experiments.access.openid_settings import OpenIdSettings
 from resolute_experiments.blueprint import BLUEPRINT as EXPERIMENTS
 from resolute_experiments.resources.settings import resources_of
-from resolute_experiments.service import ExperimentsService, ExperimentsSettings
+from resolute_experiments.service import ExperimentsService
+from resolute_experiments.settings import ExperimentsSettings
 from resolute_serving.auth.policy.service_accounts import EMBEDDED
 from resolute_serving.auth.refusals import Refusals
 from resolute_serving.auth.service_tokens import ServiceTokens

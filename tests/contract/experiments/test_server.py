@@ -13,7 +13,7 @@ from support.services.in_process import Running
 from resolute.api.experiments.v1 import cluster_service_pb2 as pb2
 from resolute.contracts.values import to_mapping
 from resolute.errors import InvalidArgumentError, PermissionDeniedError
-from resolute_experiments.service import ExperimentsSettings
+from resolute_experiments.settings import ExperimentsSettings
 from resolute_serving.context import Role
 from resolute_serving.observability.recent_lines import MOST_LINES, RECENT_LINES
 

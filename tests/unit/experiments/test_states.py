@@ -15,7 +15,7 @@ import pytest
 
 from resolute.errors import IllegalTransitionError
 from resolute_experiments.exits.policy import OUTCOME_RULES, TRIAL_RULES
-from resolute_experiments.service import ExperimentsSettings
+from resolute_experiments.settings import ExperimentsSettings
 from resolute_experiments.states import ALLOCATIONS, EXPERIMENTS, RUNS, TRIALS, Row, Table
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -10,12 +10,14 @@ from support.reference_examples import (
     CLIENT,
     OTHER_LIBRARIES,
     WITHOUT_CLUSTER,
+    class_of_example,
     has_example,
     offered,
     run_examples,
 )
 
 import resolute
+from resolute import pytorch
 
 MODEL = """
 import keras
@@ -58,7 +60,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_examples_run_one_by_one_without_a_cluster(folder: Path) -> None:
     del folder
-    count, failures = run_examples(*WITHOUT_CLUSTER)
+    count, failures = run_examples(
+        *WITHOUT_CLUSTER, given={"Line": class_of_example(pytorch.PyTorchTrial, "Line")}
+    )
     assert failures == ""
     assert count >= 40
 

@@ -25,7 +25,8 @@ from resolute.api.experiments.v1 import (
 )
 from resolute_embedded.blueprints import SUPPORTING_SERVICES
 from resolute_experiments.blueprint import BLUEPRINT
-from resolute_experiments.service import ExperimentsService, ExperimentsSettings
+from resolute_experiments.service import ExperimentsService
+from resolute_experiments.settings import ExperimentsSettings
 from resolute_experiments.states import RunOutcome
 from resolute_experiments.store import runs
 from resolute_serving.auth.tokens import load_or_create_key

@@ -78,26 +78,12 @@ def load_trial_from_checkpoint_path(
         InvalidCheckpointException: The checkpoint is of another trial, or not of a PyTorch trial.
 
     Examples:
+        ``Line`` is the trial that ``PyTorchTrial`` has as its example.
+
         >>> import os
         >>> from pathlib import Path
         >>> import torch
         >>> from resolute import pytorch
-        >>> class Line(pytorch.PyTorchTrial):
-        ...     def __init__(self, context):
-        ...         self.context = context
-        ...         self.model = context.wrap_model(torch.nn.Linear(1, 1))
-        ...         self.optimizer = context.wrap_optimizer(torch.optim.SGD(self.model.parameters(), lr=0.1))
-        ...     def train_batch(self, batch, epoch_idx, batch_idx):
-        ...         loss = (self.model(batch) - 2 * batch).square().mean()
-        ...         self.context.backward(loss)
-        ...         self.context.step_optimizer(self.optimizer)
-        ...         return {"loss": loss}
-        ...     def evaluate_batch(self, batch, batch_idx):
-        ...         return {"error": (self.model(batch) - 2 * batch).abs().mean()}
-        ...     def build_training_data_loader(self):
-        ...         return pytorch.DataLoader(torch.rand(32, 1), batch_size=8)
-        ...     def build_validation_data_loader(self):
-        ...         return pytorch.DataLoader(torch.rand(8, 1), batch_size=8)
         >>> with pytorch.init() as context:
         ...     trained = Line(context)
         ...     pytorch.Trainer(trained, context).fit(max_length=pytorch.Batch(3))
@@ -112,7 +98,17 @@ def load_trial_from_checkpoint_path(
         raise ValueError("give the arguments for torch.load as torch_load_kwargs, and no others besides")
     directory = Path(path)
     recorded = _read_description(directory)
-    arguments = dict(trial_kwargs or {})
+    trial, context = _make_trial(directory, recorded, trial_class, dict(trial_kwargs or {}))
+    state = layout.read_state(directory, device=context.device, **dict(torch_load_kwargs or kwargs))
+    fitting = _fitting_state(state, context)
+    apply_state(context, fitting, recorded_class=str(recorded.get("trial_cls_spec") or ""))
+    return layout.unwrap_model(context.models[0]) if is_legacy_trial(trial) else trial
+
+
+def _make_trial(
+    directory: Path, recorded: Mapping[str, Any], trial_class: type | None, arguments: dict[str, Any]
+) -> tuple[Any, PyTorchTrialContext]:
+    """Makes the trial as it was when training began, and its context."""
     code = directory / CODE_DIRECTORY
     code = code if code.is_dir() else directory
     with import_from_path(code):
@@ -121,21 +117,23 @@ def load_trial_from_checkpoint_path(
             recorded.get("hparams"), recorded.get("experiment_config")
         )
         trial = found(context, **arguments)
-        legacy = is_legacy_trial(trial)
-        if legacy:
+        if is_legacy_trial(trial):
+            # It makes the model, which may import more of the code.
             adapt_trial(trial, context)
-    state = layout.read_state(directory, device=context.device, **dict(torch_load_kwargs or kwargs))
-    weights_only = {**state, "optimizers_state_dict": [], "lr_schedulers_state_dict": []}
-    if len(context.optimizers) == len(state.get("optimizers_state_dict", [])):
-        weights_only["optimizers_state_dict"] = state["optimizers_state_dict"]
-    else:
-        context.optimizers = []
-    if len(context.lr_schedulers) == len(state.get("lr_schedulers_state_dict", [])):
-        weights_only["lr_schedulers_state_dict"] = state["lr_schedulers_state_dict"]
-    else:
-        context.lr_schedulers = []
-    apply_state(context, weights_only, recorded_class=str(recorded.get("trial_cls_spec") or ""))
-    return layout.unwrap_model(context.models[0]) if legacy else trial
+    return trial, context
+
+
+def _fitting_state(state: Mapping[str, Any], context: PyTorchTrialContext) -> dict[str, Any]:
+    """Leaves out optimizers, or schedulers, of which the state and the context differ in number."""
+    fitting = dict(state)
+    for part in ("optimizers", "lr_schedulers"):
+        name = f"{part}_state_dict"
+        if len(getattr(context, part)) != len(state.get(name, [])):
+            fitting[name] = []
+            setattr(context, part, [])
+        else:
+            fitting[name] = state.get(name, [])
+    return fitting
 
 
 def _read_description(directory: Path) -> dict[str, Any]:

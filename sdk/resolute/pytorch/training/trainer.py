@@ -53,24 +53,9 @@ class Trainer:
         InvalidExperimentException: It is not clear how it validates.
 
     Examples:
-        >>> import torch
+        ``Line`` is the trial that ``PyTorchTrial`` has as its example.
+
         >>> from resolute import pytorch
-        >>> class Line(pytorch.PyTorchTrial):
-        ...     def __init__(self, context):
-        ...         self.context = context
-        ...         self.model = context.wrap_model(torch.nn.Linear(1, 1))
-        ...         self.optimizer = context.wrap_optimizer(torch.optim.SGD(self.model.parameters(), lr=0.1))
-        ...     def train_batch(self, batch, epoch_idx, batch_idx):
-        ...         loss = (self.model(batch) - 2 * batch).square().mean()
-        ...         self.context.backward(loss)
-        ...         self.context.step_optimizer(self.optimizer)
-        ...         return {"loss": loss}
-        ...     def evaluate_batch(self, batch, batch_idx):
-        ...         return {"error": (self.model(batch) - 2 * batch).abs().mean()}
-        ...     def build_training_data_loader(self):
-        ...         return pytorch.DataLoader(torch.rand(32, 1), batch_size=8)
-        ...     def build_validation_data_loader(self):
-        ...         return pytorch.DataLoader(torch.rand(8, 1), batch_size=8)
         >>> with pytorch.init() as context:
         ...     trainer = pytorch.Trainer(Line(context), context)
         ...     trainer.fit(max_length=pytorch.Epoch(2), validation_period=pytorch.Epoch(1))
