@@ -166,9 +166,8 @@ async def first_event(front: Front) -> str:
     """What comes first of a watch of the queue, which the gateway serves by gRPC."""
     request = gateway_service_pb2.WatchRequest()
     request.experiments.queue.key = "queue"
-    watch = gateway_service_pb2_grpc.GatewayServiceStub(front.channel).Watch(
-        request, metadata=front.metadata, timeout=60
-    )
+    stub: Any = gateway_service_pb2_grpc.GatewayServiceStub(front.channel)
+    watch = stub.Watch(request, metadata=front.metadata, timeout=60)
     async for response in watch:
         if response.WhichOneof("event"):
             break
