@@ -276,6 +276,8 @@ class RunExecutor:
         child.kill_process_tree()
         self._output.finish(_PIPE_SECONDS)
         self._output.stop()
+        # The signal that ended the processes may have been seen here a moment after it.
+        self._observations.preempted |= self._signal_handlers.count > 0
         return exit_summary.after_start(
             child.reap(),
             self._observations,

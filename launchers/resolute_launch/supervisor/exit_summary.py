@@ -14,7 +14,8 @@ from resolute_launch.container.entrypoint_process import HOOK
 from resolute_launch.processes.memory_kills import MemoryKills
 from resolute_launch.ranks.failures import OutputTail, describe, first_rank_failure
 
-KILLED = 137
+KILLED, TERMINATED = 137, 143
+"""Exit codes of what SIGKILL and SIGTERM ended."""
 _PREFIX = "EARLY_EXIT_REASON_"
 _PREFIXES = ("EXITED_REASON_", _PREFIX)
 """What scripts of different releases write before the name."""
@@ -86,7 +87,9 @@ def after_start(
             observations.start_failure = _hook_failure(exit_code, observations, words)
         return before_start(observations, clock=clock)
     failure, end_time = "", clock.time()
-    if exit_code:
+    # Machines that are taken away, such as several nodes of a preempted job of Slurm, may tell every process.
+    taken = exit_code == TERMINATED and observations.preempted and not observations.forced
+    if exit_code and not taken:
         first = first_rank_failure(run)
         failure = observations.forced or describe(
             exit_code, words, first, memory_kills=observations.memory_kills.count()
@@ -97,6 +100,7 @@ def after_start(
         exit_code=exit_code,
         # An entrypoint that exits with 0 after SIGTERM exits because of the signal.
         acknowledged=flags.acknowledged
+        or taken
         or (not exit_code and observations.preempted and bool(observations.forced)),
         early_exit_reason=early_exit(run),
         failure=failure,

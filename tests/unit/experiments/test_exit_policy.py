@@ -211,6 +211,14 @@ def test_trial_that_its_search_stopped_does_not_begin_again_however_it_left(
     assert not decision.counts_as_restart
 
 
+def test_trial_that_died_of_the_sigterm_of_its_machine_was_preempted_and_has_not_failed() -> None:
+    decision = decided(Exit(exit_code=143, acknowledged=True), INCOMPLETE, situation())
+    assert decision.outcome is RunOutcome.PREEMPTED
+    assert not decision.counts_as_restart
+    assert decided(Exit(exit_code=143), INCOMPLETE, situation()).outcome is RunOutcome.FAILED
+    assert decided(Exit(exit_code=1, acknowledged=True), INCOMPLETE, situation()).outcome is RunOutcome.FAILED
+
+
 def test_trial_that_had_to_be_forced_to_leave_was_preempted_and_has_not_failed() -> None:
     exit_ = Exit(exit_code=137, forced=True)
     decision = decided(exit_, INCOMPLETE, situation(ExperimentState.PAUSED, restarts=2))
@@ -221,7 +229,7 @@ def test_trial_that_had_to_be_forced_to_leave_was_preempted_and_has_not_failed()
 EXITS = [
     Exit(lost=lost, exit_code=code, forced=forced, acknowledged=acknowledged, early_exit=early)
     for lost, code, forced, acknowledged, early in product(
-        (False, True), (0, 1), (False, True), (False, True), EarlyExit
+        (False, True), (0, 1, 143), (False, True), (False, True), EarlyExit
     )
 ]
 OPERATIONS = [

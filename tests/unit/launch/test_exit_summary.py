@@ -76,6 +76,14 @@ def test_a_failure_after_force_is_explained_by_the_force(run: RunDirectory) -> N
     assert (record.failure, record.acknowledged) == ("it took too long", False)
 
 
+def test_who_dies_of_the_sigterm_of_a_machine_that_asked_to_exit_has_not_failed(run: RunDirectory) -> None:
+    record = ended(run, 143, Observations(released=True, preempted=True), words("Terminated"))
+    assert (record.exit_code, record.acknowledged, record.failure) == (143, True, "")
+    unasked = ended(run, 143, Observations(released=True), words("Terminated"))
+    assert not unasked.acknowledged
+    assert unasked.failure
+
+
 def test_leaving_well_only_at_sigterm_is_leaving_because_of_the_signal(run: RunDirectory) -> None:
     forced = "it took too long"
     assert ended(run, 0, Observations(released=True, preempted=True, forced=forced)).acknowledged

@@ -12,6 +12,9 @@ from enum import Enum
 
 from resolute_experiments.states import STOPPING_EXPERIMENTS, ExperimentState, RunEvent, TrialEvent
 
+TERMINATED = 143
+"""Exit code of what SIGTERM ended."""
+
 
 class EarlyExit(Enum):
     """Why a trial's own code ended early."""
@@ -144,6 +147,11 @@ OUTCOME_RULES = (
         "it was ended by force after the deadline of its signal",
         RunEvent.PREEMPT,
         lambda f: f.exit.exit_code != 0 and f.exit.forced,
+    ),
+    OutcomeRule(
+        "it was asked to exit, and the SIGTERM of its machine ended it before it could",
+        RunEvent.PREEMPT,
+        lambda f: f.exit.exit_code == TERMINATED and f.exit.acknowledged,
     ),
     OutcomeRule("it exited with another code than 0", RunEvent.FAIL, lambda f: f.exit.exit_code != 0),
     OutcomeRule(
