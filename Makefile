@@ -180,7 +180,7 @@ $(VENV)/.engines: $(STAMP)
 	$(BIN)/python -m pip install --quiet --constraint constraints-dev.txt --editable '.[container,kubernetes]'
 	touch $@
 
-# The clients of engines, against their real daemons. tools/install_engines.sh installs those; what is missing is skipped by name.
+# The engines, against their real daemons. tools/install_engines.sh installs those; what is missing is skipped by name.
 # Nobody packages a Kubernetes: RESOLUTE_TEST_KUBE=DIR names scripts that start one (tests/support/kubernetes.py).
 engines: $(VENV)/.engines
 	$(PYTEST) tests/engines

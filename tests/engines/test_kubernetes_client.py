@@ -33,6 +33,7 @@ from resolute_experiments.resources.kubernetes.objects import FILES_VOLUME, PodG
 from resolute_experiments.resources.kubernetes.pods import CONTAINER, GROUP_LABEL, Pod, PodState  # noqa: E402
 
 T = TypeVar("T")
+DOCS = Path(__file__).parents[2] / "docs/engines.md"
 _WAIT_SECONDS = 120.0
 _PODS = "/api/v1/namespaces/default/pods"
 _WAITS = ("sh", "-c", "trap 'exit 5' TERM; while :; do sleep 0.1; done")
@@ -271,7 +272,7 @@ def test_ended_group_stays_known_and_is_not_started_again(place: Place) -> None:
         await until(lambda: _count(api, place.name), lambda count: count == 0, what="the end")
         again = await client.submit(place.group(_WAITS))
         assert (again.complete, again.parts, again.pods) == (True, 1, ())
-        assert place.name in await client.names(selector=f"{GROUP_LABEL}={place.name}")
+        assert place.name in await client.groups(selector=f"{GROUP_LABEL}={place.name}")
         await client.delete(place.name)
         assert await client.find(place.name) is None
 
@@ -431,17 +432,10 @@ def test_refusals_have_the_reason_of_kubernetes(place: Place, tmp_path: Path) ->
         unknown.run(submit)
 
 
-# What the decision record lists.
-_RIGHTS = (
-    ("services", ("create", "get", "list", "patch", "delete")),
-    ("secrets", ("create",)),
-    ("pods", ("create", "list", "watch", "deletecollection")),
-)
-
-
 def test_rights_that_are_documented_are_enough(place: Place, tmp_path: Path) -> None:
     roles = "/apis/rbac.authorization.k8s.io/v1/namespaces/default"
-    rules = [{"apiGroups": [""], "resources": [kind], "verbs": list(verbs)} for kind, verbs in _RIGHTS]
+    (said,) = [text for text in DOCS.read_text().split("```yaml\n") if "kind: Role" in text]
+    rules = yaml.safe_load(said.split("```")[0])["rules"]
     binding = {
         "metadata": {"name": place.name},
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": place.name},
@@ -470,7 +464,8 @@ def test_rights_that_are_documented_are_enough(place: Place, tmp_path: Path) -> 
         watching = client.watch(selector=f"{GROUP_LABEL}={place.name}")
         assert (await anext(watching)).group == place.name
         await watching.aclose()  # type: ignore[attr-defined]  # it is a generator
-        assert await client.names(selector=f"{GROUP_LABEL}={place.name}") == (place.name,)
+        assert list(await client.groups(selector=f"{GROUP_LABEL}={place.name}")) == [place.name]
+        await client.ask(place.name, "stop")
         await client.end(place.name, grace_seconds=1)
         await client.delete(place.name)
 

@@ -3,8 +3,9 @@
 Nobody packages one, so it is given by the environment: ``RESOLUTE_TEST_KUBE`` names a directory with the
 scripts ``up.sh DIR --port N`` (starts one whose data is in ``DIR`` and whose ports begin at ``N``, and prints
 the path of an administrator's kubeconfig last), ``down.sh DIR --purge`` and ``node.sh DIR kill|start`` (the
-kubelet alone). Pods of the image ``localhost/host:1`` mount the machine's ``/usr`` and run its programs. The
-API server listens at port ``N``, its etcd without TLS at ``N + 1``, and ``KUBE_APISERVER_ARGS`` adds flags.
+kubelet alone). ``DIR/run/enter COMMAND`` runs one where the node's containerd is. Pods of the image
+``localhost/host:1`` mount the machine's ``/usr`` and run its programs. The API server listens at port ``N``,
+its etcd without TLS at ``N + 1``, and ``KUBE_APISERVER_ARGS`` adds flags.
 """
 
 from __future__ import annotations
@@ -12,7 +13,10 @@ from __future__ import annotations
 import json
 import os
 import random
+import signal
+import ssl
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -20,8 +24,10 @@ from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
 
+import yaml
 from support.backends import missing
 
+ROOT = Path(__file__).parents[2]
 VARIABLE = "RESOLUTE_TEST_KUBE"
 HOST_POD: Mapping[str, Any] = {
     "spec": {
@@ -60,10 +66,39 @@ class KubernetesCluster:
         self._port = random.randrange(18_000, 30_000, _PORTS)
         self.kubeconfig = ""
         """Credentials of its administrator."""
+        self.host = ""
+        """Address of this machine that Pods reach, and nobody else does: that of the node."""
 
     def start(self) -> None:
         """Starts it; returns once its node is ready."""
         self.kubeconfig = self._run("up.sh", "--port", str(self._port)).splitlines()[-1]
+        (node,) = self._call("/api/v1/nodes")["items"]
+        addresses = {each["type"]: each["address"] for each in node["status"]["addresses"]}
+        self.host = addresses["InternalIP"]
+
+    def pods(self) -> list[str]:
+        """Names of all Pods in the default namespace."""
+        listed = self._call("/api/v1/namespaces/default/pods")
+        return [each["metadata"]["name"] for each in listed["items"]]
+
+    def evict(self, pod: str) -> None:
+        """Evicts a Pod, as the drain of its node does."""
+        body = {"metadata": {"name": pod}}
+        self._call(f"/api/v1/namespaces/default/pods/{pod}/eviction", body)
+
+    def _call(self, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        config = yaml.safe_load(Path(self.kubeconfig).read_text())
+        cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
+        context = ssl.create_default_context(cafile=cluster["certificate-authority"])
+        context.load_cert_chain(user["client-certificate"], user["client-key"])
+        asked = Request(
+            cluster["server"] + path,
+            data=None if body is None else json.dumps(body).encode(),
+            headers={"Content-Type": "application/json"},
+        )
+        with urlopen(asked, context=context, timeout=60) as answer:
+            found: dict[str, Any] = json.load(answer)
+        return found
 
     def forget_versions(self, current: str) -> None:
         """Forgets every version before this one, as API servers do every few minutes."""
@@ -81,6 +116,59 @@ class KubernetesCluster:
     def start_kubelet(self) -> None:
         """Starts the node's kubelet again."""
         self._run("node.sh", "start")
+
+    def kill_container(self, container_id: str) -> None:
+        """Ends every process of a container, as a node that fails does.
+
+        Args:
+            container_id: As the status of its Pod has it.
+        """
+        name = container_id.removeprefix("containerd://")
+        enter = [
+            str(self._directory / "run/enter"),
+            "ctr",
+            "-n",
+            "k8s.io",
+            "task",
+            "kill",
+            "--signal",
+            "SIGKILL",
+        ]
+        subprocess.run([*enter, name], check=True, stdin=subprocess.DEVNULL, timeout=60)
+
+    @contextmanager
+    def silent_api_server(self) -> Iterator[None]:
+        """An API server that answers nobody for a while, the node included."""
+        pid = int((self._directory / "run/apiserver.pid").read_text().split()[0])
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(pid, signal.SIGCONT)
+
+    @property
+    def engine_options(self) -> dict[str, Any]:
+        """Settings of an engine whose Pods run this installation."""
+        # Root: in a container of the image without files nobody else may enter the topmost folder.
+        return {"kubeconfig": self.kubeconfig, "python": sys.executable, "user": "0:0"}
+
+    @property
+    def pool_options(self) -> dict[str, Any]:
+        """Settings of a pool whose Pods run the machine's programs."""
+        places = {"usr": "/usr", "python": sys.base_prefix, "code": str(ROOT)}
+        mounts = [{"name": name, "mountPath": path, "readOnly": True} for name, path in places.items()]
+        volumes = [{"name": name, "hostPath": {"path": path}} for name, path in places.items()]
+        return {
+            "image": "localhost/host:1",
+            "slot_type": "cpu",
+            "cpus_per_slot": 0.5,
+            "pod_spec": {
+                "spec": {
+                    "containers": [{"name": "determined-container", "volumeMounts": mounts}],
+                    "volumes": volumes,
+                }
+            },
+        }
 
     def stop(self) -> None:
         """Ends everything that was started."""

@@ -19,7 +19,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,10 +30,10 @@ from resolute.contracts.run.launch_order import LaunchOrder
 from resolute.contracts.run.remaining_output import note_loss, saved_output
 from resolute_launch.container.entrypoint_process import END_SECONDS, process_tree_of
 
-STOP_FILE = "stop"
-"""File of an allocation's folder: its runs are to checkpoint and exit."""
-KILL_FILE = "kill"
-"""File of an allocation's folder: its runs are to end at once."""
+STOP = "stop"
+"""What is asked for: the run is to checkpoint and exit. A file of an allocation's folder has this name."""
+KILL = "kill"
+"""What is asked for: the run is to end at once. A file of an allocation's folder has this name."""
 LEFT_FILE = "left"
 """File of a run directory: nothing of the container runs any more."""
 _POLL_SECONDS = 0.25
@@ -54,9 +54,8 @@ def main(arguments: Sequence[str]) -> int:
     # A handler, not SIG_IGN: the supervisor would inherit that.
     signal.signal(signal.SIGTERM, lambda *_: None)
     place_order(run, os.environ)
-    code = _keep(run, folder)
-    if not run.exit_file.exists():
-        end_what_is_left(run)
+    # A list of names: network file systems remember for long that a single one was not there.
+    code = keep_supervisor(run, lambda: os.listdir(folder))  # noqa: PTH208 - names alone are wanted
     (run.path / LEFT_FILE).touch()
     return code
 
@@ -102,7 +101,16 @@ def end_what_is_left(run: RunDirectory) -> None:
         note_loss(run.path, now=time.time())
 
 
-def _keep(run: RunDirectory, folder: Path) -> int:
+def keep_supervisor(run: RunDirectory, asked: Callable[[], Collection[str]]) -> int:
+    """Starts a supervisor, waits for its end, and ends what it left running.
+
+    Args:
+        run: The run directory, with a launch order.
+        asked: Tells, a few times a second, whether ``STOP`` or ``KILL`` was asked for.
+
+    Returns:
+        Exit code of the supervisor.
+    """
     with run.log_file.open("ab") as log:
         supervisor = subprocess.Popen(
             [sys.executable, "-m", "resolute_launch.supervisor", str(run.path)],
@@ -111,18 +119,24 @@ def _keep(run: RunDirectory, folder: Path) -> int:
             stderr=log,
             cwd=run.path,
         )
-    asked = False
+    code = _wait(supervisor, asked)
+    if not run.exit_file.exists():
+        end_what_is_left(run)
+    return code
+
+
+def _wait(supervisor: subprocess.Popen[bytes], asked: Callable[[], Collection[str]]) -> int:
+    stopped = False
     while True:
         try:
             return supervisor.wait(_POLL_SECONDS)
         except subprocess.TimeoutExpired:
-            # A list of names: network file systems remember for long that a single one was not there.
-            files = os.listdir(folder)  # noqa: PTH208 - names alone are wanted
-            if KILL_FILE in files:
+            words = asked()
+            if KILL in words:
                 supervisor.kill()
-            elif STOP_FILE in files and not asked:
+            elif STOP in words and not stopped:
                 supervisor.send_signal(signal.SIGTERM)
-                asked = True
+                stopped = True
 
 
 def _identity(path: Path) -> ProcessIdentity | None:

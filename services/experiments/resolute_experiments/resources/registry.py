@@ -106,16 +106,30 @@ def _open_container(settings: EngineSettings, environment: EngineEnvironment) ->
     try:
         from resolute_experiments.resources.container.opening import open_container_engine
     except ModuleNotFoundError as missing:
-        raise InvalidArgumentError(
-            f"{settings.where}: the library {missing.name} is not here: "
-            "pip install 'resolute-train[container]'"
-        ) from missing
+        raise _without_library(settings, missing, extra="container") from missing
     return open_container_engine(settings, environment)
+
+
+def _open_kubernetes(settings: EngineSettings, environment: EngineEnvironment) -> ResourceManager:
+    try:
+        from resolute_experiments.resources.kubernetes.opening import open_kubernetes_engine
+    except ModuleNotFoundError as missing:
+        raise _without_library(settings, missing, extra="kubernetes") from missing
+    return open_kubernetes_engine(settings, environment)
+
+
+def _without_library(
+    settings: EngineSettings, missing: ModuleNotFoundError, *, extra: str
+) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"{settings.where}: the library {missing.name} is not here: pip install 'resolute-train[{extra}]'"
+    )
 
 
 ENGINE_TYPES: Mapping[str, EngineType] = {
     LOCAL: _open_local,
     "container": _open_container,
+    "kubernetes": _open_kubernetes,
     "slurm": _open_slurm,
 }
 """How each type of engine is opened."""

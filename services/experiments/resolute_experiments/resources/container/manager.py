@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from weakref import WeakValueDictionary
@@ -20,6 +20,7 @@ from resolute_experiments.resources.container.containers import Containers, Foun
 from resolute_experiments.resources.container.files import VOLUME, launch_files
 from resolute_experiments.resources.container.request import EFFECTIVE_FIELDS, ContainerRequest
 from resolute_experiments.resources.container.settings import ContainerEngineOptions, ContainerPoolOptions
+from resolute_experiments.resources.named_tasks import NamedTasks
 from resolute_experiments.resources.protocol import (
     AllocationSpec,
     ContainerReport,
@@ -86,7 +87,7 @@ class ContainerManager:
         """One for each thing that nobody does twice at a time, while somebody does it."""
         self._progress: dict[str, str] = {}
         """What is done for allocations that are being launched."""
-        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._tasks = NamedTasks("container")
         self._runtime = ""
         self._released: set[str] = set()
         """Allocations of which the rest is being sent and removed."""
@@ -189,7 +190,7 @@ class ContainerManager:
         for one in found:
             await self._containers.signal(one, "SIGTERM")
         if found:
-            self._task(f"stop {allocation_id}", self._kill_later(allocation_id, grace))
+            self._tasks.start(f"stop {allocation_id}", self._kill_later(allocation_id, grace))
 
     async def _kill_later(self, allocation_id: str, seconds: float) -> None:
         await asyncio.sleep(seconds)
@@ -239,10 +240,9 @@ class ContainerManager:
 
     async def release(self, allocation_id: str, *, token: str = "") -> None:
         """Forgets an allocation; what it left is sent, and it is removed, in the background."""
-        if stopping := self._tasks.get(f"stop {allocation_id}"):
-            stopping.cancel()
+        self._tasks.cancel(f"stop {allocation_id}")
         self._released.add(allocation_id)
-        self._task(f"release {allocation_id}", self._clean(allocation_id, token))
+        self._tasks.start(f"release {allocation_id}", self._clean(allocation_id, token))
 
     async def _clean(self, allocation_id: str, token: str) -> None:
         backoff = Backoff(longest=_LONGEST_PAUSE_SECONDS)
@@ -286,16 +286,12 @@ class ContainerManager:
 
     async def close(self) -> None:
         """Ends the watching. Containers continue."""
-        tasks = list(self._tasks.values())
-        self._tasks.clear()
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._tasks.close()
         await self._api.close()
         await self._events.put(None)
 
     def _watch_one(self, found: Found) -> None:
-        self._task(f"watch {found.name}", self._report_end(found))
+        self._tasks.start(f"watch {found.name}", self._report_end(found))
 
     async def _report_end(self, found: Found) -> None:
         backoff = Backoff(longest=_LONGEST_PAUSE_SECONDS)
@@ -319,20 +315,6 @@ class ContainerManager:
         if lock is None:
             lock = self._locks[name] = asyncio.Lock()
         return lock
-
-    def _task(self, name: str, work: Coroutine[None, None, None]) -> None:
-        if name in self._tasks:
-            work.close()
-            return
-        task = asyncio.create_task(work, name=f"container-{name}")
-        self._tasks[name] = task
-        task.add_done_callback(lambda ended: self._task_ended(name, ended))
-
-    def _task_ended(self, name: str, task: asyncio.Task[None]) -> None:
-        if self._tasks.get(name) is task:
-            del self._tasks[name]
-        if not task.cancelled() and task.exception() is not None:
-            _log.error("looking after a run failed", task=name, exc_info=task.exception())
 
     async def _request(self, spec: AllocationSpec) -> ContainerRequest:
         async with self._lock("runtime"):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,8 +31,16 @@ class Submitted:
     """The number of its Pods."""
     complete: bool
     """Whether all of its Pods were created. One that is not there any more was deleted since."""
+    withdrawn: bool
+    """Whether it was ended before any of it ran."""
     pods: tuple[Pod, ...]
     """The Pods that are there, by part."""
+
+    @property
+    def all_ended(self) -> bool:
+        """Whether nothing of it runs, and nothing of it will."""
+        ended = all(pod.state is PodState.ENDED for pod in self.pods)
+        return ended and (self.complete or len(self.pods) == self.parts)
 
 
 class KubernetesClient:
@@ -89,31 +98,36 @@ class KubernetesClient:
             return None
         return await self._submitted(service)
 
-    async def names(self, *, selector: str) -> tuple[str, ...]:
-        """Names every group that has such labels, such as ``resolute/cluster=a``.
+    async def groups(self, *, selector: str) -> Mapping[str, Mapping[str, str]]:
+        """Tells every group that has such labels, such as ``resolute/cluster=a``, with its labels, by name.
 
         Raises:
             ResoluteError: Kubernetes does not answer, or refuses.
         """
         services, _ = await self._list("services", selector)
-        return tuple(sorted(service["metadata"]["name"] for service in services))
+        return {each["metadata"]["name"]: each["metadata"].get("labels") or {} for each in services}
 
-    async def watch(self, *, selector: str) -> AsyncIterator[Pod]:
+    async def watch(self, *, selector: str, known: dict[str, Pod] | None = None) -> AsyncIterator[Pod]:
         """Yields every Pod that has such labels, and again whenever it changes, until it is closed.
 
         One that is deleted comes a last time as ``ENDED``. The watch goes on by itself while the API server
-        closes it, as API servers do every few minutes; when that fails it ends with an error, and the next
-        one begins with every Pod that is there.
+        closes it, as API servers do every few minutes; when that fails it ends with an error.
+
+        Args:
+            selector: The labels.
+            known: The Pods that an earlier watch has told, by ``uid``, which this one keeps up to date: what
+                changed between the two is told, and nothing else again.
 
         Raises:
             ResoluteError: Kubernetes does not answer, or refuses.
         """
-        manifests, version = await self._list("pods", selector)
-        known = {pod.uid: pod for pod in map(parse_pod, manifests)}
-        for pod in list(known.values()):
-            yield pod
+        known, version = {} if known is None else known, ""
         while True:
             try:
+                if not version:
+                    manifests, version = await self._list("pods", selector)
+                    for pod in _note_all(known, list(map(parse_pod, manifests))):
+                        yield pod
                 async for event in self._api.stream(
                     f"{self._core}/pods",
                     seconds=_WATCH_SECONDS,
@@ -126,16 +140,27 @@ class KubernetesClient:
                         yield _note(known, parse_pod(event["object"]), gone=event["type"] == "DELETED")
             except ExpiredError:
                 # Changes were missed: what is there now tells which.
-                manifests, version = await self._list("pods", selector)
-                there = {pod.uid: pod for pod in map(parse_pod, manifests)}
-                for pod in [pod for uid, pod in known.items() if uid not in there]:
-                    yield _note(known, pod, gone=True)
-                for uid, pod in there.items():
-                    if known.get(uid) != pod:
-                        yield _note(known, pod, gone=False)
+                version = ""
 
-    async def end(self, name: str, *, grace_seconds: int) -> None:
+    async def ask(self, name: str, word: str) -> None:
+        """Asks something of the Pods of a group: each sees it in the annotation ``resolute/asked``.
+
+        Raises:
+            ResoluteError: Kubernetes does not answer, or refuses.
+        """
+        objects.check_name(name)
+        for pod in await self._pods(name):
+            changes = {"metadata": {"annotations": {objects.ASKED: word}}}
+            with suppress(NotFoundError):
+                await self._api.patch(f"{self._core}/pods/{pod.name}", changes)
+
+    async def end(self, name: str, *, grace_seconds: int, withdrawn: bool = False) -> None:
         """Ends the Pods of a group: SIGTERM, and SIGKILL after the grace. What is known of the group stays.
+
+        Args:
+            name: The group.
+            grace_seconds: The grace; one second at least.
+            withdrawn: Whether to note that none of it has run.
 
         Raises:
             ResoluteError: Kubernetes does not answer, or refuses.
@@ -143,7 +168,7 @@ class KubernetesClient:
         objects.check_name(name)
         try:
             # What a lost submission still has to create is not wanted any more.
-            await self._mark_complete(name)
+            await self._mark_complete(name, withdrawn=withdrawn)
         except NotFoundError:
             return
         await self._delete_pods(name, grace_seconds)
@@ -179,8 +204,9 @@ class KubernetesClient:
         except AlreadyExistsError:
             return
 
-    async def _mark_complete(self, name: str) -> dict[str, Any]:
-        changes = {"metadata": {"annotations": {objects.COMPLETE: "true"}}}
+    async def _mark_complete(self, name: str, *, withdrawn: bool = False) -> dict[str, Any]:
+        notes = [objects.COMPLETE, *([objects.WITHDRAWN] if withdrawn else [])]
+        changes = {"metadata": {"annotations": dict.fromkeys(notes, "true")}}
         return await self._api.patch(f"{self._core}/services/{name}", changes)
 
     async def _submitted(self, service: Mapping[str, Any]) -> Submitted:
@@ -191,6 +217,7 @@ class KubernetesClient:
             labels=metadata.get("labels") or {},
             parts=int((metadata.get("annotations") or {}).get(objects.PARTS, 0)),
             complete=_complete(service),
+            withdrawn=objects.WITHDRAWN in (metadata.get("annotations") or {}),
             pods=tuple(pod for pod in await self._pods(name) if pod.owner == owner),
         )
 
@@ -216,6 +243,16 @@ class KubernetesClient:
 
 def _complete(service: Mapping[str, Any]) -> bool:
     return objects.COMPLETE in (service["metadata"].get("annotations") or {})
+
+
+def _note_all(known: dict[str, Pod], there: Sequence[Pod]) -> Iterator[Pod]:
+    """Notes what is there now; yields what is new, or other, or gone."""
+    uids = {pod.uid for pod in there}
+    for pod in [pod for uid, pod in known.items() if uid not in uids]:
+        yield _note(known, pod, gone=True)
+    for pod in there:
+        if known.get(pod.uid) != pod:
+            yield _note(known, pod, gone=False)
 
 
 def _note(known: dict[str, Pod], pod: Pod, *, gone: bool) -> Pod:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
@@ -11,6 +11,8 @@ from resolute.errors import DataLossError
 
 CONTAINER = "determined-container"
 """The container of a Pod that runs the trial, by the name under which a ``pod_spec`` speaks of it."""
+SENDER = "resolute-sender"
+"""The container of a Pod that sends what the trial's container left, once that has ended."""
 PART_LABEL = "resolute/part"
 """Label of a Pod: its number within its group."""
 GROUP_LABEL = "resolute/group"
@@ -86,6 +88,14 @@ class Pod:
     """Whether it may stay so for ever, as when its image cannot be had."""
     leaving: bool = False
     """Whether Kubernetes was told to end it: it got SIGTERM, or gets it now."""
+    words: str = ""
+    """Of one that ended, what its trial's container left as its last words."""
+    over: bool = False
+    """Whether it has ended and nothing of it sends any more."""
+    sent: bool = False
+    """Whether all that its trial's container left was sent."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """Its labels."""
     disrupted: bool = False
     """Whether it ended, or is told to, for the cluster's sake: evicted, preempted, deleted, its node gone."""
 
@@ -109,8 +119,9 @@ def _parse(manifest: Mapping[str, Any]) -> Pod:
     state = _state(manifest, running=running, ended=ended)
     leaving = "deletionTimestamp" in metadata
     disruption = _condition(status, "DisruptionTarget", "True")
+    # The message of a container that ended is its own word, not Kubernetes'.
     reason = _first_reason(
-        (status, disruption, ended)
+        (status, disruption, {"reason": ended.get("reason")})
         if state is PodState.ENDED
         else (waiting, disruption, _condition(status, "PodScheduled", "False"), status)
     )
@@ -124,6 +135,10 @@ def _parse(manifest: Mapping[str, Any]) -> Pod:
         reason=reason,
         exit_code=int(ended["exitCode"]) if ended and "exitCode" in ended else None,
         node=manifest.get("spec", {}).get("nodeName") or "",
+        words=ended.get("message") or "",
+        over=state is PodState.ENDED and not _sends(status),
+        sent=_ended_well(status, SENDER),
+        labels=labels,
         blocked=state is PodState.STARTING and bool(waiting) and waiting.get("reason") in _BLOCKING,
         leaving=leaving and state is not PodState.ENDED,
         disrupted=leaving or bool(disruption) or status.get("reason") in _DISRUPTIONS,
@@ -152,6 +167,22 @@ def _container_state(status: Mapping[str, Any]) -> tuple[Mapping[str, Any], bool
         found = [state["waiting"] for state in others if state.get("waiting")]
         waiting = next((each for each in found if each.get("reason") in _BLOCKING), waiting)
     return waiting, "running" in own, own.get("terminated") or {}
+
+
+def _sends(status: Mapping[str, Any]) -> bool:
+    # Those that a pod_spec adds may run for ever.
+    senders = [each for each in status.get("containerStatuses") or () if each["name"] == SENDER]
+    over = all((each.get("state") or {}).get("terminated") for each in senders)
+    return status.get("phase") not in {"Succeeded", "Failed"} and not over
+
+
+def _ended_well(status: Mapping[str, Any], name: str) -> bool:
+    ends = [
+        (each.get("state") or {}).get("terminated") or {}
+        for each in status.get("containerStatuses") or ()
+        if each["name"] == name
+    ]
+    return any(end.get("exitCode") == 0 for end in ends)
 
 
 def _condition(status: Mapping[str, Any], kind: str, value: str) -> Mapping[str, Any]:

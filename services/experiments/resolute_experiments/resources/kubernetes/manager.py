@@ -1,0 +1,349 @@
+"""The engine ``kubernetes``: a Pod for each part of an allocation."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from resolute.contracts.calls.backoff import Backoff
+from resolute.contracts.run.exit_record import ExitRecord
+from resolute.contracts.run.launch_order import LaunchOrder
+from resolute.errors import (
+    FailedPreconditionError,
+    PermissionDeniedError,
+    ResoluteError,
+    UnauthenticatedError,
+    UnavailableError,
+)
+from resolute_experiments.resources.kubernetes import states
+from resolute_experiments.resources.kubernetes.client import KubernetesClient, Submitted
+from resolute_experiments.resources.kubernetes.connection import KubernetesApi
+from resolute_experiments.resources.kubernetes.pods import Pod, PodState
+from resolute_experiments.resources.kubernetes.releases import Releases
+from resolute_experiments.resources.kubernetes.request import (
+    ALLOCATION_LABEL,
+    CLUSTER_LABEL,
+    EFFECTIVE_FIELDS,
+    PodRequest,
+    group_name,
+)
+from resolute_experiments.resources.kubernetes.settings import KubernetesEngineOptions, KubernetesPoolOptions
+from resolute_experiments.resources.named_tasks import NamedTasks
+from resolute_experiments.resources.protocol import (
+    AllocationSpec,
+    ContainerReport,
+    ContainerState,
+    EngineEvent,
+    EvictionNotice,
+    Placement,
+    Pool,
+)
+
+T = TypeVar("T")
+_STOP, _KILL = "stop", "kill"
+"""What is asked of who keeps a supervisor in its Pod."""
+_KEEPERS_SECONDS = 5.0
+"""How long keepers may take to end what they keep before Kubernetes is told to."""
+_POLL_SECONDS = 0.25
+_LONGEST_PAUSE_SECONDS = 15.0
+"""Between two attempts to end what outlasted its grace."""
+_HOPELESS = ("ErrImageNeverPull", "InvalidImageName")
+"""Reasons that no patience helps against."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class KubernetesEngineTerms:
+    """What an engine is told of the cluster."""
+
+    cluster_id: str
+    """UUID of the cluster."""
+    tls: Mapping[str, str] | None
+    """Whom Pods trust at the services, as ``ClientTls.to_json`` has it; None for a plain port."""
+    outage_timeout: float
+    """Seconds that a run continues while no service answers."""
+    log_wait: float
+    """Seconds that the end of a run waits for the logs service to take the run's last lines."""
+
+
+class KubernetesManager:
+    """Runs allocations as Pods.
+
+    Args:
+        connect: Makes a connection to the API server.
+        options: The engine's settings.
+        pools: Those of its pools, by name.
+        terms: What it is told of the cluster.
+    """
+
+    prompt = False
+
+    def __init__(
+        self,
+        connect: Callable[[], Awaitable[KubernetesApi]],
+        *,
+        options: KubernetesEngineOptions,
+        pools: Mapping[str, KubernetesPoolOptions],
+        terms: KubernetesEngineTerms,
+    ) -> None:
+        self._connect = connect
+        self._options = options
+        self._pool_options = pools
+        self._terms = terms
+        self._selector = f"{CLUSTER_LABEL}={terms.cluster_id}"
+        self._api: KubernetesApi | None = None
+        self._connecting = asyncio.Lock()
+        self._events: asyncio.Queue[EngineEvent | ResoluteError | None] = asyncio.Queue()
+        self._known: dict[str, Pod] = {}
+        """The Pods of the cluster as the watch has told them, by uid."""
+        self._watched: dict[str, dict[int, ContainerReport]] = {}
+        """What was told of each container of the allocations whose ends are wanted."""
+        self._noticed: set[str] = set()
+        """Allocations that are told already that they must go, or are ended here."""
+        self._withdrawn: set[str] = set()
+        """Allocations that were ended before any of them ran."""
+        self._tasks = NamedTasks("kubernetes")
+        self._following: asyncio.Task[None] | None = None
+        self._releases = Releases(
+            self, outage_timeout=terms.outage_timeout, log_wait=terms.log_wait, forget=self._forget
+        )
+
+    def pools(self) -> Sequence[Pool]:
+        """Its pools, as the settings have them: what room there is Kubernetes alone knows."""
+        return [
+            Pool(
+                name=name,
+                placement=Placement.ENGINE,
+                slots_per_node=pool.slots_per_node,
+                most_slots=pool.max_slots,
+                effective_fields=EFFECTIVE_FIELDS,
+            )
+            for name, pool in self._pool_options.items()
+        ]
+
+    async def launch(self, spec: AllocationSpec) -> None:
+        """Submits the Pods of an allocation; those that are there, or were, are left alone."""
+        request = PodRequest(
+            spec=spec,
+            labels={CLUSTER_LABEL: self._terms.cluster_id, ALLOCATION_LABEL: spec.allocation_id},
+            engine=self._options,
+            pool=self._pool_options[spec.pool],
+        )
+        group = request.group({rank: self._order(spec, rank) for rank in range(len(spec.placements))})
+        self._watched.setdefault(spec.allocation_id, {})
+        client = await self._client()
+        try:
+            await client.submit(group)
+        except UnauthenticatedError as failure:
+            raise UnavailableError(str(failure)) from failure
+
+    async def inspect(self, allocation_id: str) -> Sequence[ContainerReport]:
+        """Tells the state of every container by rank, and watches those that have not ended."""
+        if allocation_id in self._releases:
+            return []
+        # Before the look: what changes after it is told.
+        new = allocation_id not in self._watched
+        self._watched.setdefault(allocation_id, {})
+        group = await self.find(allocation_id)
+        if group is None:
+            if new:
+                self._watched.pop(allocation_id, None)
+            return []
+        reports = states.reports_of(group)
+        told = self._watched.setdefault(allocation_id, {})
+        for rank, report in told.items():
+            if report.state is ContainerState.ENDED and rank < len(reports):
+                # One that waits in vain ended by our word alone.
+                reports[rank] = report
+        return reports
+
+    async def stop(self, allocation_id: str, *, grace: float) -> None:
+        """Asks the keepers of an allocation to have it exit; what waits is taken out of the queue."""
+        group = await self.find(allocation_id)
+        if group is None or group.all_ended:
+            return
+        if any(pod.state is PodState.RUNNING for pod in group.pods):
+            await self._ask(lambda client: client.ask(group.name, _STOP))
+            self._tasks.start(f"stop {allocation_id}", self._kill_later(allocation_id, grace))
+        else:
+            self._noticed.add(allocation_id)
+            self._withdrawn.add(allocation_id)
+            seconds = max(1, int(grace))
+            await self._ask(lambda client: client.end(group.name, grace_seconds=seconds, withdrawn=True))
+
+    async def _kill_later(self, allocation_id: str, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        backoff = Backoff(longest=_LONGEST_PAUSE_SECONDS)
+        while True:
+            try:
+                return await self.kill(allocation_id)
+            except UnavailableError:
+                await asyncio.sleep(backoff.failed())
+
+    async def kill(self, allocation_id: str) -> None:
+        """Has the keepers of an allocation end it; after them its Pods are ended."""
+        group = await self.find(allocation_id)
+        if group is None or group.all_ended:
+            return
+        self._noticed.add(allocation_id)
+        if any(pod.state is PodState.RUNNING for pod in group.pods):
+            # Kubernetes asks before it kills, and what a run left unsent would go with its Pod.
+            await self._ask(lambda client: client.ask(group.name, _KILL))
+            if await self._soon_ended(allocation_id):
+                return
+        await self._ask(lambda client: client.end(group.name, grace_seconds=1))
+
+    async def _soon_ended(self, allocation_id: str) -> bool:
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + _KEEPERS_SECONDS
+        while clock() < deadline:
+            group = await self.find(allocation_id)
+            if group is None or group.all_ended:
+                return True
+            await asyncio.sleep(_POLL_SECONDS)
+        return False
+
+    async def deliver_lines(self, tokens: Mapping[str, str]) -> bool:
+        """Waits, for a bounded time, until Pods have sent the lines of containers that have ended."""
+        return await self._releases.deliver_lines(tokens)
+
+    async def release(self, allocation_id: str, *, token: str = "") -> None:
+        """Forgets an allocation; once its Pods have sent what it left, all of it is removed.
+
+        A Pod sends with the last token of its run: nobody can give it another.
+        """
+        self._tasks.cancel(f"stop {allocation_id}")
+        self._forget(allocation_id)
+        self._releases.release(allocation_id)
+
+    def _forget(self, allocation_id: str) -> None:
+        self._watched.pop(allocation_id, None)
+        self._noticed.discard(allocation_id)
+        self._withdrawn.discard(allocation_id)
+
+    async def delete(self, allocation_id: str) -> None:
+        """Removes all of an allocation."""
+        await self._ask(lambda client: client.delete(group_name(allocation_id)))
+
+    async def leftovers(self) -> Sequence[str]:
+        """Names every allocation of this cluster of which Kubernetes has something."""
+        groups = await self._ask(lambda client: client.groups(selector=self._selector))
+        named = {labels.get(ALLOCATION_LABEL, "") for labels in groups.values()}
+        return sorted(name for name in named if name not in self._releases)
+
+    async def unreported(self) -> Sequence[str]:
+        """Names the released allocations whose Pods still send."""
+        return self._releases.names()
+
+    async def backlog_seconds(self) -> float:
+        """For how long the one that was released first has been sending."""
+        return self._releases.seconds()
+
+    async def watch(self) -> AsyncIterator[EngineEvent]:
+        """Tells of containers that began or ended, and of Pods that must go, until ``close``.
+
+        Raises:
+            ResoluteError: Kubernetes does not answer, or refuses; to be called again.
+        """
+        self._following = asyncio.create_task(self._follow(), name="kubernetes-watch")
+        while (event := await self._events.get()) is not None:
+            if isinstance(event, ResoluteError):
+                raise event
+            yield event
+
+    async def _follow(self) -> None:
+        try:
+            client = await self._client()
+            async for pod in client.watch(selector=self._selector, known=self._known):
+                self._take(pod)
+        except ResoluteError as failure:
+            self._events.put_nowait(failure)
+
+    def _take(self, pod: Pod) -> None:
+        allocation_id = pod.labels.get(ALLOCATION_LABEL, "")
+        told = self._watched.get(allocation_id)
+        if told is None:
+            return
+        if pod.blocked:
+            self._tasks.start(f"patience {pod.uid}", self._lose_patience(pod))
+        report = states.report_of(pod)
+        if report.lost and allocation_id in self._withdrawn:
+            report = replace(report, exit=ExitRecord(exit_code=0, acknowledged=True))
+        self._tell(report)
+        if (pod.leaving or pod.disrupted) and pod.state is PodState.RUNNING:
+            self._notice(allocation_id, pod.reason or f"Kubernetes was told to delete Pod {pod.name}")
+
+    def _tell(self, report: ContainerReport) -> None:
+        told = self._watched.get(report.allocation_id)
+        before = None if told is None else told.get(report.container_rank)
+        ended = before is not None and before.state is ContainerState.ENDED
+        if told is not None and not ended and report != before:
+            told[report.container_rank] = report
+            self._events.put_nowait(report)
+
+    def _notice(self, allocation_id: str, reason: str) -> None:
+        if allocation_id not in self._noticed:
+            self._noticed.add(allocation_id)
+            self._events.put_nowait(EvictionNotice(allocation_id=allocation_id, reason=reason))
+
+    async def _lose_patience(self, pod: Pod) -> None:
+        hopeless = pod.reason.startswith(_HOPELESS)
+        await asyncio.sleep(0 if hopeless else self._options.image_patience)
+        now = self._known.get(pod.uid)
+        if now is not None and now.blocked:
+            self._tell(states.blocked(now))
+
+    async def close(self) -> None:
+        """Ends the watching. Pods continue."""
+        if self._following is not None:
+            self._following.cancel()
+            await asyncio.gather(self._following, return_exceptions=True)
+        await self._tasks.close()
+        await self._releases.close()
+        api, self._api = self._api, None
+        if api is not None:
+            await api.close()
+        await self._events.put(None)
+
+    async def find(self, allocation_id: str) -> Submitted | None:
+        """What Kubernetes has of an allocation.
+
+        Raises:
+            UnavailableError: Kubernetes does not answer.
+        """
+        return await self._ask(lambda client: client.find(group_name(allocation_id)))
+
+    async def _ask(self, question: Callable[[KubernetesClient], Awaitable[T]]) -> T:
+        """Asks Kubernetes; where it does not let us in, it is as if it did not answer."""
+        try:
+            return await question(await self._client())
+        except (PermissionDeniedError, UnauthenticatedError) as failure:
+            raise UnavailableError(str(failure)) from failure
+
+    async def _client(self) -> KubernetesClient:
+        async with self._connecting:
+            if self._api is None:
+                try:
+                    self._api = await self._connect()
+                except FailedPreconditionError as failure:
+                    raise UnavailableError(str(failure)) from failure
+        return KubernetesClient(self._api, namespace=self._options.namespace)
+
+    def _order(self, spec: AllocationSpec, rank: int) -> LaunchOrder:
+        pool, slots = self._pool_options[spec.pool], spec.placements[rank]
+        gpus = pool.slot_type == "gpu" and bool(slots)
+        return LaunchOrder(
+            allocation_id=spec.allocation_id,
+            container_rank=rank,
+            master=self._options.services_address or spec.address,
+            tls=self._terms.tls,
+            token=spec.token,
+            slot_ids=slots,
+            slot_kind="gpu" if gpus else "cpu",
+            # A Pod sees its own GPUs alone, numbered from 0.
+            devices=tuple(map(str, range(len(slots)))) if gpus else (),
+            python="",
+            lease_patience_seconds=self._terms.outage_timeout,
+            log_wait_seconds=self._terms.log_wait,
+        )

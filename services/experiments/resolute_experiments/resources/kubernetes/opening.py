@@ -1,0 +1,43 @@
+"""Opens an engine of Kubernetes from its settings."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from resolute.contracts.calls.tls import ClientTls
+from resolute_experiments.resources.engine_environment import EngineEnvironment
+from resolute_experiments.resources.kubernetes.connection import KubernetesApi
+from resolute_experiments.resources.kubernetes.manager import KubernetesEngineTerms, KubernetesManager
+from resolute_experiments.resources.kubernetes.objects import check_name
+from resolute_experiments.resources.kubernetes.settings import KubernetesEngineOptions, KubernetesPoolOptions
+from resolute_experiments.resources.protocol import ResourceManager
+from resolute_experiments.resources.settings import EngineSettings, parse_options
+
+
+def open_kubernetes_engine(settings: EngineSettings, environment: EngineEnvironment) -> ResourceManager:
+    """Makes the resource manager of an engine of Kubernetes; calls nothing yet.
+
+    Raises:
+        InvalidArgumentError: The settings are wrong; the error lists every fault.
+        FailedPreconditionError: The certificate cannot be read.
+    """
+    options = parse_options(KubernetesEngineOptions, settings.options, at=settings.where)
+    check_name(options.namespace)
+    pools = {
+        pool.name: parse_options(KubernetesPoolOptions, pool.options, at=pool.where)
+        for pool in settings.pools
+    }
+    trusted = options.services_certificate
+    tls = ClientTls.read(Path(trusted)) if trusted else environment.tls
+    return KubernetesManager(
+        partial(KubernetesApi.connect, kubeconfig=options.kubeconfig, context=options.context),
+        options=options,
+        pools=pools,
+        terms=KubernetesEngineTerms(
+            cluster_id=environment.cluster_id,
+            tls=None if tls is None else tls.to_json(),
+            outage_timeout=environment.outage_timeout,
+            log_wait=environment.log_wait,
+        ),
+    )

@@ -1,0 +1,148 @@
+"""What allocations left in their Pods: waited for while it is sent, and removed after that."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection
+from typing import Protocol
+
+import structlog
+
+from resolute.contracts.calls.backoff import Backoff
+from resolute.contracts.clock import SYSTEM_CLOCK
+from resolute.contracts.run.last_word import hear
+from resolute.errors import ResoluteError
+from resolute_experiments.resources.kubernetes.client import Submitted
+from resolute_experiments.resources.kubernetes.pods import PodState
+from resolute_experiments.resources.named_tasks import NamedTasks
+
+_POLL_SECONDS = 0.25
+_SEND_SECONDS = 20.0
+"""What sending may take to begin."""
+_LONGEST_PAUSE_SECONDS = 15.0
+"""Between two looks at what is being removed."""
+_log = structlog.get_logger("kubernetes")
+
+
+class Allocations(Protocol):
+    """What Kubernetes has of allocations."""
+
+    async def find(self, allocation_id: str) -> Submitted | None:
+        """The Pods of an allocation.
+
+        Raises:
+            UnavailableError: Kubernetes does not answer.
+        """
+
+    async def kill(self, allocation_id: str) -> None:
+        """Ends an allocation."""
+
+    async def delete(self, allocation_id: str) -> None:
+        """Removes all of an allocation."""
+
+
+class Releases:
+    """Allocations that were released.
+
+    Args:
+        allocations: What Kubernetes has.
+        outage_timeout: Seconds for which Pods try to send while no service answers.
+        log_wait: Seconds that the end of a run waits for the logs service to take the run's last lines.
+        forget: Called when all of an allocation was removed.
+    """
+
+    def __init__(
+        self,
+        allocations: Allocations,
+        *,
+        outage_timeout: float,
+        log_wait: float,
+        forget: Callable[[str], None],
+    ) -> None:
+        self._allocations = allocations
+        self._outage_timeout = outage_timeout
+        self._log_wait = log_wait
+        self._forget = forget
+        self._tasks = NamedTasks("kubernetes-release")
+        self._since: dict[str, float] = {}
+        """When each that is still there was released; monotonic seconds."""
+
+    def __contains__(self, allocation_id: str) -> bool:
+        """Whether something is still there of an allocation that was released."""
+        return allocation_id in self._since
+
+    def names(self) -> list[str]:
+        """Every allocation that was released and of which something is still there."""
+        return sorted(self._since)
+
+    def seconds(self) -> float:
+        """For how long the one that was released first has been sending."""
+        now = SYSTEM_CLOCK.monotonic()
+        return max((now - since for since in self._since.values()), default=0.0)
+
+    def release(self, allocation_id: str) -> None:
+        """Removes an allocation in the background, once its Pods have sent what it left."""
+        self._since.setdefault(allocation_id, SYSTEM_CLOCK.monotonic())
+        self._tasks.start(allocation_id, self._remove(allocation_id))
+
+    async def deliver_lines(self, allocation_ids: Collection[str]) -> bool:
+        """Waits, for a bounded time, until Pods have sent the lines of containers that have ended."""
+        if not allocation_ids:
+            return True
+        sending = [asyncio.ensure_future(self._until_sent(one)) for one in allocation_ids]
+        await asyncio.wait(sending, timeout=self._log_wait + _SEND_SECONDS)
+        for one in sending:
+            one.cancel()
+        answers = await asyncio.gather(*sending, return_exceptions=True)
+        return all(answer is True for answer in answers)
+
+    async def close(self) -> None:
+        """Ends the removing; Pods go on to send."""
+        await self._tasks.close()
+
+    async def _until_sent(self, allocation_id: str) -> bool:
+        while True:
+            group = await self._allocations.find(allocation_id)
+            # What went with its Pod arrives no more, however long one waits.
+            ended = [pod for pod in group.pods if pod.state is PodState.ENDED] if group else []
+            if all(pod.over for pod in ended):
+                return all(pod.sent for pod in ended)
+            await asyncio.sleep(_POLL_SECONDS)
+
+    async def _remove(self, allocation_id: str) -> None:
+        backoff = Backoff(longest=_LONGEST_PAUSE_SECONDS)
+        while not await self._answered(self._removed(allocation_id), allocation_id):  # noqa: ASYNC110 - Pods tell nobody
+            await asyncio.sleep(backoff.failed())
+        self._since.pop(allocation_id, None)
+        self._forget(allocation_id)
+
+    async def _answered(self, asked: Awaitable[bool], allocation_id: str) -> bool:
+        try:
+            return await asked
+        except ResoluteError as failure:
+            _log.warning("a run cannot be removed yet", allocation=allocation_id, reason=str(failure))
+            return False
+
+    async def _removed(self, allocation_id: str) -> bool:
+        group = await self._allocations.find(allocation_id)
+        if group is None:
+            return True
+        if not group.all_ended:
+            await self._allocations.kill(allocation_id)
+            return False
+        if not self._in_vain(allocation_id) and any(_sends(group)):
+            return False
+        await self._allocations.delete(allocation_id)
+        return True
+
+    def _in_vain(self, allocation_id: str) -> bool:
+        waited = SYSTEM_CLOCK.monotonic() - self._since[allocation_id]
+        if waited < self._outage_timeout + _SEND_SECONDS:
+            return False
+        _log.warning("what a run left could not be sent, and goes with its Pods", allocation=allocation_id)
+        return True
+
+
+def _sends(group: Submitted) -> list[bool]:
+    """Of each Pod, whether it may still send: one in which nothing began has nothing to send."""
+    return [not pod.over and hear(pod.words).began for pod in group.pods]

@@ -1,0 +1,71 @@
+"""What became of the containers of an allocation, by what Kubernetes says of their Pods."""
+
+from __future__ import annotations
+
+from resolute.contracts.run.exit_record import ExitRecord
+from resolute.contracts.run.last_word import hear
+from resolute_experiments.resources.kubernetes.client import Submitted
+from resolute_experiments.resources.kubernetes.pods import Pod, PodState
+from resolute_experiments.resources.kubernetes.request import ALLOCATION_LABEL
+from resolute_experiments.resources.protocol import ContainerReport, ContainerState
+
+_STATES = {
+    PodState.QUEUED: ContainerState.QUEUED,
+    PodState.STARTING: ContainerState.STARTING,
+    PodState.RUNNING: ContainerState.RUNNING,
+}
+
+
+def reports_of(group: Submitted) -> list[ContainerReport]:
+    """Tells the state of every container of an allocation by rank."""
+    pods = {pod.part: pod for pod in group.pods}
+    return [
+        report_of(pods[rank]) if rank in pods else _without_pod(group, rank) for rank in range(group.parts)
+    ]
+
+
+def report_of(pod: Pod) -> ContainerReport:
+    """Tells the state of a container by its Pod."""
+    allocation_id = pod.labels.get(ALLOCATION_LABEL, "")
+    if pod.state is not PodState.ENDED:
+        # Why one that runs may be about to end is told as a notice.
+        reason = "" if pod.state is PodState.RUNNING else pod.reason
+        return ContainerReport(
+            allocation_id=allocation_id, container_rank=pod.part, state=_STATES[pod.state], reason=reason
+        )
+    said = hear(pod.words)
+    record = said.exit
+    if not (said.began or pod.disrupted or pod.exit_code is None):
+        record = never_ran(pod.words or pod.reason or f"exit code {pod.exit_code}")
+    return _ended(allocation_id, pod.part, record, reason=pod.reason)
+
+
+def never_ran(why: str) -> ExitRecord:
+    """The end of a container whose supervisor did not begin, for a reason that would be there again."""
+    failure = f"the supervisor of the run did not start in its Pod:\n{why.strip()}"
+    return ExitRecord(exit_code=1, failure=failure, failed_before_entrypoint=True)
+
+
+def blocked(pod: Pod) -> ContainerReport:
+    """The end of a container that waits in vain."""
+    return _ended(pod.labels.get(ALLOCATION_LABEL, ""), pod.part, never_ran(pod.reason), reason=pod.reason)
+
+
+def _without_pod(group: Submitted, rank: int) -> ContainerReport:
+    allocation_id = group.labels.get(ALLOCATION_LABEL, "")
+    if not group.complete:
+        # A submission was cut short.
+        return ContainerReport(allocation_id=allocation_id, container_rank=rank, state=ContainerState.UNKNOWN)
+    # Of one that was taken out of the queue nothing ran, so nothing was lost.
+    record = ExitRecord(exit_code=0, acknowledged=True) if group.withdrawn else None
+    return _ended(allocation_id, rank, record, reason="" if record else "its Pod was deleted")
+
+
+def _ended(allocation_id: str, rank: int, record: ExitRecord | None, *, reason: str) -> ContainerReport:
+    return ContainerReport(
+        allocation_id=allocation_id,
+        container_rank=rank,
+        state=ContainerState.ENDED,
+        exit=record,
+        reason=reason,
+    )

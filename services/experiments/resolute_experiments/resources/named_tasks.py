@@ -1,0 +1,51 @@
+"""Tasks with names, of which each runs once at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+import structlog
+
+_log = structlog.get_logger("engine")
+
+
+class NamedTasks:
+    """Tasks of one owner, which ends them.
+
+    Args:
+        prefix: Begins the names of the tasks, for whoever looks at a running process.
+    """
+
+    def __init__(self, prefix: str) -> None:
+        self._prefix = prefix
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    def start(self, name: str, work: Coroutine[Any, Any, None]) -> None:
+        """Starts a task, unless one of its name runs. If it fails, the log says so."""
+        if name in self._tasks:
+            work.close()
+            return
+        task = asyncio.create_task(work, name=f"{self._prefix}-{name}")
+        self._tasks[name] = task
+        task.add_done_callback(lambda ended: self._ended(name, ended))
+
+    def cancel(self, name: str) -> None:
+        """Ends a task, if it runs."""
+        if task := self._tasks.get(name):
+            task.cancel()
+
+    async def close(self) -> None:
+        """Ends all tasks, and waits for them."""
+        tasks = list(self._tasks.values())
+        self._tasks.clear()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _ended(self, name: str, task: asyncio.Task[None]) -> None:
+        if self._tasks.get(name) is task:
+            del self._tasks[name]
+        if not task.cancelled() and task.exception() is not None:
+            _log.error("looking after a run failed", task=task.get_name(), exc_info=task.exception())

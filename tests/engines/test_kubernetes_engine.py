@@ -1,0 +1,379 @@
+"""The contract of engines, kept by a real Kubernetes of one node; and what is Kubernetes' own."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import uuid
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.backends import need_module
+from support.clusters.control_plane import ControlPlane, control_plane
+from support.engines.contract import (
+    ALLOCATION,
+    SECONDS,
+    STUBBORN,
+    TRAIN,
+    EngineContract,
+    cleared,
+    life,
+    scenario,
+    seen,
+    until,
+)
+from support.engines.submissions import Submissions
+from support.kubernetes import KubernetesCluster
+from support.ports import free_port
+
+from resolute.errors import InvalidArgumentError, UnavailableError
+from resolute_experiments.resources.engine_environment import EngineEnvironment
+from resolute_experiments.resources.protocol import (
+    AllocationSpec,
+    ContainerReport,
+    ContainerState,
+    EvictionNotice,
+    Placement,
+    ResourceManager,
+)
+from resolute_experiments.resources.registry import open_engine
+from resolute_experiments.resources.settings import EngineSettings, PoolSettings, read_resource_settings
+
+need_module("kubernetes_asyncio", remedy="`make engines` installs it")
+
+from resolute_experiments.resources.kubernetes.connection import KubernetesApi  # noqa: E402 - wants what was asked for above
+from resolute_experiments.resources.kubernetes.pods import CONTAINER  # noqa: E402
+
+DOCS = Path(__file__).parents[2] / "docs/engines.md"
+SAVES = (
+    'trap "echo hit; exit 9" TERM; echo training; '
+    "until python3 -c \"import socket; socket.create_connection(('{host}', {port}))\" 2>/dev/null; "
+    "do sleep 0.1; done; echo saved"
+)
+"""Dies of a SIGTERM; ends well, as after a checkpoint, once a port is open."""
+
+
+class KubernetesEngine:
+    """Pods of one test's cluster, which run this installation on the machine's own programs."""
+
+    def __init__(
+        self, kubernetes: KubernetesCluster, folder: Path, *, pool: dict[str, Any], **options: Any
+    ) -> None:
+        self.kubernetes = kubernetes
+        self._folder = folder
+        self.pool = pool
+        self.options = options
+        self.cluster = f"{uuid.uuid4().hex[:12]}"
+
+    def control_plane(self, script: str, **changes: Any) -> AbstractContextManager[ControlPlane]:
+        """One at the address of the node."""
+        return control_plane(script, host=self.kubernetes.host, **changes)
+
+    call = "resolute_experiments.resources.kubernetes.connection:KubernetesApi._answer"
+
+    def open(self) -> ResourceManager:
+        """A pool of processors."""
+        return open_engine(*self.opened_by)
+
+    @property
+    def opened_by(self) -> tuple[EngineSettings, EngineEnvironment]:
+        """Its settings, and a cluster of its own."""
+        settings = EngineSettings(
+            name="kube",
+            type="kubernetes",
+            options={**self.kubernetes.engine_options, **self.options},
+            pools=(
+                PoolSettings(
+                    name="pods",
+                    options={**self.kubernetes.pool_options, **self.pool},
+                    where="resource_pools[0]",
+                ),
+            ),
+        )
+        environment = EngineEnvironment(
+            cluster_id=self.cluster,
+            address="",
+            tls=None,
+            outage_timeout=3600.0,
+            log_wait=1.0,
+            runs_directory=self._folder / "runs",
+            slots=None,
+            nodes=1,
+        )
+        return settings, environment
+
+    def spec(
+        self, plane: ControlPlane, *, containers: int = 1, config: dict[str, Any] | None = None
+    ) -> AllocationSpec:
+        """One slot for each container."""
+        return AllocationSpec(
+            allocation_id=plane.spec.allocation_id,
+            placements=tuple((rank,) for rank in range(containers)),
+            address=plane.address,
+            token="token-0",
+            pool="pods",
+            config=config or {},
+        )
+
+    async def lose(self, allocation_id: str) -> None:
+        """Kills the first processes of the trial's containers."""
+        for pod in await self.objects("pods", f"resolute/allocation={allocation_id}"):
+            statuses = {each["name"]: each for each in pod["status"]["containerStatuses"]}
+            self.kubernetes.kill_container(statuses[CONTAINER]["containerID"])
+
+    async def remains(self) -> Sequence[str]:
+        """Everything with the cluster's label."""
+        found = [await self.objects(kind) for kind in ("services", "secrets", "pods")]
+        return [each["metadata"]["name"] for objects in found for each in objects]
+
+    async def objects(self, kind: str, selector: str = "") -> list[dict[str, Any]]:
+        """What there is of a kind."""
+        async with self._api() as api:
+            labels = ",".join(filter(None, (f"resolute/cluster={self.cluster}", selector)))
+            listed = await api.get(f"/api/v1/namespaces/default/{kind}", labelSelector=labels)
+        return list(listed["items"])
+
+    async def create(self, path: str, manifest: dict[str, Any]) -> None:
+        """Creates something."""
+        async with self._api() as api:
+            await api.create(f"/api/v1/namespaces/default/{path}", manifest)
+
+    async def delete(self, path: str, *, grace_seconds: int) -> None:
+        """Deletes something."""
+        async with self._api() as api:
+            await api.delete(f"/api/v1/namespaces/default/{path}", {"gracePeriodSeconds": grace_seconds})
+
+    @asynccontextmanager
+    async def _api(self) -> AsyncIterator[KubernetesApi]:
+        api = await KubernetesApi.connect(kubeconfig=self.kubernetes.kubeconfig)
+        try:
+            yield api
+        finally:
+            await api.close()
+
+
+@pytest.fixture
+def make(kubernetes: KubernetesCluster, tmp_path: Path) -> Callable[..., KubernetesEngine]:
+    """Makes engines of other settings."""
+
+    def make(*, pool: dict[str, Any] | None = None, **options: Any) -> KubernetesEngine:
+        return KubernetesEngine(kubernetes, tmp_path, pool=pool or {}, **options)
+
+    return make
+
+
+class TestKubernetes(EngineContract, Submissions):
+    """A Kubernetes of one node."""
+
+    # Service, Secret, Pod, a look at the Pods, the mark that they are all there, and another look.
+    calls = 6
+
+    @pytest.fixture
+    def engine(self, make: Callable[..., KubernetesEngine]) -> KubernetesEngine:
+        """Pods of its own."""
+        return make()
+
+    def test_run_that_fits_nowhere_says_why_and_is_taken_out_of_the_queue_without_a_loss(
+        self, make: Callable[..., KubernetesEngine]
+    ) -> None:
+        engine = make(pool={"cpus_per_slot": 1000})
+
+        async def body() -> None:
+            with engine.control_plane(TRAIN) as plane:
+                async with cleared(engine), life(engine) as living:
+                    await living.manager.launch(engine.spec(plane, containers=2))
+
+                    async def waits() -> bool:
+                        reports = await living.manager.inspect(ALLOCATION)
+                        return all(
+                            report.state is ContainerState.QUEUED and "Insufficient cpu" in report.reason
+                            for report in reports
+                        )
+
+                    await until(waits, "the reason of Kubernetes")
+                    told = [one for one in living.events if isinstance(one, ContainerReport)]
+                    assert any("Insufficient cpu" in report.reason for report in told)
+                    await living.manager.stop(ALLOCATION, grace=0.0)
+                    for report in await living.ended(2):
+                        assert report.exit is not None
+                        assert report.exit.acknowledged
+                    async with life(engine) as second:
+                        for report in await second.manager.inspect(ALLOCATION):
+                            assert report.exit is not None
+                            assert report.exit.acknowledged
+                    assert not plane.calls.count("GetLaunchSpec")
+
+        scenario(body)
+
+    def test_evicted_run_is_told_by_the_platform_and_ends_by_itself(self, engine: KubernetesEngine) -> None:
+        host, port = engine.kubernetes.host, free_port()
+
+        async def body() -> None:
+            with engine.control_plane(SAVES.format(host=host, port=port)) as plane:
+                async with cleared(engine), life(engine) as living:
+                    await living.manager.launch(engine.spec(plane))
+                    await seen(plane, "training")
+                    (pod,) = await engine.objects("pods")
+                    name = pod["metadata"]["name"]
+                    await engine.create(f"pods/{name}/eviction", {"metadata": {"name": name}})
+                    await asyncio.to_thread(plane.wait_for, lambda: plane.preemptions, seconds=SECONDS)
+                    with socket.create_server((host, port)):
+                        await asyncio.to_thread(plane.wait_for, lambda: plane.exits, seconds=SECONDS)
+                    assert plane.exits[0].exit_code == 0
+                    assert (plane.text()[0], plane.text()[-1]) == ("training", "saved")
+                    assert "hit" not in plane.text()
+                    await living.ended()
+                    (notice,) = [one for one in living.events if isinstance(one, EvictionNotice)]
+                    assert name in notice.reason
+
+        scenario(body)
+
+    def test_pod_that_is_deleted_from_outside_without_a_grace_is_lost(self, engine: KubernetesEngine) -> None:
+        async def body() -> None:
+            with engine.control_plane(STUBBORN) as plane:
+                async with cleared(engine):
+                    async with life(engine) as living:
+                        await living.manager.launch(engine.spec(plane))
+                        await seen(plane, "training")
+                        (pod,) = await engine.objects("pods")
+                        await engine.delete(f"pods/{pod['metadata']['name']}", grace_seconds=1)
+                        (report,) = await living.ended()
+                        assert report.lost
+                        await living.manager.launch(engine.spec(plane))
+                        assert await living.states() == [ContainerState.ENDED]
+                    async with life(engine) as second:
+                        (report,) = await second.manager.inspect(ALLOCATION)
+                        assert report.lost
+                        assert plane.calls.count("GetLaunchSpec") == 1
+
+        scenario(body)
+
+    def test_run_goes_on_while_kubernetes_is_away_and_its_end_is_heard_of_after_that(
+        self, kubernetes: KubernetesCluster, engine: KubernetesEngine
+    ) -> None:
+        async def body() -> None:
+            with engine.control_plane("echo training; sleep 1; echo more; exit 7") as plane:
+                async with cleared(engine):
+                    async with life(engine) as first:
+                        await first.manager.launch(engine.spec(plane))
+                        await seen(plane, "training")
+                    with kubernetes.silent_api_server():
+                        hasty = engine.open()
+                        connect = partial(KubernetesApi.connect, kubeconfig=kubernetes.kubeconfig)
+                        hasty._connect = partial(connect, deadline_seconds=2.0)  # type: ignore[attr-defined]
+                        try:
+                            with pytest.raises(UnavailableError, match="did not answer"):
+                                await hasty.inspect(ALLOCATION)
+                            with pytest.raises(UnavailableError, match="did not answer"):
+                                await hasty.launch(engine.spec(plane))
+                        finally:
+                            await hasty.close()
+                        await asyncio.to_thread(plane.wait_for, lambda: plane.exits, seconds=SECONDS)
+                        assert plane.text() == ["training", "more"]
+                    async with life(engine) as second:
+
+                        async def over() -> bool:
+                            return await second.states() == [ContainerState.ENDED]
+
+                        await until(over, "the end to be known")
+                        (report,) = await second.manager.inspect(ALLOCATION)
+                        assert report.exit is not None
+                        assert report.exit.exit_code == 7
+                    assert plane.calls.count("GetLaunchSpec") == 1
+
+        scenario(body)
+
+    @pytest.mark.parametrize("image", ["localhost/none:1", "No/Name"])
+    def test_image_that_cannot_be_had_is_the_failure_of_the_run(
+        self, make: Callable[..., KubernetesEngine], image: str
+    ) -> None:
+        engine = make(image_patience=1)
+
+        async def body() -> None:
+            with engine.control_plane(TRAIN) as plane:
+                async with cleared(engine), life(engine) as living:
+                    named = {"environment": {"image": {"cpu": image}}}
+                    await living.manager.launch(engine.spec(plane, config=named))
+                    (report,) = await living.ended()
+                    assert report.exit is not None
+                    assert report.exit.failed_before_entrypoint
+                    assert image in report.exit.failure
+                    assert await living.states() == [ContainerState.ENDED]
+
+        scenario(body)
+
+    def test_supervisor_that_cannot_start_is_the_failure_of_the_run(
+        self, make: Callable[..., KubernetesEngine]
+    ) -> None:
+        engine = make(python="/usr/bin/false")
+
+        async def body() -> None:
+            with engine.control_plane(TRAIN) as plane:
+                async with cleared(engine), life(engine) as living:
+                    await living.manager.launch(engine.spec(plane))
+                    (report,) = await living.ended()
+                    assert report.exit is not None
+                    assert report.exit.failed_before_entrypoint
+                    assert "did not start" in report.exit.failure
+
+        scenario(body)
+
+    def test_config_and_pool_have_their_effect_inside(self, make: Callable[..., KubernetesEngine]) -> None:
+        engine = make(pool={"memory_per_slot": "512 MiB"})
+        script = (
+            "cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/memory/memory.limit_in_bytes 2>/dev/null; "
+            "df --output=target,fstype /dev/shm | tail -1; id -u; echo $SAID; echo told"
+        )
+        said = {"name": CONTAINER, "env": [{"name": "SAID", "value": "by the config"}]}
+        config = {
+            "resources": {"shm_size": 32 << 20},
+            "environment": {"pod_spec": {"spec": {"containers": [said]}}},
+        }
+
+        async def body() -> None:
+            with engine.control_plane(script) as plane:
+                async with cleared(engine), life(engine) as living:
+                    await living.manager.launch(engine.spec(plane, config=config))
+                    await seen(plane, "told")
+                    assert [" ".join(text.split()) for text in plane.text()] == [
+                        *(str(512 << 20), "/dev/shm tmpfs", "0", "by the config", "told")
+                    ]
+
+        scenario(body)
+
+    def test_fields_of_a_pod_spec_that_are_the_platform_s_are_refused_by_name(
+        self, engine: KubernetesEngine
+    ) -> None:
+        async def body() -> None:
+            with engine.control_plane(TRAIN) as plane:
+                async with cleared(engine), life(engine) as living:
+                    config = {"environment": {"pod_spec": {"spec": {"hostNetwork": True}}}}
+                    with pytest.raises(
+                        InvalidArgumentError, match=r"environment\.pod_spec\.spec\.hostNetwork"
+                    ):
+                        await living.manager.launch(engine.spec(plane, config=config))
+
+        scenario(body)
+
+
+def test_the_example_of_the_docs_opens(tmp_path: Path) -> None:
+    (example,) = [text for text in DOCS.read_text().split("```yaml\n") if "type: kubernetes" in text]
+    (tmp_path / "pools.yaml").write_text(example.split("```")[0])
+    settings = read_resource_settings(tmp_path / "pools.yaml")
+    (told,) = [one for one in settings.engines if one.type == "kubernetes"]
+    environment = EngineEnvironment(
+        cluster_id="a",
+        address="",
+        tls=None,
+        outage_timeout=1.0,
+        log_wait=1.0,
+        runs_directory=tmp_path,
+        slots=None,
+        nodes=1,
+    )
+    (pool,) = open_engine(told, environment).pools()
+    assert (pool.name, pool.slots_per_node, pool.placement) == ("pods", 8, Placement.ENGINE)
