@@ -63,6 +63,7 @@ TRIAL = replace(
     end_time=NOW,
     explanation=REASON,
 )
+BEST = TrialWithBest(TRIAL, BestRecord("t", "accuracy", 0.987654, 1000))
 CHECKPOINT = CheckpointRecord(
     uuid=UUID,
     state=CheckpointState.COMPLETED,
@@ -155,7 +156,7 @@ def table(rows: Sequence[Any], of: Sequence[Column[Any]]) -> Callable[[], None]:
 TABLES: dict[str, tuple[Callable[[], None], tuple[str, ...]]] = {
     "experiment list": (table([EXPERIMENT], experiments.COLUMNS), ("1234", "COMPLETED", "1000")),
     "experiment list-trials": (
-        table([TrialWithBest(TRIAL, BestRecord("t", "accuracy", 0.987654, 1000))], columns("accuracy")),
+        table([BEST], columns("accuracy", [BEST])),
         ("98765", "ERROR", "0.987654"),
     ),
     "experiment list-checkpoints": (
@@ -255,3 +256,12 @@ def test_wide_tables_are_whole(monkeypatch: pytest.MonkeyPatch) -> None:
         print_items([NAME], (Column[str]("Name", lambda name: name),), output=output)
 
     assert shown(lambda: wide.main(["--wide"], standalone_mode=False))[1].rstrip() == NAME
+
+
+def test_hyperparameters_that_differ_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    same = {"batch_size": 64, "hidden": 32}
+    trials = [TrialWithBest(replace(TRIAL, hparams={**same, "lr": lr}), None) for lr in (0.1, 0.01)]
+    lines = shown(table(trials, columns("accuracy", trials)))
+    assert "lr=0.1, batch_size=64" in lines[1]
+    assert "lr=0.01, batch_size=64" in lines[2]

@@ -174,10 +174,12 @@ def test_arguments_that_make_no_sense_are_refused(
         fit(tmp_path, **options)
 
 
-def test_best_means_all_off_cluster(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_best_means_all_off_cluster_and_the_default_warns_of_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     with caplog.at_level(logging.WARNING):
         fit(tmp_path, validation_period=Batch(1))
-    assert "off cluster it means 'all'" in caplog.text
+    assert caplog.text == ""
     assert len(list(tmp_path.glob("*/metadata.json"))) == 2
 
 

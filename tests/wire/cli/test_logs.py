@@ -102,6 +102,19 @@ def test_an_allocation_stands_for_its_run(cluster: ScriptedCluster, resolute: Co
     assert resolute("t", "logs", "1", "--allocation-id", "x").err == "error: trial 1 has no allocation x\n"
 
 
+def test_an_empty_log_says_why_it_is(cluster: ScriptedCluster, resolute: CommandLine) -> None:
+    trial = trial_with_lines(cluster, 0)
+    waiting = resolute("t", "logs", "1")
+    assert (waiting.out, waiting.code) == ("", 0)
+    assert waiting.err == "trial 1 has printed nothing yet; --follow waits for it\n"
+    trial.state = trial_pb2.TRIAL_STATE_COMPLETED
+    assert "trial 1 printed nothing; what it reported: " in resolute("t", "logs", "1").err
+    assert resolute("t", "logs", "1", "--tail", "0").err == ""
+    cluster.state.add_line(trial, "a line")
+    assert resolute("t", "logs", "1").err == ""
+    assert resolute("t", "logs", "1", "--search", "x").err == "no line of trial 1 is as the options want it\n"
+
+
 def test_an_experiment_without_trials_has_no_logs_yet(
     cluster: ScriptedCluster, resolute: CommandLine
 ) -> None:

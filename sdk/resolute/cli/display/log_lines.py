@@ -166,8 +166,12 @@ def print_lines(services: Services, trial: TrialRecord, request: LogRequest) -> 
     )
     # Lines are neutralised already and may return to their own beginning, as progress bars do.
     file = direct(sys.stdout)
+    nothing = True
     for text in _written(lines, as_json=request.as_json):
         click.echo(text, file=file)
+        nothing = False
+    if nothing and 0 not in {request.head, request.tail}:
+        click.echo(_nothing(trial, request), err=True)
 
 
 class FoldedLines:
@@ -210,6 +214,16 @@ def _in_one_line(text: str, *, colours: bool) -> str:
 def _written(lines: Iterable[LineRecord], *, as_json: bool) -> Iterator[str]:
     for line in lines:
         yield neutralised(json.dumps(to_plain(line), ensure_ascii=False)) if as_json else format_line(line)
+
+
+def _nothing(trial: TrialRecord, request: LogRequest) -> str:
+    """Says why no line is there, so that an empty log is not taken for one that is lost."""
+    if request.allocation_id is not None or request.wanted != LineFilter():
+        return f"no line of trial {trial.id} is as the options want it"
+    if not trial.state.is_terminal and not request.follow:
+        return f"trial {trial.id} has printed nothing yet; --follow waits for it"
+    metrics = f"resolute trial describe {trial.id} --metrics-summary"
+    return f"trial {trial.id} printed nothing; what it reported: {metrics}"
 
 
 def _in_allocation(trial: TrialRecord, request: LogRequest) -> LineFilter:

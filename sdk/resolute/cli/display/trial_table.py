@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from resolute.cli.display.output import Column
 from resolute.client.schema.records import BestRecord, ExperimentRecord, TrialRecord
@@ -38,12 +39,15 @@ def best_of(trials: Iterable[TrialWithBest], *, smaller_is_better: bool) -> Tria
     return min(rated, key=lambda entry: entry[:2])[2] if rated else None
 
 
-def columns(metric: str) -> tuple[Column[TrialWithBest], ...]:
+def columns(metric: str, trials: Sequence[TrialWithBest]) -> tuple[Column[TrialWithBest], ...]:
     """What lists of trials show.
 
     Args:
         metric: Name of the metric that decides.
+        trials: The trials of the list: the hyperparameters that differ among them come first, since a
+            table that has to fit cuts the end off.
     """
+    differing = _differing([item.trial.hparams for item in trials])
     return (
         Column("Trial", lambda item: item.trial.id, right=True),
         Column("State", lambda item: item.trial.state),
@@ -52,6 +56,15 @@ def columns(metric: str) -> tuple[Column[TrialWithBest], ...]:
         Column("Restarts", lambda item: item.trial.restarts, right=True),
         Column("Created", lambda item: item.trial.create_time),
         Column("Ended", lambda item: item.trial.end_time),
-        Column("Hyperparameters", lambda item: item.trial.hparams),
+        Column("Hyperparameters", lambda item: _sorted_first(item.trial.hparams, differing)),
         Column("Explanation", lambda item: item.trial.explanation, note=True),
     )
+
+
+def _differing(settings: Sequence[Mapping[str, Any]]) -> frozenset[str]:
+    names = {name for one in settings for name in one}
+    return frozenset(name for name in names if len({repr(one.get(name)) for one in settings}) > 1)
+
+
+def _sorted_first(settings: Mapping[str, Any], names: frozenset[str]) -> dict[str, Any]:
+    return {name: settings[name] for name in sorted(settings, key=lambda name: name not in names)}

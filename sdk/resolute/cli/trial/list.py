@@ -25,7 +25,7 @@ def list_(settings: Settings, experiment_id: str | None, page: Page, output: For
     experiment = services.experiments.get(experiment_id) if experiment_id else _newest(services)
     trials = page.of(services.trials.list(experiment.uuid, order_by="number desc", limit=page.end))
     rows = [with_best(experiment, trial) for trial in trials]
-    print_items(rows, columns(experiment.searcher_metric), output=output)
+    print_items(rows, columns(experiment.searcher_metric, rows), output=output)
 
 
 def _newest(services: Services) -> ExperimentRecord:

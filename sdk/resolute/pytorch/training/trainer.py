@@ -103,6 +103,7 @@ class Trainer:
             max_length: How long to train off cluster; on cluster the search decides.
             reporting_period: How often to report training metrics.
             checkpoint_policy: ``best``, ``all`` or ``none``: which validations are followed by a checkpoint.
+                Off cluster, where no search says what is best, ``best`` means ``all``.
             latest_checkpoint: Checkpoint to go on from; on cluster ``get_cluster_info().latest_checkpoint``.
             step_zero_validation: Whether to validate before the first batch.
             test_mode: Whether to train one batch, validate with one, make a checkpoint, and end.
@@ -122,7 +123,6 @@ class Trainer:
                 raise TypeError(f"{name} is {unit!r}; pytorch.Batch(...) or pytorch.Epoch(...) was expected")
         local = self._core.info is None
         if local and policy is CheckpointPolicy.BEST:
-            _log.warning("checkpoint_policy 'best' is for a cluster; off cluster it means 'all'")
             policy = CheckpointPolicy.ALL
         if local and profiling_enabled:
             _log.warning("profiling_enabled has no effect off cluster")

@@ -99,7 +99,7 @@ def _write(directory: Path, found: Sequence[_Description], *, metrics: bool) -> 
         write_csv(file, [item.experiment for item in found], listing.COLUMNS)
     with (directory / "trials.csv").open("w", newline="") as file:
         # Experiments decide by different metrics, whose names cannot all be the heading.
-        write_csv(file, [trial for item in found for trial in item.trials], columns(""))
+        write_csv(file, [trial for item in found for trial in item.trials], columns("", ()))
     if metrics:
         with (directory / "metrics.csv").open("w", newline="") as file:
             write_csv(file, [report for item in found for report in item.metrics], METRICS_COLUMNS)
@@ -132,7 +132,7 @@ def _show(item: _Description) -> None:
     )
     if item.trials:
         click.echo()
-        print_items(item.trials, columns(experiment.searcher_metric), output=Format.TABLE)
+        print_items(item.trials, columns(experiment.searcher_metric, item.trials), output=Format.TABLE)
     if item.metrics:
         click.echo()
         print_items(item.metrics, METRICS_COLUMNS, output=Format.TABLE)

@@ -22,4 +22,4 @@ def list_trials(settings: Settings, experiment_id: str, page: Page, output: Form
     experiment = services.experiments.get(experiment_id)
     trials = page.of(services.trials.list(experiment.uuid, limit=page.end))
     rows = [with_best(experiment, trial) for trial in trials]
-    print_items(rows, columns(experiment.searcher_metric), output=output)
+    print_items(rows, columns(experiment.searcher_metric, rows), output=output)
