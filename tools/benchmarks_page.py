@@ -27,10 +27,14 @@ def section(results: Mapping[str, Mapping[str, Any]]) -> str:
         return _NONE
     rows = [
         f"| [`{name}`](#{_anchor(name)}) | {'met' if result['passed'] else '**missed, or failed**'} "
-        f"| {result['date']} | {result['load_before']} | {result['seconds']:.0f} s |"
+        f"| {result['date']} | {result['load_before']} | {result['load_after']} | {result['seconds']:.0f} s |"
         for name, result in results.items()
     ]
-    table = ["| benchmark | its limits | date | load before | took |", "|---|---|---|---|---|", *rows]
+    table = [
+        "| benchmark | its limits | date | load before | load at the end | took |",
+        "|---|---|---|---|---|---|",
+        *rows,
+    ]
     return "\n".join([*table, *(_details(name, result) for name, result in results.items())])
 
 
@@ -38,7 +42,7 @@ def _details(name: str, result: Mapping[str, Any]) -> str:
     versions = ", ".join(f"{package} {version}" for package, version in result["versions"].items())
     output = "\n".join(result["output"])
     return (
-        f"\n### {_heading(name)}\n\n`python benchmarks/{name}.py` on {result['machine']}; {versions}.\n\n"
+        f"\n### {_heading(name)}\n\n`{result['command']}` on {result['machine']}; {versions}.\n\n"
         f"```text\n{output}\n```"
     )
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import getpass
 import json
 import re
+import shutil
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.page_commands import run_script, script_of
+from support.page_commands import ROOT, blocks_of, run_script, script_of
+from support.ports import free_port
 
 pytestmark = pytest.mark.timeout(1000)
 NEEDS_HTTP = pytest.mark.skipif(sys.hexversion < 0x030B0000, reason="HTTP needs Python 3.11")
@@ -40,6 +44,10 @@ def _checkpoints(said: str, folder: Path) -> None:
 
 
 def _from_determined(said: str, folder: Path) -> None:
+    exported = [path.name for path in (folder / "old-1").glob("*/checkpoints/*")]
+    assert exported
+    imported = said.rpartition("+ resolute checkpoint list 2")[2]
+    assert imported.count("COMPLETED") == len(exported)
     listed = said.rpartition("+ det experiment list")[2].partition("+ det trial describe")[0]
     assert "COMPLETED" in listed
     assert "validation" in said.rpartition("+ det trial describe 1")[2]
@@ -50,11 +58,19 @@ def _gateway(said: str, folder: Path) -> None:
     assert '"grpc_address"' in said
 
 
+def _workstation(said: str, folder: Path) -> None:
+    assert list((folder / "first/downloads").iterdir())
+    assert said.count("fetch the best checkpoint with") == 2
+    assert "best trial " in said
+    assert "training with ['--epochs', '3']" in said.rpartition("+ resolute logs 3")[2]
+
+
 @pytest.mark.sampled(2, group="pages that run long")
 @pytest.mark.parametrize(
     ("page", "check"),
     [
         pytest.param("gateway", _gateway, marks=NEEDS_HTTP),
+        ("workstation", _workstation),
         ("searches", _searches),
         ("metrics-and-logs", _metrics_and_logs),
         ("checkpoints", _checkpoints),
@@ -64,4 +80,62 @@ def _gateway(said: str, folder: Path) -> None:
 def test_the_commands_of_a_page_run_from_beginning_to_end(
     page: str, check: Callable[[str, Path], None], tmp_path: Path
 ) -> None:
-    check(run_script(script_of(f"docs/{page}.md"), tmp_path, timeout=900), tmp_path)
+    # As `resolute compat install` does, but not for the environment of the tests.
+    variables = {"PYTHONPATH": str(ROOT / "compat")}
+    script = script_of(f"docs/{page}.md")
+    check(run_script(script, tmp_path, timeout=900, variables=variables), tmp_path)
+
+
+@pytest.mark.sampled(2, group="pages that run long")
+@NEEDS_HTTP
+def test_the_page_for_builders_makes_what_it_shows(tmp_path: Path) -> None:
+    installed = str(tmp_path / "installed")
+    # Not into the environment of the tests, whose searches would all know the method.
+    variables = {"PIP_TARGET": installed, "PYTHONPATH": installed, "PIP_NO_BUILD_ISOLATION": "0"}
+    said = run_script(script_of("docs/extending.md"), tmp_path, timeout=900, variables=variables)
+    assert said.count("4 trials, 12 units in total") == 1
+    assert "best trial " in said.rpartition("+ resolute experiment create plugin.yaml -f")[2]
+    assert "\n1 steps\n" in said
+    assert re.search(r"\] 10 steps$", said, re.MULTILINE)
+
+
+@pytest.mark.sampled(2, group="pages that run long")
+@NEEDS_HTTP
+def test_the_page_for_a_shared_server_serves_another_machine(tmp_path: Path) -> None:
+    script = script_of("docs/cluster.md")
+    for port in ("8443", "8080", "9464"):
+        script = script.replace(port, str(free_port()))
+    # There is one machine: another home is the other one, whose user knows neither certificate nor token.
+    script = script.replace("machine.example", "localhost")
+    login = "resolute -m https://localhost"
+    assert script.count(login) == 1
+    script = script.replace(login, f"OPERATOR=$RESOLUTE_HOME; export RESOLUTE_HOME=$PWD/other\n{login}")
+    watching = "resolute down\nresolute up --detach --metrics-port"
+    assert script.count(watching) == 1
+    back = "cd ..; unset RESOLUTE_MASTER; export RESOLUTE_HOME=$OPERATOR"
+    script = script.replace(watching, f"{back}\n{watching}")
+    answers = {"New password of ada: ": "navy cobol", "Repeat for confirmation: ": "navy cobol"}
+    answers |= {"[y/N]: ": "y", "Password of ada: ": "navy cobol"}
+    said = run_script(script, tmp_path, timeout=900, answers=answers)
+    assert re.search(r"logged in at localhost:\d+ as ada", said)
+    assert "fetch the best checkpoint with" in said
+    assert re.search(r"^resolute_up\S* 1\.0$", said, re.MULTILINE)
+    assert (tmp_path / "restored/cluster.json").is_file()
+    _verify_unit(tmp_path / "first/resolute-up.service")
+
+
+def _verify_unit(unit: Path) -> None:
+    """No systemd runs here: it reads the unit, with the program and the user that there are."""
+    if shutil.which("systemd-analyze") is None:
+        return
+    program = Path(sys.executable).parent / "resolute"
+    text = unit.read_text().replace("/home/resolute/resolute/bin/resolute", str(program))
+    unit.write_text(text.replace("User=resolute", f"User={getpass.getuser()}"))
+    read = subprocess.run(["systemd-analyze", "verify", unit], capture_output=True, text=True, check=False)
+    assert (read.returncode, read.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("page", ["workstation", "extending", "cluster"])
+def test_only_the_installation_is_left_out_of_a_way_in(page: str) -> None:
+    left_out = [block.code for block in blocks_of(f"docs/{page}.md") if block.reason]
+    assert all("pip install 'resolute-train" in code for code in left_out)

@@ -6,8 +6,8 @@ makes HTML of them.
 
 from __future__ import annotations
 
+import asyncio
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -16,6 +16,10 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from docs_site import command_line, config_fields, contract, pages, python_api
 
 OUT = pages.ROOT / "build/site"
+_FINISHED = "Build finished"
+_NO_ISSUES = "No issues found"
+_QUIET_SECONDS = 900.0
+_END_SECONDS = 30.0
 _SECTIONS = {
     "reference/commands": command_line.pages,
     "reference/services": contract.pages,
@@ -50,7 +54,44 @@ def main(zensical: str) -> int:
     """Builds the site with the program ``zensical``; returns its exit code."""
     assemble(OUT / "pages")
     shutil.copy(Path(__file__).parent / "zensical.toml", OUT / "zensical.toml")
-    return subprocess.run([zensical, "build", "--strict", "--clean"], cwd=OUT, check=False).returncode
+    return asyncio.run(render(zensical, OUT))
+
+
+async def render(zensical: str, folder: Path, *, end_seconds: float = _END_SECONDS) -> int:
+    """Makes HTML of the pages, and shows what is said meanwhile.
+
+    Zensical does not always end (zensical/zensical#113): one that has said that it is finished is given some
+    seconds, then it is killed, and what it found counts.
+
+    Args:
+        zensical: The program.
+        folder: Where its settings are.
+        end_seconds: How long it may take to end after it has finished.
+
+    Returns:
+        The exit code; 1 where it fell silent before it was finished.
+    """
+    command = (zensical, "build", "--strict", "--clean")
+    process = await asyncio.create_subprocess_exec(
+        *command, cwd=folder, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+    )
+    assert process.stdout is not None
+    said = ""
+    try:
+        while line := await asyncio.wait_for(
+            process.stdout.readline(), end_seconds if _FINISHED in said else _QUIET_SECONDS
+        ):
+            said += line.decode(errors="replace")
+            sys.stdout.write(line.decode(errors="replace"))
+            sys.stdout.flush()
+        return await asyncio.wait_for(process.wait(), end_seconds)
+    except asyncio.TimeoutError:
+        sys.stderr.write(f"{zensical} did not end by itself and was killed\n")
+        return 0 if _FINISHED in said and _NO_ISSUES in said else 1
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
 
 
 if __name__ == "__main__":

@@ -245,7 +245,8 @@ class Determined:
             AlreadyExistsError: The name is taken.
         """
         if remote:
-            raise refusal("create_user(remote=True)", "there is no login through other services")
+            remedy = "users of an OpenID provider are created when they first sign in by it"
+            raise refusal("create_user(remote=True)", remedy)
         role = UserRole.ADMIN if admin else UserRole.EDITOR
         user = User(self._services, self._services.access.create_user(username, role))
         if password is not None:

@@ -45,6 +45,30 @@ def test_what_a_benchmark_printed_reaches_the_page_whether_it_met_its_limit_or_n
     assert "```text\n0.62x of the peer\n```" in text
 
 
+def test_a_later_run_with_options_takes_the_place_of_its_benchmark_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runner, page = load(monkeypatch, "benchmarks/run.py"), load(monkeypatch, "tools/benchmarks_page.py")
+    monkeypatch.setattr(runner, "HERE", tmp_path)
+    for name in ("one", "other"):
+        (tmp_path / "folder").mkdir(exist_ok=True)
+        text = 'import sys\nif __name__ == "__main__":\n    print(sys.argv[1:])\n'
+        (tmp_path / f"folder/{name}.py").write_text(text)
+    kept = tmp_path / "latest.json"
+    for words in (["folder"], ["folder/one", "--", "--minutes", "5"]):
+        monkeypatch.setattr(sys, "argv", ["run.py", "--json", str(kept), *words])
+        runner.main()
+    results = json.loads(kept.read_text())
+    assert {name: result["output"] for name, result in results.items()} == {
+        "folder/one": ["['--minutes', '5']"],
+        "folder/other": ["[]"],
+    }
+    assert "`python benchmarks/folder/one.py --minutes 5` on " in page.section(results)
+    monkeypatch.setattr(sys, "argv", ["run.py", "folder", "--", "--minutes", "5"])
+    with pytest.raises(SystemExit):
+        runner.main()
+
+
 def test_the_page_is_current(monkeypatch: pytest.MonkeyPatch) -> None:
     page = load(monkeypatch, "tools/benchmarks_page.py")
     results = json.loads(page.RESULTS.read_text()) if page.RESULTS.exists() else {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[3]
 sys.path.insert(0, str(ROOT / "tools"))
 
-from docs_site import command_line, config_fields, contract, pages, python_api  # noqa: E402
+from docs_site import build, command_line, config_fields, contract, pages, python_api  # noqa: E402
 from support.contract_methods import methods  # noqa: E402
 
 import resolute.core  # noqa: E402
@@ -58,3 +59,27 @@ def test_public_names_of_a_module_are_those_that_it_lists() -> None:
     names = python_api.public_names(resolute.core)
     assert {"Context", "TrainContext", "init"} <= set(names)
     assert "_dummy_init" not in names
+
+
+def test_every_page_is_in_the_menu_and_in_the_list_of_pages() -> None:
+    menu = (ROOT / "tools/docs_site/zensical.toml").read_text()
+    listed = (ROOT / "docs/README.md").read_text()
+    guides = [page.name for page in sorted((ROOT / "docs").glob("*.md")) if page.name != "README.md"]
+    assert [name for name in guides if f'"docs/{name}"' not in menu] == []
+    assert [name for name in guides if f"]({name})" not in listed] == []
+
+
+@pytest.mark.parametrize(
+    ("script", "code"),
+    [
+        ("echo 'No issues found'; echo 'Build finished in 1s'", 0),
+        ("echo '1 issue found'; exit 1", 1),
+        ("echo 'No issues found'; echo 'Build finished in 1s'; exec sleep 600", 0),
+        ("echo '1 issue found'; echo 'Build finished in 1s'; exec sleep 600", 1),
+    ],
+)
+def test_a_renderer_that_does_not_end_holds_up_nobody(tmp_path: Path, script: str, code: int) -> None:
+    program = tmp_path / "renderer"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    assert asyncio.run(build.render(str(program), tmp_path, end_seconds=0.2)) == code

@@ -19,7 +19,7 @@ _DEPLOY = "`resolute up` starts a cluster on this machine; see docs/operations.m
 
 COUNTERPARTS: Mapping[str, Mapping[str, str]] = {
     "": {
-        "auth": "log in with `resolute user login`; there is no login through other services",
+        "auth": "log in with `resolute user login`, or with `resolute login --sso` by an OpenID provider",
         "d": _DEPLOY,
         "deploy": _DEPLOY,
         "notebook": _NOTEBOOK,

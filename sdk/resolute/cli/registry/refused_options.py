@@ -11,7 +11,7 @@ _NO_AGENT_USER = "trials run as the user of the operating system who started the
 _NO_GROUPS = "there are no groups of users; give roles to users, with --username-to-assign"
 _NO_KUBERNETES = "there are no namespaces; `resolute workspace set-quota` limits what a workspace may use"
 _STORAGE = "name the storage in a template (`resolute template set`) or in the config"
-_REMOTE = "there is no login through other services; `resolute token create` makes a token for the user"
+_REMOTE = "users of an OpenID provider are created when they first `resolute login --sso`"
 
 REFUSED_OPTIONS: Mapping[str, Mapping[str, str]] = {
     "command run": {
