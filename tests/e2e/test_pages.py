@@ -110,7 +110,7 @@ def test_the_page_for_a_shared_server_serves_another_machine(tmp_path: Path) -> 
     login = "resolute -m https://localhost"
     assert script.count(login) == 1
     script = script.replace(login, f"OPERATOR=$RESOLUTE_HOME; export RESOLUTE_HOME=$PWD/other\n{login}")
-    watching = "resolute down\nresolute up --detach --metrics-port"
+    watching = "resolute down\nresolute up --detach --host"
     assert script.count(watching) == 1
     back = "cd ..; unset RESOLUTE_MASTER; export RESOLUTE_HOME=$OPERATOR"
     script = script.replace(watching, f"{back}\n{watching}")

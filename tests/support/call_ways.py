@@ -95,7 +95,7 @@ class ByPython:
                 return ended() if first is None else answered(method, first.SerializeToString())
             except ResoluteError as error:
                 failure = error
-        outcome = failed_by_grpc(failure.__cause__)
+        outcome = failed_by_grpc(failure.__context__)
         assert type(failure).reason in _reasons(outcome), f"{method.full_name}: {failure!r} of {outcome}"
         return outcome
 

@@ -65,7 +65,7 @@ class CallInterceptor(
                 return call
             pause = retries.pause_after(failure.code().name)
             if pause is None:
-                raise to_typed_error(failure, self._address) from failure
+                raise to_typed_error(failure, self._address) from None
             time.sleep(pause)
 
     def intercept_stream_unary(
@@ -77,7 +77,7 @@ class CallInterceptor(
         call = continuation(self._complete(client_call_details, timeout), request_iterator)
         failure = call.exception()
         if failure is not None:
-            raise to_typed_error(failure, self._address) from failure
+            raise to_typed_error(failure, self._address) from None
         return call
 
     def intercept_unary_stream(self, continuation: Any, client_call_details: Any, request: Any) -> Any:
@@ -135,7 +135,7 @@ class TypedStream:
             except grpc.RpcError as failure:
                 pause = None if self._answered else self._retries.pause_after(failure.code().name)
                 if pause is None or self._cancelled.wait(pause) or not self._begin_again():
-                    raise to_typed_error(failure, self._address) from failure
+                    raise to_typed_error(failure, self._address) from None
             else:
                 self._answered = True
                 return response
@@ -158,9 +158,16 @@ def to_typed_error(failure: Any, address: str) -> errors.ResoluteError:
     """Turns a failed call into the error of ``resolute.errors`` that the service raised.
 
     Args:
-        failure: What grpcio raised.
+        failure: What grpcio raised; the context of the error. Raise the error ``from None``: tracebacks of
+            scripts then show the message, which says all of it, and not the status of grpcio as well.
         address: Where the call went, for messages of an unreachable service.
     """
+    error = _typed(failure, address)
+    error.__context__ = failure
+    return error
+
+
+def _typed(failure: Any, address: str) -> errors.ResoluteError:
     status_name = failure.code().name
     details = failure.details() or status_name
     # Every failure that grpcio raises for a call is the call itself as well; its types do not say so.

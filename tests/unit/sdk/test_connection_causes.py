@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import traceback
+
 import grpc
 import pytest
 
@@ -72,3 +74,13 @@ def test_failures_of_services_are_told_from_broken_connections(
     status_name: str, details: str, broken: bool
 ) -> None:
     assert is_broken_connection(status_name, details) is broken
+
+
+def test_tracebacks_of_scripts_show_no_status_of_grpc() -> None:
+    failure = _Reset(CUT)
+    with pytest.raises(UnavailableError) as raised:
+        raise to_typed_error(failure, "proxy:8443") from None
+    assert raised.value.__context__ is failure
+    shown = "".join(traceback.format_exception(raised.type, raised.value, raised.tb))
+    assert "cannot reach proxy:8443" in shown
+    assert "_Reset" not in shown
