@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import SplitResult, urlsplit
 
 import urllib3
 
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
+from resolute.errors import InvalidArgumentError, Violation
 
 CONNECT_SECONDS, READ_SECONDS = 5.0, 60.0
 """How long a store may take to accept a connection, and to send or take something."""
@@ -46,3 +48,25 @@ class StoreAccess:
     """What to do about credentials, in error messages; empty for what holds for any script."""
     bucket_help: str = "or correct its name"
     """What to do about a bucket that does not exist, after ``make the bucket,``."""
+
+
+def parse_address(address: str, *, field: str) -> SplitResult:
+    """Reads the address of a store.
+
+    Args:
+        address: The address.
+        field: Where it was given, for the message.
+
+    Raises:
+        InvalidArgumentError: It is not one.
+    """
+    url = urlsplit(address)
+    if (
+        url.scheme in {"http", "https"}
+        and url.netloc
+        and not (url.path.strip("/") or url.query or url.username)
+    ):
+        return url
+    # The text itself may hold a secret.
+    message = f"{field} is no address of a store; write it as https://host or http://host:port"
+    raise InvalidArgumentError(message, violations=[Violation(field, message)])

@@ -7,7 +7,6 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from typing import BinaryIO, final
-from urllib.parse import SplitResult, urlsplit
 from xml.etree import ElementTree as ET
 
 import certifi
@@ -16,18 +15,21 @@ from minio import Minio
 from minio.deleteobjects import DeleteObject
 from minio.error import InvalidResponseError, MinioException, S3Error, ServerError
 
-from resolute.contracts.object_stores.access import CONNECT_SECONDS, READ_SECONDS, StoreAccess
+from resolute.contracts.object_stores.access import (
+    CONNECT_SECONDS,
+    READ_SECONDS,
+    StoreAccess,
+    parse_address,
+)
 from resolute.contracts.object_stores.bucket import BLOCK_BYTES, SignedUpload
 from resolute.contracts.object_stores.errors import NO_BUCKET, Answers, shortened, transport_errors
 from resolute.contracts.object_stores.multipart import MULTIPART_BYTES, part_size_of
 from resolute.contracts.object_stores.names import s3_problem
 from resolute.contracts.object_stores.s3_credentials import credentials_of
 from resolute.errors import (
-    InvalidArgumentError,
     NotFoundError,
     ResoluteError,
     UnavailableError,
-    Violation,
 )
 
 AMAZON = "https://s3.amazonaws.com"
@@ -40,28 +42,6 @@ _MOST_PARTS = 9000
 _PARTS_AT_ONCE = 4
 _CREDENTIALS = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
 _BEYOND = "InvalidRange"
-
-
-def parse_address(address: str, *, field: str) -> SplitResult:
-    """Reads the address of a store.
-
-    Args:
-        address: The address.
-        field: Where it was given, for the message.
-
-    Raises:
-        InvalidArgumentError: It is not one.
-    """
-    url = urlsplit(address)
-    if (
-        url.scheme in {"http", "https"}
-        and url.netloc
-        and not (url.path.strip("/") or url.query or url.username)
-    ):
-        return url
-    # The text itself may hold a secret.
-    message = f"{field} is no address of a store; write it as https://host or http://host:port"
-    raise InvalidArgumentError(message, violations=[Violation(field, message)])
 
 
 def open_store(access: StoreAccess) -> S3Store:

@@ -7,9 +7,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
+from resolute.contracts.object_stores.access import parse_address
 from resolute.contracts.object_stores.bucket import Store
 from resolute.contracts.object_stores.factory import open_store
-from resolute.contracts.object_stores.s3 import parse_address
 from resolute.errors import (
     FailedPreconditionError,
     InvalidArgumentError,
