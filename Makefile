@@ -166,7 +166,7 @@ release: check
 	$(BIN)/python tools/release.py $(VERSION)
 
 chaos: $(STAMP)
-	PYTHONPATH=tests $(BIN)/python -m faults.harness.chaos --seeds $(SEEDS) --kills $(KILLS)
+	PYTHONPATH=tests $(BIN)/python -m faults.harness.chaos --seeds $(SEEDS) --kills $(KILLS) $(if $(WARM_START),--warm-start)
 
 # The page, a command and clients that follow through a gateway that is killed 20 times lose nothing and see nothing twice.
 gateway-kills: $(STAMP)

@@ -350,12 +350,24 @@ def test_another_experiment_ends_a_parked_process_of_its_slots_once_no_run_needs
     wait_until(lambda: not (directory / protocol.SOCKET).exists())
 
 
+MOST_GROWTH_KIB = 1024
+"""Pages that the allocator may take while it serves runs, whatever their number."""
+
+
 def holds_at_most(descriptors: int, process: int) -> bool:
     return descriptors_of(process) <= descriptors
 
 
+def status_of(process: int, name: str) -> int:
+    """A number of a process's status."""
+    (line,) = [
+        line for line in Path(f"/proc/{process}/status").read_text().splitlines() if line.startswith(name)
+    ]
+    return int(line.split()[1])
+
+
 def test_a_parked_process_keeps_nothing_of_its_runs(folder: Path, pytestconfig: pytest.Config) -> None:
-    first, descriptors = 0, 0
+    first, descriptors, memory = 0, 0, 0
     for number in range(200 if pytestconfig.getoption("--whole") else 20):
         started = start(folder, f"run-{number}", ["python3", "train.py"], {"train.py": "print('here')"})
         assert started.finish() == 0
@@ -363,11 +375,13 @@ def test_a_parked_process_keeps_nothing_of_its_runs(folder: Path, pytestconfig: 
         parked = parked_process(folder)
         wait_until(partial(childless, parked))
         if number < 2:
-            first, descriptors = parked, descriptors_of(parked)
+            first, descriptors, memory = parked, descriptors_of(parked), status_of(parked, "VmRSS")
             continue
         assert parked == first
+        assert status_of(parked, "Threads") == 1
         # It closes those of a run a moment after the run has ended.
         wait_until(partial(holds_at_most, descriptors, parked))
+    assert status_of(first, "VmRSS") - memory < MOST_GROWTH_KIB
 
 
 def test_a_supervised_run_starts_warm_and_its_processes_end_with_a_lost_supervisor(folder: Path) -> None:
