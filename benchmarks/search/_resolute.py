@@ -18,27 +18,37 @@ def main() -> None:
     for name in [name for name in os.environ if name.startswith(("RESOLUTE_", "DET_"))]:
         del os.environ[name]
     os.environ["RESOLUTE_HOME"] = str(home)
-    subprocess.run([RESOLUTE, "up", "--detach", "--slots", "2"], check=True, stdout=subprocess.DEVNULL)
+    starting = subprocess.Popen(
+        [RESOLUTE, "up", "--detach", "--slots", "2"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+    # Meanwhile: as long as the cluster starts, this process has nothing else to do.
+    import yaml
+
+    from resolute.client import Determined
+
+    _, said = starting.communicate()
+    if starting.returncode:
+        sys.exit(said.decode())
     up = time.time()
     try:
-        import yaml
-
-        from resolute.client import Determined
-
         config = yaml.safe_load((EXAMPLE / "adaptive.yaml").read_text())
         config["environment"]["warm_start"] = warm
         with Determined() as cluster:
             experiment = cluster.create_experiment(config, EXAMPLE)
             experiment.wait(interval=0.1)
-            trials = list(experiment.iter_trials())
-            scores = {
-                trial.id: trial.summary_metrics["validation_metrics"]["accuracy"]["max"] for trial in trials
-            }
-            winner = max(trials, key=lambda trial: float(scores[trial.id]))
-            winner.select_checkpoint(best=True).download(str(home / "best"))
+            best = experiment.top_checkpoint()
+            best.download(str(home / "best"))
             done = time.time()
+            (validation,) = best.get_metrics("validation")
+            trials = list(experiment.iter_trials())
             epochs = sum(trial.summary_metrics["validation_metrics"]["accuracy"]["count"] for trial in trials)
-        result = {"up": up, "done": done, "best": scores[winner.id], "trials": len(trials), "epochs": epochs}
+        result = {
+            "up": up,
+            "done": done,
+            "best": validation.metrics["accuracy"],
+            "trials": len(trials),
+            "epochs": epochs,
+        }
         sys.stdout.write(json.dumps(result) + "\n")
     finally:
         subprocess.run([RESOLUTE, "down"], check=False, stdout=subprocess.DEVNULL)

@@ -27,7 +27,7 @@ from resolute_embedded.state_directory import StateDirectory
 _SERVER_MODULES = ("sqlalchemy", "alembic", "pydantic", "jwt", "structlog", "numpy", "grpc_health")
 _START_SECONDS = 60.0
 _STOP_SECONDS = 60.0
-_POLL_SECONDS = 0.05
+_POLL_SECONDS = 0.02
 _ANNOUNCED = ("Resolute is up", "HTTP:", "Sign-in:", "Other machines:", "Fingerprint:")
 _COLORS = {"ok": "green", "warning": "yellow", "fault": "red"}
 

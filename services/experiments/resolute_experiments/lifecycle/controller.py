@@ -43,6 +43,8 @@ from resolute_experiments.store.runs import Container, Run
 
 _TICK_SECONDS = 2.0
 """Between two looks while a trial runs: its progress is told to nobody."""
+_PROGRESS_SECONDS = 1.0
+"""Between two looks at the progress of a search while trials run: short ones would cause many a second."""
 _LATE_SECONDS = 600.0
 """How long the end of an experiment waits for reports that a run left on its machine."""
 _IDLE_SECONDS = 600.0
@@ -107,6 +109,7 @@ class ExperimentController:
             core.database, clients=clients, notifier=core.notifier, clock=core.clock
         )
         self._running = False
+        self._progress_due = 0.0
         self._late_since: float | None = None
 
     async def run(self) -> None:
@@ -298,6 +301,10 @@ class ExperimentController:
     async def _refresh_progress(self, experiment: Experiment) -> None:
         if experiment.state is not ExperimentState.ACTIVE or not experiment.search_created:
             return
+        now = self._clock.monotonic()
+        if self._running and now < self._progress_due:
+            return  # a later step looks: while trials run there is one every few seconds
+        self._progress_due = now + _PROGRESS_SECONDS
         request = searcher_service_pb2.GetSearchRequest(search_id=experiment.id)
         try:
             search = (await self._clients.searcher.GetSearch(request)).search.status
