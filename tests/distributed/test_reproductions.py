@@ -16,7 +16,7 @@ from resolute.client import ExperimentState
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 CLAIM = re.compile(
-    r"bit[- ](?:for[- ]bit|identical)|exactly the same|(?:same|equal) (?:weights|models)",
+    r"bit[- ](?:for[- ]bit|identical)|exactly the same|(?:train|end)s? (?:the|with) (?:same|equal)",
     re.IGNORECASE,
 )
 """What a text says that claims exactness."""

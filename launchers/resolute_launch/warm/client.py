@@ -10,12 +10,10 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from resolute.contracts.files.atomic_files import write_json
-from resolute.contracts.processes import ProcessIdentity
 from resolute_launch.container.entrypoint_process import HOOK, barrier_file, shell_command
 from resolute_launch.container.task import Task
 from resolute_launch.warm import protocol
@@ -26,6 +24,7 @@ from resolute_launch.warm.entrypoints import (
     python_command,
 )
 from resolute_launch.warm.environment import digest_of, shared_environment
+from resolute_launch.warm.forked_process import ForkedProcess, request_fork
 from resolute_launch.warm.limits import inherited
 from resolute_launch.warm.process_image import PADDING, placeholder
 
@@ -51,9 +50,7 @@ class WarmStart:
         self, task: Task, *, interrupted: Callable[[], bool], log_line: Callable[[str], None]
     ) -> None:
         self._task, self._interrupted, self._log_line = task, interrupted, log_line
-        self._all = Path(task.order.warm_directory)
-        self._experiment = f"{task.spec.experiment_id}."
-        self._directory = self._all / self._experiment
+        self._directory = Path(task.order.warm_directory) / task.spec.experiment_id
 
     def fork(
         self, argv: Sequence[str], *, environment: Mapping[str, str], stdout: int, stderr: int
@@ -75,7 +72,8 @@ class WarmStart:
         if not self._task.order.warm_directory:
             return None
         # Slots share a parked process unless their runs differ, as by the GPUs that they see.
-        self._directory = self._all / f"{self._experiment}{digest_of(environment, inherited())}"
+        name = f"{self._task.spec.experiment_id}.{digest_of(environment, inherited())}"
+        self._directory = Path(self._task.order.warm_directory) / name
         self._retire_others()
         wanted = (self._task.config.get("environment") or {}).get("warm_start")
         if not isinstance(wanted, Mapping) or not wanted.get("enabled", True):
@@ -132,13 +130,16 @@ class WarmStart:
     def _request(
         self, python: str, order: Mapping[str, Any], environment: Mapping[str, str], output: tuple[int, int]
     ) -> ForkedProcess:
-        """Asks for a fork, a second time if the parked process was about to end."""
-        for number in self._task.order.slot_ids:
-            self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-            (self._directory / f"{_SLOT}{number}").touch()
+        """Asks for a fork, again if the parked process was about to end, or its directory to be removed."""
         for _ in range(_ATTEMPTS):
-            connection = protocol.connect(self._directory) or self._start(python, order, environment)
-            process = _request(connection, output)
+            try:
+                self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+                for number in self._task.order.slot_ids:
+                    (self._directory / f"{_SLOT}{number}").touch()
+                connection = protocol.connect(self._directory) or self._start(python, order, environment)
+            except FileNotFoundError:
+                continue
+            process = request_fork(connection, output)
             if process is not None:
                 return process
         raise OSError("the parked process is ending")
@@ -155,7 +156,8 @@ class WarmStart:
             while connection is None:
                 ended = process.poll() is not None
                 connection = protocol.connect(self._directory)
-                if connection is None and ended:
+                # One that another run has left starting has the lock, and is waited for.
+                if connection is None and ended and not _locked(self._directory):
                     raise CannotForkError(self._refusal())
                 if connection is None:
                     self._pause(deadline)
@@ -166,13 +168,9 @@ class WarmStart:
     @contextlib.contextmanager
     def _turn(self, deadline: float) -> Iterator[None]:
         """Holds the lock of whoever starts the parked process; the others wait for it."""
-        with (self._directory / _STARTING).open("wb") as file:
-            while True:
-                try:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except OSError:
-                    self._pause(deadline)
+        with _starting(self._directory) as descriptor:
+            while not _lock(descriptor):
+                self._pause(deadline)
             refused = self._directory / protocol.REFUSED
             if refused.exists():
                 raise CannotForkError(refused.read_text())
@@ -216,9 +214,9 @@ class WarmStart:
             self._log_line(text)
 
     def _retire_others(self) -> None:
-        """Ends idle parked processes of other experiments on these slots: their memory is this run's now."""
+        """Ends idle parked processes on these slots that are not for this run: it may need their memory."""
         try:
-            others = [one for one in self._all.iterdir() if not one.name.startswith(self._experiment)]
+            others = [one for one in self._directory.parent.iterdir() if one != self._directory]
         except OSError:
             return
         mine = {f"{_SLOT}{number}" for number in self._task.order.slot_ids}
@@ -229,99 +227,35 @@ class WarmStart:
             if connection is not None:
                 with connection, contextlib.suppress(OSError):
                     connection.sendall(protocol.QUIT)
-            elif not _locked(other):
-                shutil.rmtree(other, ignore_errors=True)
-
-
-@dataclass(slots=True)
-class ForkedProcess:
-    """A fork of a parked process, which is its parent and tells how it ended."""
-
-    pid: int
-    """Process id of the fork; also of its group and session."""
-    _connection: socket.socket
-    _control: socket.socket
-    _exit_code: int | None = None
-
-    def prepare(self, start: Mapping[str, Any]) -> str:
-        """Tells the fork what to run.
-
-        Returns:
-            Why it starts cold; empty if it does not.
-
-        Raises:
-            OSError: It has ended.
-        """
-        protocol.send_message(self._control, start)
-        answer = protocol.receive_message(self._control)
-        if answer is None:
-            self.reap()
-            raise OSError("the fork of the parked process ended before it began")
-        return str(answer["cold"])
-
-    def release(self) -> None:
-        """Lets it begin; if it has ended already, the wait for it tells how."""
-        with contextlib.suppress(OSError):
-            self._control.sendall(b"go\n")
-        self._control.close()
-
-    def wait_without_reaping(self) -> None:
-        """Waits until it has ended; its process id stays taken."""
-        self._connection.settimeout(None)
-        answer = None
-        with contextlib.suppress(OSError):
-            answer = protocol.receive_message(self._connection)
-        if answer is None:
-            # The parked process is gone, and the kernel ends its forks with it.
-            _wait_for_end(self.pid)
-            answer = {"exit_code": 137}
-        self._exit_code = int(answer["exit_code"])
-
-    def reap(self) -> int:
-        """Frees its process id.
-
-        Returns:
-            Its exit code; 128 + n when signal n ended it.
-        """
-        self._control.close()
-        if self._exit_code is None:
-            self.wait_without_reaping()
-        with contextlib.suppress(OSError):
-            self._connection.sendall(protocol.DONE)
-        self._connection.close()
-        assert self._exit_code is not None
-        return self._exit_code
-
-
-def _request(connection: socket.socket, output: tuple[int, int]) -> ForkedProcess | None:
-    """Asks for a fork; None if the parked process is ending."""
-    ours, theirs = socket.socketpair()
-    ours.settimeout(protocol.ANSWER_SECONDS)
-    with theirs:
-        socket.send_fds(connection, [protocol.FORK], [*output, theirs.fileno()])
-    answer = protocol.receive_message(connection)
-    if answer is None:
-        connection.close()
-        ours.close()
-        return None
-    return ForkedProcess(int(answer["pid"]), connection, ours)
-
-
-def _wait_for_end(pid: int) -> None:
-    identity = ProcessIdentity.of(pid)
-    while identity is not None and identity.is_alive():
-        time.sleep(_POLL_SECONDS)
+                continue
+            with contextlib.suppress(OSError), _starting(other) as descriptor:
+                if _lock(descriptor) and not _locked(other):
+                    shutil.rmtree(other, ignore_errors=True)
 
 
 def _locked(directory: Path) -> bool:
+    """Whether a directory has a parked process, ready or not."""
     try:
         descriptor = os.open(directory / protocol.LOCK, os.O_RDWR | os.O_CLOEXEC)
     except OSError:
         return False
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return True
+        return not _lock(descriptor)
     finally:
         os.close(descriptor)
-    return False
+
+
+@contextlib.contextmanager
+def _starting(directory: Path) -> Iterator[int]:
+    """Opens the lock of whoever starts the parked process of a directory, or removes the directory."""
+    with (directory / _STARTING).open("wb") as file:
+        yield file.fileno()
+
+
+def _lock(descriptor: int) -> bool:
+    """Takes a lock until its file is closed; False if somebody has it."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
