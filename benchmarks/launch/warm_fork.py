@@ -19,8 +19,8 @@ import time
 from pathlib import Path
 
 from resolute_launch.warm import protocol
-from resolute_launch.warm.forked_process import ForkedProcess
 from resolute_launch.warm.environment import shared_environment
+from resolute_launch.warm.forked_process import ForkedProcess
 from resolute_launch.warm.limits import inherited
 from resolute_launch.warm.process_image import PADDING, placeholder
 
