@@ -18,8 +18,11 @@ _BLAS_THREADS = (
     "scipy_openblas_get_num_threads64_",
 )
 _SELF = Path("/proc/self")
-_LATER: Mapping[str, Sequence[str]] = {"torch": ("torch._dynamo",)}
-"""Modules that a library imports only while it works: torch at the first step of an optimizer."""
+_LATER: Mapping[str, Sequence[str]] = {
+    "torch": ("torch._dynamo",),
+    "resolute": ("resolute.core.remote.assembly", "tensorboard.summary.writer.record_writer"),
+}
+"""Modules that a library imports only while it works: torch at the first step, ours in ``core.init()``."""
 
 
 def preload(names: Iterable[str]) -> None:

@@ -250,6 +250,16 @@ def test_what_the_first_run_imported_is_there_in_the_second_and_no_token_stays(f
     assert not [part for part in memory if b"secret-of-" in part or b"key-of-" in part]
 
 
+def test_what_core_init_imports_is_there_in_the_first_run_of_a_script_that_names_resolute(
+    folder: Path,
+) -> None:
+    script = "import sys, resolute; print('resolute.core.remote.assembly' in sys.modules)"
+    for warm in (True, False):
+        started = start(folder, f"run-{warm}", ["python3", "train.py"], {"train.py": script}, warm=warm)
+        assert started.finish() == 0
+        assert started.text() == f"{warm}\n"
+
+
 SCRIPT = ["python3", "train.py"]
 REFUSALS: dict[str, tuple[Any, dict[str, str], str]] = {
     "shell": ("python3 train.py && true", {"train.py": ""}, "its entrypoint needs a shell"),
