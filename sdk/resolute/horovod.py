@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from resolute.constants import (
+    DTRAIN_SSH_PORT,
     HOROVOD_AUTOTUNE_LOG_FILEPATH,
     HOROVOD_GLOO_TIMEOUT_SECONDS,
     HOROVOD_STARTUP_TIMEOUT_SECONDS,
@@ -23,7 +24,6 @@ from resolute.constants import (
 
 __all__ = ["create_hostlist_arg", "create_performance_args", "create_run_command", "hvd"]
 
-_SSH_PORT = 12350
 _TYPES = ("torch", "tensorflow", "tensorflow.keras")
 
 
@@ -137,7 +137,7 @@ def create_run_command(
     """
     interface = inter_node_network_interface if len(ip_addresses) > 1 else None
     return [
-        *("horovodrun", "-np", str(sum(num_proc_per_machine)), "-p", str(_SSH_PORT)),
+        *("horovodrun", "-np", str(sum(num_proc_per_machine)), "-p", str(DTRAIN_SSH_PORT)),
         *("-H", create_hostlist_arg(num_proc_per_machine, ip_addresses)),
         *("--start-timeout", str(HOROVOD_STARTUP_TIMEOUT_SECONDS)),
         *("--gloo-timeout-seconds", str(HOROVOD_GLOO_TIMEOUT_SECONDS)),

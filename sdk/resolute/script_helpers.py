@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import enum
+import errno
 import inspect
 import json
 import math
 import numbers
+import os
 import random
+import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from resolute.runtime.batch_sizes import calculate_batch_sizes
+from resolute.runtime.masked_config import mask_checkpoint_storage, mask_config_dict
 
 __all__ = [
     "calculate_batch_sizes",
     "download_gcs_blob_with_backoff",
     "filter_duplicates",
+    "force_create_symlink",
     "get_member_func",
     "has_param",
     "humanize_float",
@@ -26,8 +32,12 @@ __all__ = [
     "is_overridden",
     "json_encode",
     "make_timing_log",
+    "mask_checkpoint_storage",
+    "mask_config_dict",
     "merge_dicts",
+    "rmtree_nfs_safe",
 ]
+_RMTREE_ATTEMPTS = 5
 
 
 def download_gcs_blob_with_backoff(blob: Any, n_retries: int = 32, max_backoff: int = 32) -> bytes:
@@ -92,6 +102,40 @@ def get_member_func(obj: Any, func_name: str) -> Callable[..., Any] | None:
     """Returns a method of an object; None if it has none of that name."""
     member = getattr(obj, func_name, None)
     return member if callable(member) else None
+
+
+def force_create_symlink(src: str | os.PathLike[str], dst: str | os.PathLike[str]) -> None:
+    """Makes a symbolic link, in the place of a file or link that has its name.
+
+    Args:
+        src: What it leads to.
+        dst: The link.
+
+    Raises:
+        OSError: The link cannot be made; among others, its name is that of a directory.
+    """
+    link = Path(dst)
+    try:
+        link.symlink_to(src)
+    except FileExistsError:
+        link.unlink()
+        link.symlink_to(src)
+
+
+def rmtree_nfs_safe(path: str | os.PathLike[str]) -> None:
+    """Removes a directory with what is in it, also where NFS shows files for a while that are open still.
+
+    Raises:
+        OSError: It cannot be removed; after five attempts it was not empty.
+    """
+    for attempt in range(1, _RMTREE_ATTEMPTS + 1):
+        try:
+            shutil.rmtree(path)
+        except OSError as failure:
+            if failure.errno != errno.ENOTEMPTY or attempt == _RMTREE_ATTEMPTS:
+                raise
+        else:
+            return
 
 
 def humanize_float(num: float) -> float:

@@ -72,7 +72,14 @@ class InvalidModelException(InvalidExperimentException):
 
 
 class InvalidCheckpointException(RuntimeError):  # noqa: N818 - the documented name
-    """The checkpoint's files are not what the loader expects. Torch raises a RuntimeError for it too."""
+    """The checkpoint's files are not what the loader expects. Torch raises a RuntimeError for it too.
+
+    Args:
+        message: What is wrong with them.
+    """
+
+    def __init__(self, message: str = "Invalid checkpoint.") -> None:
+        super().__init__(message)
 
 
 class InternalException(Exception):  # noqa: N818 - the documented name

@@ -14,9 +14,9 @@ max_restarts: 3
 """
 HOPELESS = """
 name: hopeless
-entrypoint: "echo CUDA out of memory; echo error 42: out of patience >&2; exit 1"
+entrypoint: "echo $DET_EXPERIMENT_CONFIG; echo CUDA out of memory; echo error 42: out of patience >&2; exit 1"
 log_policies:
-  - {name: impatience, pattern: 'error \\d+: out of', action: cancel_retries}
+  - {name: impatience, pattern: out of patience, action: cancel_retries}
   - {pattern: never written, action: exclude_node}
 """
 BAD_NODES = """
@@ -39,6 +39,10 @@ def test_policies_end_restarts_and_keep_a_trial_from_nodes(tmp_path: Path) -> No
     with embedded(tmp_path / "home", slots=2, RESOLUTE_LOCAL_NODES="2") as cluster:
         trial = described(cluster, project, HOPELESS, 1)
         assert (trial["state"], trial["restarts"], len(trial["runs"])) == ("ERROR", 0, 1)
+        log = cluster.det("t", "logs", "1").stdout
+        assert "log_policies" in log.splitlines()[0], (
+            "the config is printed, and its patterns match nothing there"
+        )
         note, label = trial["runs"][0]["log_policies"]
         assert note == "impatience matched 'error 42: out of patience': no restart after a failure"
         assert label == "CUDA OOM matched 'CUDA out of memory'"

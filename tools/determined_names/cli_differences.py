@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 _TASKS = "the tasks are the trials, by their numbers"
 _ROLES = "there are four roles: ClusterAdmin, WorkspaceAdmin, Editor, Viewer"
+_POLICIES = "`tasks` is refused: commands and TensorBoard are experiments, whose policies count for them"
 
 DIFFERENCES: Mapping[str, str] = {
     "agent disable": "machines are numbered from 0; trials checkpoint and go on elsewhere",
@@ -16,6 +17,9 @@ DIFFERENCES: Mapping[str, str] = {
     "agent list": "machines are numbered from 0",
     "checkpoint describe": "takes several, separated by commas",
     "checkpoint download --mode": "`master` is the checkpoints service",
+    "config-policies delete": _POLICIES,
+    "config-policies describe": _POLICIES,
+    "config-policies set": _POLICIES,
     "dev auth-token": "prints the token that calls carry, wherever it comes from",
     "dev curl": "takes a gRPC call, such as `ClusterService/GetCluster`, and its request as `-d JSON`",
     "experiment continue": "says what will be kept and asks, unless `--yes` is given",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -15,6 +16,8 @@ from resolute.client.objects.workspace import Workspace
 from resolute.client.schema.ordering import ExperimentSortBy, ModelSortBy, OrderBy
 from resolute.client.schema.records import TrainingMetrics, TrialMetrics, ValidationMetrics
 from resolute.client.schema.states import ExperimentState
+
+_log = logging.getLogger("resolute.client")
 
 
 class _DefaultClient:
@@ -44,21 +47,25 @@ def login(
         >>> client.logout()
     """
     if _DefaultClient.cluster is not None:
-        raise ValueError("already logged in; call login() once, before everything else, or logout() first")
+        raise ValueError(
+            "You can only call login() once, and before every other function; call logout() to log in anew"
+        )
     _DefaultClient.cluster = Determined(master, user, password, cert_path, cert_name, noverify)
 
 
 def logout() -> None:
-    """Closes the connection and forgets the cluster.
+    """Closes the connection and forgets the cluster. Without a login it does nothing but log a warning.
 
     Examples:
         >>> from resolute import client
         >>> client.login()
         >>> client.logout()
     """
-    if _DefaultClient.cluster is not None:
-        _DefaultClient.cluster.logout()
-        _DefaultClient.cluster = None
+    if _DefaultClient.cluster is None:
+        _log.warning("logout() has no effect: this script is not logged in")
+        return
+    _DefaultClient.cluster.logout()
+    _DefaultClient.cluster = None
 
 
 def get_session_username() -> str:

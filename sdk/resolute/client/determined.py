@@ -143,9 +143,14 @@ class Determined:
             template: Name of a template to merge under the config.
 
         Raises:
+            ValueError: ``config`` is neither.
             InvalidConfigError: The config is wrong; every fault is listed.
             ModelDefinitionError: The code cannot be packed as it is.
         """
+        if not isinstance(config, (str, os.PathLike, Mapping)):
+            raise ValueError(  # noqa: TRY004 - the documented error
+                f"config parameter must be dictionary or path, not a {type(config).__name__}"
+            )
         text = config_text(config) if isinstance(config, Mapping) else read_config(Path(config))
         if project_id is not None:
             project = self._services.workspaces.get_project(project_id)

@@ -84,6 +84,7 @@ def init(
     next ``init`` that reaches the cluster sends it, or ``resolute sync``.
 
     Raises:
+        NotImplementedError: A name across runs is no text, or a trial has one and its experiment has none.
         ResoluteError: The cluster does not take the trial.
 
     Examples:
@@ -139,6 +140,7 @@ def init_context(
             preempt_mode=preempt_mode,
             tensorboard_mode=tensorboard_mode,
         )
+    config.check_names()
     disable_grpc_fork_support()
     from resolute.core.unmanaged.context import begin
 
@@ -227,6 +229,8 @@ distributed: Any = _Part("distributed")
 
 
 def __getattr__(name: str) -> Any:
-    if name in {"info", "experimental", "alert"}:
+    if name == "info":  # scripts ask for it before there is a trial
+        return None if _Singleton.context is None else _Singleton.context.info
+    if name in {"experimental", "alert"}:
         return getattr(_require(), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -56,12 +56,19 @@ class TorchBatchProcessorContext(ReducerContext):
         self._core = core_context
         self._storage_path = storage_path
         self._uses_storage = False
+        self._warned_types: set[type] = set()
         self.device = choose_device(core_context.distributed.local_rank)
         self.distributed = core_context.distributed
 
-    def to_device(self, data: Any) -> Any:
-        """Moves a batch, however nested, to this rank's device."""
-        return to_device(data, self.device)
+    def to_device(self, data: Any, warned_types: set[type] | None = None) -> Any:
+        """Moves a batch, however nested, to this rank's device.
+
+        Args:
+            data: The batch.
+            warned_types: Types that were warned of before, because they cannot be moved; None for those of
+                this context.
+        """
+        return to_device(data, self.device, self._warned_types if warned_types is None else warned_types)
 
     def get_distributed_rank(self) -> int:
         """Returns this process's rank."""
@@ -159,7 +166,8 @@ def torch_batch_process(
         batch_processor_cls: What is done with each batch.
         dataset: The data set; it must have a length.
         batch_size: Records of a batch, unless dataloader_kwargs says it; default 1.
-        max_batches: Most batches of a rank; None for all.
+        max_batches: Most batches of a rank; None for all, as are, with a warning, 0 and less, and more than
+            there are.
         checkpoint_interval: Batches between two checkpoints.
         dataloader_kwargs: More arguments for torch's loader, such as ``num_workers``.
         distributed_context: The other ranks; default as the launch layer says.
@@ -204,8 +212,7 @@ def torch_batch_process(
         )
         loader: Any = TorchDataLoader(dataset, batch_sampler=shared, **options)
         # Ranks make checkpoints together, so all go through as many rounds as the first, who has the most.
-        rounds = -(-len(batches) // distributed.size)
-        rounds = rounds if max_batches is None else min(rounds, max_batches)
+        rounds = _limited(-(-len(batches) // distributed.size), max_batches)
         run.process(iter(loader), rounds=rounds, interval=checkpoint_interval)
 
 
@@ -287,6 +294,17 @@ class _BatchRun:
                 (directory / _PROGRESS_FILE).write_text(json.dumps(state))
             if self._context._uses_storage:
                 shutil.copytree(self._context._storage_path, directory / self._rank_directory)
+
+
+def _limited(rounds: int, max_batches: int | None) -> int:
+    if max_batches is None:
+        return rounds
+    if not 0 < max_batches <= rounds:
+        _log.warning(
+            "max_batches is %d, and each rank has %d batches: all of them are processed", max_batches, rounds
+        )
+        return rounds
+    return max_batches
 
 
 def _join_launched_ranks() -> DistributedContext:

@@ -39,6 +39,11 @@ class Hooks(callbacks.Callback):
         super().__init__()
         self.called = called
         self.epochs = 0
+        self.begun_with: list[Any] = []
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        self.begun_with = self.model.get_weights()
+        self.epochs = 0
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         self.called.append(("epoch begin", epoch))

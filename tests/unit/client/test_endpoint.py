@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from resolute.client.connection import credentials
-from resolute.client.connection.endpoint import find_endpoint, parse_address
+from resolute.client.connection.endpoint import find_endpoint, named_user, parse_address
 from resolute.client.connection.home import Home
+from resolute.client.connection.session import Session
 from resolute.contracts.calls.tls import ClientTls
 from resolute.errors import FailedPreconditionError, InvalidArgumentError
 
@@ -62,6 +63,8 @@ def test_the_command_line_goes_before_the_environment_before_the_home(home: Path
     assert find_endpoint(environment=environment).address == "res:8080"
     del environment["RESOLUTE_MASTER"]
     assert find_endpoint(environment=environment).address == "det:8080"
+    environment = {"RESOLUTE_HOME": str(home), "DET_MASTER_ADDR": "addr"}
+    assert find_endpoint(environment=environment).address == "addr:8080"
 
 
 def test_scripts_of_runs_use_the_token_of_the_run_and_no_other(home: Path) -> None:
@@ -75,6 +78,19 @@ def test_scripts_of_runs_use_the_token_of_the_run_and_no_other(home: Path) -> No
         assert found.token() == "first"
         renewed.write_text("second")
         assert found.token() == "second"
+    environment["RESOLUTE_TOKEN"] = "chosen"
+    assert find_endpoint(environment=environment).token() == "chosen"
+
+
+def test_the_documented_variables_name_the_user(home: Path) -> None:
+    environment = {"RESOLUTE_HOME": str(home), "DET_USER": "grace", "DET_PASS": "secret"}
+    assert named_user(environment) == ("grace", "secret")
+    assert Session.find(environment=environment).user == "grace"
+    assert Session.find(user="ada", environment=environment).user == "ada"
+    assert named_user({"DET_USER": "grace"}) == ("", "")
+    environment["DET_USER_TOKEN"] = "theirs"
+    assert Session.find(environment=environment).user == ""
+    assert find_endpoint(environment=environment).token() == "theirs"
     environment["RESOLUTE_TOKEN"] = "chosen"
     assert find_endpoint(environment=environment).token() == "chosen"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import keras
@@ -107,3 +108,14 @@ def test_configure_fit_overrides_only_what_it_names() -> None:
     assert options.class_weight is None
     with pytest.raises(RuntimeError, match="cache_train_dataset"):
         context.experimental.cache_train_dataset()
+
+
+def test_a_context_can_be_made_of_a_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    hparams = {"global_batch_size": 8, "lr": {"type": "double", "minval": 0.1, "maxval": 0.2}}
+    config = {"hyperparameters": hparams, "reproducibility": {"experiment_seed": 7}, "data": {"path": "/d"}}
+    context, again = (TFKerasTrialContext.from_config(config) for _ in range(2))
+    assert 0.1 <= context.get_hparam("lr") < 0.2
+    assert context.get_hparams() == again.get_hparams()
+    assert (context.get_per_slot_batch_size(), context.get_trial_seed()) == (8, 7)
+    assert context.get_data_config() == {"path": "/d"}

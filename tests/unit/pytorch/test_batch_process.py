@@ -53,6 +53,23 @@ def test_only_so_many_batches_are_processed(home: Path) -> None:
     assert log == [(0, 6.0), "finished"]
 
 
+@pytest.mark.parametrize("most", [0, -1, 4])
+def test_a_limit_that_is_none_is_warned_of(home: Path, caplog: pytest.LogCaptureFixture, most: int) -> None:
+    torch_batch_process(Summing, DATA, batch_size=4, max_batches=most)
+    assert len(log) == 4
+    assert f"max_batches is {most}, and each rank has 3 batches" in caplog.text
+
+
+def test_types_that_cannot_be_moved_are_warned_of_once(home: Path, caplog: pytest.LogCaptureFixture) -> None:
+    class Odd(Summing):
+        def process_batch(self, batch: Any, batch_idx: int) -> None:
+            self.context.to_device("text")
+            self.context.to_device("text", {str})
+
+    torch_batch_process(Odd, DATA, batch_size=5)
+    assert caplog.text.count("str") == 1
+
+
 def test_ranks_share_the_data_and_end_together(home: Path) -> None:
     seen: dict[int, list[float]] = {0: [], 1: []}
 

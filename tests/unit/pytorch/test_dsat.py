@@ -231,6 +231,8 @@ def test_the_command_line_describes_both_experiments(tmp_path: Path) -> None:
     )
     runner = runner_config(config, arguments)
     assert (runner["name"], runner["resources"]["slots_per_trial"]) == ("(DSAT) x", 0)
+    assert runner["description"] == "d", "the rest is the user's"
+    assert runner["searcher"] == {"name": "single", "metric": "latency", "max_length": 1}
     searched = trial_config(config, arguments, runner=7)
     assert searched["description"] == "(#7) generated - d"
     assert searched["searcher"]["smaller_is_better"] is True

@@ -35,12 +35,14 @@ def test_a_trial_is_made_with_drawn_or_given_hyperparameters(experimental: Any, 
     assert trial.context.get_per_slot_batch_size() == 4
 
 
-@pytest.mark.parametrize("how", ["mode", "third", "local"])
+@pytest.mark.parametrize("how", ["mode", "third", "local", "named"])
 def test_one_batch_is_trained_off_cluster(experimental: Any, tmp_path: Path, how: str) -> None:
     if how == "mode":
         trial = experimental.create(LineTrial, CONFIG, mode=experimental.Mode.LOCAL)
     elif how == "third":
         trial = experimental.create(LineTrial, CONFIG, experimental.Mode.LOCAL)
+    elif how == "named":
+        trial = experimental.test_one_batch(LineTrial, CONFIG)
     else:
         trial = experimental.create(LineTrial, CONFIG, local=True, test=True, context_dir=".")
     assert trial.seen == [0]
@@ -51,3 +53,9 @@ def test_one_batch_is_trained_off_cluster(experimental: Any, tmp_path: Path, how
 def test_more_than_a_test_is_refused_with_what_to_do(experimental: Any, options: dict[str, bool]) -> None:
     with pytest.raises(RuntimeError, match="entrypoint: MODULE:LineTrial"):
         experimental.create(LineTrial, CONFIG, **options)
+
+
+@pytest.mark.parametrize(("name", "instead"), [("keras", "DeterminedCallback"), ("estimator", "Core API")])
+def test_modules_of_the_first_releases_say_what_to_use(experimental: Any, name: str, instead: str) -> None:
+    with pytest.raises(ImportError, match=instead):
+        getattr(experimental, name)

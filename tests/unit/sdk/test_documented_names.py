@@ -27,6 +27,12 @@ assert det.Constant(value=1) == {"type": "const", "val": 1}
 assert det.tensorboard.get_base_path({}) and det.horovod.hvd
 assert det.Categorical(("a", 1)) == {"type": "categorical", "vals": ["a", 1]}
 assert det.util is resolute.script_helpers and det.util.calculate_batch_sizes
+import determined.common.api.errors
+from determined.common.api import errors
+from determined.errors import CheckpointNotFound
+assert errors.NotFoundException is resolute.errors.NotFoundError
+assert issubclass(errors.NotFoundException, errors.APIException)
+assert issubclass(errors.MasterNotFoundException, errors.BadRequestException)
 det._info._info = None
 assert det.get_cluster_info() is None
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import pickle
 import random
 import runpy
 import sys
@@ -12,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from resolute import core, script_helpers, search_space, trial_errors
+from resolute import core, core_v2, script_helpers, search_space, trial_errors
 from resolute.core.unmanaged.config import DefaultConfig, UnmanagedConfig
 from resolute.horovod import _Horovod
 from resolute.tensorboard import get_base_path
@@ -69,6 +70,9 @@ def test_errors_of_downloads_and_checkpoints_are_exceptions() -> None:
     assert issubclass(trial_errors.MultipleDownloadsFailed, Exception)
     assert issubclass(trial_errors.EnterpriseOnlyError, Exception)
     assert issubclass(trial_errors.InvalidCheckpointException, RuntimeError), "as torch raises for a mismatch"
+    assert str(trial_errors.InvalidCheckpointException()) == "Invalid checkpoint."
+    copied = pickle.loads(pickle.dumps(trial_errors.InvalidCheckpointException("no model in it")))
+    assert str(copied) == "no model in it"
 
 
 def test_one_config_says_what_two_said_and_those_warn() -> None:
@@ -79,6 +83,25 @@ def test_one_config_says_what_two_said_and_those_warn() -> None:
     both = defaults.placed_by(unmanaged)
     assert both.fields() == {"labels": ["l"], "workspace": "w", "project": "p"}
     assert (both.name, both.hparams, both.external_trial_id) == ("n", {"lr": 1}, "t")
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ({"external_trial_id": "t"}, "set external_experiment_id too"),
+        ({"external_experiment_id": 5}, "external_experiment_id is 5; a text"),
+        ({"external_experiment_id": "e", "external_trial_id": 7}, "external_trial_id is 7; a text"),
+    ],
+)
+def test_names_across_runs_are_texts_and_of_an_experiment(names: dict[str, Any], message: str) -> None:
+    with pytest.raises(NotImplementedError, match=message):
+        core_v2.init(config=core_v2.Config(**names))
+
+
+def test_before_there_is_a_trial_nothing_is_known_of_it() -> None:
+    assert core_v2.info is None
+    with pytest.raises(RuntimeError, match=r"call core_v2\.init\(\) first"):
+        core_v2.train.report_training_metrics(1, {"loss": 1.0})
 
 
 def test_horovod_is_used_for_one_framework() -> None:

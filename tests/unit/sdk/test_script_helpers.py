@@ -1,13 +1,26 @@
 from __future__ import annotations
 
 import enum
+import errno
 import json
+import shutil
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from resolute.script_helpers import calculate_batch_sizes, is_overridden, json_encode, merge_dicts
+from resolute.script_helpers import (
+    calculate_batch_sizes,
+    force_create_symlink,
+    humanize_float,
+    is_overridden,
+    json_encode,
+    mask_checkpoint_storage,
+    mask_config_dict,
+    merge_dicts,
+    rmtree_nfs_safe,
+)
 from resolute.trial_errors import InvalidExperimentException
 
 
@@ -68,3 +81,74 @@ def test_what_json_lacks_is_written_so_that_every_reader_takes_it() -> None:
 def test_dicts_merge_all_the_way_down() -> None:
     merged = merge_dicts({"a": {"b": 1, "c": 2}, "d": 3}, {"a": {"c": 4}, "d": {"e": 5}})
     assert merged == {"a": {"b": 1, "c": 4}, "d": {"e": 5}}
+
+
+def test_configs_are_shown_without_their_secrets() -> None:
+    storage = {"type": "s3", "bucket": "b", "access_key": "a", "secret_key": "s", "endpoint_url": None}
+    masked = {**storage, "access_key": "********", "secret_key": "********"}
+    assert mask_checkpoint_storage(storage) == masked
+    azure = {"type": "azure", "connection_string": "x", "credential": None}
+    assert mask_checkpoint_storage(azure) == {**azure, "connection_string": "********"}
+    dataset = {"dataset": {"repo": "r", "token": "t"}}
+    config = {
+        "name": "n",
+        "checkpoint_storage": storage,
+        "environment": {"image": "i", "registry_auth": {"username": "u", "password": "p"}},
+        "data": {"path": "/d", "secrets": {"key": "k"}},
+        "integrations": {"pachyderm": dataset},
+    }
+    shown = mask_config_dict(config)
+    assert shown == {
+        "name": "n",
+        "checkpoint_storage": masked,
+        "environment": {"image": "i", "registry_auth": {"username": "u", "password": "********"}},
+        "data": {"path": "/d", "secrets": {"key": "********"}},
+        "integrations": {"pachyderm": {"dataset": {"repo": "r", "token": "********"}}},
+    }
+    assert config["checkpoint_storage"] is storage
+    assert dataset["dataset"]["token"] == "t"
+    assert mask_config_dict({"data": None, "checkpoint_storage": None}) == {
+        "data": None,
+        "checkpoint_storage": None,
+    }
+
+
+@pytest.mark.parametrize(
+    ("number", "shown"), [(0.012345, 0.0123), (12.345, 12.3), (12345.6, 12346.0), (0, 0)]
+)
+def test_numbers_are_rounded_for_people(number: float, shown: float) -> None:
+    assert humanize_float(number) == shown
+
+
+def test_a_link_takes_the_place_of_what_has_its_name(tmp_path: Path) -> None:
+    for target in ("first", "second"):
+        force_create_symlink(target, tmp_path / "link")
+        assert (tmp_path / "link").readlink() == Path(target)
+    (tmp_path / "directory").mkdir()
+    with pytest.raises(OSError, match="directory"):
+        force_create_symlink("first", tmp_path / "directory")
+
+
+@pytest.mark.parametrize(("failures", "removed"), [(0, True), (4, True), (5, False)])
+def test_a_directory_that_is_not_empty_yet_is_removed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failures: int, removed: bool
+) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder/file").touch()
+    remove, failed = shutil.rmtree, []
+
+    def removing(path: Path) -> None:
+        if len(failed) < failures:
+            failed.append(path)
+            raise OSError(errno.ENOTEMPTY, "Directory not empty")
+        remove(path)
+
+    monkeypatch.setattr(shutil, "rmtree", removing)
+    if removed:
+        rmtree_nfs_safe(tmp_path / "folder")
+    else:
+        with pytest.raises(OSError, match="not empty"):
+            rmtree_nfs_safe(tmp_path / "folder")
+    assert (tmp_path / "folder").exists() is not removed
+    with pytest.raises(FileNotFoundError):
+        rmtree_nfs_safe(tmp_path / "nothing")

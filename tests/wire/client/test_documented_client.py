@@ -15,6 +15,9 @@ import pytest
 from support.clusters.tenants import Tenant, tenants
 
 from resolute import client
+from resolute.api.checkpoints.v1 import checkpoint_pb2
+from resolute.api.experiments.v1 import experiment_pb2, trial_pb2
+from resolute.client.schema.convert import enum_member
 from resolute.errors import UnimplementedError
 from resolute_serving.context import Role, User
 
@@ -96,13 +99,17 @@ class Spy:
         return {last: getattr(thing, last) for last in (name.name.rpartition(".")[2] for name in names)}
 
     def every(self, kind: Any) -> list[Any]:
-        """All documented members of an enum."""
-        return [named(name.name) for name in SAME.values() if getattr(client, name.owner, None) is kind]
+        """All documented members of an enum, by whichever of its names."""
+        members = [name for name in SAME.values() if getattr(client, name.owner, None) is kind]
+        self.used |= {name.name for name in members}
+        return [named(name.name) for name in members]
 
 
 def users(spy: Spy) -> None:
     me = client.whoami()
     assert (me.username, client.get_session_username(), me.admin) == ("admin", "admin", True)
+    with pytest.raises(ValueError, match=r"You can only call login\(\) once"):
+        client.login()
     grace = client.create_user("grace", False, "Correct-Horse-1")
     grace.rename("grace2")
     grace.change_password("Correct-Horse-2")
@@ -164,6 +171,8 @@ def experiments(spy: Spy, tenant: Tenant, folder: Path) -> None:
         "project": tenant.name,
     }
     config["searcher"] = {"name": "custom", "metric": "loss"}
+    with pytest.raises(ValueError, match="config parameter must be dictionary or path"):
+        client.create_experiment(7)  # type: ignore[arg-type]
     made = client.create_experiment(config, folder)
     made.set_name("ours")
     made.set_description("about it")
@@ -200,6 +209,32 @@ def experiments(spy: Spy, tenant: Tenant, folder: Path) -> None:
     made.delete()
 
 
+STATES: dict[type[Enum], tuple[Any, str]] = {
+    client.ExperimentState: (experiment_pb2.ExperimentState, "EXPERIMENT_STATE_"),
+    client.TrialState: (trial_pb2.TrialState, "TRIAL_STATE_"),
+    client.CheckpointState: (checkpoint_pb2.CheckpointState, "CHECKPOINT_STATE_"),
+}
+"""States that the services tell, and what their names begin with there."""
+
+
+def states(spy: Spy) -> None:
+    everything = {one.id: one.state for one in client.list_experiments()}
+    listed = set()
+    for kind, (wire, prefix) in STATES.items():
+        for state in spy.every(kind):
+            if f"{prefix}{state.name}" in {*wire.keys()}:
+                told = wire.Value(f"{prefix}{state.name}")
+                assert enum_member(kind, wire, told, prefix=prefix) is state
+            else:  # what an active experiment does
+                assert kind is client.ExperimentState, state
+            if kind is client.ExperimentState:
+                listed |= {one.id for one in client.list_experiments(states=[state])}
+    assert listed == everything.keys()
+    assert {one.id for one in client.list_experiments(states=[client.ExperimentState.COMPLETED])} == {
+        number for number, state in everything.items() if state is client.ExperimentState.COMPLETED
+    }
+
+
 def trials(spy: Spy, tenant: Tenant) -> None:
     trial = client.get_trial(tenant.trial_number)
     trial.reload()
@@ -207,7 +242,7 @@ def trials(spy: Spy, tenant: Tenant) -> None:
     assert client.get_experiment(whole.id).id == whole.id
     assert spy.read("Trial", trial)["experiment_id"] == whole.id
     for key in spy.every(client.TrialSortBy):
-        for order in (client.OrderBy.ASCENDING, client.OrderBy.DESCENDING):
+        for order in spy.every(client.OrderBy):
             assert [one.id for one in whole.list_trials(key, order)] == [trial.id]
     assert [one.id for one in whole.get_trials()] == [trial.id]
     assert trial.summary_metrics["validation_metrics"]["loss"]["max"] == 0.5
@@ -230,6 +265,8 @@ def trials(spy: Spy, tenant: Tenant) -> None:
         (one,) = trial.get_checkpoints(key, client.OrderBy.DESC)
         assert one.uuid == tenant.checkpoint_id
     assert trial.top_checkpoint().uuid == tenant.checkpoint_id
+    with pytest.raises(ValueError, match="sort_by is 7"):
+        trial.list_checkpoints(7, client.OrderBy.ASC)  # type: ignore[arg-type]
 
 
 def models(spy: Spy, tenant: Tenant) -> None:
@@ -237,6 +274,9 @@ def models(spy: Spy, tenant: Tenant) -> None:
     model.add_metadata({"l": 2})
     model.remove_metadata(["k"])
     model.set_labels(["good"])
+    for labels in ("good", [1]):
+        with pytest.raises(ValueError, match="a list of texts was expected"):
+            model.set_labels(labels)  # type: ignore[arg-type]
     model.set_description("the net")
     model.move_to_workspace(tenant.name)
     version = model.register_version(tenant.checkpoint_id)
@@ -281,6 +321,9 @@ def checkpoints(spy: Spy, tenant: Tenant, folder: Path) -> None:
     assert read["metadata"] == {"steps_completed": 1, "good": True}
     assert read["resources"] == {"weights": 7}
     assert read["training"].validation_metrics == {"loss": 0.5}
+    for mode in spy.every(client.DownloadMode):
+        found = checkpoint.download(str(folder / mode.name), mode)
+        assert (Path(found) / "weights").read_text() == "weights"
     checkpoint.write_metadata_file(str(folder / "metadata.json"))
     client.get_model(tenant.model_name).delete()
     checkpoint.delete()
@@ -288,7 +331,7 @@ def checkpoints(spy: Spy, tenant: Tenant, folder: Path) -> None:
 
 
 def test_every_name_that_is_the_same_is_used_by_a_script(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     spy = Spy(monkeypatch)
 
@@ -296,10 +339,13 @@ def test_every_name_that_is_the_same_is_used_by_a_script(
         users(spy)
         workspaces(spy)
         experiments(spy, tenant, tmp_path)
+        states(spy)
         trials(spy, tenant)
         models(spy, tenant)
         checkpoints(spy, tenant, tmp_path)
         client.logout()
+        client.logout()
+        assert "logout() has no effect" in caplog.text
 
     async def scenario() -> None:
         async with tenants(tmp_path / "services") as platform:
@@ -310,9 +356,8 @@ def test_every_name_that_is_the_same_is_used_by_a_script(
             await asyncio.to_thread(script, platform.alpha)
 
     asyncio.run(scenario())
-    members = {name.name for name in SAME.values() if name.kind == "member"}
     older = {"ExperimentReference", "TrialReference"}
     references = {name.name for name in SAME.values() if name.owner in older}
     assert client.ExperimentReference is client.Experiment
     assert client.TrialReference is client.Trial
-    assert set(SAME) - members - references - spy.used == set()
+    assert set(SAME) - references - spy.used == set()

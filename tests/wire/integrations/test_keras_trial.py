@@ -76,6 +76,7 @@ def test_a_paused_trial_continues_as_if_it_had_never_stopped(start: Any, tmp_pat
     assert trained[0] + trained[1] == trained[2]
     assert len(trained[0]) == 7
     assert second.hooks.epochs == straight.hooks.epochs == 3
+    assert same(second.hooks.begun_with, first.context.model.get_weights()), "callbacks begin after the load"
 
 
 def test_it_reports_calls_its_hooks_and_leaves_a_model_behind(start: Any, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from resolute.client.connection.endpoint import (
     MASTER_VARIABLES,
     TOKEN_FILE_VARIABLE,
     TOKEN_VARIABLE,
+    USER_TOKEN_VARIABLE,
     find_endpoint,
 )
 from resolute.client.connection.home import HOME_VARIABLE, Home
@@ -52,7 +53,8 @@ class ClusterContext:
             InvalidArgumentError: The address is not one.
         """
         certificates = (*CERTIFICATE_VARIABLES, *CERTIFICATE_NAME_VARIABLES)
-        overridden = {*MASTER_VARIABLES, *certificates, TOKEN_VARIABLE, TOKEN_FILE_VARIABLE}
+        tokens = (TOKEN_VARIABLE, TOKEN_FILE_VARIABLE, USER_TOKEN_VARIABLE)
+        overridden = {*MASTER_VARIABLES, *certificates, *tokens}
         known = {name: value for name, value in environment.items() if name not in overridden}
         if self.home:
             known[HOME_VARIABLE] = self.home

@@ -12,10 +12,14 @@ from resolute.client.connection.home import Home, LocalCluster
 from resolute.contracts.calls.tls import ClientTls
 from resolute.errors import FailedPreconditionError, InvalidArgumentError
 
-MASTER_VARIABLES = ("RESOLUTE_MASTER", "DET_MASTER")
+MASTER_VARIABLES = ("RESOLUTE_MASTER", "DET_MASTER", "DET_MASTER_ADDR")
 """Environment variables that name the cluster, the first set one wins."""
 TOKEN_VARIABLE = "RESOLUTE_TOKEN"  # noqa: S105 - the name of a variable
 """Environment variable that holds a token."""
+USER_TOKEN_VARIABLE = "DET_USER_TOKEN"  # noqa: S105 - the name of a variable
+"""Another environment variable that holds a token, which counts after the first."""
+USER_VARIABLE, PASSWORD_VARIABLE = "DET_USER", "DET_PASS"
+"""Environment variables with the name and the password of a user, where none holds a token."""
 TOKEN_FILE_VARIABLE = "RESOLUTE_TOKEN_FILE"  # noqa: S105 - the name of a variable
 """Environment variable that names a file with a token, which is read at every call. Trials have it."""
 CERTIFICATE_VARIABLES = ("RESOLUTE_MASTER_CERT", "DET_MASTER_CERT_FILE")
@@ -98,6 +102,15 @@ def named_master(environment: Mapping[str, str]) -> tuple[str, str]:
     return variable, environment.get(variable, "")
 
 
+def named_user(environment: Mapping[str, str]) -> tuple[str, str]:
+    """The user that the environment names with a password, and that; both empty if it does not."""
+    user, password = environment.get(USER_VARIABLE, ""), environment.get(PASSWORD_VARIABLE, "")
+    tokens = (TOKEN_VARIABLE, TOKEN_FILE_VARIABLE, USER_TOKEN_VARIABLE)
+    if not user or not password or any(environment.get(name) for name in tokens):
+        return "", ""
+    return user, password
+
+
 def find_tls(master: str, home: Home, environment: Mapping[str, str]) -> ClientTls | None:
     """How to connect to a cluster: as the environment says, or as somebody confirmed at a login.
 
@@ -175,11 +188,12 @@ def _remote_token(local: LocalCluster | None, home: Home) -> tuple[Callable[[], 
 
 def _given_token(credential: Path, environment: Mapping[str, str]) -> tuple[Callable[[], str], str] | None:
     """The token that a person chose: the environment's, else the one that a login got."""
-    token = environment.get(TOKEN_VARIABLE, "").strip()
-    if token:
+    if token := environment.get(TOKEN_VARIABLE, "").strip():
         return lambda: token, f"from {TOKEN_VARIABLE}"
     if environment.get(TOKEN_FILE_VARIABLE):
         return _file_token(Path(environment[TOKEN_FILE_VARIABLE]))
+    if other := environment.get(USER_TOKEN_VARIABLE, "").strip():
+        return lambda: other, f"from {USER_TOKEN_VARIABLE}"
     return _file_token(credential) if credential.exists() else None
 
 

@@ -13,7 +13,7 @@ import grpc
 
 from resolute.api.experiments.v1 import access_service_pb2, access_service_pb2_grpc
 from resolute.client.connection import credentials
-from resolute.client.connection.endpoint import Endpoint, find_endpoint
+from resolute.client.connection.endpoint import Endpoint, find_endpoint, named_user
 from resolute.client.connection.user_ids import user_id
 from resolute.contracts.times import to_duration
 from resolute.rpc.channel import TokenSource, open_channel
@@ -53,7 +53,8 @@ class Session:
 
         Args:
             master: The cluster's address; empty to look in the environment and the home.
-            user: Act as this user.
+            user: Act as this user; empty for the one that DET_USER and DET_PASS name, if no variable has a
+                token.
             password: Lets this user in; empty to ask for the user's token with the endpoint's own.
             environment: Environment variables; None for this process's own.
 
@@ -61,7 +62,10 @@ class Session:
             FailedPreconditionError: No cluster is named anywhere.
             InvalidArgumentError: The address is not one.
         """
-        endpoint = find_endpoint(master, environment=os.environ if environment is None else environment)
+        known = os.environ if environment is None else environment
+        endpoint = find_endpoint(master, environment=known)
+        if not user:
+            user, password = named_user(known)
         return cls(endpoint, user=user, password=password)
 
     def __enter__(self) -> Session:

@@ -139,7 +139,13 @@ class Model(_Annotated[ModelRecord], ArchivableObject[ModelRecord]):
         self._change(ModelUpdate(metadata_patch=dict.fromkeys(keys)))
 
     def set_labels(self, labels: Sequence[str]) -> None:
-        """Puts labels in the place of those that were there."""
+        """Puts labels in the place of those that were there.
+
+        Raises:
+            ValueError: They are no list of texts.
+        """
+        if isinstance(labels, str) or not all(isinstance(label, str) for label in labels):
+            raise ValueError(f"labels are {labels!r}; a list of texts was expected")
         self._change(ModelUpdate(labels=labels))
 
     def set_description(self, description: str) -> None:

@@ -159,10 +159,13 @@ def order_of(field: str, order_by: OrderBy | None) -> str:
 
 
 def check_sorting(sort_by: object, order_by: object) -> None:
-    """Makes sure that a sort key comes with its direction.
+    """Makes sure that a sort key of checkpoints is one, and comes with its direction.
 
     Raises:
         AssertionError: Only one of them is given.
+        ValueError: It is neither an attribute nor the name of a metric.
     """
     if (sort_by is None) != (order_by is None):
         raise AssertionError("sort_by and order_by must be given together, or neither of them")
+    if sort_by is not None and not isinstance(sort_by, (CheckpointSortBy, str)):
+        raise ValueError(f"sort_by is {sort_by!r}; a CheckpointSortBy or the name of a metric was expected")

@@ -164,6 +164,7 @@ class DistributedContext:
         Raises:
             ImportError: TensorFlow is not installed.
             ValueError: ``TF_CONFIG`` is malformed.
+            RuntimeError: This process is no worker in it.
         """
         from resolute.core.distributed import tensorflow
 

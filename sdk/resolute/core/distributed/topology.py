@@ -137,6 +137,7 @@ def from_tf_config(tf_config: Mapping[str, Any]) -> Topology:
 
     Raises:
         ValueError: It is not a cluster of workers with a task in it.
+        RuntimeError: The task is no worker.
     """
     try:
         workers = list(tf_config["cluster"]["worker"])
@@ -145,7 +146,7 @@ def from_tf_config(tf_config: Mapping[str, Any]) -> Topology:
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"TF_CONFIG needs cluster.worker and task.index, not {dict(tf_config)!r}") from error
     if kind != "worker":
-        raise ValueError(f"TF_CONFIG has a task of type {kind!r}; only workers train together")
+        raise RuntimeError(f"TF_CONFIG has a task of type {kind!r}; only workers train together")
     return Topology(rank=index, size=len(workers), cross_rank=index, cross_size=len(workers))
 
 

@@ -58,6 +58,24 @@ class Config:
         }
         return {name: value for name, value in found.items() if value is not None}
 
+    def check_names(self) -> None:
+        """Checks the names across runs.
+
+        Raises:
+            NotImplementedError: One is no text, or the trial has one and its experiment has none.
+        """
+        for name in ("external_experiment_id", "external_trial_id"):
+            given = getattr(self, name)
+            if given is not None and not isinstance(given, str):
+                raise NotImplementedError(
+                    f"{name} is {given!r}; a text was expected, which names it across runs"
+                )
+        if self.external_trial_id and not self.external_experiment_id:
+            raise NotImplementedError(
+                f"external_trial_id is {self.external_trial_id!r}, which names a trial of an experiment: set "
+                "external_experiment_id too"
+            )
+
     def placed_by(self, other: Config | None) -> Config:
         """Takes from another config where the run belongs, unless this one says so."""
         found = {field.name: getattr(self, field.name) for field in fields(Config)}

@@ -68,8 +68,12 @@ class Checkpointer:
         return uuid
 
     def load(self, directory: Path, progress: Progress) -> None:
-        """Takes up a checkpoint; of another trial all but the counters."""
+        """Takes up a checkpoint; of another trial all but the counters.
+
+        Callbacks begin in between: they see its weights, and are given their states after that.
+        """
         weights.load_weights(self._context.model, str(directory / WEIGHTS))
+        self._callbacks.call("on_train_begin", {})
         states = directory / _CALLBACKS_FILE
         if states.exists():
             self._callbacks.restore(

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from resolute import core
+from resolute.runtime.experiment_config import ExperimentConfig
+from resolute.runtime.sampling import sample
 from resolute.trials.hyperparameters import Settings
 
 _UNSET: Any = object()
@@ -98,6 +100,22 @@ class TFKerasTrialContext(Settings):
         self._optimizers: list[Any] = []
         self._dataset_wrapped = False
         self._fit_options = FitOptions()
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> TFKerasTrialContext:
+        """Makes a context off cluster, to try a trial with hyperparameters drawn from those of a config.
+
+        Args:
+            config: An experiment config. Equal seeds in its ``reproducibility`` give equal draws.
+
+        Raises:
+            InvalidConfigError: A hyperparameter lacks what its type needs.
+            InvalidExperimentException: The batch has no record.
+        """
+        conf = ExperimentConfig(config)
+        seed = conf.experiment_seed()
+        hparams = sample(conf.get("hyperparameters") or {}, seed=seed)
+        return cls(core._dummy_init(), hparams=hparams, exp_conf=conf, trial_seed=seed)
 
     def wrap_model(self, model: Any) -> Any:
         """Makes the model known; compile what is returned.

@@ -223,11 +223,14 @@ def _run(
     callbacks = CallbackList(trial.keras_callbacks(), context.model, epoch_length=known)
     saved = Checkpointer(context, trial_class, callbacks)
     local = core_context.info is None
-    callbacks.call("on_train_begin", {})
     with contextlib.ExitStack() as stack:
         stack.callback(core_context.checkpoint.wait)
-        if core_context.info is not None and core_context.info.latest_checkpoint is not None:
-            _restore(core_context, saved, progress)
+        latest = None if core_context.info is None else core_context.info.latest_checkpoint
+        if latest is None:
+            callbacks.call("on_train_begin", {})
+        else:
+            with core_context.checkpoint.restore_path(latest) as directory:
+                saved.load(directory, progress)
         options = context._fit_options
         batches = training_batches(
             training,
@@ -307,14 +310,6 @@ def _epoch_length(config: ExperimentConfig, context: TFKerasTrialContext, data: 
     if records:
         return max(records // context.get_global_batch_size(), 1)
     return length_of(data)
-
-
-def _restore(core_context: core.Context, saved: Checkpointer, progress: Progress) -> None:
-    assert core_context.info is not None
-    latest = core_context.info.latest_checkpoint
-    assert latest is not None
-    with core_context.checkpoint.restore_path(latest) as directory:
-        saved.load(directory, progress)
 
 
 def _numbers(logs: Mapping[str, Any]) -> dict[str, Any]:

@@ -46,8 +46,8 @@ class DeepSpeedTrialContext(TrialContext):
         num_gpus: int,
         exp_conf: Mapping[str, Any] | None,
         steps_completed: int,
-        debug_enabled: bool = False,
         enable_tensorboard_logging: bool = True,
+        debug_enabled: bool = False,
     ) -> None:
         super().__init__(
             core_context,

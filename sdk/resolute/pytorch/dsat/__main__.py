@@ -87,10 +87,8 @@ def runner_config(config: dict[str, Any], arguments: argparse.Namespace) -> dict
     if arguments.search_runner_config is not None:
         replaced: dict[str, Any] = yaml.safe_load(Path(arguments.search_runner_config).read_text())
         return {**replaced, "entrypoint": _RUNNER, "hyperparameters": given}
-    names = ("workspace", "project", "environment")
-    kept: dict[str, Any] = {name: config[name] for name in names if name in config}
     return {
-        **kept,
+        **config,
         "name": f"(DSAT) {config.get('name', 'search')}",
         "searcher": {"name": "single", "metric": arguments.metric, "max_length": 1},
         "max_restarts": arguments.max_search_runner_restarts,

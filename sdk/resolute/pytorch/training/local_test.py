@@ -73,9 +73,22 @@ def create(
             f"experiment with entrypoint: MODULE:{trial_def.__name__}; or train here by "
             "pytorch.Trainer(...).fit(max_length=...)"
         )
+    return test_one_batch(trial_def, config)
+
+
+def test_one_batch(trial_class: type, config: Mapping[str, Any] | None = None) -> Any:  # noqa: PT028 - no test
+    """Trains one batch off cluster, validates with one, and makes a checkpoint.
+
+    Args:
+        trial_class: The trial's class.
+        config: Config of an experiment, of which hyperparameters are drawn.
+
+    Returns:
+        The trial.
+    """
     context = _context(None, config, None)
     with context._core:
-        trial = trial_def(context)
+        trial = trial_class(context)
         Trainer(trial, context).fit(max_length=Batch(1), test_mode=True)
     return trial
 

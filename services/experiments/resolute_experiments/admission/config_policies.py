@@ -54,7 +54,8 @@ class Enforced:
             lines = "".join(f"\n  {path}: {reason}" for path, reason in faults)
             count = "1 fault" if len(faults) == 1 else f"{len(faults)} faults"
             raise InvalidConfigError(
-                f"the experiment config has {count}; it failed a resource constraint of an admin:{lines}",
+                f"the experiment config has {count}; the submitted workload failed a resource constraint of "
+                f"an admin:{lines}",
                 violations=[Violation(path, reason) for path, reason in faults],
             )
 

@@ -20,6 +20,10 @@ from resolute_experiments.store.runs import Container, Run
 
 _DEADLINE = 30.0
 _SHOWN = 120
+_LINES = 5
+"""Lines that are asked for at once."""
+_OF_CONFIG = "log_policies"
+"""What lines have that print a config."""
 _log = structlog.get_logger("policies")
 
 
@@ -92,9 +96,9 @@ def _places(containers: Sequence[Container], *, apart: bool) -> Iterator[tuple[l
 
 
 async def _first_match(pattern: str, run: Run, containers: Sequence[str], clients: Clients) -> str | None:
-    """The first line that matches; None when none does."""
+    """The first line that matches; None when none does. One that prints a config has the patterns in it."""
     wanted = line_pb2.LineFilter(trial_id=run.trial_id, runs=[run.run], regex=pattern, containers=containers)
-    request = logs_pb2.ListLinesRequest(filter=wanted, page_size=1)
+    request = logs_pb2.ListLinesRequest(filter=wanted, page_size=_LINES)
     while True:
         try:
             response = await clients.logs.ListLines(request, timeout=_DEADLINE)
@@ -102,8 +106,9 @@ async def _first_match(pattern: str, run: Run, containers: Sequence[str], client
             # A pattern that the config accepted and the search does not must not keep the run from its end.
             _log.warning("a log policy cannot be applied", allocation=run.allocation_id, reason=str(error))
             return None
-        if response.lines:
-            return response.lines[0].message
+        for line in response.lines:
+            if _OF_CONFIG not in line.message:
+                return str(line.message)
         if not response.next_page_token:
             return None
         request.page_token = response.next_page_token

@@ -136,9 +136,14 @@ def test_tensorflow_has_one_worker_a_machine() -> None:
         {"cluster": {"worker": ["a:1"]}},
         {"cluster": {"worker": 3}, "task": {"index": 0}},
         {"cluster": {"worker": ["a:1", "b:1"]}, "task": {"index": 5}},
-        {"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "ps", "index": 0}},
     ],
 )
 def test_a_tensorflow_config_without_our_place_is_refused(config: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"TF_CONFIG|rank must"):
+        from_tf_config(config)
+
+
+def test_a_task_of_tensorflow_that_is_no_worker_is_refused() -> None:
+    config = {"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "ps", "index": 0}}
+    with pytest.raises(RuntimeError, match="type 'ps'; only workers"):
         from_tf_config(config)

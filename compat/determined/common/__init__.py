@@ -1,0 +1,1 @@
+"""What clients of older releases import besides the client itself."""

@@ -1,0 +1,3 @@
+"""Errors of calls to a cluster."""
+
+from determined.common.api import errors
