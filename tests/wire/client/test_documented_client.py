@@ -250,6 +250,9 @@ def trials(spy: Spy, tenant: Tenant) -> None:
     assert list(trial.iter_logs(timestamp_after="1970-01-01T00:00:02Z")) == []
     with pytest.raises(ValueError, match="negative"):
         list(trial.iter_logs(tail=-1))
+    for time in ("yesterday", 5.5):
+        with pytest.raises(ValueError, match=r"yesterday|a time is 5\.5"):
+            list(trial.iter_logs(timestamp_before=time))  # type: ignore[arg-type]
     (report,) = trial.iter_metrics("validation")
     assert spy.read("TrialMetrics", report)["total_batches"] == 1
     (report,) = trial.stream_validation_metrics()

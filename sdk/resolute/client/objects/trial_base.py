@@ -46,7 +46,11 @@ def _time(given: datetime | str | int | None) -> datetime | None:
         # Python 3.10 does not know the "Z".
         given = datetime.fromisoformat(given.removesuffix("Z") + "+00:00" * given.endswith("Z"))
         return given if given.tzinfo else given.replace(tzinfo=timezone.utc)
-    return datetime.fromtimestamp(given, tz=timezone.utc) if isinstance(given, int) else given
+    if isinstance(given, int) and not isinstance(given, bool):
+        return datetime.fromtimestamp(given, tz=timezone.utc)
+    if given is not None and not isinstance(given, datetime):
+        raise ValueError(f"a time is {given!r}; a datetime, RFC 3339 or seconds since 1970 were expected")
+    return given
 
 
 class TrialBase(RemoteObject[TrialRecord]):
