@@ -241,7 +241,7 @@ class ModelParallel(EngineTrial):
 
 def train(name: str, trial_class: Any, distributed: Any, **options: Any) -> tuple[Any, list[Any]]:
     core_context, recorder = local_core(HERE / name, distributed)
-    context = DeepSpeedTrialContext(core_context, SEED, {}, distributed.size, 0, None, 0, False, False)
+    context = DeepSpeedTrialContext(core_context, SEED, {}, distributed.size, 0, None, 0, False)
     seed_all(55 + distributed.rank + options.pop("disturb", 0))
     trial = trial_class(context)
     trial.signal = options.pop("signal", None)

@@ -110,7 +110,7 @@ class Two(Plain):
 
 def train(trial_class: Any, name: str, **options: Any) -> Any:
     core_context, recorder = local_core(HERE / name)
-    context = DeepSpeedTrialContext(core_context, 7, {}, 1, 0, None, 0, False, False)
+    context = DeepSpeedTrialContext(core_context, 7, {}, 1, 0, None, 0, False)
     trial = trial_class(context)
     Trainer(trial, context).fit(**{"max_length": Batch(7), "checkpoint_policy": "none", **options})
     trial.recorder = recorder

@@ -20,7 +20,7 @@ from resolute.trial_errors import InvalidExperimentException
 def context_of(directory: Path, **optimizations: Any) -> deepspeed.DeepSpeedTrialContext:
     core_context, _ = local_core(directory)
     config = {"optimizations": optimizations}
-    return deepspeed.DeepSpeedTrialContext(core_context, 7, {}, 1, 0, config, 0, False, False)
+    return deepspeed.DeepSpeedTrialContext(core_context, 7, {}, 1, 0, config, 0, False)
 
 
 class Unwrapped(deepspeed.DeepSpeedTrial):

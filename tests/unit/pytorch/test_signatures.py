@@ -133,7 +133,7 @@ pytorch.experimental.TorchBatchProcessor.process_batch(batch, batch_idx)
 pytorch.experimental.TorchBatchProcessor.on_checkpoint_start()
 pytorch.experimental.TorchBatchProcessor.on_finish()
 pytorch.experimental.TorchBatchProcessorContext(core_context, storage_path)
-pytorch.experimental.TorchBatchProcessorContext.to_device(data)
+pytorch.experimental.TorchBatchProcessorContext.to_device(data, warned_types=None)
 pytorch.experimental.TorchBatchProcessorContext.prepare_model_for_inference(model)
 pytorch.experimental.TorchBatchProcessorContext.upload_path()
 pytorch.experimental.TorchBatchProcessorContext.report_metrics(group, steps_completed, metrics)
@@ -159,7 +159,7 @@ pytorch.deepspeed.DeepSpeedTrial.build_callbacks()
 pytorch.deepspeed.DeepSpeedTrial.save(context, path)
 pytorch.deepspeed.DeepSpeedTrial.load(context, load_path)
 pytorch.deepspeed.DeepSpeedTrialContext(core_context, trial_seed, hparams, slots_per_trial, num_gpus, \
-exp_conf, steps_completed, debug_enabled=False, enable_tensorboard_logging=True)
+exp_conf, steps_completed, enable_tensorboard_logging=True)
 pytorch.deepspeed.DeepSpeedTrialContext.wrap_model_engine(model)
 pytorch.deepspeed.DeepSpeedTrialContext.set_mpu(mpu)
 pytorch.deepspeed.DeepSpeedTrialContext.disable_auto_grad_accumulation()
@@ -192,7 +192,11 @@ pytorch.deepspeed.DeepSpeedTrialContext.reduce_metrics(for_training)
 transformers.DetCallback(core_context, args, filter_metrics=None, user_data=None)
 """
 CALLS = [line for line in DOCUMENTED.splitlines() if line]
-OWN = {"pytorch.PyTorchTrialContext": {"backend"}, "pytorch.DataLoader.get_data_loader": {"seed"}}
+OWN = {
+    "pytorch.PyTorchTrialContext": {"backend"},
+    "pytorch.DataLoader.get_data_loader": {"seed"},
+    "pytorch.deepspeed.DeepSpeedTrialContext": {"debug_enabled"},
+}
 """Arguments beyond the documented ones, by member; each by its name only, and with a default."""
 
 

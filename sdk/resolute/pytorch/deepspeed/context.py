@@ -37,7 +37,7 @@ class DeepSpeedTrialContext(TrialContext):
             DeepSpeed's to do here.
     """
 
-    def __init__(  # noqa: PLR0913, PLR0917 - the documented constructor
+    def __init__(  # noqa: PLR0913 - the documented constructor
         self,
         core_context: core.Context,
         trial_seed: int | None,
@@ -47,6 +47,7 @@ class DeepSpeedTrialContext(TrialContext):
         exp_conf: Mapping[str, Any] | None,
         steps_completed: int,
         enable_tensorboard_logging: bool = True,
+        *,
         debug_enabled: bool = False,
     ) -> None:
         super().__init__(

@@ -20,10 +20,12 @@ from resolute_experiments.store.runs import Container, Run
 
 _DEADLINE = 30.0
 _SHOWN = 120
-_LINES = 5
+_LINES = 50
 """Lines that are asked for at once."""
 _OF_CONFIG = "log_policies"
 """What lines have that print a config."""
+_MOST_OF_CONFIG = 1000
+"""So many of them are passed over before a search ends without a match."""
 _log = structlog.get_logger("policies")
 
 
@@ -99,7 +101,8 @@ async def _first_match(pattern: str, run: Run, containers: Sequence[str], client
     """The first line that matches; None when none does. One that prints a config has the patterns in it."""
     wanted = line_pb2.LineFilter(trial_id=run.trial_id, runs=[run.run], regex=pattern, containers=containers)
     request = logs_pb2.ListLinesRequest(filter=wanted, page_size=_LINES)
-    while True:
+    passed = 0
+    while passed < _MOST_OF_CONFIG:
         try:
             response = await clients.logs.ListLines(request, timeout=_DEADLINE)
         except InvalidArgumentError as error:
@@ -109,9 +112,11 @@ async def _first_match(pattern: str, run: Run, containers: Sequence[str], client
         for line in response.lines:
             if _OF_CONFIG not in line.message:
                 return str(line.message)
+        passed += len(response.lines)
         if not response.next_page_token:
             return None
         request.page_token = response.next_page_token
+    return None
 
 
 def _note(policy: Mapping[str, Any], nodes: set[int], line: str) -> str:
