@@ -135,7 +135,8 @@ def test_a_directory_that_is_not_empty_yet_is_removed_again(
 ) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder/file").touch()
-    remove, failed = shutil.rmtree, []
+    failed: list[Path] = []
+    remove = shutil.rmtree
 
     def removing(path: Path) -> None:
         if len(failed) < failures:
