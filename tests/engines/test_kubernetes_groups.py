@@ -1,0 +1,136 @@
+"""What the client of Kubernetes promises of groups: one name is one group, once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from support.engines.pod_groups import (
+    PODS,
+    WAITS,
+    Place,
+    count,
+    host_pod,
+    in_state,
+    until,
+)
+
+from resolute.errors import (
+    DeadlineError,
+    InvalidArgumentError,
+)
+from resolute_experiments.resources.kubernetes import objects
+from resolute_experiments.resources.kubernetes.client import KubernetesClient
+from resolute_experiments.resources.kubernetes.connection import KubernetesApi
+from resolute_experiments.resources.kubernetes.objects import FILES_VOLUME, PodGroup
+from resolute_experiments.resources.kubernetes.pods import GROUP_LABEL, PodState
+
+
+def test_one_name_is_one_group(place: Place) -> None:
+    async def work(client: KubernetesClient, api: KubernetesApi) -> None:
+        first = await client.submit(place.group(WAITS, WAITS))
+        again = await client.submit(place.group(WAITS, WAITS))
+        assert [pod.uid for pod in again.pods] == [pod.uid for pod in first.pods]
+        assert [(pod.name, pod.part) for pod in again.pods] == [
+            (f"{place.name}-0", 0),
+            (f"{place.name}-1", 1),
+        ]
+        assert (again.parts, again.complete) == (2, True)
+
+    place.run(work)
+
+
+class LossyApi(KubernetesApi):
+    """Loses one answer: what was asked for happened, and nobody hears of it."""
+
+    lost_at = 0
+    _calls = 0
+
+    async def _answer(self, *arguments: Any, **named: Any) -> dict[str, Any]:
+        answer = await super()._answer(*arguments, **named)
+        self._calls += 1
+        if self._calls == self.lost_at + 1:
+            raise DeadlineError("lost")
+        return answer
+
+
+# Service, Secret, two Pods, a look at them, and the mark that they are all there.
+@pytest.mark.parametrize("lost_at", range(6))
+def test_submission_of_which_an_answer_was_lost_goes_on(place: Place, lost_at: int) -> None:
+    async def work(_: KubernetesClient, api: KubernetesApi) -> None:
+        lossy = LossyApi(api._client)
+        lossy.lost_at = lost_at
+        client = KubernetesClient(lossy, namespace="default")
+        group = place.group(WAITS, WAITS, files={"order": b"x"})
+        with pytest.raises(DeadlineError):
+            await client.submit(group)
+        submitted = await client.submit(group)
+        assert [pod.part for pod in submitted.pods] == [0, 1]
+        assert submitted.complete
+
+    place.run(work)
+
+
+def test_parts_reach_each_other_by_name_and_read_their_files(place: Place) -> None:
+    serve = "import socket; s = socket.create_server(('', 4000)); c, _ = s.accept(); exit(int(c.recv(9)))"
+    call = (
+        "import pathlib, socket, time\n"
+        "while True:\n"
+        "    try:\n"
+        f"        c = socket.create_connection(('rank-0.{place.name}', 4000)); break\n"
+        "    except OSError:\n"
+        "        time.sleep(0.1)\n"
+        "c.sendall(pathlib.Path('/order/code').read_bytes()); c.close(); exit(4)\n"
+    )
+    group = place.group(("python3", "-c", serve), ("python3", "-c", call), files={"code": b"3"})
+    mount = {"name": FILES_VOLUME, "mountPath": "/order", "readOnly": True}
+    group.pods[1]["spec"]["containers"][0]["volumeMounts"] += [mount]
+
+    async def work(client: KubernetesClient, api: KubernetesApi) -> None:
+        await client.submit(group)
+        pods = await in_state(client, place.name, PodState.ENDED)
+        assert [(pod.exit_code, pod.reason, pod.disrupted) for pod in pods] == [
+            (3, "", False),
+            (4, "", False),
+        ]
+
+    place.run(work)
+
+
+def test_refused_group_leaves_nothing(place: Place) -> None:
+    wrong = host_pod(WAITS, resources={"limits": {"memory": "much"}})
+
+    async def work(client: KubernetesClient, api: KubernetesApi) -> None:
+        with pytest.raises(InvalidArgumentError, match="quantities must match"):
+            await client.submit(PodGroup(name=place.name, pods=(host_pod(WAITS), wrong)))
+        assert await client.find(place.name) is None
+        await until(lambda: count(api, place.name), lambda count: count == 0, what="the end of the first Pod")
+
+    place.run(work)
+
+
+def test_ended_group_stays_known_and_is_not_started_again(place: Place) -> None:
+    async def work(client: KubernetesClient, api: KubernetesApi) -> None:
+        await client.submit(place.group(WAITS))
+        await in_state(client, place.name, PodState.RUNNING)
+        await client.end(place.name, grace_seconds=60)
+        await until(lambda: count(api, place.name), lambda count: count == 0, what="the end")
+        again = await client.submit(place.group(WAITS))
+        assert (again.complete, again.parts, again.pods) == (True, 1, ())
+        assert place.name in await client.groups(selector=f"{GROUP_LABEL}={place.name}")
+        await client.delete(place.name)
+        assert await client.find(place.name) is None
+
+    place.run(work)
+
+
+def test_pod_that_arrives_after_its_group_was_deleted_is_removed(place: Place) -> None:
+    group = place.group(WAITS)
+
+    async def work(client: KubernetesClient, api: KubernetesApi) -> None:
+        service = await api.create("/api/v1/namespaces/default/services", objects.service(group))
+        await client.delete(place.name)
+        await api.create(PODS, objects.pod(group, 0, owner=service["metadata"]["uid"]))
+        await until(lambda: count(api, place.name), lambda count: count == 0, what="its removal")
+
+    place.run(work)
