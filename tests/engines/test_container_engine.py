@@ -25,6 +25,7 @@ from support.engines.contract import (
     seen,
 )
 from support.engines.podman import IMAGE, PodmanService, podman_service
+from support.engines.submissions import Submissions
 
 from resolute.contracts.values import from_value, to_value
 from resolute.errors import ResoluteError, UnavailableError
@@ -67,8 +68,18 @@ class ContainerEngine:
         """One on a bridge of this machine."""
         return control_plane(script, host=self.service.host, **changes)
 
+    call = "resolute_experiments.resources.container.api:DockerApi._bytes"
+
     def open(self, **pool: Any) -> ResourceManager:
         """Two slots."""
+        return open_engine(*self._settings(pool))
+
+    @property
+    def opened_by(self) -> tuple[EngineSettings, EngineEnvironment]:
+        """Its settings, and its cluster."""
+        return self._settings({})
+
+    def _settings(self, pool: dict[str, Any]) -> tuple[EngineSettings, EngineEnvironment]:
         settings = EngineSettings(
             name="podman",
             type="container",
@@ -79,7 +90,7 @@ class ContainerEngine:
                 ),
             ),
         )
-        return open_engine(settings, environment(self._folder))
+        return settings, environment(self._folder)
 
     def spec(
         self, plane: ControlPlane, *, containers: int = 1, config: dict[str, Any] | None = None
@@ -128,37 +139,17 @@ def container_engine(podman: PodmanService, tmp_path_factory: pytest.TempPathFac
     return ContainerEngine(podman, tmp_path_factory.mktemp("engine"))
 
 
-class TestContainers(EngineContract):
+class TestContainers(EngineContract, Submissions):
     """Containers of Podman."""
+
+    # A look, the image, the engine's kind, the network twice, volume and container, a look, the network, the
+    # files, and the start.
+    calls = 11
 
     @pytest.fixture
     def engine(self, container_engine: ContainerEngine) -> ContainerEngine:
         """Podman."""
         return container_engine
-
-    def test_a_launch_that_was_cut_short_goes_on_in_the_next_life(self, engine: ContainerEngine) -> None:
-        async def body() -> None:
-            with engine.control_plane("echo done") as plane:
-                async with cleared(engine):
-                    async with life(engine) as first:
-                        # Killed between the container and its start.
-                        first.manager._api.put_archive = away  # type: ignore[attr-defined]
-                        with pytest.raises(UnavailableError):
-                            await first.manager.launch(engine.spec(plane))
-                    async with life(engine) as second:
-                        assert await second.states() == [ContainerState.UNKNOWN]
-                        assert await second.manager.leftovers() == [ALLOCATION]
-                        await second.manager.launch(engine.spec(plane))
-                        (report,) = await second.ended()
-                        assert report.exit is not None
-                        assert plane.calls.count("GetLaunchSpec") == 1
-
-        scenario(body)
-
-
-async def away(*_: object) -> None:
-    """An engine that does not answer."""
-    raise UnavailableError("it is away")
 
 
 OTHER = "allocation-2"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import signal
 import sys
 import uuid
@@ -26,6 +27,7 @@ from support.engines.contract import (
     seen,
     until,
 )
+from support.engines.submissions import Submissions
 from support.slurm import NODES, SlurmCluster
 from support.waiting import wait_until_async
 
@@ -33,15 +35,16 @@ from resolute.contracts.files.atomic_files import read_json
 from resolute.contracts.processes import ProcessIdentity
 from resolute.contracts.run.directory import RunDirectory
 from resolute.errors import FailedPreconditionError, UnavailableError
+from resolute_experiments.resources.engine_environment import EngineEnvironment
 from resolute_experiments.resources.protocol import (
     AllocationSpec,
     CapacityChange,
     ContainerState,
     Placement,
 )
+from resolute_experiments.resources.settings import EngineSettings, PoolSettings
 from resolute_experiments.resources.slurm.client import JobSpec, SlurmClient
 from resolute_experiments.resources.slurm.commands import SlurmCommands
-from resolute_experiments.resources.slurm.jobs import Job
 from resolute_experiments.resources.slurm.manager import SlurmResourceManager
 from resolute_experiments.resources.slurm.settings import SlurmPool
 from resolute_experiments.resources.slurm.submission import SupervisorTerms
@@ -58,7 +61,34 @@ class SlurmEngine:
         self._pool = SlurmPool.model_validate({"slot_type": "cpu", "slots_per_node": 1, **pool})
         self._commands = SlurmCommands(environment=slurm.environment, deadline_seconds=60.0)
         self.python = sys.executable
-        self._cluster = f"test-{uuid.uuid4().hex[:8]}"
+        self._cluster_id = uuid.uuid4().hex
+        self._cluster = f"resolute-{self._cluster_id[:8]}"
+
+    call = "resolute_experiments.resources.slurm.commands:SlurmCommands.run"
+
+    @property
+    def opened_by(self) -> tuple[EngineSettings, EngineEnvironment]:
+        """What opens the same."""
+        variables = [f"{name}={value}" for name, value in self._commands.environment.items()]
+        options = {
+            "directory": str(self._runs),
+            "python": self.python,
+            "login": shlex.join(["env", *variables]),
+        }
+        pool = PoolSettings(
+            name="batch", options=self._pool.model_dump(exclude_unset=True), where="resource_pools[0]"
+        )
+        environment = EngineEnvironment(
+            cluster_id=self._cluster_id,
+            address="",
+            tls=None,
+            outage_timeout=3600.0,
+            log_wait=1.0,
+            runs_directory=self._runs,
+            slots=None,
+            nodes=1,
+        )
+        return EngineSettings(name="hpc", type="slurm", options=options, pools=(pool,)), environment
 
     @property
     def client(self) -> SlurmClient:
@@ -106,8 +136,11 @@ class SlurmEngine:
         return [*folders, *(job.name for job in await self.client.live(prefix=self._cluster))]
 
 
-class TestSlurm(EngineContract):
+class TestSlurm(EngineContract, Submissions):
     """A Slurm of four nodes."""
+
+    # A look, the submission, and what became of it.
+    calls = 3
 
     @pytest.fixture
     def engine(self, slurm: SlurmCluster, tmp_path: Path) -> SlurmEngine:
@@ -235,27 +268,6 @@ class TestSlurm(EngineContract):
 
         scenario(body)
 
-    def test_submission_that_was_cut_short_goes_on_in_the_next_life(
-        self, engine: SlurmEngine, tmp_path: Path
-    ) -> None:
-        async def body() -> None:
-            with engine.control_plane("echo done") as plane:
-                async with cleared(engine):
-                    async with life(engine) as first:
-                        # Killed between the run directories and Slurm, or while Slurm answers.
-                        first.manager._client = Killed(first.manager._client)  # type: ignore[attr-defined]
-                        with pytest.raises(UnavailableError):
-                            await first.manager.launch(engine.spec(plane))
-                    async with life(engine) as second:
-                        assert await second.states() == [ContainerState.UNKNOWN]
-                        assert await second.manager.leftovers() == [ALLOCATION]
-                        await second.manager.launch(engine.spec(plane))
-                        (report,) = await second.ended()
-                        assert report.exit is not None
-                        assert plane.calls.count("GetLaunchSpec") == 1
-
-        scenario(body)
-
     def test_runs_go_on_while_the_controller_of_slurm_is_away(
         self, slurm: SlurmCluster, engine: SlurmEngine
     ) -> None:
@@ -325,17 +337,3 @@ async def _saves_once_it_was_told(plane: ControlPlane, living: Life, runs: Path)
     assert report.exit.exit_code == 0
     assert (plane.text()[0], plane.text()[-1]) == ("training", "saved")
     assert "hit" not in plane.text()
-
-
-class Killed:
-    """A client whose process is killed before it submits anything."""
-
-    def __init__(self, client: SlurmClient) -> None:
-        self._client = client
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._client, name)
-
-    async def submit(self, spec: JobSpec) -> Job:
-        """Never gets there."""
-        raise UnavailableError(f"{spec.name} was not submitted")

@@ -240,7 +240,13 @@ class SlurmResourceManager:
             told = self._watched.get(allocation_id)
             if told is None:
                 continue
-            changed += [report for report in reports if told.get(report.container_rank) != report]
+            ended = {rank for rank, report in told.items() if report.state is ContainerState.ENDED}
+            # An end is told once: the job may say more of itself until its other containers have ended.
+            changed += [
+                report
+                for report in reports
+                if report.container_rank not in ended and told.get(report.container_rank) != report
+            ]
             told |= {report.container_rank: report for report in reports}
             if all(report.state is ContainerState.ENDED for report in reports):
                 self._watched.pop(allocation_id, None)
