@@ -63,6 +63,22 @@ def test_home_that_was_never_used_is_no_fault(tmp_path: Path) -> None:
     assert not (tmp_path / "none").exists()
 
 
+def test_engine_that_does_not_answer_is_a_fault_with_its_own_words(state: StateDirectory) -> None:
+    (state.home.path / "resource-pools.yaml").write_text(
+        "resource_pools: [{pool_name: gpu, engine: hpc}]\n"
+        "engines: {hpc: {type: slurm, directory: /none, login: /none/ssh}}\n"
+    )
+    finding = found(state, "engine hpc")
+    assert finding.verdict is Verdict.FAULT
+    assert "squeue cannot be started" in finding.detail
+    assert "docs/engines.md" in finding.remedy
+
+
+def test_settings_of_engines_that_are_wrong_are_a_fault(state: StateDirectory) -> None:
+    (state.home.path / "resource-pools.yaml").write_text("resource_pools: [{pool_name: a, engine: none}]\n")
+    assert "resource_pools[0].engine" in found(state, "engines").detail
+
+
 def test_every_bad_finding_has_a_remedy(state: StateDirectory) -> None:
     (state.databases / "logs.sqlite").write_bytes(b"no database" * 1000)
     state.home.token_file.chmod(0o644)

@@ -1,7 +1,7 @@
 """`resolute doctor`.
 
-Checks of the machine, the home directory, the databases and the running cluster, each with a remedy for
-what it found.
+Checks of the machine, the home directory, the databases, the running cluster and its engines, each with a
+remedy for what it found.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from resolute_embedded.doctor.databases import check_databases
+from resolute_embedded.doctor.engines import check_engines
 from resolute_embedded.doctor.findings import Finding, Verdict
 from resolute_embedded.doctor.home import check_home
 from resolute_embedded.doctor.machine import check_machine
@@ -31,3 +32,4 @@ def run_checks(state: StateDirectory) -> Iterator[Finding]:
     yield from check_home(state)
     yield from check_databases(state)
     yield from check_services(state)
+    yield from check_engines(state)
