@@ -152,7 +152,7 @@ front: $(VENV)/.envoy
 
 # Exact versions and digests of what an image of the services installs. UPDATE=name takes a new version of one package only.
 lock: $(STAMP)
-	$(BIN)/uv pip compile pyproject.toml --extra server --extra search --extra gateway --extra gcs --extra azure --universal \
+	$(BIN)/uv pip compile pyproject.toml --extra server --extra search --extra gateway --extra gcs --extra azure --extra container --extra kubernetes --universal \
 	  --python-version 3.10 --generate-hashes --no-emit-index-url --no-emit-find-links \
 	  --custom-compile-command 'make lock' $(if $(UPDATE),--upgrade-package $(UPDATE),--upgrade) \
 	  --output-file deploy/locks/services.txt
@@ -177,7 +177,7 @@ deployment: $(STAMP)
 	$(PYTEST) tests/deployment
 
 $(VENV)/.engines: $(STAMP)
-	$(BIN)/python -m pip install --quiet --constraint constraints-dev.txt --editable '.[container,kubernetes]'
+	$(BIN)/python -m pip install --quiet --constraint constraints-dev.txt --editable '.[container,kubernetes]' 'helm-python-sdk>=0.2'
 	touch $@
 
 # The engines, against their real daemons. tools/install_engines.sh installs those; what is missing is skipped by name.

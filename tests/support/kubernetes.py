@@ -72,21 +72,22 @@ class KubernetesCluster:
     def start(self) -> None:
         """Starts it; returns once its node is ready."""
         self.kubeconfig = self._run("up.sh", "--port", str(self._port)).splitlines()[-1]
-        (node,) = self._call("/api/v1/nodes")["items"]
+        (node,) = self.call("/api/v1/nodes")["items"]
         addresses = {each["type"]: each["address"] for each in node["status"]["addresses"]}
         self.host = addresses["InternalIP"]
 
     def pods(self) -> list[str]:
         """Names of all Pods in the default namespace."""
-        listed = self._call("/api/v1/namespaces/default/pods")
+        listed = self.call("/api/v1/namespaces/default/pods")
         return [each["metadata"]["name"] for each in listed["items"]]
 
     def evict(self, pod: str) -> None:
         """Evicts a Pod, as the drain of its node does."""
         body = {"metadata": {"name": pod}}
-        self._call(f"/api/v1/namespaces/default/pods/{pod}/eviction", body)
+        self.call(f"/api/v1/namespaces/default/pods/{pod}/eviction", body)
 
-    def _call(self, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    def call(self, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Calls the API server as its administrator: reads, or creates what a body says."""
         config = yaml.safe_load(Path(self.kubeconfig).read_text())
         cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
         context = ssl.create_default_context(cafile=cluster["certificate-authority"])

@@ -28,7 +28,11 @@ def test_every_dependency_of_the_services_is_locked_to_a_version_that_is_allowed
     extras = project["optional-dependencies"]
     wanted = [
         *project["dependencies"],
-        *(one for name in ("server", "search", "gateway", "gcs", "azure") for one in extras[name]),
+        *(
+            one
+            for name in ("server", "search", "gateway", "gcs", "azure", "container", "kubernetes")
+            for one in extras[name]
+        ),
     ]
     versions = locked()
     wrong = [
