@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
 from typing import TypeVar
 
 import structlog
@@ -17,8 +16,9 @@ from sqlalchemy.engine import Connection
 from resolute.errors import NotFoundError, UnavailableError
 from resolute_experiments.backoff import LoggedBackoff
 from resolute_experiments.context import ServiceContext
-from resolute_experiments.notifier import SCHEDULER_WAKEUP, SIGNAL_CHANGES
+from resolute_experiments.notifier import SCHEDULER_WAKEUP
 from resolute_experiments.resources.container_ends import ContainerEnds
+from resolute_experiments.resources.evictions import note_eviction
 from resolute_experiments.resources.leases import Leases
 from resolute_experiments.resources.protocol import (
     AllocationSpec,
@@ -32,18 +32,14 @@ from resolute_experiments.resources.protocol import (
 )
 from resolute_experiments.resources.run_spans import RunSpans
 from resolute_experiments.resources.slots import layout
+from resolute_experiments.resources.stragglers import Stragglers
 from resolute_experiments.specs.identity import run_identity
-from resolute_experiments.states import TrialEvent
 from resolute_experiments.store import experiments, runs, trials
-from resolute_experiments.transitions import transition_trial
-from resolute_experiments.transitions.signals import SignalReason
 from resolute_serving.context import TrialRun
 
 T = TypeVar("T")
 _TICK_SECONDS = 5.0
 _KILL_GRACE_SECONDS = 15.0
-_STRAGGLER_SECONDS = 60.0
-"""For how long containers continue once another of their run has failed: most frameworks notice it."""
 _LAUNCHES_AT_ONCE = 8
 """How many launches an engine is asked for at a time that takes long to answer."""
 
@@ -87,7 +83,7 @@ class Engine:
         self._issue_token = issue_token
         self._address = address
         self._ends = ContainerEnds(core, leases)
-        self._broken_since: dict[str, float] = {}
+        self._stragglers = Stragglers(core)
         self._launching = asyncio.Lock()
         self._launched: set[str] = set()
         """Allocations that this process has launched, or found launched. Only runs that have not ended."""
@@ -270,32 +266,9 @@ class Engine:
             self._note_waiting(event)
             await self._ends.note_or_keep(event)
         elif isinstance(event, EvictionNotice):
-            await self._preempt(event)
+            await note_eviction(self._core, event)
         elif isinstance(event, CapacityChange):
             self._notifier.notify(SCHEDULER_WAKEUP)
-
-    async def _preempt(self, notice: EvictionNotice) -> None:
-        """Asks a run to checkpoint and exit whose machines are about to be taken away."""
-        moment = self._core.moment()
-
-        def work(connection: Connection) -> None:
-            run = runs.get(connection, notice.allocation_id)
-            if not run.ended:
-                trial = trials.get(connection, trial_id=run.trial_id)
-                transition_trial(
-                    connection,
-                    trial,
-                    TrialEvent.PREEMPT,
-                    moment,
-                    reason=SignalReason.MACHINE,
-                    detail=notice.reason,
-                )
-
-        try:
-            await self._database.write(work)
-        except NotFoundError:
-            return
-        self._notifier.notify(SIGNAL_CHANGES)
 
     async def _heard(self, report: ContainerReport) -> None:
         self._note_waiting(report)
@@ -336,23 +309,12 @@ class Engine:
 
     async def _end_stragglers(self, live: Sequence[runs.Run]) -> None:
         """Ends the containers of a run of which another has failed: they might wait for it forever."""
-
-        def broken(connection: Connection) -> list[str]:
-            ranks = {
-                run.allocation_id: runs.containers_of(connection, run.allocation_id) for run in distributed
-            }
-            return [name for name, containers in ranks.items() if _has_failed_container(containers)]
-
         pools = {pool.name: pool for pool in self.pools()}
         distributed = [run for run in live if len(layout(pools[run.resource_pool], run.slot_ids)) > 1]
-        found = await self._database.read(broken) if distributed else []
-        now = self._clock.monotonic()
-        self._broken_since = {each: self._broken_since.get(each, now) for each in found}
-        for allocation_id, since in self._broken_since.items():
-            if now - since >= _STRAGGLER_SECONDS:
-                _log.info("another container has failed: the rest is ended", allocation=allocation_id)
-                await self._database.write(partial(runs.mark_stragglers, allocation_id=allocation_id))
-                await self._ask(self._manager.kill(allocation_id))
+        for allocation_id in await self._stragglers.overdue(distributed):
+            _log.info("another container has failed: the rest is ended", allocation=allocation_id)
+            await self._stragglers.mark(allocation_id)
+            await self._ask(self._manager.kill(allocation_id))
 
     async def unreported(self) -> Sequence[str]:
         """Names every allocation of which reports wait that have not arrived."""
@@ -400,9 +362,3 @@ class Engine:
             raise
         self.problem = ""
         return found
-
-
-def _has_failed_container(containers: Sequence[runs.Container]) -> bool:
-    """Whether a container has failed while another continues."""
-    failed = any(container.exit_code or container.lost for container in containers)
-    return failed and not all(container.over for container in containers)
