@@ -165,3 +165,10 @@ def test_an_image_with_a_python_that_the_runtime_was_not_made_for_is_told_so(tmp
     done = started(tmp_path, path=f"{tmp_path}/bin:{os.environ['PATH']}")
     assert done.returncode == 126
     assert f"Python {sys.version.split()[0]}, and the engine's runtime has cp38" in done.stderr
+
+
+def test_runtimes_that_no_container_has_are_removed(tmp_path: Path) -> None:
+    for name in ("old", "used", "now"):
+        (tmp_path / name / "cp311").mkdir(parents=True)
+    runtime.remove_others(tmp_path / "now", used={str(tmp_path / "used")})
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["now", "used"]

@@ -106,6 +106,15 @@ class Containers:
         ]
         return sorted({labels[ALLOCATION] for labels in found if ALLOCATION in labels})
 
+    async def mounted(self) -> set[str]:
+        """What of the engine's machine is mounted into containers, whosever they are."""
+        sources = set[str]()
+        for one in await self._api.get("/containers/json", all=True) or ():
+            with suppress(NotFoundError):  # It was removed meanwhile.
+                described = await self._api.get(f"/containers/{one['Id']}/json")
+                sources |= {str(mount.get("Source")) for mount in described.get("Mounts") or ()}
+        return sources
+
     async def _listed(self, path: str, labels: Mapping[str, str], **query: Any) -> list[dict[str, Any]]:
         wanted = [f"{key}={value}" for key, value in labels.items()]
         answer = await self._api.get(path, filters={"label": wanted}, **query)

@@ -54,6 +54,8 @@ class ContainerEngineTerms:
     """Seconds that the end of a run waits for the logs service to take the run's last lines."""
     make_runtime: Callable[[], Path]
     """Makes the runtime where it is missing, and returns its directory on the engine's machine. It blocks."""
+    remove_runtimes: Callable[..., None] | None
+    """Removes others than that of a path, but those ``used``; None where others make and remove them."""
 
 
 class ContainerManager:
@@ -319,7 +321,11 @@ class ContainerManager:
     async def _request(self, spec: AllocationSpec) -> ContainerRequest:
         async with self._lock("runtime"):
             if not self._runtime:
-                self._runtime = str(await asyncio.to_thread(self._terms.make_runtime))
+                folder = await asyncio.to_thread(self._terms.make_runtime)
+                if self._terms.remove_runtimes is not None:
+                    used = await self._containers.mounted()
+                    await asyncio.to_thread(self._terms.remove_runtimes, folder, used=used)
+                self._runtime = str(folder)
         return ContainerRequest(
             spec=spec,
             labels=self._containers.labels(spec.allocation_id),

@@ -8,7 +8,7 @@ from pathlib import Path
 from resolute.contracts.calls.tls import ClientTls
 from resolute_experiments.resources.container.api import DockerApi
 from resolute_experiments.resources.container.manager import ContainerEngineTerms, ContainerManager
-from resolute_experiments.resources.container.runtime import make_runtime, runtime_name
+from resolute_experiments.resources.container.runtime import make_runtime, remove_others, runtime_name
 from resolute_experiments.resources.container.settings import ContainerEngineOptions, ContainerPoolOptions
 from resolute_experiments.resources.engine_environment import EngineEnvironment
 from resolute_experiments.resources.protocol import ResourceManager
@@ -35,6 +35,8 @@ def open_container_engine(settings: EngineSettings, environment: EngineEnvironme
         outage_timeout=environment.outage_timeout,
         log_wait=environment.log_wait,
         make_runtime=partial(_runtime, options.runtime, environment.runs_directory.with_name("runtimes")),
+        # What an operator made is the operator's to remove.
+        remove_runtimes=None if options.runtime else remove_others,
     )
     return ContainerManager(DockerApi(options.url), options=options, pools=pools, terms=terms)
 

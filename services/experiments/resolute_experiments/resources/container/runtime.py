@@ -18,7 +18,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 
@@ -64,6 +64,18 @@ def make_runtime(folder: Path) -> None:
         for path in (part, *part.rglob("*")):
             path.chmod(path.stat().st_mode | (0o555 if path.is_dir() else 0o444))
         part.rename(folder / tag)
+
+
+def remove_others(folder: Path, *, used: Collection[str]) -> None:
+    """Removes the runtimes beside this one of which no container is left.
+
+    Args:
+        folder: The runtime of what is installed here.
+        used: Directories that containers have mounted.
+    """
+    for other in folder.parent.iterdir():
+        if other != folder and str(other) not in used:
+            shutil.rmtree(other, ignore_errors=True)
 
 
 def _copy_packages(site: Path) -> None:
