@@ -8,7 +8,7 @@ import pytest
 
 from resolute.errors import DataLossError, InvalidArgumentError
 from resolute_experiments.resources.kubernetes.objects import PodGroup, pod, secret, service
-from resolute_experiments.resources.kubernetes.pods import CONTAINER, Pod, PodState, parse_pod
+from resolute_experiments.resources.kubernetes.pods import CONTAINER, SENDER, Pod, PodState, parse_pod
 
 
 def read(*, deleted: bool = False, node: str = "n", **status: Any) -> Pod:
@@ -138,3 +138,15 @@ def test_group_that_kubernetes_would_refuse_is_refused_before(
 ) -> None:
     with pytest.raises(InvalidArgumentError, match=complaint):
         PodGroup(**{"name": "a", "pods": (), **changes})
+
+
+def test_pod_is_over_when_its_sender_is_whatever_else_runs_in_it() -> None:
+    ended = container({"terminated": {"exitCode": 0, "message": "words"}})
+    beside = container({"running": {}}, "beside")
+    sending = read(phase="Running", containerStatuses=[ended, beside, container({"running": {}}, SENDER)])
+    assert (sending.words, sending.over, sending.sent) == ("words", False, False)
+    for code, sent in ((0, True), (1, False)):
+        sender = container({"terminated": {"exitCode": code}}, SENDER)
+        seen = read(phase="Running", containerStatuses=[ended, beside, sender])
+        assert (seen.over, seen.sent) == (True, sent)
+    assert read(phase="Failed", reason="Evicted").over

@@ -13,7 +13,6 @@ from resolute.contracts.run.launch_order import LaunchOrder
 from resolute.errors import (
     FailedPreconditionError,
     PermissionDeniedError,
-    ResoluteError,
     UnauthenticatedError,
     UnavailableError,
 )
@@ -94,7 +93,7 @@ class KubernetesManager:
         self._selector = f"{CLUSTER_LABEL}={terms.cluster_id}"
         self._api: KubernetesApi | None = None
         self._connecting = asyncio.Lock()
-        self._events: asyncio.Queue[EngineEvent | ResoluteError | None] = asyncio.Queue()
+        self._events: asyncio.Queue[EngineEvent | Exception | None] = asyncio.Queue()
         self._known: dict[str, Pod] = {}
         """The Pods of the cluster as the watch has told them, by uid."""
         self._watched: dict[str, dict[int, ContainerReport]] = {}
@@ -150,6 +149,9 @@ class KubernetesManager:
             if new:
                 self._watched.pop(allocation_id, None)
             return []
+        for pod in filter(_is_blocked, group.pods):
+            # The watch may have told of it before anybody wanted to hear.
+            self._tasks.start(f"patience {pod.uid}", self._lose_patience(pod))
         reports = states.reports_of(group)
         told = self._watched.setdefault(allocation_id, {})
         for rank, report in told.items():
@@ -248,7 +250,7 @@ class KubernetesManager:
         """
         self._following = asyncio.create_task(self._follow(), name="kubernetes-watch")
         while (event := await self._events.get()) is not None:
-            if isinstance(event, ResoluteError):
+            if isinstance(event, Exception):
                 raise event
             yield event
 
@@ -257,7 +259,7 @@ class KubernetesManager:
             client = await self._client()
             async for pod in client.watch(selector=self._selector, known=self._known):
                 self._take(pod)
-        except ResoluteError as failure:
+        except Exception as failure:  # noqa: BLE001 - whoever watches hears of it, and watches again
             self._events.put_nowait(failure)
 
     def _take(self, pod: Pod) -> None:
@@ -290,8 +292,8 @@ class KubernetesManager:
     async def _lose_patience(self, pod: Pod) -> None:
         hopeless = pod.reason.startswith(_HOPELESS)
         await asyncio.sleep(0 if hopeless else self._options.image_patience)
-        now = self._known.get(pod.uid)
-        if now is not None and now.blocked:
+        now = self._known.get(pod.uid, pod)
+        if now.blocked:
             self._tell(states.blocked(now))
 
     async def close(self) -> None:
@@ -347,3 +349,7 @@ class KubernetesManager:
             lease_patience_seconds=self._terms.outage_timeout,
             log_wait_seconds=self._terms.log_wait,
         )
+
+
+def _is_blocked(pod: Pod) -> bool:
+    return pod.blocked

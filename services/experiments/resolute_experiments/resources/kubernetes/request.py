@@ -153,7 +153,11 @@ class PodRequest:
                 "name": "resolute-runtime",
                 "image": self.engine.runtime_image,
                 "command": ["python3", "-m", "resolute_experiments.resources.container.runtime", RUNTIME],
-                "securityContext": {**own["securityContext"], "allowPrivilegeEscalation": False},
+                "securityContext": {
+                    **own["securityContext"],
+                    "allowPrivilegeEscalation": False,
+                    "capabilities": {"drop": ["ALL"]},
+                },
                 "terminationMessagePolicy": "FallbackToLogsOnError",
                 "volumeMounts": [mount],
             }
