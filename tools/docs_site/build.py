@@ -19,7 +19,7 @@ OUT = pages.ROOT / "build/site"
 _FINISHED = "Build finished"
 _NO_ISSUES = "No issues found"
 _QUIET_SECONDS = 900.0
-_END_SECONDS = 30.0
+_END_SECONDS = 300.0
 _SECTIONS = {
     "reference/commands": command_line.pages,
     "reference/services": contract.pages,
