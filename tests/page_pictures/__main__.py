@@ -18,7 +18,7 @@ from playwright.sync_api import sync_playwright
 from page_pictures.experiments import SEARCH, train_all
 
 _RESOLUTE = Path(sys.executable).with_name("resolute")
-WIDTHS = {1440: 900, 390: 844}
+WIDTHS = {1440: 900, 1024: 768, 390: 844}
 THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 VIEWS = {
     "experiments": "",

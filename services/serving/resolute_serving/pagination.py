@@ -27,6 +27,8 @@ from resolute_serving.validation import invalid
 DEFAULT_PAGE_SIZE = 100
 MAX_PAGE_SIZE = 1000
 
+MAX_SKIPPED = 1_000_000
+
 MAX_PAGE_BYTES = 2 * 1024 * 1024
 """About how much a page takes where rows can be large: clients take messages of 4 MiB."""
 
@@ -90,18 +92,21 @@ class Ordering:
 
         Args:
             connection: Where from.
-            request: Has ``page_size``, ``page_token``, and maybe ``order_by``. The token of the next page
-                fits requests that differ in nothing else but ``page_size``.
+            request: Has ``page_size``, ``page_token``, and maybe ``order_by`` and ``skip``. The token of the
+                next page fits requests that differ in nothing else but ``page_size``.
             query: Selects and filters the rows, without an order.
 
         Raises:
-            InvalidArgumentError: The size, the token or the order is wrong.
+            InvalidArgumentError: The size, the token, the order or the number to skip is wrong.
         """
         limit = page_size(request.page_size, most=self._max_page_size)
         keys = self._keys(getattr(request, "order_by", ""))
         position = decode_token(request, fits=lambda value: _is_position(value, keys))
+        skipped = _skipped(getattr(request, "skip", 0))
         if position is not None:
             query = query.where(_after(keys, position))
+        elif skipped:
+            query = query.offset(skipped)
         query = query.add_columns(*(key.column.label(_KEY.format(n)) for n, key in enumerate(keys)))
         if self._row_bytes is not None:
             query = query.add_columns(self._row_bytes.label(_BYTES))
@@ -164,6 +169,12 @@ def page_size(requested: int, *, default: int = DEFAULT_PAGE_SIZE, most: int = M
     if requested < 0:
         raise invalid("page_size", f"page_size is {requested}; it must be zero or above")
     return min(requested or default, most)
+
+
+def _skipped(requested: int) -> int:
+    if not 0 <= requested <= MAX_SKIPPED:
+        raise invalid("skip", f"skip is {requested}; it must be from 0 to {MAX_SKIPPED}")
+    return requested
 
 
 def encode_token(request: Message, position: Any) -> str:

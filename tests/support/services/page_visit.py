@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from support.services.logs import columns, line
 from support.services.metrics import block
 
 from resolute.api.checkpoints.v1 import storage_pb2
-from resolute.api.experiments.v1 import access_service_pb2
+from resolute.api.experiments.v1 import access_service_pb2, user_pb2
 from resolute.api.logs.v1 import line_pb2
 from resolute.contracts.values import to_value
 from resolute_embedded.blueprints import BLUEPRINTS
@@ -52,10 +53,14 @@ class Visit:
     folder: Path
     """Where the services' data lies."""
 
-    async def sign_in(self) -> None:
-        """Signs in with a one-time code that is typed."""
+    async def sign_in(self, *, role: user_pb2.UserRole.ValueType = user_pb2.USER_ROLE_EDITOR) -> None:
+        """Signs in with a one-time code that is typed.
+
+        Args:
+            role: What the person may do in the cluster.
+        """
         async with calls(self.running, self.running.user_token()) as admin:
-            await admin.user("ada")
+            await admin.user("ada", role=role)
             made = await admin.access.CreateSignInCode(access_service_pb2.CreateSignInCodeRequest())
         await self.page.goto(self.url)
         await self.page.get_by_label("One-time code").fill(made.code)
@@ -118,6 +123,7 @@ class Visit:
     async def save(self, trial: Any, content: bytes) -> None:
         """Commits a checkpoint with one file, as the trial would."""
         owner, token = self.owner(trial)
+        digest = f"sha256:{hashlib.sha256(content).hexdigest()}"
         checkpoint_id, directory = str(uuid.uuid4()), self.folder / "checkpoints"
         storage = storage_pb2.Storage(directory=storage_pb2.Storage.Directory(path=str(directory)))
         await self.caller.call(
@@ -130,7 +136,7 @@ class Visit:
             token=token,
             checkpoint_id=checkpoint_id,
             run=1,
-            files=[{"path": "model.pt", "size": len(content)}],
+            files=[{"path": "model.pt", "size": len(content), "digest": digest}],
             metadata=to_value({"steps_completed": 40}),
         )
 

@@ -15,6 +15,7 @@ from support.clusters.all_services import CONFIG, AllServices, all_services
 from resolute import errors
 from resolute.api.experiments.v1 import experiment_pb2, trials_service_pb2
 from resolute.api.experiments.v1 import experiments_service_pb2 as pb2
+from resolute.contracts.values import from_value
 from resolute_experiments.store import validations
 from resolute_experiments.store.validations import TrialValidations
 
@@ -162,6 +163,15 @@ def test_trials_are_ordered_by_their_validations(tmp_path: Path) -> None:
                 one.number for one in (first, second, third)
             ]
             assert await listed("best_validation", page_size=2) == by_best[:2]
+            assert await listed("best_validation", skip=1) == by_best[1:]
+            assert await listed("best_validation", skip=1, page_size=1) == by_best[1:2]
+            assert await listed("best_validation", skip=7) == []
+            assert await listed("number", started=True) == [second.number, third.number]
+            assert await listed("number", without_diverged=True) == [first.number]
+            assert await listed("number", started=True, without_diverged=True) == []
+            for wrong in ({"skip": -1}, {"skip": 1_000_001}, {"max_hparams": -1}):
+                with pytest.raises(errors.InvalidArgumentError, match=next(iter(wrong))):
+                    await listed("number", **wrong)
             found = await service.trials_of(1)
             assert [(one.best_validation.value, one.best_validation.steps) for one in found[1:]] == [
                 (0.25, 3),
@@ -172,5 +182,38 @@ def test_trials_are_ordered_by_their_validations(tmp_path: Path) -> None:
             assert not found[1].last_validation.HasField("value")
             with pytest.raises(errors.InvalidArgumentError):
                 await listed("metric")
+
+    asyncio.run(body())
+
+
+@pytest.mark.timeout(90)
+def test_what_may_be_large_is_left_out_where_it_is_not_wanted(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with all_services(tmp_path) as service:
+            hyperparameters = {"z": 1, "net": {"width": 8, "depth": 2}, "a": 5}
+            created = await service.create(paused=True, hyperparameters=hyperparameters)
+            async for seen in service.watch(created.number):
+                if seen.trial_count == 3:
+                    break
+            key = experiment_pb2.ExperimentKey(number=1)
+            brief = (
+                await service.experiments.GetExperiment(pb2.GetExperimentRequest(experiment=key, brief=True))
+            ).experiment
+            whole = await service.get(1)
+            assert whole.HasField("config")
+            whole.ClearField("config")
+            assert brief == whole
+            assert sum(one.count for one in brief.trial_state_counts) == brief.trial_count == 3
+
+            async def hparams(**wanted: Any) -> tuple[Any, int]:
+                request = trials_service_pb2.ListTrialsRequest(experiment=key, page_size=2, **wanted)
+                page = await service.trials.ListTrials(request)
+                assert page.next_page_token
+                return from_value(page.trials[0].hparams), page.trials[0].omitted_hparams
+
+            assert await hparams() == (hyperparameters, 0)
+            assert await hparams(max_hparams=4) == (hyperparameters, 0)
+            assert await hparams(max_hparams=2) == ({"a": 5, "net": {"depth": 2}}, 2)
+            assert await hparams(max_hparams=0) == ({}, 4)
 
     asyncio.run(body())

@@ -7,9 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from google.protobuf.field_mask_pb2 import FieldMask
 from support.browser import assert_accessible
+from support.services.access import calls
 from support.services.gateway import need_http
 from support.services.page_visit import BEST, MARKUP, Visit, visit_page
+
+from resolute.api.experiments.v1 import access_service_pb2, user_pb2
 
 need_http()
 
@@ -124,11 +128,11 @@ async def write(editor: Any, text: str) -> None:
     )
 
 
-def test_a_checkpoint_is_downloaded(tmp_path: Path) -> None:
-    visit_page(BUILT, tmp_path, download)
+def test_a_checkpoint_is_downloaded_and_verified(tmp_path: Path) -> None:
+    visit_page(BUILT, tmp_path, download_and_verify)
 
 
-async def download(visit: Visit) -> None:
+async def download_and_verify(visit: Visit) -> None:
     page = visit.page
     [trial] = await visit.create()
     await visit.save(trial, b"weights")
@@ -138,3 +142,54 @@ async def download(visit: Visit) -> None:
     async with page.expect_download() as downloading:
         await page.get_by_role("button", name="Download").click()
     assert Path(await (await downloading.value).path()).read_bytes() == b"weights"
+
+    await page.get_by_role("button", name="Verify checkpoint").click()
+    await page.get_by_text("1 file sound").wait_for()
+    await page.get_by_role("button", name="Close").click()
+    [stored] = visit.folder.glob("checkpoints/*/model.pt")
+    stored.write_bytes(b"weightz")
+    await page.get_by_role("button", name="Verify checkpoint").click()
+    await page.get_by_text("1 of 1 file damaged").wait_for()
+    await page.get_by_text("has another content than was committed").wait_for()
+    await assert_accessible(page)
+
+
+def test_an_admin_changes_the_role_of_a_user(tmp_path: Path) -> None:
+    visit_page(BUILT, tmp_path, change_role)
+
+
+async def change_role(visit: Visit) -> None:
+    page = visit.page
+    await visit.sign_in(role=user_pb2.USER_ROLE_ADMIN)
+    async with calls(visit.running, visit.running.user_token()) as admin:
+        await admin.user("grace")
+
+        async def grace() -> user_pb2.User:
+            listed = await admin.access.ListUsers(access_service_pb2.ListUsersRequest(names=["grace"]))
+            found: user_pb2.User = listed.users[0]
+            return found
+
+        before = await grace()
+        await page.goto(f"{visit.url}/cluster?tab=users")
+        row = page.get_by_role("row", name="grace")
+        dialog = page.get_by_role("dialog")
+        await page.get_by_role("button", name="Change user grace").click()
+        assert await dialog.get_by_role("button", name="Change").is_disabled()
+        await dialog.get_by_label("Role in the cluster").select_option("admin")
+        await assert_accessible(page)
+        await dialog.get_by_role("button", name="Change").click()
+        await row.get_by_role("cell", name="admin").wait_for()
+        assert before.role != user_pb2.USER_ROLE_ADMIN
+        assert (await grace()).role == user_pb2.USER_ROLE_ADMIN
+
+        await page.get_by_role("button", name="Change user grace").click()
+        await admin.access.UpdateUser(
+            access_service_pb2.UpdateUserRequest(
+                user=user_pb2.User(user_id=before.user_id, active=False),
+                update_mask=FieldMask(paths=["active"]),
+            )
+        )
+        await dialog.get_by_label("Role in the cluster").select_option("viewer")
+        await dialog.get_by_role("button", name="Change").click()
+        await dialog.get_by_role("alert").get_by_text("Somebody changed this user meanwhile").wait_for()
+        assert (await grace()).role == user_pb2.USER_ROLE_ADMIN

@@ -131,9 +131,9 @@ class ExperimentsServicer(experiments_service_pb2_grpc.ExperimentsServiceService
     async def GetExperiment(
         self, request: pb2.GetExperimentRequest, context: Any
     ) -> pb2.GetExperimentResponse:
-        """Returns an experiment with its config."""
+        """Returns an experiment, with its config unless only the rest is wanted."""
         message = await self._core.database.read(
-            lambda c: self._message(c, self._core.experiment(c, request.experiment), whole=True)
+            lambda c: self._message(c, self._core.experiment(c, request.experiment), whole=not request.brief)
         )
         return pb2.GetExperimentResponse(experiment=message)
 

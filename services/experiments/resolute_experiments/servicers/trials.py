@@ -91,6 +91,8 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
     async def ListTrials(self, request: pb2.ListTrialsRequest, context: Any) -> pb2.ListTrialsResponse:
         """Lists the trials of an experiment."""
         states = {trial_state(number) for number in request.states}
+        if request.max_hparams < 0:
+            raise invalid("max_hparams", f"max_hparams is {request.max_hparams}; it must be zero or above")
 
         def work(connection: Connection) -> pb2.ListTrialsResponse:
             experiment = self._core.experiment(connection, request.experiment)
@@ -104,6 +106,7 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
                         experiment,
                         explanation=self._wait_reasons.explain(trial),
                         runs=history.get(trial.id),
+                        max_hparams=request.max_hparams if request.HasField("max_hparams") else None,
                     )
                     for trial in found
                 ],

@@ -164,7 +164,7 @@ def page(
 
     Args:
         connection: Where from.
-        request: Has the size, the token and the order.
+        request: A ``ListTrialsRequest``: has the size, the token, the order and which trials.
         experiment_id: UUID of the experiment.
         states: Only these; empty for all.
 
@@ -174,6 +174,10 @@ def page(
     query = sa.select(trials).where(trials.c.experiment_id == experiment_id)
     if states:
         query = query.where(trials.c.state.in_([state.value for state in states]))
+    if request.started:
+        query = query.where(sa.or_(trials.c.run > 0, trials.c.last_steps.is_not(None)))
+    if request.without_diverged:
+        query = query.where(sa.or_(trials.c.last_steps.is_(None), trials.c.last_value.is_not(None)))
     found = _ORDERING.page(connection, request, query)
     return [_from_mapping(row) for row in found.rows], found.next_page_token
 

@@ -1,12 +1,14 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
-import { ExperimentState } from "$gen/resolute/api/experiments/v1/experiment_pb.js";
+import { ExperimentSchema, ExperimentState } from "$gen/resolute/api/experiments/v1/experiment_pb.js";
 import { RunSchema } from "$gen/resolute/api/experiments/v1/run_pb.js";
-import { TrialSchema } from "$gen/resolute/api/experiments/v1/trial_pb.js";
+import { TrialSchema, TrialState } from "$gen/resolute/api/experiments/v1/trial_pb.js";
 import { OperationSchema } from "$gen/resolute/api/searcher/v1/operation_pb.js";
 import { ReasonKind } from "$gen/resolute/api/searcher/v1/reason_pb.js";
 import { Describer } from "$src/search/describe";
-import { best, hasDiverged, ordered, wantedCount } from "$src/experiment/ranking";
+import { chosenValue, metricColumn, MOST_METRIC_COLUMNS, readMetricColumns } from "$src/columns/metricColumn";
+import { bestFirst, serverOrder, wantedCount } from "$src/experiment/ranking";
+import { summary } from "$src/experiment/summary";
 import { chosenColumns, USUAL, written } from "$src/experiments/columns";
 import { parseFilter } from "$src/experiments/filter";
 import { changedQuery, placesOf, viewOf } from "$src/frame/location";
@@ -44,19 +46,13 @@ describe("the filter line", () => {
 });
 
 describe("trials", () => {
-  const trial = (number: bigint, value: number | undefined) =>
-    create(TrialSchema, value === undefined ? { number } : { number, bestValidation: { value, steps: 1n } });
-  const trials = [trial(1n, 0.5), trial(2n, undefined), trial(3n, 0.1), trial(4n, 0.9)];
-  const numbers = (of: readonly { number: bigint }[]) => of.map(({ number }) => Number(number));
-
-  it("without a value come last in both directions", () => {
-    expect(numbers(ordered(trials, "best"))).toEqual([3, 1, 4, 2]);
-    expect(numbers(ordered(trials, "best desc"))).toEqual([4, 1, 3, 2]);
-  });
-
-  it("are the best by the direction of the metric", () => {
-    expect(numbers(best(trials, true, 2))).toEqual([3, 1]);
-    expect(numbers(best(trials, false, 2))).toEqual([4, 1]);
+  it("are ordered by the server, in the words of the table", () => {
+    expect([serverOrder("best desc"), serverOrder("steps"), serverOrder("nonsense desc")]).toEqual([
+      "best_validation desc",
+      "steps_completed",
+      "number desc",
+    ]);
+    expect([bestFirst(true), bestFirst(false)]).toEqual(["best", "best desc"]);
   });
 
   it("are wanted by number or by share", () => {
@@ -65,9 +61,16 @@ describe("trials", () => {
     ]);
   });
 
-  it("have diverged when their last validation was no number", () => {
-    expect(hasDiverged(create(TrialSchema, { lastValidation: { steps: 3n } }))).toBe(true);
-    expect(hasDiverged(create(TrialSchema, {}))).toBe(false);
+  it("are counted by what they do, beside the best one", () => {
+    const trialStateCounts = [
+      { state: TrialState.RUNNING, count: 1n },
+      { state: TrialState.STARTING, count: 1n },
+      { state: TrialState.COMPLETED, count: 7n },
+    ];
+    const experiment = create(ExperimentSchema, { trialStateCounts, trialCount: 9n, searcherName: "random", searcherMetric: "loss" });
+    expect(summary(experiment, undefined)).toBe("Search random, 9 trials: 2 running, 7 completed.");
+    const best = create(TrialSchema, { number: 4n, bestValidation: { value: 0.25, steps: 92n } });
+    expect(summary(experiment, best)).toContain(" Best loss 0.25 by trial 4 at step 92.");
   });
 });
 
@@ -119,6 +122,22 @@ describe("columns", () => {
     expect(ids("")).toContain("state");
     expect(ids("")).not.toContain("workspace");
     expect(ids("workspace,nothing,best")).toEqual(["best", "workspace"]);
+  });
+
+  it("may show a value of any metric, whatever its name has in it", () => {
+    const column = metricColumn({ group: "validation", name: "a,b/c %" }, "max");
+    const shown = chosenColumns(`state,${column.id},min:nothing,median:x%2Fy,last:%E0%A4%A,last:t%2Floss`);
+    expect(shown.map(({ label }) => label)).toEqual(["State", "max validation/a,b/c %", "last t/loss"]);
+    expect(chosenColumns(written(shown))).toEqual(shown);
+    expect(shown[1]?.metric?.metric).toEqual({ group: "validation", name: "a,b/c %" });
+    const many = Array.from({ length: 20 }, (_, at) => metricColumn({ group: "g", name: String(at) }, "last").id);
+    expect(readMetricColumns([...many, many[0]].join(","))).toHaveLength(MOST_METRIC_COLUMNS);
+  });
+
+  it("of a metric show its smallest, largest or last value", () => {
+    const summary = { min: 1, max: 5, lastNumber: NaN };
+    expect([chosenValue(summary, "min"), chosenValue(summary, "max"), chosenValue(summary, "last")]).toEqual([1, 5, NaN]);
+    expect(chosenValue({}, "min")).toBeUndefined();
   });
 
   it("can all be left out", () => {

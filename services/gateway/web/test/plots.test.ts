@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { readPlotOptions, writtenRange } from "$src/plots/options";
-import { around, columns, isolated, NO_POINTS, received, smoothed, type Curve } from "$src/plots/series";
+import { around, columns, epochsAt, isolated, NO_POINTS, received, smoothed, type Curve } from "$src/plots/series";
 
 const curve = (values: number[], steps = values.map((_, at) => at), times = steps): Curve => ({
   label: "a",
@@ -40,6 +40,15 @@ describe("series", () => {
     expect(isolated([1, null, 2, 3, null, 4])).toEqual([0, 5]);
     expect(isolated([1, undefined, 2, undefined, null, undefined, 3, undefined])).toEqual([6]);
     expect([isolated([]), isolated([null, undefined]), isolated([1, 2])]).toEqual([[], [], []]);
+  });
+
+  it("are placed by epochs, between those that are known and in proportion beyond them", () => {
+    const epochs = { steps: [0, 10, 20], values: [0, 1, 3], times: [0, 0, 0] };
+    expect(epochsAt(epochs, [5, 10, 15, 20, 40])).toEqual([0.5, 1, 2, 3, 6]);
+    expect(epochsAt(NO_POINTS, [1, 2])).toEqual([]);
+    const placed = { ...curve([7, 8, 9], [10, 20, 30]), epochs };
+    expect(columns(placed, "epochs", { smoothing: 0, log: false })).toEqual([[1, 3, 4.5], [7, 8, 9]]);
+    expect(columns(curve([7, 8]), "epochs", { smoothing: 0, log: false })).toEqual([[], []]);
   });
 
   it("begin at zero by time, and keep the last point of one moment", () => {

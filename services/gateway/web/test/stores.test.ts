@@ -1,17 +1,18 @@
 import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { TrialSchema } from "$gen/resolute/api/experiments/v1/trial_pb.js";
-import { GetTrialResponseSchema } from "$gen/resolute/api/experiments/v1/trials_service_pb.js";
+import { GetTrialResponseSchema, ListTrialsResponseSchema } from "$gen/resolute/api/experiments/v1/trials_service_pb.js";
 import { WatchResponseSchema } from "$gen/resolute/api/gateway/v1/gateway_service_pb.js";
 import { LineSchema } from "$gen/resolute/api/logs/v1/line_pb.js";
 import { ListLinesResponseSchema } from "$gen/resolute/api/logs/v1/logs_service_pb.js";
 import type { MergedRequest, Subscription } from "$src/live/subscription";
+import { TrialWindow } from "$src/experiment/trialWindow.svelte";
 import { LogStore, MOST_LINES } from "$src/logs/store.svelte";
 import { TrialStore } from "$src/trial/store.svelte";
 
-const { listLines, getTrial, watch } = vi.hoisted(() => ({ listLines: vi.fn(), getTrial: vi.fn(), watch: vi.fn() }));
-vi.mock("$src/api/services", () => ({ services: { logs: { listLines }, trials: { getTrial } }, within: (signal: AbortSignal) => ({ signal }) }));
+const { listLines, getTrial, listTrials, watch } = vi.hoisted(() => ({ listLines: vi.fn(), getTrial: vi.fn(), listTrials: vi.fn(), watch: vi.fn() }));
+vi.mock("$src/api/services", () => ({ services: { logs: { listLines }, trials: { getTrial, listTrials } }, within: (signal: AbortSignal) => ({ signal }) }));
 vi.mock("$src/live/live.svelte", () => ({ watch }));
 vi.mock("$client/interceptors.js", () => ({ pause: () => Promise.resolve() }));
 
@@ -19,7 +20,7 @@ const lost = () => new ConnectError("gone", Code.Unavailable);
 let watched: Promise<Subscription>;
 
 beforeEach(() => {
-  for (const mock of [listLines, getTrial, watch]) mock.mockReset();
+  for (const mock of [listLines, getTrial, listTrials, watch]) mock.mockReset();
   watched = new Promise((tell) => watch.mockImplementation((subscription: Subscription) => (tell(subscription), () => undefined)));
 });
 
@@ -134,5 +135,66 @@ describe("a trial", () => {
     first(answer(2));
     await vi.waitFor(() => expect(store.trial?.revision).toBe(4n), { timeout: 60_000 });
     expect(getTrial).toHaveBeenCalledTimes(3);
+  });
+});
+
+describe("a window of trials", () => {
+  const wanted = { number: 3n, orderBy: "best_validation", count: 50, maxHparams: 12 };
+  const answer = (...numbers: number[]) => create(ListTrialsResponseSchema, { trials: numbers.map((number) => ({ number: BigInt(number) })) });
+  const shown = (window: TrialWindow) => window.trials?.map(({ number }) => Number(number));
+
+  beforeEach(() => {
+    vi.useFakeTimers();
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  it("is read once for the revision that is known, and again for a newer one, no more than once a second", async () => {
+    listTrials.mockResolvedValueOnce(answer(2, 1)).mockResolvedValueOnce(answer(1, 2));
+    const window = new TrialWindow();
+    window.changed(7n);
+    window.show(wanted);
+    await vi.advanceTimersByTimeAsync(5000);
+    expect([shown(window), listTrials.mock.calls.length]).toEqual([[2, 1], 1]);
+    expect(listTrials.mock.calls[0]?.[0]).toMatchObject({ experiment: { key: { value: 3n } }, pageSize: 50, orderBy: "best_validation", maxHparams: 12 });
+    window.changed(8n);
+    await vi.advanceTimersByTimeAsync(10);
+    for (const revision of [9n, 10n, 11n]) window.changed(revision);
+    expect([shown(window), listTrials.mock.calls.length]).toEqual([[1, 2], 2]);
+    listTrials.mockResolvedValueOnce(answer(3));
+    await vi.advanceTimersByTimeAsync(5000);
+    expect([shown(window), listTrials.mock.calls.length]).toEqual([[3], 3]);
+  });
+
+  it("keeps what it shows until other trials have come, and takes no late answer", async () => {
+    listTrials.mockResolvedValueOnce(answer(1));
+    const window = new TrialWindow();
+    const end = window.show(wanted);
+    await vi.advanceTimersByTimeAsync(0);
+    let late: (answer: unknown) => void = () => undefined;
+    listTrials.mockReturnValueOnce(new Promise((resolve) => (late = resolve)));
+    window.changed(5n);
+    await vi.advanceTimersByTimeAsync(1000);
+    listTrials.mockResolvedValueOnce(answer(9));
+    end();
+    window.show({ ...wanted, skip: 50 });
+    expect(shown(window)).toEqual([1]);
+    await vi.advanceTimersByTimeAsync(0);
+    late(answer(4));
+    await vi.advanceTimersByTimeAsync(0);
+    expect([shown(window), listTrials.mock.calls.length]).toEqual([[9], 3]);
+  });
+
+  it("asks nothing any more once its view is closed", async () => {
+    listTrials.mockResolvedValue(answer(1));
+    const window = new TrialWindow();
+    const end = window.show(wanted);
+    await vi.advanceTimersByTimeAsync(0);
+    window.changed(2n);
+    end();
+    window.changed(3n);
+    await vi.advanceTimersByTimeAsync(5000);
+    expect(listTrials).toHaveBeenCalledTimes(1);
   });
 });

@@ -18,3 +18,16 @@ it("shows the first value at once, and then the newest one now and then", () => 
   vi.advanceTimersByTime(5000);
   expect(throttled.shown).toBe(3);
 });
+
+it("shows at once what somebody waits for, and what comes then no sooner than otherwise", () => {
+  const throttled = new Throttled<number>(1000);
+  throttled.offer(1);
+  throttled.offer(2);
+  throttled.show(3);
+  expect(throttled.shown).toBe(3);
+  throttled.offer(4);
+  vi.advanceTimersByTime(999);
+  expect(throttled.shown).toBe(3);
+  vi.advanceTimersByTime(1);
+  expect(throttled.shown).toBe(4);
+});

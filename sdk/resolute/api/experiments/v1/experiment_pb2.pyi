@@ -11,6 +11,7 @@ import google.protobuf.internal.enum_type_wrapper
 import google.protobuf.message
 import google.protobuf.timestamp_pb2
 import resolute.api.common.v1.value_pb2
+import resolute.api.experiments.v1.trial_pb2
 import sys
 import typing
 
@@ -212,6 +213,7 @@ class Experiment(google.protobuf.message.Message):
     WARNING_FIELD_NUMBER: builtins.int
     SOURCE_FIELD_NUMBER: builtins.int
     KIND_FIELD_NUMBER: builtins.int
+    TRIAL_STATE_COUNTS_FIELD_NUMBER: builtins.int
     experiment_id: builtins.str
     """UUID."""
     number: builtins.int
@@ -290,6 +292,10 @@ class Experiment(google.protobuf.message.Message):
     def source(self) -> global___CodeSource:
         """The git work tree that its code came from; absent where none was told. Only when one experiment is asked for."""
 
+    @property
+    def trial_state_counts(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___TrialStateCount]:
+        """How many of its trials are in each state, for those states that some are in."""
+
     def __init__(
         self,
         *,
@@ -326,15 +332,38 @@ class Experiment(google.protobuf.message.Message):
         warning: builtins.str = ...,
         source: global___CodeSource | None = ...,
         kind: global___ExperimentKind.ValueType = ...,
+        trial_state_counts: collections.abc.Iterable[global___TrialStateCount] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_external_id", b"_external_id", "_owner_id", b"_owner_id", "config", b"config", "create_time", b"create_time", "end_time", b"end_time", "external_id", b"external_id", "owner_id", b"owner_id", "source", b"source"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_external_id", b"_external_id", "_owner_id", b"_owner_id", "activity", b"activity", "archived", b"archived", "config", b"config", "create_time", b"create_time", "description", b"description", "end_time", b"end_time", "etag", b"etag", "experiment_id", b"experiment_id", "external_id", b"external_id", "failure", b"failure", "kind", b"kind", "labels", b"labels", "model_definition_bytes", b"model_definition_bytes", "name", b"name", "notes", b"notes", "number", b"number", "owner_id", b"owner_id", "owner_name", b"owner_name", "progress", b"progress", "project_id", b"project_id", "project_name", b"project_name", "revision", b"revision", "searcher_metric", b"searcher_metric", "searcher_name", b"searcher_name", "smaller_is_better", b"smaller_is_better", "source", b"source", "state", b"state", "trial_count", b"trial_count", "unmanaged", b"unmanaged", "wait_reason", b"wait_reason", "warning", b"warning", "workspace_id", b"workspace_id", "workspace_name", b"workspace_name"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_external_id", b"_external_id", "_owner_id", b"_owner_id", "activity", b"activity", "archived", b"archived", "config", b"config", "create_time", b"create_time", "description", b"description", "end_time", b"end_time", "etag", b"etag", "experiment_id", b"experiment_id", "external_id", b"external_id", "failure", b"failure", "kind", b"kind", "labels", b"labels", "model_definition_bytes", b"model_definition_bytes", "name", b"name", "notes", b"notes", "number", b"number", "owner_id", b"owner_id", "owner_name", b"owner_name", "progress", b"progress", "project_id", b"project_id", "project_name", b"project_name", "revision", b"revision", "searcher_metric", b"searcher_metric", "searcher_name", b"searcher_name", "smaller_is_better", b"smaller_is_better", "source", b"source", "state", b"state", "trial_count", b"trial_count", "trial_state_counts", b"trial_state_counts", "unmanaged", b"unmanaged", "wait_reason", b"wait_reason", "warning", b"warning", "workspace_id", b"workspace_id", "workspace_name", b"workspace_name"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_external_id", b"_external_id"]) -> typing.Literal["external_id"] | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_owner_id", b"_owner_id"]) -> typing.Literal["owner_id"] | None: ...
 
 global___Experiment = Experiment
+
+@typing.final
+class TrialStateCount(google.protobuf.message.Message):
+    """How many trials of an experiment are in one state."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    STATE_FIELD_NUMBER: builtins.int
+    COUNT_FIELD_NUMBER: builtins.int
+    state: resolute.api.experiments.v1.trial_pb2.TrialState.ValueType
+    """The state."""
+    count: builtins.int
+    """Trials in it."""
+    def __init__(
+        self,
+        *,
+        state: resolute.api.experiments.v1.trial_pb2.TrialState.ValueType = ...,
+        count: builtins.int = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["count", b"count", "state", b"state"]) -> None: ...
+
+global___TrialStateCount = TrialStateCount
 
 @typing.final
 class CodeSource(google.protobuf.message.Message):

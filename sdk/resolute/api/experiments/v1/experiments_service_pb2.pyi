@@ -253,6 +253,9 @@ class GetExperimentRequest(google.protobuf.message.Message):
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     EXPERIMENT_FIELD_NUMBER: builtins.int
+    BRIEF_FIELD_NUMBER: builtins.int
+    brief: builtins.bool
+    """Leave out its config, its notes and where its code came from, which may be large."""
     @property
     def experiment(self) -> resolute.api.experiments.v1.experiment_pb2.ExperimentKey:
         """Which one."""
@@ -261,9 +264,10 @@ class GetExperimentRequest(google.protobuf.message.Message):
         self,
         *,
         experiment: resolute.api.experiments.v1.experiment_pb2.ExperimentKey | None = ...,
+        brief: builtins.bool = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["experiment", b"experiment"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["experiment", b"experiment"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["brief", b"brief", "experiment", b"experiment"]) -> None: ...
 
 global___GetExperimentRequest = GetExperimentRequest
 
@@ -276,7 +280,7 @@ class GetExperimentResponse(google.protobuf.message.Message):
     EXPERIMENT_FIELD_NUMBER: builtins.int
     @property
     def experiment(self) -> resolute.api.experiments.v1.experiment_pb2.Experiment:
-        """The experiment, with its config and its notes."""
+        """The experiment, with its config and its notes unless the request was brief."""
 
     def __init__(
         self,

@@ -74,6 +74,10 @@ class ListTrialsRequest(google.protobuf.message.Message):
     ORDER_BY_FIELD_NUMBER: builtins.int
     STATES_FIELD_NUMBER: builtins.int
     INCLUDE_RUNS_FIELD_NUMBER: builtins.int
+    SKIP_FIELD_NUMBER: builtins.int
+    STARTED_FIELD_NUMBER: builtins.int
+    WITHOUT_DIVERGED_FIELD_NUMBER: builtins.int
+    MAX_HPARAMS_FIELD_NUMBER: builtins.int
     page_size: builtins.int
     """Trials on a page: 0 for 100, at most 1000; larger values are lowered to that."""
     page_token: builtins.str
@@ -85,6 +89,18 @@ class ListTrialsRequest(google.protobuf.message.Message):
     """
     include_runs: builtins.bool
     """Also give the runs of each trial."""
+    skip: builtins.int
+    """Trials that the first page leaves out, the first ones of the order: for pages by their place. At most 1,000,000. Pages
+    after that begin where their token says.
+    """
+    started: builtins.bool
+    """Only trials that have had a run or a validation."""
+    without_diverged: builtins.bool
+    """No trials whose last validation was NaN or infinite."""
+    max_hparams: builtins.int
+    """Most hyperparameters that each trial is given with, the first ones by dotted name; absent for all of them. Each trial
+    says how many were left out.
+    """
     @property
     def experiment(self) -> resolute.api.experiments.v1.experiment_pb2.ExperimentKey:
         """Of which experiment."""
@@ -102,9 +118,14 @@ class ListTrialsRequest(google.protobuf.message.Message):
         order_by: builtins.str = ...,
         states: collections.abc.Iterable[resolute.api.experiments.v1.trial_pb2.TrialState.ValueType] | None = ...,
         include_runs: builtins.bool = ...,
+        skip: builtins.int = ...,
+        started: builtins.bool = ...,
+        without_diverged: builtins.bool = ...,
+        max_hparams: builtins.int | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["experiment", b"experiment"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["experiment", b"experiment", "include_runs", b"include_runs", "order_by", b"order_by", "page_size", b"page_size", "page_token", b"page_token", "states", b"states"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_max_hparams", b"_max_hparams", "experiment", b"experiment", "max_hparams", b"max_hparams"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_max_hparams", b"_max_hparams", "experiment", b"experiment", "include_runs", b"include_runs", "max_hparams", b"max_hparams", "order_by", b"order_by", "page_size", b"page_size", "page_token", b"page_token", "skip", b"skip", "started", b"started", "states", b"states", "without_diverged", b"without_diverged"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_max_hparams", b"_max_hparams"]) -> typing.Literal["max_hparams"] | None: ...
 
 global___ListTrialsRequest = ListTrialsRequest
 

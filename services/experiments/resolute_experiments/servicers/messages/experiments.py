@@ -10,6 +10,7 @@ from resolute.contracts.times import to_timestamp
 from resolute.contracts.values import to_value
 from resolute_experiments.scheduling.jobs import Job
 from resolute_experiments.scheduling.wait_reasons import WaitReasons
+from resolute_experiments.servicers.messages.first_leaves import first_leaves
 from resolute_experiments.states import ALLOCATED_TRIALS, ExperimentState, TrialState
 from resolute_experiments.store.experiments import Experiment, ExperimentKind
 from resolute_experiments.store.runs import Container, Run
@@ -60,6 +61,11 @@ def trial_state(number: int) -> TrialState:
 def experiment_state_number(state: ExperimentState) -> experiment_pb2.ExperimentState.ValueType:
     """A state as the contract has it."""
     return experiment_pb2.ExperimentState.Value(f"EXPERIMENT_STATE_{state.value}")
+
+
+def trial_state_number(state: TrialState) -> trial_pb2.TrialState.ValueType:
+    """A state as the contract has it."""
+    return trial_pb2.TrialState.Value(f"TRIAL_STATE_{state.value}")
 
 
 def experiment_message(
@@ -114,6 +120,11 @@ def experiment_message(
         warning=experiment.warning,
         source=experiment_pb2.CodeSource.FromString(source) if source else None,
         kind=experiment_pb2.ExperimentKind.Value(f"EXPERIMENT_KIND_{experiment.kind.value}"),
+        trial_state_counts=[
+            experiment_pb2.TrialStateCount(state=trial_state_number(TrialState(name)), count=count)
+            for name, count in sorted(counts.items())
+            if count
+        ],
     )
 
 
@@ -140,6 +151,7 @@ def trial_message(
     explanation: str,
     runs: list[Run] | None = None,
     containers: list[Container] | None = None,
+    max_hparams: int | None = None,
 ) -> trial_pb2.Trial:
     """Builds a trial's message; with its runs and processes if they are given.
 
@@ -149,15 +161,20 @@ def trial_message(
         explanation: Why it waits, or how its last run ended.
         runs: Its runs.
         containers: The containers of the last one.
+        max_hparams: Most hyperparameters that it has, the first by name; None for all.
     """
+    hparams, omitted = (
+        (trial.hparams, 0) if max_hparams is None else first_leaves(trial.hparams, most=max_hparams)
+    )
     return trial_pb2.Trial(
         trial_id=trial.id,
         number=trial.number,
         experiment_id=trial.experiment_id,
         experiment_number=experiment.number,
         trial_key=trial.request_id,
-        state=trial_pb2.TrialState.Value(f"TRIAL_STATE_{trial.state.value}"),
-        hparams=to_value(trial.hparams),
+        state=trial_state_number(trial.state),
+        hparams=to_value(hparams),
+        omitted_hparams=omitted,
         seed=trial.seed,
         restarts=trial.restarts,
         run=trial.run,

@@ -30,4 +30,7 @@ async function saveBytes(checkpointId: string, file: File): Promise<void> {
   saveAs(parts, nameOf(file));
 }
 
+/** Whether an entry of a checkpoint is a file, and no directory. */
+export const isFile = ({ path }: Pick<File, "path">): boolean => !path.endsWith("/");
+
 const nameOf = ({ path }: File): string => path.slice(path.lastIndexOf("/") + 1);

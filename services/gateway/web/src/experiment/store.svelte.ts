@@ -1,4 +1,4 @@
-// An experiment with its trials, as they change.
+// An experiment as it changes, and of its trials what is wanted.
 
 import type { Experiment } from "$gen/resolute/api/experiments/v1/experiment_pb.js";
 import type { Trial } from "$gen/resolute/api/experiments/v1/trial_pb.js";
@@ -11,7 +11,10 @@ export class ExperimentStore {
   experiment = $state.raw<Experiment | undefined>();
   problem = $state("");
   #trials = $state.raw<ReadonlyMap<bigint, Trial>>(new Map());
+  /** All trials, once they are followed. */
   readonly trials = $derived([...this.#trials.values()]);
+  /** Up to which revision of the experiment the trials are known. */
+  #trialsSeen = 0n;
   readonly number: bigint;
 
   constructor(number: bigint) {
@@ -21,14 +24,8 @@ export class ExperimentStore {
   /** Loads and follows the experiment; returns what ends that. */
   follow(): () => void {
     const ending = new AbortController();
-    void this.#load(ending.signal);
-    const subscription = experimentSubscription({ number: this.number, trials: true }, (experiment, trials) => {
-      if (experiment) this.take(experiment);
-      if (!trials.length) return;
-      const changed = new Map(this.#trials);
-      for (const trial of trials) changed.set(trial.number, trial);
-      this.#trials = changed;
-    });
+    void this.#load(ending.signal, { brief: true });
+    const subscription = experimentSubscription({ number: this.number }, (experiment) => experiment && this.take(experiment));
     subscription.fail = (message) => (this.problem = message);
     const end = watch(subscription);
     return () => {
@@ -37,17 +34,37 @@ export class ExperimentStore {
     };
   }
 
+  /** Follows all trials, of which there may be thousands, from where they were followed before; returns what ends that. */
+  followTrials(): () => void {
+    return watch(
+      experimentSubscription({ number: this.number, revision: this.#trialsSeen, trials: true }, (experiment, trials) => {
+        if (experiment) this.#trialsSeen = experiment.revision;
+        if (!trials.length) return;
+        const changed = new Map(this.#trials);
+        for (const trial of trials) changed.set(trial.number, trial);
+        this.#trials = changed;
+      }),
+    );
+  }
+
+  /** Loads the config and the notes too, which are large; returns what ends that. */
+  loadWhole(): () => void {
+    const ending = new AbortController();
+    if (!this.experiment?.config) void this.#load(ending.signal, { brief: false });
+    return () => ending.abort();
+  }
+
   /** Takes a newer state; watches tell no config and no notes, so those stay. */
   take(experiment: Experiment): void {
     const { config, notes } = this.experiment ?? experiment;
     this.experiment = config && !experiment.config ? { ...experiment, config, notes } : experiment;
   }
 
-  async #load(signal: AbortSignal): Promise<void> {
+  async #load(signal: AbortSignal, { brief }: { brief: boolean }): Promise<void> {
     const key = { case: "number", value: this.number } as const;
-    const ask = () => services.experiments.getExperiment({ experiment: { key } }, within(signal));
+    const ask = () => services.experiments.getExperiment({ experiment: { key }, brief }, within(signal));
     const experiment = (await readUntilDone(ask, signal, (problem) => (this.problem = problem)))?.experiment;
-    if (experiment && experiment.revision >= (this.experiment?.revision ?? 0n)) this.experiment = experiment;
+    if (experiment && experiment.revision >= (this.experiment?.revision ?? 0n)) this.take(experiment);
     else if (experiment?.config && this.experiment) this.experiment = { ...this.experiment, config: experiment.config, notes: experiment.notes };
   }
 }

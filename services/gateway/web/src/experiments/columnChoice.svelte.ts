@@ -9,7 +9,7 @@ class ColumnChoice {
   readonly shown = $derived(chosenColumns(route.get("columns") || settings.get("columns")));
 
   /** Shows a column, or hides it, from now on. */
-  toggle(column: Column): void {
+  toggle(column: Pick<Column, "id">): void {
     const ids = new Set(this.shown.map(({ id }) => id));
     if (!ids.delete(column.id)) ids.add(column.id);
     const list = written(chosenColumns([...ids].join(",") || "none"));

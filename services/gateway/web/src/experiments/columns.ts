@@ -1,5 +1,7 @@
 // Columns of the table of experiments, and which of them a person wants.
 
+import { type MetricColumn, readMetricColumns } from "$src/columns/metricColumn";
+
 export interface Column {
   readonly id: string;
   readonly label: string;
@@ -8,13 +10,18 @@ export interface Column {
   readonly isNumber?: boolean;
   /** Whether it is left out on narrow screens. */
   readonly isMinor?: boolean;
+  /** The metric of which it shows a value; nothing for other columns. */
+  readonly metric?: MetricColumn;
 }
+
+/** The column with the best validation. */
+export const BEST = "best";
 
 /** All columns but the number and the name, which are always shown. */
 export const COLUMNS: readonly Column[] = [
   { id: "state", label: "State", field: "state" },
   { id: "progress", label: "Progress", field: "progress" },
-  { id: "best", label: "Best", isNumber: true, isMinor: true },
+  { id: BEST, label: "Best", isNumber: true, isMinor: true },
   { id: "trials", label: "Trials", isNumber: true },
   { id: "searcher", label: "Searcher", isMinor: true },
   { id: "owner", label: "Owner", field: "owner_name", isMinor: true },
@@ -30,10 +37,11 @@ const NONE = "none";
 
 export const USUAL = written(COLUMNS.filter(({ id }) => !HIDDEN_AT_FIRST.has(id)));
 
-/** Reads a list of columns, such as "state,best"; unknown ones are left out. Empty for the usual ones. */
+/** Reads a list of columns, such as "state,best,max:validation%2Faccuracy"; unknown ones are left out. Empty for the usual ones. */
 export function chosenColumns(list: string): readonly Column[] {
   const ids = new Set((list || USUAL).split(","));
-  return COLUMNS.filter(({ id }) => ids.has(id));
+  const metrics = readMetricColumns(list).map((metric): Column => ({ id: metric.id, label: metric.label, isNumber: true, isMinor: true, metric }));
+  return [...COLUMNS.filter(({ id }) => ids.has(id)), ...metrics];
 }
 
 /** The list of some columns. */

@@ -60,11 +60,18 @@ export class LiveCurve {
   }
 }
 
-/** Loads a stretch of some curves at its full resolution, or goes back to the whole of each; returns what ends the query. */
-export function zoom(curves: readonly LiveCurve[], range: Stretch["range"] | undefined): () => void {
+/**
+ * Loads a stretch of some curves at its full resolution, or goes back to the whole of each; returns what ends the query.
+ *
+ * @param shown Told when the curves have changed.
+ */
+export function zoom(curves: readonly LiveCurve[], range: Stretch["range"] | undefined, shown: () => void): () => void {
   const ending = new AbortController();
-  if (range) loadStretch(curves, range, ending.signal).catch(() => undefined); // the coarser points of the whole stay
-  else for (const one of curves) one.show(undefined);
+  if (range) {
+    loadStretch(curves, range, ending.signal).then(shown, () => undefined); // the coarser points of the whole stay
+  } else {
+    for (const one of curves) one.show(undefined);
+  }
   return () => ending.abort();
 }
 
@@ -73,11 +80,12 @@ async function loadStretch(curves: readonly LiveCurve[], range: Stretch["range"]
   const [least, most] = range;
   const bounds = { minSteps: BigInt(Math.max(0, Math.floor(least))), maxSteps: BigInt(Math.max(0, Math.ceil(most))) };
   const request = { series: curves.map(({ name }) => name), ...bounds, maxPoints: pointsOfEach(curves.length) };
-  const waiting = curves.values();
+  const found: Points[] = [];
   let pageToken = "";
   do {
     const page = await services.metrics.listSeries({ ...request, pageToken }, within(signal));
-    for (const one of page.series) waiting.next().value?.show({ range, points: fromWire(one) });
+    found.push(...page.series.map(fromWire));
     pageToken = page.nextPageToken;
   } while (pageToken);
+  for (const [at, points] of found.entries()) curves[at]?.show({ range, points }); // drawn once, not once a page
 }

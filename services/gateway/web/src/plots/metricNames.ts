@@ -2,22 +2,12 @@
 
 import { ValueKind } from "$gen/resolute/api/metrics/v1/summary_pb.js";
 import { services, within } from "$src/api/services";
-
-export interface Metric {
-  readonly group: string;
-  readonly name: string;
-}
-
-export const metricLabel = ({ group, name }: Metric): string => `${group}/${name}`;
-
-/** Reads what `metricLabel` wrote. */
-export function parseMetric(label: string): Metric | undefined {
-  const at = label.indexOf("/");
-  return at > 0 ? { group: label.slice(0, at), name: label.slice(at + 1) } : undefined;
-}
+import { metricLabel, type Metric } from "./metric";
 
 /** As many as one trial may have. */
 const LIMIT = 10_000;
+/** The first ones come soon, to be shown; after them, what they are shown with goes first. */
+const [FIRST, PAGE, REST_MS] = [100, 1000, 1000];
 const { compare } = new Intl.Collator();
 
 /**
@@ -34,13 +24,24 @@ export async function listMetrics(
   const sorted = () => [...found].sort(([a], [b]) => compare(a, b)).map(([, metric]) => metric);
   let pageToken = "";
   do {
-    const page = await services.metrics.listSummaries({ trialIds: [...trialIds], pageSize: 1000, pageToken }, within(signal));
+    const page = await services.metrics.listSummaries({ trialIds: [...trialIds], pageSize: pageToken ? PAGE : FIRST, pageToken }, within(signal));
     for (const { group, name, lastKind } of page.summaries) {
       if (lastKind === ValueKind.NUMBER) found.set(metricLabel({ group, name }), { group, name });
     }
     const isFirst = !pageToken;
     pageToken = page.nextPageToken;
-    if (isFirst && pageToken) tell(sorted());
+    if (isFirst && pageToken) {
+      tell(sorted());
+      await rest(signal);
+    }
   } while (pageToken && found.size < LIMIT);
   return sorted();
+}
+
+/** Leaves the server and the tab to others for a moment. */
+async function rest(signal: AbortSignal): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const wait = setTimeout(resolve, REST_MS);
+    signal.addEventListener("abort", () => (clearTimeout(wait), resolve()), { once: true });
+  });
 }

@@ -9,13 +9,15 @@ export interface PlotOptions {
   readonly range: readonly [number, number] | undefined;
 }
 
+const AXES: readonly XAxis[] = ["steps", "epochs", "time"];
+
 /** Reads the parameters of a URL; what is wrong there counts as not given. */
 export function readPlotOptions(parameter: (name: string) => string): PlotOptions {
   const smoothing = Number(parameter("smooth"));
   const [least, most] = parameter("zoom").split("~").map(Number);
   const isRange = least !== undefined && most !== undefined && Number.isFinite(least) && least < most;
   return {
-    axis: parameter("axis") === "time" ? "time" : "steps",
+    axis: AXES.find((one) => one === parameter("axis")) ?? "steps",
     log: parameter("log") === "1",
     smoothing: smoothing > 0 && smoothing < 1 ? smoothing : 0,
     range: isRange ? [least, most] : undefined,

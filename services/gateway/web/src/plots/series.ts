@@ -8,12 +8,14 @@ export interface Points {
   readonly times: readonly number[];
 }
 
-export type XAxis = "steps" | "time";
+export type XAxis = "steps" | "epochs" | "time";
 
 export interface Curve {
   readonly label: string;
   readonly color: string;
   readonly points: Points;
+  /** How many epochs had passed at some steps, where the trial reports that. */
+  readonly epochs?: Points | undefined;
 }
 
 export const NO_POINTS: Points = { steps: [], values: [], times: [] };
@@ -64,15 +66,37 @@ export function smoothed(values: readonly number[], weight: number): number[] {
   });
 }
 
+/**
+ * Epochs at some ascending steps, in a straight line between those that are known, and in proportion before and after them.
+ *
+ * @returns One for each step; none at all where nothing is known.
+ */
+export function epochsAt(epochs: Points, steps: readonly number[]): number[] {
+  const known = epochs.steps.flatMap((step, at) => (step > 0 && Number.isFinite(epochs.values[at]) ? [[step, epochs.values[at] ?? 0] as const] : []));
+  const [first, last] = [known[0], known.at(-1)];
+  if (!first || !last) return [];
+  let next = 0;
+  return steps.map((step) => {
+    while (next < known.length && (known[next]?.[0] ?? 0) < step) next += 1;
+    const [before, after] = [known[next - 1], known[next]];
+    if (!before || !after) {
+      const [knownStep, epoch] = before ? last : first;
+      return (epoch * step) / knownStep;
+    }
+    const share = (step - before[0]) / (after[0] - before[0]);
+    return before[1] + share * (after[1] - before[1]);
+  });
+}
+
 /** X and Y of a curve as columns; what cannot be drawn is null, which leaves a gap. */
 export function columns(curve: Curve, axis: XAxis, options: { smoothing: number; log: boolean }): [number[], (number | null)[]] {
   const { steps, times, values } = curve.points;
   const begin = times[0] ?? 0;
-  const x = axis === "steps" ? [...steps] : times.map((time) => time - begin);
+  const x = axis === "steps" ? [...steps] : axis === "time" ? times.map((time) => time - begin) : epochsAt(curve.epochs ?? NO_POINTS, steps);
   const y = smoothed(values, options.smoothing).map((value) =>
     Number.isFinite(value) && !(options.log && value <= 0) ? value : null,
   );
-  return ascending(x, y);
+  return x.length ? ascending(x, y) : [[], []];
 }
 
 /**

@@ -22,6 +22,13 @@ export class Throttled<Value> {
     }, this.#everyMs);
   }
 
+  /** Shows a value at once: what somebody waits for. */
+  show(value: Value): void {
+    this.end();
+    this.#timer = undefined;
+    this.offer(value);
+  }
+
   /** Shows nothing newer. */
   end(): void {
     clearTimeout(this.#timer);

@@ -1,0 +1,67 @@
+// Some trials of an experiment, in an order of the server's: those that are shown, however many there are.
+
+import type { Trial } from "$gen/resolute/api/experiments/v1/trial_pb.js";
+import { readUntilDone } from "$src/api/reading";
+import { services, within } from "$src/api/services";
+
+/** Which trials, of all that an experiment has. */
+export interface Wanted {
+  readonly number: bigint;
+  /** Such as "best_validation desc". */
+  readonly orderBy: string;
+  readonly count: number;
+  readonly skip?: number;
+  readonly maxHparams: number;
+  /** Whether those that have never run are left out. */
+  readonly started?: boolean;
+  readonly withoutDiverged?: boolean;
+}
+
+/** While an experiment changes its trials are read so often at most. */
+const EVERY_MS = 1000;
+
+export class TrialWindow {
+  trials = $state.raw<readonly Trial[] | undefined>();
+  problem = $state("");
+  #wanted: Wanted | undefined;
+  #reading: AbortController | undefined;
+  #resting: ReturnType<typeof setTimeout> | undefined;
+  /** Revision of the experiment that is known, and the one that was known when the trials were asked for. */
+  #newest = 0n;
+  #read = 0n;
+
+  /** Reads trials in the place of those that were read before, which stay until then; returns what ends that. */
+  show(wanted: Wanted): () => void {
+    this.#end();
+    this.#wanted = wanted;
+    void this.#load(wanted);
+    return () => this.#end();
+  }
+
+  /** Says which revision the experiment has; trials of an older one are read again. */
+  changed(revision: bigint): void {
+    this.#newest = revision;
+    if (this.#wanted && this.#newest !== this.#read && !this.#reading && this.#resting === undefined) void this.#load(this.#wanted);
+  }
+
+  #end(): void {
+    this.#reading?.abort();
+    clearTimeout(this.#resting);
+    this.#reading = this.#resting = this.#wanted = undefined;
+  }
+
+  async #load({ number, count, ...rest }: Wanted): Promise<void> {
+    this.#read = this.#newest;
+    const ending = (this.#reading = new AbortController());
+    const request = { experiment: { key: { case: "number", value: number } }, pageSize: count, ...rest } as const;
+    const ask = () => services.trials.listTrials(request, within(ending.signal));
+    const page = await readUntilDone(ask, ending.signal, (problem) => (this.problem = problem));
+    if (ending.signal.aborted) return;
+    this.#reading = undefined;
+    if (page) this.trials = page.trials;
+    this.#resting = setTimeout(() => {
+      this.#resting = undefined;
+      this.changed(this.#newest);
+    }, EVERY_MS);
+  }
+}

@@ -1,0 +1,129 @@
+"""The built page in Chromium: lists of no, one and many trials, long names, columns of metrics, epochs."""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.browser import assert_accessible
+from support.services.gateway import need_http
+from support.services.metrics import block
+from support.services.page_visit import Visit, visit_page
+
+need_http()
+
+from resolute_gateway.web.page_files import BUILT  # noqa: E402 - skipped where HTTP cannot be served
+
+pytestmark = [pytest.mark.timeout(360), pytest.mark.sampled(1, group="the page in a browser")]
+LONG = "n" * 200
+MANY = 1500
+SCREENS = ((1440, 900), (1024, 768), (390, 844))
+
+
+@pytest.fixture(autouse=True)
+def one_slot(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RESOLUTE_SLOTS", "1")
+
+
+def search_of(trials: int) -> dict[str, Any]:
+    method = {"name": "random", "max_trials": trials, "max_concurrent_trials": trials}
+    return {
+        "hyperparameters": {LONG: {"type": "double", "minval": 0.0, "maxval": 1.0}},
+        "searcher": {**method, "metric": "loss", "max_length": {"batches": 100}},
+    }
+
+
+def test_lists_of_any_length_and_long_names_fit_the_screen(tmp_path: Path) -> None:
+    visit_page(BUILT, tmp_path, look_at_lists)
+
+
+async def look_at_lists(visit: Visit) -> None:
+    page, caller = visit.page, visit.caller
+    await visit.create(name=LONG, labels=[LONG, "b"], **search_of(1))
+    empty = {"external_run_id": str(uuid.uuid4()), "external_experiment_id": "empty", "experiment_only": True}
+    await caller.call("BeginRun", token=caller.admin, name="empty", **empty)
+    await visit.create(name="many", **search_of(MANY))
+    await visit.sign_in()
+    for path, text in (
+        ("", LONG),
+        ("experiments/1", "Search random, 1 trial"),
+        ("experiments/2", "No trials yet"),
+        ("experiments/3", f"1\u201350 of {MANY}"),
+        (f"experiments/3?from={MANY - 20}&sort=number", f"{MANY - 19}\u2013{MANY} of {MANY}"),
+        (f"experiments/3?from={MANY + 50}", f"None after the first {MANY}"),
+    ):
+        for width, height in SCREENS:
+            await page.set_viewport_size({"width": width, "height": height})
+            await page.goto(f"{visit.url}/{path}")
+            await page.get_by_text(text).first.wait_for()
+            root = "document.scrollingElement"
+            assert await page.evaluate(f"{root}.scrollWidth - {root}.clientWidth") == 0, (path, width)
+        await assert_accessible(page)
+    await page.set_viewport_size({"width": 1440, "height": 900})
+    await page.goto(f"{visit.url}/experiments/3?sort=number")
+    await page.get_by_role("button", name="Next").click()
+    await page.get_by_text(f"51\u2013100 of {MANY}").wait_for()
+    await page.get_by_role("button", name="Previous").click()
+    await page.get_by_text(f"1\u201350 of {MANY}").wait_for()
+
+
+def test_columns_show_values_of_any_metric_and_charts_count_epochs(tmp_path: Path) -> None:
+    visit_page(BUILT, tmp_path, show_metrics)
+
+
+async def show_metrics(visit: Visit) -> None:
+    page = visit.page
+    [trial] = await visit.create()
+    await visit.report(trial)
+    await visit.sign_in()
+    await page.goto(f"{visit.url}/experiments/{trial.experiment_number}?axis=epochs")
+    await page.get_by_text("No epochs are reported with these points").wait_for()
+    await assert_accessible(page)
+    await report_epochs(visit, trial)
+    await page.get_by_text("No epochs are reported with these points").wait_for(state="detached")
+    for path, menu in (("", "Columns"), (f"experiments/{trial.experiment_number}", "Metrics")):
+        await page.goto(f"{visit.url}/{path}")
+        await page.locator("summary", has_text=menu).click()
+        for choice, value in (("min", "70.5"), ("max", "90.25"), ("last", "80.13")):
+            await page.get_by_label("Which value of a metric").select_option(choice)
+            await page.get_by_label("Metric of a column").fill("training/speed")
+            await page.get_by_role("button", name="Add", exact=True).click()
+            await page.get_by_role("cell", name=value).wait_for()
+        await assert_accessible(page)
+        await page.get_by_label("min training/speed").click()  # the box goes with the column
+        await page.get_by_role("cell", name="70.5").wait_for(state="detached")
+        await page.reload()
+        await page.get_by_role("cell", name="90.25").wait_for()
+        assert not await page.get_by_role("cell", name="70.5").count()
+    await page.goto(visit.url)  # the columns are the person's, also where the URL names none
+    await page.get_by_role("cell", name="90.25").wait_for()
+
+    await page.goto(f"{visit.url}/experiments/{trial.experiment_number}")
+    await page.get_by_label("Metric", exact=True).fill("training/loss")
+    await page.get_by_label("Metric", exact=True).press("Enter")
+    await page.get_by_role("button", name="Epochs").click()
+    chart = page.get_by_role("img", name="training/loss")
+    box = await chart.locator(".u-over").bounding_box()
+    await page.mouse.move(box["x"] + box["width"] - 1, box["y"] + box["height"] / 2)
+    await page.locator(".readout", has_text="4 · trial").wait_for()
+    assert "axis=epochs" in page.url
+
+
+async def report_epochs(visit: Visit, trial: Any) -> None:
+    """Reports three points of a metric, and how many epochs had passed at each."""
+    owner, token = visit.owner(trial)
+    steps = [10, 20, 40]
+    reports = [block("training", range(3), steps, epochs=[1, 2, 4], speed=[70.5, 90.25, 80.125])]
+    await visit.caller.call(
+        "IngestReports",
+        token=token,
+        source="epochs",
+        first_sequence=0,
+        count=3,
+        blocks=reports,
+        searcher_metric="loss",
+        smaller_is_better=True,
+        **owner,
+    )
