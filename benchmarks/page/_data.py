@@ -142,10 +142,15 @@ async def many_lines(cluster: PageCluster, *, lines: int) -> tuple[int, list[Any
 
 async def report_series(cluster: PageCluster, trial: Any, points: int, *, source: str = "s") -> None:
     """Reports a curve with noise, and a validation at its end."""
+    noise = np.random.default_rng(trial.number).normal(size=points)
+    await report_values(cluster, trial, 3 / np.log(np.arange(points) + 3) + 0.05 * noise, source=source)
+
+
+async def report_values(cluster: PageCluster, trial: Any, values: Any, *, source: str = "s") -> None:
+    """Reports values of the metric at steps from 0, and the last one as a validation."""
     owner, token = cluster.owner(trial)
     owner["source"] = source
-    noise = np.random.default_rng(trial.number).normal(size=points)
-    values = 3 / np.log(np.arange(points) + 3) + 0.05 * noise
+    points = len(values)
     for first in range(0, points, _ROWS):
         steps = range(first, min(first + _ROWS, points))
         blocks = [block("training", steps, [METRIC], values[steps.start : steps.stop], first=first)]

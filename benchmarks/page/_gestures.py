@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
@@ -11,7 +12,8 @@ from benchmarks.page._figures import ZOOM_MS, Figure
 from benchmarks.page._tab import Tab
 
 DRAWN = "probe.drawn > begin"
-_ZOOMED = "!probe.pending && probe.answered > begin && probe.drawn >= probe.answered"
+_ANSWERED = "!probe.pending && probe.answered > begin"
+_ZOOMED = f"{_ANSWERED} && probe.drawn >= probe.answered"
 
 
 async def sort(opened: Tab, name: str) -> Figure:
@@ -23,14 +25,14 @@ async def sort(opened: Tab, name: str) -> Figure:
         lambda turn: table.get_by_role("button", name=names[turn]).first.click(),
         on="click",
         seen="new URLSearchParams(location.search).get('sort')"
-        " && document.querySelector('th[aria-sort]:not([aria-sort=none])')",
+        f" && document.querySelector('th[aria-sort]:not([aria-sort=none])') && {_ANSWERED}",
     )
 
 
 async def next_page(opened: Tab, name: str) -> Figure:
     """Turns to further pages of the table of trials."""
     button = opened.page.get_by_role("button", name="Next")
-    seen = "new URLSearchParams(location.search).get('from') === String(50 * (turn + 1))"
+    seen = f"new URLSearchParams(location.search).get('from') === String(50 * (turn + 1)) && {_ANSWERED}"
     return await opened.react(name, lambda _: button.click(), on="click", seen=seen)
 
 
@@ -69,6 +71,13 @@ async def zoom(opened: Tab, name: str) -> Figure:
     await page.get_by_role("button", name="Show all").first.click()
     await opened.settle()
     return figure
+
+
+async def choose_metric(page: Any, name: str) -> None:
+    """Types the name of a metric that is to be drawn."""
+    field = page.get_by_label("Metric", exact=True)
+    await field.fill(name)
+    await field.press("Enter")
 
 
 async def smooth(opened: Tab, name: str) -> Figure:

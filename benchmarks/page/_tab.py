@@ -9,14 +9,13 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from support.browser import browser_page
 
-from benchmarks.embedded import Embedded
 from benchmarks.page._figures import INTERACTION_MS, PAINT_MS, Figure, Sample
 from resolute_gateway.web.page_files import BUILT
 
@@ -34,8 +33,19 @@ def what_is_missing() -> str:
     return ""
 
 
+class Served(Protocol):
+    """Something with a page."""
+
+    @property
+    def url(self) -> str:
+        """Where its page is."""
+
+    def processor_seconds(self) -> float:
+        """Processor time of what serves it so far."""
+
+
 class Tab:
-    """A tab with the page of a cluster.
+    """A tab with the page of a cluster, or of another tool.
 
     Args:
         page: The tab, as playwright drives it.
@@ -43,7 +53,7 @@ class Tab:
         cluster: Whose page it shows.
     """
 
-    def __init__(self, page: Any, session: Any, cluster: Embedded) -> None:
+    def __init__(self, page: Any, session: Any, cluster: Served) -> None:
         self.page = page
         self._session = session
         self.cluster = cluster
@@ -156,7 +166,7 @@ class Tab:
 
 
 @asynccontextmanager
-async def tab(cluster: Embedded) -> AsyncIterator[Tab]:
+async def tab(cluster: Served) -> AsyncIterator[Tab]:
     """Opens a browser with one empty tab until the block ends."""
     async with browser_page() as page:
         await page.context.add_init_script(path=_PROBE)
@@ -168,7 +178,7 @@ async def another(opened: Tab) -> Tab:
     return await _tab(await opened.page.context.new_page(), opened.cluster)
 
 
-async def _tab(page: Any, cluster: Embedded) -> Tab:
+async def _tab(page: Any, cluster: Served) -> Tab:
     await page.set_viewport_size(_SIZE)
     session = await page.context.new_cdp_session(page)
     await session.send("Performance.enable", {"timeDomain": "threadTicks"})

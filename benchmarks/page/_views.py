@@ -54,7 +54,7 @@ async def runs(opened: Tab, load: Load) -> AsyncIterator[Figure]:
     yield await gestures.point(opened, "runs: point at the chart")
     yield await opened.react(
         "runs: choose another metric",
-        lambda turn: page.get_by_label("Metric").select_option(f"training/layer{turn}.weight5"),
+        lambda turn: gestures.choose_metric(page, f"training/layer{turn}.weight5"),
         on="change",
         seen=f"document.querySelector('figcaption span').title.includes('layer' + turn + '.') && {DRAWN}",
     )

@@ -17,6 +17,25 @@ from resolute_metrics.store.schema import blocks, columns
 
 _NO_INTEGERS: Integers = np.array([], dtype=np.int64)
 _NO_FLOATS: Floats = np.array([], dtype=np.float64)
+_LEAST, _MOST = -(2**63), 2**63 - 1
+# Written once: a chart of hundreds of series would spend more time on making queries than on their answers.
+_BLOCKS = (
+    sa.select(blocks.c.row_count, blocks.c.steps, blocks.c.times, blocks.c.matrix, columns.c.data)
+    .select_from(
+        blocks.outerjoin(
+            columns,
+            sa.and_(
+                columns.c.block_key == blocks.c.block_key, columns.c.position == sa.bindparam("position")
+            ),
+        )
+    )
+    .where(
+        blocks.c.stream_key == sa.bindparam("stream"),
+        blocks.c.last_step >= sa.bindparam("least"),
+        blocks.c.first_step <= sa.bindparam("most"),
+    )
+    .order_by(blocks.c.block_key)
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,17 +120,16 @@ def _points(
     connection: Connection, stream: streams.Stream, name: str, *, end: int | None, within: Range
 ) -> list[Series]:
     position = stream.names.index(name)
-    same = sa.and_(columns.c.block_key == blocks.c.block_key, columns.c.position == position)
-    query = (
-        sa.select(blocks.c.row_count, blocks.c.steps, blocks.c.times, blocks.c.matrix, columns.c.data)
-        .select_from(blocks.outerjoin(columns, same))
-        .where(blocks.c.stream_key == stream.key, *within.block_conditions())
-        .order_by(blocks.c.block_key)
-    )
-    if end is not None:
-        query = query.where(blocks.c.first_step < end)
+    wanted = {
+        "stream": stream.key,
+        "position": position,
+        "least": _LEAST if within.min_steps is None else within.min_steps,
+        "most": min(
+            _MOST if end is None else end - 1, _MOST if within.max_steps is None else within.max_steps
+        ),
+    }
     parts = []
-    for row in connection.execute(query):
+    for row in connection.execute(_BLOCKS, wanted):
         steps = codec.decode_integers(row.steps, row.row_count)
         part = Series(
             steps=steps,

@@ -29,7 +29,7 @@ export function valueText(value: Value | undefined): string {
 export function leafValues(value: Value | undefined, prefix = ""): [name: string, value: Value][] {
   if (value?.kind.case !== "mapValue") return [];
   return Object.entries(value.kind.value.fields)
-    .sort(([a], [b]) => a.localeCompare(b))
+    .sort(([a], [b]) => (a < b ? -1 : 1))
     .flatMap(([name, one]): [string, Value][] =>
       one.kind.case === "mapValue" ? leafValues(one, `${prefix}${name}.`) : [[prefix + name, one]],
     );

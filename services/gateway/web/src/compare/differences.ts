@@ -1,5 +1,6 @@
 // What differs between the compared trials, field by field.
 
+import type { Value } from "$gen/resolute/api/common/v1/value_pb.js";
 import { machineFacts, packageFacts } from "$src/api/environmentFacts";
 import { leaves } from "$src/api/values";
 import { shortNumber } from "$src/ui/format";
@@ -36,10 +37,17 @@ export function sections(subjects: readonly Subject[]): Section[] {
   return [
     of("Result", results),
     of("Hyperparameters", ({ trial }) => leaves(trial.hparams)),
-    of("Config", ({ experiment }) => leaves(experiment.config).filter(([name]) => !name.startsWith("hyperparameters."))),
+    of("Config", ({ experiment }) => leaves(without(experiment.config, "hyperparameters"))),
     of("Environment", ({ environment }) => (environment ? machineFacts(environment) : [])),
     of("Packages", ({ environment }) => (environment ? packageFacts(environment) : [])),
   ];
+}
+
+/** A map without one of its fields, which may be a large one. */
+function without(map: Value | undefined, name: string): Value | undefined {
+  if (map?.kind.case !== "mapValue") return map;
+  const { [name]: _, ...fields } = map.kind.value.fields;
+  return { ...map, kind: { case: "mapValue", value: { ...map.kind.value, fields } } };
 }
 
 function results({ trial, experiment }: Subject): Fields {

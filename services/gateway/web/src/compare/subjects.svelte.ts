@@ -24,7 +24,13 @@ export class Subjects {
   load(trials: readonly bigint[], experiments: readonly bigint[]): () => void {
     const ending = new AbortController();
     const { signal } = ending;
-    const wanted = [...trials.map((one) => readSubject(one, signal)), ...experiments.map((one) => bestOf(one, signal))];
+    const known = new Map<bigint, Promise<Experiment>>(); // configs may be large: each is read once
+    const experimentOf = (number: bigint): Promise<Experiment> => {
+      const reading = known.get(number) ?? readExperiment(number, signal);
+      known.set(number, reading);
+      return reading;
+    };
+    const wanted = [...trials.map((one) => readSubject(one, experimentOf, signal)), ...experiments.map((one) => bestOf(one, experimentOf, signal))];
     void Promise.allSettled(wanted).then((results) => {
       if (signal.aborted) return;
       const found = results.flatMap((one) => (one.status === "fulfilled" ? one.value : []));
@@ -35,23 +41,27 @@ export class Subjects {
   }
 }
 
-async function readSubject(number: bigint, signal: AbortSignal): Promise<Subject> {
+type ExperimentOf = (number: bigint) => Promise<Experiment>;
+
+async function readExperiment(number: bigint, signal: AbortSignal): Promise<Experiment> {
+  const { experiment } = await services.experiments.getExperiment({ experiment: byNumber(number) }, within(signal));
+  if (!experiment) throw new Error(`experiment ${number} cannot be read`);
+  return experiment;
+}
+
+async function readSubject(number: bigint, experimentOf: ExperimentOf, signal: AbortSignal): Promise<Subject> {
   const { trial } = await services.trials.getTrial({ trial: byNumber(number) }, within(signal));
   if (!trial) throw new Error(`trial ${number} cannot be read`);
-  const [{ experiment }, environment] = await Promise.all([
-    services.experiments.getExperiment({ experiment: byNumber(trial.experimentNumber) }, within(signal)),
-    readEnvironment(trial, signal),
-  ]);
-  if (!experiment) throw new Error(`the experiment of trial ${number} cannot be read`);
+  const [experiment, environment] = await Promise.all([experimentOf(trial.experimentNumber), readEnvironment(trial, signal)]);
   return { trial, experiment, environment };
 }
 
 /** The best trial of an experiment; its first one where none has validated. */
-async function bestOf(number: bigint, signal: AbortSignal): Promise<Subject> {
-  const { experiment } = await services.experiments.getExperiment({ experiment: byNumber(number) }, within(signal));
-  const orderBy = experiment?.smallerIsBetter ? "best_validation" : "best_validation desc";
+async function bestOf(number: bigint, experimentOf: ExperimentOf, signal: AbortSignal): Promise<Subject> {
+  const experiment = await experimentOf(number);
+  const orderBy = experiment.smallerIsBetter ? "best_validation" : "best_validation desc";
   const { trials } = await services.trials.listTrials({ experiment: byNumber(number), orderBy, pageSize: 1 }, within(signal));
   const [trial] = trials;
-  if (!trial || !experiment) throw new Error(`experiment ${number} has no trial yet`);
+  if (!trial) throw new Error(`experiment ${number} has no trial yet`);
   return { trial, experiment, environment: await readEnvironment(trial, signal) };
 }
