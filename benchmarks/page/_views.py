@@ -79,7 +79,7 @@ async def columns(opened: Tab, load: Load) -> AsyncIterator[Figure]:
     yield await opened.paint(
         "columns: hyperparameters",
         f"experiments/{load.number}?tab=hparams",
-        seen="document.querySelector('main svg')",
+        seen="document.querySelector('main svg[role=img] path')",
     )
     yield await opened.paint(
         "columns: a trial, first chart of 10 000", f"trials/{load.trials[0].number}", seen=CURVE
@@ -145,7 +145,7 @@ async def search(opened: Tab, load: Load) -> AsyncIterator[Figure]:
     yield await opened.paint(
         "search: hyperparameters",
         f"experiments/{load.number}?tab=hparams",
-        seen="document.querySelector('main svg path')",
+        seen="document.querySelector('main svg[role=img] path')",
     )
 
 
