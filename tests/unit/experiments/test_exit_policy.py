@@ -219,6 +219,13 @@ def test_trial_that_died_of_the_sigterm_of_its_machine_was_preempted_and_has_not
     assert decided(Exit(exit_code=1, acknowledged=True), INCOMPLETE, situation()).outcome is RunOutcome.FAILED
 
 
+def test_trial_that_dies_of_sigterm_after_its_last_operation_does_not_begin_again_without_end() -> None:
+    """Running out of operations acknowledges too: such a run was asked by nobody to leave."""
+    decision = decided(Exit(exit_code=143, acknowledged=True), DONE, situation())
+    assert decision.outcome is RunOutcome.FAILED
+    assert decision.counts_as_restart or decision.trial is not TrialState.QUEUED
+
+
 def test_trial_that_had_to_be_forced_to_leave_was_preempted_and_has_not_failed() -> None:
     exit_ = Exit(exit_code=137, forced=True)
     decision = decided(exit_, INCOMPLETE, situation(ExperimentState.PAUSED, restarts=2))

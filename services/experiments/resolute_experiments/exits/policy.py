@@ -151,7 +151,7 @@ OUTCOME_RULES = (
     OutcomeRule(
         "it was asked to exit, and the SIGTERM of its machine ended it before it could",
         RunEvent.PREEMPT,
-        lambda f: f.exit.exit_code == TERMINATED and f.exit.acknowledged,
+        lambda f: f.exit.exit_code == TERMINATED and f.left_early,
     ),
     OutcomeRule("it exited with another code than 0", RunEvent.FAIL, lambda f: f.exit.exit_code != 0),
     OutcomeRule(

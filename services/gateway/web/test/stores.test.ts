@@ -1,18 +1,30 @@
 import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { ExperimentSchema } from "$gen/resolute/api/experiments/v1/experiment_pb.js";
+import { GetExperimentResponseSchema, WatchExperimentsResponseSchema } from "$gen/resolute/api/experiments/v1/experiments_service_pb.js";
 import { TrialSchema } from "$gen/resolute/api/experiments/v1/trial_pb.js";
 import { GetTrialResponseSchema, ListTrialsResponseSchema } from "$gen/resolute/api/experiments/v1/trials_service_pb.js";
 import { WatchResponseSchema } from "$gen/resolute/api/gateway/v1/gateway_service_pb.js";
 import { LineSchema } from "$gen/resolute/api/logs/v1/line_pb.js";
 import { ListLinesResponseSchema } from "$gen/resolute/api/logs/v1/logs_service_pb.js";
 import type { MergedRequest, Subscription } from "$src/live/subscription";
+import { ExperimentStore } from "$src/experiment/store.svelte";
 import { TrialWindow } from "$src/experiment/trialWindow.svelte";
 import { LogStore, MOST_LINES } from "$src/logs/store.svelte";
 import { TrialStore } from "$src/trial/store.svelte";
 
-const { listLines, getTrial, listTrials, watch } = vi.hoisted(() => ({ listLines: vi.fn(), getTrial: vi.fn(), listTrials: vi.fn(), watch: vi.fn() }));
-vi.mock("$src/api/services", () => ({ services: { logs: { listLines }, trials: { getTrial, listTrials } }, within: (signal: AbortSignal) => ({ signal }) }));
+const { listLines, getExperiment, getTrial, listTrials, watch } = vi.hoisted(() => ({
+  listLines: vi.fn(),
+  getExperiment: vi.fn(),
+  getTrial: vi.fn(),
+  listTrials: vi.fn(),
+  watch: vi.fn(),
+}));
+vi.mock("$src/api/services", () => ({
+  services: { logs: { listLines }, experiments: { getExperiment }, trials: { getTrial, listTrials } },
+  within: (signal: AbortSignal) => ({ signal }),
+}));
 vi.mock("$src/live/live.svelte", () => ({ watch }));
 vi.mock("$client/interceptors.js", () => ({ pause: () => Promise.resolve() }));
 
@@ -20,7 +32,7 @@ const lost = () => new ConnectError("gone", Code.Unavailable);
 let watched: Promise<Subscription>;
 
 beforeEach(() => {
-  for (const mock of [listLines, getTrial, listTrials, watch]) mock.mockReset();
+  for (const mock of [listLines, getExperiment, getTrial, listTrials, watch]) mock.mockReset();
   watched = new Promise((tell) => watch.mockImplementation((subscription: Subscription) => (tell(subscription), () => undefined)));
 });
 
@@ -34,6 +46,29 @@ function asked(subscription: Subscription): MergedRequest {
   subscription.join(request, "1");
   return request;
 }
+
+describe("an experiment", () => {
+  const state = (etag: string, notes?: string) =>
+    create(ExperimentSchema, { number: 1n, revision: BigInt(etag), etag, ...(notes === undefined ? {} : { notes, config: { kind: { case: "nullValue" as const, value: 0 as const } } }) });
+  const answer = (etag: string, notes?: string) => create(GetExperimentResponseSchema, { experiment: state(etag, notes) });
+
+  it("whose notes somebody else changed has no etag that lets old notes replace them", async () => {
+    getExperiment.mockResolvedValueOnce(answer("1")).mockResolvedValueOnce(answer("1", "mine"));
+    const store = new ExperimentStore(1n);
+    store.follow();
+    store.loadWhole();
+    const subscription = await watched;
+    await vi.waitFor(() => expect(store.experiment?.notes).toBe("mine"));
+    let tell = (_: unknown) => undefined as void;
+    getExperiment.mockReturnValueOnce(new Promise((resolve) => (tell = resolve)));
+    const change = create(WatchExperimentsResponseSchema, { change: { case: "experimentChange", value: { experiment: state("2") } } });
+    for (let times = 0; times < 3; times += 1) subscription.take({ case: "experiments", value: change });
+    expect(store.experiment).toMatchObject({ notes: "mine", etag: "1", revision: 2n });
+    tell(answer("2", "theirs"));
+    await vi.waitFor(() => expect(store.experiment).toMatchObject({ notes: "theirs", etag: "2" }));
+    expect(getExperiment).toHaveBeenCalledTimes(3);
+  });
+});
 
 describe("a log", () => {
   const come = (subscription: Subscription, first: number, last: number) =>

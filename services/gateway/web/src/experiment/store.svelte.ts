@@ -16,6 +16,10 @@ export class ExperimentStore {
   /** Up to which revision of the experiment the trials are known. */
   #trialsSeen = 0n;
   readonly number: bigint;
+  /** Ends what follow() loads. */
+  #following: AbortSignal | undefined;
+  /** The etag for which config and notes were asked again. */
+  #askedFor = "";
 
   constructor(number: bigint) {
     this.number = number;
@@ -24,6 +28,7 @@ export class ExperimentStore {
   /** Loads and follows the experiment; returns what ends that. */
   follow(): () => void {
     const ending = new AbortController();
+    this.#following = ending.signal;
     void this.#load(ending.signal, { brief: true });
     const subscription = experimentSubscription({ number: this.number }, (experiment) => experiment && this.take(experiment));
     subscription.fail = (message) => (this.problem = message);
@@ -54,10 +59,21 @@ export class ExperimentStore {
     return () => ending.abort();
   }
 
-  /** Takes a newer state; watches tell no config and no notes, so those stay. */
+  /**
+   * Takes a newer state; watches tell no config and no notes, so those stay. Where somebody changed them, they are loaded
+   * again, and until then the old etag stays too: who saves old notes is told of the conflict.
+   */
   take(experiment: Experiment): void {
-    const { config, notes } = this.experiment ?? experiment;
-    this.experiment = config && !experiment.config ? { ...experiment, config, notes } : experiment;
+    const before = this.experiment;
+    if (!before?.config || experiment.config) {
+      this.experiment = experiment;
+      return;
+    }
+    const { config, notes, etag } = before;
+    this.experiment = { ...experiment, config, notes, etag };
+    if (etag === experiment.etag || this.#askedFor === experiment.etag || !this.#following) return;
+    this.#askedFor = experiment.etag;
+    void this.#load(this.#following, { brief: false });
   }
 
   async #load(signal: AbortSignal, { brief }: { brief: boolean }): Promise<void> {
@@ -65,6 +81,9 @@ export class ExperimentStore {
     const ask = () => services.experiments.getExperiment({ experiment: { key }, brief }, within(signal));
     const experiment = (await readUntilDone(ask, signal, (problem) => (this.problem = problem)))?.experiment;
     if (experiment && experiment.revision >= (this.experiment?.revision ?? 0n)) this.take(experiment);
-    else if (experiment?.config && this.experiment) this.experiment = { ...this.experiment, config: experiment.config, notes: experiment.notes };
+    else if (experiment?.config && this.experiment) {
+      const { config, notes, etag } = experiment;
+      this.experiment = { ...this.experiment, config, notes, etag };
+    }
   }
 }
