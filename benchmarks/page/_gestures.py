@@ -56,10 +56,7 @@ async def zoom(opened: Tab, name: str) -> Figure:
     page = opened.page
     area = page.locator(".u-over").first
 
-    async def drag(turn: int) -> None:
-        if turn:
-            await page.get_by_role("button", name="Show all").first.click()
-            await opened.settle()
+    async def drag(_: int) -> None:
         box = await area.bounding_box()
         y = box["y"] + box["height"] / 2
         await page.mouse.move(box["x"] + box["width"] * 0.3, y)
@@ -67,10 +64,10 @@ async def zoom(opened: Tab, name: str) -> Figure:
         await page.mouse.move(box["x"] + box["width"] * 0.5, y, steps=3)
         await page.mouse.up()
 
-    figure = await opened.react(name, drag, on="mouseup", seen=_ZOOMED, limit=ZOOM_MS)
-    await page.get_by_role("button", name="Show all").first.click()
-    await opened.settle()
-    return figure
+    async def show_all() -> None:
+        await page.get_by_role("button", name="Show all").first.click()
+
+    return await opened.react(name, drag, on="mouseup", seen=_ZOOMED, limit=ZOOM_MS, restore=show_all)
 
 
 async def choose_metric(page: Any, name: str) -> None:

@@ -110,6 +110,7 @@ class Tab:
         seen: str,
         limit: float | None = INTERACTION_MS,
         repeats: int = 5,
+        restore: Callable[[], Awaitable[Any]] | None = None,
     ) -> Figure:
         """Times an input until its effect is painted.
 
@@ -121,6 +122,7 @@ class Tab:
                 before.
             limit: In milliseconds.
             repeats: How often.
+            restore: Goes back to what was before the input, after each; its own events count for nothing.
         """
 
         async def once(turn: int) -> float:
@@ -134,6 +136,9 @@ class Tab:
         for turn in range(repeats):
             samples.append(await self._sampled(once, turn))
             await self.settle()
+            if restore is not None:
+                await restore()
+                await self.settle()
         return Figure(name=name, samples=tuple(samples), limit=limit)
 
     async def _sampled(self, work: Callable[[int], Awaitable[float]], turn: int) -> Sample:
