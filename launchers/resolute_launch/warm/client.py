@@ -29,7 +29,7 @@ from resolute_launch.warm.limits import inherited
 from resolute_launch.warm.process_image import PADDING, placeholder
 
 IDLE_SECONDS = 60.0
-"""How long a parked process waits for the next run."""
+"""How long a parked process waits for the next run, unless told otherwise."""
 _READY_SECONDS = 120.0
 _POLL_SECONDS = 0.02
 _SAID, _STARTING = "said", "starting"
@@ -44,12 +44,19 @@ class WarmStart:
         task: The run's task.
         interrupted: Asked while this waits; once true, waiting ends with ``InterruptedError``.
         log_line: Adds a line to the log of the trial.
+        idle_seconds: How long a parked process that this starts waits for the next run, in seconds.
     """
 
     def __init__(
-        self, task: Task, *, interrupted: Callable[[], bool], log_line: Callable[[str], None]
+        self,
+        task: Task,
+        *,
+        interrupted: Callable[[], bool],
+        log_line: Callable[[str], None],
+        idle_seconds: float = IDLE_SECONDS,
     ) -> None:
         self._task, self._interrupted, self._log_line = task, interrupted, log_line
+        self._idle_seconds = idle_seconds
         self._directory = Path(task.order.warm_directory) / task.spec.experiment_id
 
     def fork(
@@ -106,7 +113,7 @@ class WarmStart:
             "modules": modules,
             "learns": not preload,
             "owner": os.getppid(),
-            "idle_seconds": IDLE_SECONDS,
+            "idle_seconds": self._idle_seconds,
         }
         process = self._request(python, order, environment, output)
         cold_because = process.prepare(
@@ -208,10 +215,16 @@ class WarmStart:
         return f"its parked process ended; {self._directory / protocol.LOG} says why"
 
     def _say(self, text: str) -> None:
-        self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with contextlib.suppress(FileExistsError):
+        """Adds a line to the log of the trial, if no run has said it."""
+        try:
+            self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
             (self._directory / _SAID).touch(exist_ok=False)
-            self._log_line(text)
+        except FileExistsError:
+            return
+        except OSError:
+            # Another run may be removing the directory; then it is said once more.
+            pass
+        self._log_line(text)
 
     def _retire_others(self) -> None:
         """Ends idle parked processes on these slots that are not for this run: it may need their memory."""

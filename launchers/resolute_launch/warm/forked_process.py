@@ -34,8 +34,10 @@ class ForkedProcess:
         Raises:
             OSError: It has ended.
         """
-        protocol.send_message(self._control, start)
-        answer = protocol.receive_message(self._control)
+        answer = None
+        with contextlib.suppress(ConnectionError):
+            protocol.send_message(self._control, start)
+            answer = protocol.receive_message(self._control)
         if answer is None:
             self.reap()
             raise OSError("the fork of the parked process ended before it began")
@@ -87,13 +89,18 @@ def request_fork(connection: socket.socket, output: tuple[int, int]) -> ForkedPr
     """
     ours, theirs = socket.socketpair()
     ours.settimeout(protocol.ANSWER_SECONDS)
-    with theirs:
-        socket.send_fds(connection, [protocol.FORK], [*output, theirs.fileno()])
-    answer = protocol.receive_message(connection)
-    if answer is None:
-        connection.close()
-        ours.close()
-        return None
+    with contextlib.ExitStack() as unless_forked:
+        unless_forked.callback(connection.close)
+        unless_forked.callback(ours.close)
+        answer = None
+        # A parked process that ends before it reads the request resets the connection.
+        with theirs, contextlib.suppress(ConnectionError):
+            socket.send_fds(connection, [protocol.FORK], [*output, theirs.fileno()])
+            theirs.close()
+            answer = protocol.receive_message(connection)
+        if answer is None:
+            return None
+        unless_forked.pop_all()
     return ForkedProcess(int(answer["pid"]), connection, ours)
 
 

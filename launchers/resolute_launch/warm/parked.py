@@ -59,7 +59,7 @@ def park(folder: str) -> None:
         learns=bool(order["learns"]),
         signal_handlers={number: signal.getsignal(number) for number in _HANDLED},
     )
-    forked = _Parked(directory, origin, order).serve()
+    forked = _Parked(directory, origin, order=order, lock=lock).serve()
     if forked is not None:
         forked.run()
 
@@ -85,8 +85,9 @@ def _call_last() -> None:
 class _Parked:
     """Serves the socket of a directory."""
 
-    def __init__(self, directory: Path, origin: Origin, order: dict[str, Any]) -> None:
+    def __init__(self, directory: Path, origin: Origin, *, order: dict[str, Any], lock: int) -> None:
         self._directory = directory
+        self._lock: int | None = lock
         self._origin = origin
         self._idle_seconds = float(order["idle_seconds"])
         self._forks: dict[int, tuple[int, socket.socket]] = {}
@@ -114,15 +115,25 @@ class _Parked:
         else:
             self._selector.register(self._owner, selectors.EVENT_READ, self._leave)
         while not self._over():
+            if self._leaving:
+                self._release_directory()
             events = self._selector.select(_POLL_SECONDS)
             # New requests last: what the run before has taught is imported first.
             for key, _ in sorted(events, key=lambda event: event[0].fileobj is self._listener):
                 forked: ForkedRun | None = key.data(key.fd)
                 if forked is not None:
                     return forked
+        self._release_directory()
+        return None
+
+    def _release_directory(self) -> None:
+        """Lets a successor have the directory, even while the last forks of this process run."""
+        if self._lock is None:
+            return
         with contextlib.suppress(FileNotFoundError):
             (self._directory / protocol.SOCKET).unlink()
-        return None
+        fcntl.flock(self._lock, fcntl.LOCK_UN)
+        self._lock = None
 
     def _over(self) -> bool:
         if self._forks or self._ended_forks:
@@ -146,6 +157,9 @@ class _Parked:
         if request != protocol.FORK or len(descriptors) != 3 or self._leaving:
             # Its forks on other slots need it still.
             self._leaving = self._leaving or (request == protocol.QUIT and not self._forks)
+            if self._leaving:
+                # First, for whoever is refused asks again at once.
+                self._release_directory()
             connection.close()
             for descriptor in descriptors:
                 os.close(descriptor)
@@ -200,20 +214,25 @@ class _Parked:
         self._learn()
 
     def _learn(self) -> None:
-        """Imports what the first run imported beside what was known."""
+        """Imports what the first run imported beside what was known, once no fork is alive.
+
+        An import may end this process, and the kernel would end its forks with it.
+        """
         learned = self._directory / protocol.LEARNED
-        if not self._learning or not learned.exists():
+        if not self._learning or self._forks or self._leaving or not learned.exists():
             return
         self._learning = False
+        names = learned.read_text()
+        # The next parked process does without what cannot be imported before a fork.
+        learned.write_text("[]")
         gc.disable()
-        preload(json.loads(learned.read_text()))
+        preload(json.loads(names))
         gc.freeze()
         gc.enable()
-        refusal = why_not_forkable()
-        if refusal:
-            # The next parked process does without what cannot be imported before a fork.
-            learned.write_text("[]")
+        if why_not_forkable():
             self._leaving = True
+            return
+        learned.write_text(names)
         self._origin = self._origin.with_modules(frozenset(sys.modules))
 
 

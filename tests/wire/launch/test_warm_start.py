@@ -6,6 +6,9 @@ import contextlib
 import json
 import os
 import re
+import select
+import signal
+import socket
 import sys
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +22,7 @@ from support.clusters.control_plane import control_plane, make_spec
 from support.clusters.supervisors import supervised
 from support.waiting import wait_until
 
+from resolute.contracts.processes import ProcessIdentity
 from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.launch_order import LaunchOrder
 from resolute_launch.container.entrypoint_process import (
@@ -32,6 +36,7 @@ from resolute_launch.container.task import Task
 from resolute_launch.exec.entrypoint import plan
 from resolute_launch.warm import protocol
 from resolute_launch.warm.client import WarmStart
+from resolute_launch.warm.forked_process import request_fork
 
 WARM = {
     "environment": {"environment_variables": {"cpu": ["FROM_CONFIG=yes"]}, "warm_start": {"enabled": True}}
@@ -70,6 +75,8 @@ def portrait():
 
 print(json.dumps(portrait()))
 '''
+IDLE_SECONDS = 3600.0
+"""Longer than any test: a parked process ends when its test says so."""
 FILES = {"train.py": PORTRAIT, "helper.py": "import colorsys\nHELPED = True\n"}
 
 
@@ -126,7 +133,9 @@ def start(
         process: StartedProcess | None = None
         streams = {"stdout": out.fileno(), "stderr": err.fileno()}
         if warm:
-            warm_start = WarmStart(task, interrupted=lambda: False, log_line=said.append)
+            warm_start = WarmStart(
+                task, interrupted=lambda: False, log_line=said.append, idle_seconds=IDLE_SECONDS
+            )
             process = warm_start.fork(argv, environment=environment, **streams)
         process = process or Shell.start(run, environment=environment, **streams)
     started = Started(run, EntrypointProcess(process, run), said)
@@ -143,8 +152,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
         if connection is not None:
             with connection:
                 connection.sendall(protocol.QUIT)
-            socket = directory / protocol.SOCKET
-            wait_until(partial(missing, socket))
+            wait_until(partial(missing, directory / protocol.SOCKET))
 
 
 def parked_process(folder: Path) -> int:
@@ -260,6 +268,10 @@ def test_what_core_init_imports_is_there_in_the_first_run_of_a_script_that_names
         assert started.text() == f"{warm}\n"
 
 
+STARTS_A_THREAD = """
+import threading
+threading.Thread(target=threading.Event().wait, name='started', daemon=True).start()
+"""
 SCRIPT = ["python3", "train.py"]
 REFUSALS: dict[str, tuple[Any, dict[str, str], str]] = {
     "shell": ("python3 train.py && true", {"train.py": ""}, "its entrypoint needs a shell"),
@@ -274,10 +286,7 @@ def test_what_cannot_be_forked_starts_cold_and_says_so_once(folder: Path, why: s
     entrypoint, files, reason = REFUSALS[why]
     library = folder / "library"
     library.mkdir()
-    (library / "starts_a_thread.py").write_text(
-        "import threading\n"
-        "threading.Thread(target=threading.Event().wait, name='started', daemon=True).start()\n"
-    )
+    (library / "starts_a_thread.py").write_text(STARTS_A_THREAD)
     said = []
     for name in ("first", "second"):
         started = start(folder, name, entrypoint, files, environ={"PYTHONPATH": str(library)})
@@ -360,6 +369,97 @@ def test_another_experiment_ends_a_parked_process_of_its_slots_once_no_run_needs
     wait_until(lambda: not (directory / protocol.SOCKET).exists())
 
 
+ENDS_ITS_PROCESS = """
+import os, select, socket
+if "DET_SESSION_TOKEN" not in os.environ:
+    for name in os.listdir("/proc/self/fd"):
+        if os.readlink(f"/proc/self/fd/{name}").startswith("socket:"):
+            listener = socket.socket(fileno=os.dup(int(name)))
+            if listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+                select.select([listener], [], [])
+                os._exit(3)
+"""
+"""A module that ends the parked process, once the next run asks it for a fork."""
+
+
+def test_an_import_that_ends_the_parked_process_ends_no_run(folder: Path) -> None:
+    library = folder / "library"
+    library.mkdir()
+    (library / "ends_its_process.py").write_text(ENDS_ITS_PROCESS)
+    environ = {"PYTHONPATH": str(library)}
+    files = {"train.py": "import os\nprint(os.getppid())\ndef f(): import ends_its_process\nf()"}
+    sibling, fifo = waiting_run(folder, "sibling", slot=1, environ=environ)
+    for name in ("first", "beside"):
+        started = start(folder, name, SCRIPT, files, environ=environ)
+        assert started.finish() == 0
+        assert parent_of(started) == parent_of(sibling), "it imports nothing while a fork runs"
+    assert end_of(sibling, fifo) == 0
+    after = [start(folder, "after", SCRIPT, files, environ=environ)]
+    assert after[0].finish() == 0
+    after.append(start(folder, "later", SCRIPT, files, environ=environ))
+    assert after[1].finish() == 0
+    assert [one.said for one in after] == [[], []]
+    assert parent_of(after[0]) == parent_of(after[1]) != parent_of(sibling)
+
+
+def test_a_run_after_an_import_that_starts_a_thread_is_a_fork_of_another_process(folder: Path) -> None:
+    library = folder / "library"
+    library.mkdir()
+    (library / "starts_a_thread.py").write_text(STARTS_A_THREAD)
+    files = {"train.py": "import os\nprint(os.getppid())\ndef f(): import starts_a_thread\nf()"}
+    runs = []
+    for name in ("first", "second", "third"):
+        runs.append(start(folder, name, SCRIPT, files, environ={"PYTHONPATH": str(library)}))
+        assert runs[-1].finish() == 0
+    first, second, third = map(parent_of, runs)
+    assert first != second == third
+    assert [one.said for one in runs] == [[], [], []]
+
+
+def test_a_parked_process_that_leaves_gives_its_place_to_another_while_its_forks_run(folder: Path) -> None:
+    first, first_fifo = waiting_run(folder, "first")
+    (directory,) = (folder / "warm").iterdir()
+    parked = ProcessIdentity.of(parent_of(first))
+    assert parked is not None
+    os.kill(parked.pid, signal.SIGTERM)
+    wait_until(partial(missing, directory / protocol.SOCKET))
+    second, second_fifo = waiting_run(folder, "second", slot=1)
+    assert parent_of(second) != parent_of(first)
+    assert end_of(first, first_fifo) == 0
+    wait_until(lambda: not parked.is_alive())
+    third, third_fifo = waiting_run(folder, "third")
+    assert parent_of(third) == parent_of(second), "the end of the one before left its socket alone"
+    assert end_of(second, second_fifo) == end_of(third, third_fifo) == 0
+    assert [one.said for one in (first, second, third)] == [[], [], []]
+
+
+@pytest.mark.parametrize("reads_it_first", [True, False])
+def test_a_request_that_meets_an_end_leaves_nothing_open(reads_it_first: bool) -> None:
+    ours, theirs = socket.socketpair()
+
+    def end() -> None:
+        with theirs:
+            select.select([theirs], [], [])
+            if reads_it_first:
+                _, descriptors, _, _ = socket.recv_fds(theirs, 64, 3)
+                for descriptor in descriptors:
+                    os.close(descriptor)
+
+    with ThreadPoolExecutor(1) as threads:
+        ended = threads.submit(end)
+        assert request_fork(ours, (1, 2)) is None
+        ended.result()
+    assert ours.fileno() == -1
+
+
+def test_a_run_whose_directory_cannot_be_made_starts_cold(folder: Path) -> None:
+    (folder / "warm").write_text("in the way")
+    started = start(folder, "run", SCRIPT, {"train.py": "print('here')"})
+    assert (started.finish(), started.text()) == (0, "here\n")
+    (said,) = started.said
+    assert said.startswith("warm start: this run starts cold: ")
+
+
 MOST_GROWTH_KIB = 1024
 """Pages that the allocator may take while it serves runs, whatever their number."""
 
@@ -385,13 +485,13 @@ def test_a_parked_process_keeps_nothing_of_its_runs(folder: Path, pytestconfig: 
         parked = parked_process(folder)
         wait_until(partial(childless, parked))
         if number < 2:
-            first, descriptors, memory = parked, descriptors_of(parked), status_of(parked, "VmRSS")
+            first, descriptors, memory = parked, descriptors_of(parked), status_of(parked, "RssAnon")
             continue
         assert parked == first
         assert status_of(parked, "Threads") == 1
         # It closes those of a run a moment after the run has ended.
         wait_until(partial(holds_at_most, descriptors, parked))
-    assert status_of(first, "VmRSS") - memory < MOST_GROWTH_KIB
+    assert status_of(first, "RssAnon") - memory < MOST_GROWTH_KIB
 
 
 def test_a_supervised_run_starts_warm_and_its_processes_end_with_a_lost_supervisor(folder: Path) -> None:
