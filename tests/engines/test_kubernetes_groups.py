@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -18,10 +19,11 @@ from support.engines.pod_groups import (
 from resolute.errors import (
     DeadlineError,
     InvalidArgumentError,
+    UnavailableError,
 )
 from resolute_experiments.resources.kubernetes import objects
 from resolute_experiments.resources.kubernetes.client import KubernetesClient
-from resolute_experiments.resources.kubernetes.connection import KubernetesApi
+from resolute_experiments.resources.kubernetes.connection import KubernetesApi, _refusal
 from resolute_experiments.resources.kubernetes.objects import FILES_VOLUME, PodGroup
 from resolute_experiments.resources.kubernetes.pods import GROUP_LABEL, PodState
 
@@ -67,6 +69,36 @@ def test_submission_of_which_an_answer_was_lost_goes_on(place: Place, lost_at: i
         submitted = await client.submit(group)
         assert [pod.part for pod in submitted.pods] == [0, 1]
         assert submitted.complete
+
+    place.run(work)
+
+
+class BusyQuotaApi(KubernetesApi):
+    """Answers the first creation of a second Pod as where others change the same quota at that moment."""
+
+    _refused = False
+
+    async def create(self, path: str, manifest: Mapping[str, Any]) -> dict[str, Any]:
+        if not self._refused and str(manifest["metadata"].get("name", "")).endswith("-1"):
+            self._refused = True
+            raise _refusal(
+                "POST", path, 409, b"", {"reason": "Conflict", "message": "Operation cannot be fulfilled"}
+            )
+        return await super().create(path, manifest)
+
+
+def test_submission_that_meets_others_at_a_quota_is_tried_again(place: Place) -> None:
+    async def work(_: KubernetesClient, api: KubernetesApi) -> None:
+        client = KubernetesClient(BusyQuotaApi(api._client), namespace="default")
+        group = place.group(WAITS, WAITS)
+        with pytest.raises(UnavailableError, match="cannot be fulfilled"):
+            await client.submit(group)
+        found = await client.find(place.name)
+        assert found is not None
+        assert [pod.part for pod in found.pods] == [0]
+        submitted = await client.submit(group)
+        assert [pod.part for pod in submitted.pods] == [0, 1]
+        assert submitted.pods[0].uid == found.pods[0].uid
 
     place.run(work)
 

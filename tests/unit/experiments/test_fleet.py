@@ -24,7 +24,13 @@ from resolute_experiments.resources.engine import Engine
 from resolute_experiments.resources.fleet import Fleet
 from resolute_experiments.resources.leases import Leases
 from resolute_experiments.resources.local.manager import LocalResourceManager
-from resolute_experiments.resources.protocol import AllocationSpec, ContainerReport, ContainerState
+from resolute_experiments.resources.protocol import (
+    AllocationSpec,
+    ContainerReport,
+    ContainerState,
+    EngineEvent,
+    EvictionNotice,
+)
 from resolute_experiments.resources.run_spans import RunSpans
 from resolute_experiments.scheduling.scheduler import Scheduler
 from resolute_experiments.scheduling.wait_reasons import WaitReasons
@@ -286,6 +292,38 @@ def test_the_end_of_a_container_that_could_not_be_noted_is_noted_later(tmp_path:
             database.times = 2
             running = asyncio.create_task(machines.run())
             while not (await database.read(lambda c: runs.container(c, "t.1", 0))).lost:
+                # Its next look comes at once instead of in five seconds.
+                machines.wake()
+                await asyncio.sleep(0.01)
+            machines._notifier.close()
+            await running
+            assert database.times == 0
+
+    asyncio.run(asyncio.wait_for(body(), 60))
+
+
+class EvictingManager(RecordingManager):
+    """Tells once that a run must go."""
+
+    async def watch(self) -> AsyncIterator[EngineEvent]:  # type: ignore[override]  # the parent's are all reports
+        """Tells it, and nothing else."""
+        yield EvictionNotice(allocation_id="t.1", reason="the node is drained")
+        async for report in super().watch():
+            yield report
+
+
+def test_that_a_run_must_go_is_noted_later_where_it_could_not_be_noted(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with served(EvictingManager(tmp_path / "runs"), tmp_path, ManualClock()) as machines:
+            database = machines._database
+            assert isinstance(database, DatabaseThatIsAway)
+            run = {**RUN, "run": 1, "allocation_id": "t.1", "outcome": "UNSPECIFIED"}
+            await database.write(lambda c: runs.insert(c, run, placements=[[0]]))
+            state = sa.update(schema.trials).values(state="RUNNING")
+            await database.write(lambda c: c.execute(state))
+            database.times = 2
+            running = asyncio.create_task(machines.run())
+            while not (await database.read(lambda c: runs.get(c, "t.1"))).preempt:
                 # Its next look comes at once instead of in five seconds.
                 machines.wake()
                 await asyncio.sleep(0.01)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from support.clocks import ManualClock
 from support.engines.contract import until
 from support.engines.rows import EXPERIMENT, TRIAL, Tokens
@@ -38,7 +39,7 @@ from resolute_experiments.resources.run_spans import RunSpans
 from resolute_experiments.retention.garbage_collection import trials_awaiting_reports
 from resolute_experiments.scheduling.scheduler import Scheduler
 from resolute_experiments.scheduling.wait_reasons import WaitReasons
-from resolute_experiments.store import experiments, runs, trials
+from resolute_experiments.store import experiments, runs, schema, trials
 from resolute_experiments.store.directory import workspaces
 from resolute_serving.database.engine import Database
 from resolute_serving.server.bootstrap import upgrade
@@ -324,6 +325,34 @@ def test_a_run_that_its_engine_does_not_know_any_more_is_lost_once_it_falls_sile
         await made.engines[1]._enforce()
         (container,) = await made.database.read(lambda c: runs.containers_of(c, "there.1"))
         assert container.lost
+
+    scenario(cluster, body)
+
+
+def test_runs_that_outlast_their_grace_are_ended_at_the_same_time(cluster: Database) -> None:
+    async def body(made: Cluster) -> None:
+        for name in ("a", "b"):
+            await made.submit(name, pool="far")
+        await made.scheduler.schedule()
+        await made.engines[1].launch_pending()
+        asked, both = set[str](), asyncio.Event()
+
+        async def kill(allocation_id: str) -> None:
+            # As Pods' keepers: the end takes its time. Here it waits for the other.
+            asked.add(allocation_id)
+            if len(asked) == 2:
+                both.set()
+            await both.wait()
+            if allocation_id == "a.1":
+                raise UnavailableError("nobody answers at far:1")
+
+        made.far.kill = kill  # type: ignore[method-assign]
+        late = {"kill": True, "signal_deadline": made.clock.time()}
+        await made.database.write(lambda c: c.execute(sa.update(schema.runs).values(**late)))
+        made.clock.advance(16)
+        with pytest.raises(UnavailableError):
+            await made.engines[1]._enforce()
+        assert asked == {"a.1", "b.1"}
 
     scenario(cluster, body)
 

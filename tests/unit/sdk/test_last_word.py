@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 
 from resolute.contracts.run.exit_record import ExitRecord
@@ -38,3 +41,44 @@ def test_who_began_and_said_no_more_was_lost() -> None:
 @pytest.mark.parametrize("text", ["", "exec format error", "[1]", "{}", '{"exit_code": 1}', '"x"'])
 def test_words_of_somebody_else_are_no_beginning(text: str) -> None:
     assert hear(text) == LastWord(began=False, exit=None)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("exit_code", "3"),
+        ("exit_code", True),
+        ("exit_code", None),
+        ("exit_code", 1.5),
+        ("exit_code", 2**31),
+        ("exit_code", -(2**31)),
+        ("acknowledged", 1),
+        ("acknowledged", "no"),
+        ("failed_before_entrypoint", []),
+        ("early_exit_reason", "x" * 33),
+        ("early_exit_reason", "NO_REASON"),
+        ("early_exit_reason", ["INVALID_HP"]),
+        ("failure", None),
+        ("failure", "x" * 4097),
+        ("end_time", float("nan")),
+        ("end_time", float("inf")),
+        ("end_time", -1.0),
+        ("end_time", 10**400),
+        ("end_time", True),
+        ("end_time", "12"),
+    ],
+)
+def test_a_record_with_values_that_none_has_is_no_record(name: str, value: Any) -> None:
+    """Who runs in the container may write there: a wrong value must not get as far as a database."""
+    said = json.loads(say(RECORD))
+    assert hear(json.dumps({**said, name: value})) == LastWord(began=True, exit=None)
+
+
+def test_of_a_failure_that_no_database_keeps_the_rest_is_kept() -> None:
+    heard = hear(say(ExitRecord(exit_code=1, failure="a\0b\ud800c"))).exit
+    assert heard is not None
+    assert heard.failure == "a\ufffdb?c"
+
+
+def test_words_of_ever_deeper_lists_are_no_beginning() -> None:
+    assert hear("[" * 100_000) == LastWord(began=False, exit=None)

@@ -7,7 +7,7 @@ and are launched, noted, ended and released once it answers again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TypeVar
 
 import structlog
@@ -18,7 +18,7 @@ from resolute_experiments.backoff import LoggedBackoff
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.notifier import SCHEDULER_WAKEUP
 from resolute_experiments.resources.container_ends import ContainerEnds
-from resolute_experiments.resources.evictions import note_eviction
+from resolute_experiments.resources.evictions import Evictions
 from resolute_experiments.resources.leases import Leases
 from resolute_experiments.resources.protocol import (
     AllocationSpec,
@@ -42,6 +42,8 @@ _TICK_SECONDS = 5.0
 _KILL_GRACE_SECONDS = 15.0
 _LAUNCHES_AT_ONCE = 8
 """How many launches an engine is asked for at a time that takes long to answer."""
+_KILLS_AT_ONCE = 8
+"""How many runs an engine ends at a time: each may take seconds, and nothing else is looked after then."""
 
 _log = structlog.get_logger("fleet")
 
@@ -83,6 +85,7 @@ class Engine:
         self._issue_token = issue_token
         self._address = address
         self._ends = ContainerEnds(core, leases)
+        self._evictions = Evictions(core)
         self._stragglers = Stragglers(core)
         self._launching = asyncio.Lock()
         self._launched: set[str] = set()
@@ -247,6 +250,7 @@ class Engine:
         await self._enforce()
         await self.launch_pending()
         await self._ends.note_again()
+        await self._evictions.note_again()
         for run in list(self._unreleased.values()):
             await self.release(run)
 
@@ -266,7 +270,7 @@ class Engine:
             self._note_waiting(event)
             await self._ends.note_or_keep(event)
         elif isinstance(event, EvictionNotice):
-            await note_eviction(self._core, event)
+            await self._evictions.note_or_keep(event)
         elif isinstance(event, CapacityChange):
             self._notifier.notify(SCHEDULER_WAKEUP)
 
@@ -284,14 +288,16 @@ class Engine:
         """Ends what did not end when it was told to, and looks after those that fell silent."""
         now = self._clock.time()
         live = await self._live()
+        outlasting = []
         for run in live:
             deadline = run.signal_deadline
             if run.kill and deadline is not None and now > deadline + _KILL_GRACE_SECONDS:
-                await self._ask(self._manager.kill(run.allocation_id))
+                outlasting.append(run.allocation_id)
             elif deadline is not None and run.allocation_id in self._waiting.keys() - self._stopped:
                 # Nobody is there yet who could hear of its signal.
                 await self._ask(self._manager.stop(run.allocation_id, grace=max(deadline - now, 0.0)))
                 self._stopped.add(run.allocation_id)
+        await _at_once(self.kill, outlasting)
         await self._end_stragglers(live)
         for allocation_id in self._leases.expired(run.allocation_id for run in live):
             await self._look_after(allocation_id)
@@ -311,10 +317,12 @@ class Engine:
         """Ends the containers of a run of which another has failed: they might wait for it forever."""
         pools = {pool.name: pool for pool in self.pools()}
         distributed = [run for run in live if len(layout(pools[run.resource_pool], run.slot_ids)) > 1]
-        for allocation_id in await self._stragglers.overdue(distributed):
-            _log.info("another container has failed: the rest is ended", allocation=allocation_id)
-            await self._stragglers.mark(allocation_id)
-            await self._ask(self._manager.kill(allocation_id))
+        await _at_once(self._end_straggler, await self._stragglers.overdue(distributed))
+
+    async def _end_straggler(self, allocation_id: str) -> None:
+        _log.info("another container has failed: the rest is ended", allocation=allocation_id)
+        await self._stragglers.mark(allocation_id)
+        await self.kill(allocation_id)
 
     async def unreported(self) -> Sequence[str]:
         """Names every allocation of which reports wait that have not arrived."""
@@ -362,3 +370,16 @@ class Engine:
             raise
         self.problem = ""
         return found
+
+
+async def _at_once(end: Callable[[str], Awaitable[None]], allocations: Iterable[str]) -> None:
+    """Ends allocations, some at a time; if one cannot be ended the others are, and its failure is raised."""
+    places = asyncio.Semaphore(_KILLS_AT_ONCE)
+
+    async def one(allocation_id: str) -> None:
+        async with places:
+            await end(allocation_id)
+
+    answers = await asyncio.gather(*map(one, allocations), return_exceptions=True)
+    for failure in filter(None, answers):
+        raise failure

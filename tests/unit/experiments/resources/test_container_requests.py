@@ -172,3 +172,11 @@ def test_runtimes_that_no_container_has_are_removed(tmp_path: Path) -> None:
         (tmp_path / name / "cp311").mkdir(parents=True)
     runtime.remove_others(tmp_path / "now", used={str(tmp_path / "used")})
     assert sorted(path.name for path in tmp_path.iterdir()) == ["now", "used"]
+
+
+def test_a_runtime_that_a_container_has_by_another_path_is_kept(tmp_path: Path) -> None:
+    for name in ("old", "used", "now"):
+        (tmp_path / "real" / name).mkdir(parents=True)
+    (tmp_path / "home").symlink_to(tmp_path / "real")
+    runtime.remove_others(tmp_path / "home/now", used={str(tmp_path / "real/used")})
+    assert sorted(path.name for path in (tmp_path / "real").iterdir()) == ["now", "used"]

@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 import pytest
+from support.backends import need_module
 
 from resolute.contracts.run.exit_record import ExitRecord
 from resolute.contracts.run.last_word import BEGAN, say
@@ -16,9 +17,12 @@ from resolute_experiments.resources.kubernetes import objects
 from resolute_experiments.resources.kubernetes.pods import CONTAINER, parse_pod
 from resolute_experiments.resources.kubernetes.request import PodRequest, group_name
 from resolute_experiments.resources.kubernetes.settings import KubernetesEngineOptions, KubernetesPoolOptions
-from resolute_experiments.resources.kubernetes.states import report_of
 from resolute_experiments.resources.protocol import AllocationSpec, ContainerReport, ContainerState
 from resolute_experiments.resources.settings import parse_options
+
+need_module("kubernetes_asyncio", remedy="`make engines` installs it")
+
+from resolute_experiments.resources.kubernetes.states import report_of  # noqa: E402 - it wants what was asked for above
 
 ALLOCATION = "3f0c7a52-6d1e-4c58-9d0b-0a8f6f0b7c11.12"
 

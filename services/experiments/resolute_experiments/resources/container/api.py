@@ -53,6 +53,7 @@ class DockerApi:
         self._deadline_seconds = deadline_seconds
         self._answer_bytes = answer_bytes
         self._session: aiohttp.ClientSession | None = None
+        self._closed = False
 
     async def get(self, path: str, **query: Any) -> Any:
         """Reads something.
@@ -163,7 +164,8 @@ class DockerApi:
             raise self._away(failure) from failure
 
     async def close(self) -> None:
-        """Closes its connections."""
+        """Closes its connections; whoever asks after that is told that it is away."""
+        self._closed = True
         session, self._session = self._session, None
         if session is not None:
             await session.close()
@@ -216,6 +218,8 @@ class DockerApi:
         return bytes(found)
 
     def _opened(self) -> aiohttp.ClientSession:
+        if self._closed:
+            raise UnavailableError(f"the service is being stopped, and asks {self.url} nothing more")
         if self._session is None:
             if self.url.startswith(_UNIX):
                 # Each container that is waited for holds a connection.

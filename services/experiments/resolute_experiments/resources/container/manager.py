@@ -15,6 +15,7 @@ from resolute.contracts.calls.backoff import Backoff
 from resolute.contracts.clock import SYSTEM_CLOCK
 from resolute.contracts.run.launch_order import LaunchOrder
 from resolute.errors import NotFoundError, ResoluteError
+from resolute_experiments.backoff import LoggedBackoff
 from resolute_experiments.resources.container.api import DockerApi
 from resolute_experiments.resources.container.containers import Containers, Found, owner_of
 from resolute_experiments.resources.container.files import VOLUME, launch_files
@@ -196,7 +197,12 @@ class ContainerManager:
 
     async def _kill_later(self, allocation_id: str, seconds: float) -> None:
         await asyncio.sleep(seconds)
-        await self.kill(allocation_id)
+        backoff = LoggedBackoff(_log, "a run could not be ended", allocation=allocation_id)
+        while True:
+            try:
+                return await self.kill(allocation_id)
+            except Exception as failure:  # noqa: BLE001 - a defect must not let it outlast its grace for good
+                await asyncio.sleep(backoff.failed(failure))
 
     async def kill(self, allocation_id: str) -> None:
         """Ends the containers of an allocation at once."""
@@ -214,13 +220,18 @@ class ContainerManager:
         if not lost:
             return True
         sending = [
-            asyncio.create_task(self._send(found, token, "--note-late-lines")) for found, token in lost
+            asyncio.create_task(
+                self._send(found, token, "--note-late-lines"), name=f"container-lines-{found.name}"
+            )
+            for found, token in lost
         ]
-        _, late = await asyncio.wait(sending, timeout=self._terms.log_wait + _START_SECONDS)
-        for one in late:
-            # Its container goes on.
-            one.cancel()
-        answers = await asyncio.gather(*sending, return_exceptions=True)
+        try:
+            await asyncio.wait(sending, timeout=self._terms.log_wait + _START_SECONDS)
+        finally:
+            for one in sending:
+                # The container of a late one goes on.
+                one.cancel()
+            answers = await asyncio.gather(*sending, return_exceptions=True)
         return all(answer is True for answer in answers)
 
     async def _send(self, found: Found, token: str, *arguments: str) -> bool:
@@ -322,10 +333,8 @@ class ContainerManager:
         async with self._lock("runtime"):
             if not self._runtime:
                 folder = await asyncio.to_thread(self._terms.make_runtime)
-                if self._terms.remove_runtimes is not None:
-                    used = await self._containers.mounted()
-                    await asyncio.to_thread(self._terms.remove_runtimes, folder, used=used)
                 self._runtime = str(folder)
+                await self._remove_runtimes(folder)
         return ContainerRequest(
             spec=spec,
             labels=self._containers.labels(spec.allocation_id),
@@ -333,6 +342,16 @@ class ContainerManager:
             pool=self._pool_options[spec.pool or self._pools[0].name],
             runtime=self._runtime,
         )
+
+    async def _remove_runtimes(self, folder: Path) -> None:
+        """Removes the runtimes of earlier versions; what hinders that must not hinder a launch."""
+        if self._terms.remove_runtimes is None:
+            return
+        try:
+            used = await self._containers.mounted()
+            await asyncio.to_thread(self._terms.remove_runtimes, folder, used=used)
+        except (ResoluteError, OSError) as failure:
+            _log.warning("runtimes of earlier versions are left", folder=str(folder), reason=str(failure))
 
     def _order(self, spec: AllocationSpec, rank: int, address: str) -> LaunchOrder:
         pool = next(one for one in self._pools if one.name == (spec.pool or self._pools[0].name))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from functools import partial
 from pathlib import Path
 
@@ -34,11 +35,17 @@ def open_container_engine(settings: EngineSettings, environment: EngineEnvironme
         tls=None if tls is None else tls.to_json(),
         outage_timeout=environment.outage_timeout,
         log_wait=environment.log_wait,
-        make_runtime=partial(_runtime, options.runtime, environment.runs_directory.with_name("runtimes")),
+        make_runtime=partial(_runtime, options.runtime, _folder(settings, environment)),
         # What an operator made is the operator's to remove.
         remove_runtimes=None if options.runtime else remove_others,
     )
     return ContainerManager(DockerApi(options.url), options=options, pools=pools, terms=terms)
+
+
+def _folder(settings: EngineSettings, environment: EngineEnvironment) -> Path:
+    """Where the runtimes of an engine are: one of them does not know what the containers of another use."""
+    name = hashlib.sha256(settings.name.encode()).hexdigest()[:12]
+    return environment.runs_directory.with_name("runtimes") / f"engine-{name}"
 
 
 def _runtime(given: str, folder: Path) -> Path:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import os
 import re
 import shutil
 import sys
@@ -71,10 +72,11 @@ def remove_others(folder: Path, *, used: Collection[str]) -> None:
 
     Args:
         folder: The runtime of what is installed here.
-        used: Directories that containers have mounted.
+        used: Directories that containers have mounted, as the engine names them: it may follow links.
     """
+    kept = {os.path.realpath(one) for one in (str(folder), *used)}
     for other in folder.parent.iterdir():
-        if other != folder and str(other) not in used:
+        if os.path.realpath(other) not in kept:
             shutil.rmtree(other, ignore_errors=True)
 
 

@@ -7,7 +7,13 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from resolute.errors import AlreadyExistsError, NotFoundError, ResoluteError, UnavailableError
+from resolute.errors import (
+    AlreadyExistsError,
+    ConflictError,
+    NotFoundError,
+    ResoluteError,
+    UnavailableError,
+)
 from resolute_experiments.resources.kubernetes import objects
 from resolute_experiments.resources.kubernetes.connection import ExpiredError, KubernetesApi
 from resolute_experiments.resources.kubernetes.objects import PodGroup
@@ -63,9 +69,17 @@ class KubernetesClient:
         Pod whose creation arrives late, after ``delete``, is removed by Kubernetes: what owns it is gone.
 
         Raises:
-            UnavailableError: Kubernetes does not answer, or removes a group of this name: submit it again.
+            UnavailableError: Kubernetes does not answer, removes a group of this name, or was asked for
+                several at once: submit it again.
             ResoluteError: Kubernetes refuses it; the message has its reason, and nothing of it is left.
         """
+        try:
+            return await self._submit(group)
+        except ConflictError as failure:
+            # Two that are created at once change the same quota: one of them is told to try again.
+            raise UnavailableError(str(failure)) from failure
+
+    async def _submit(self, group: PodGroup) -> Submitted:
         path = f"{self._core}/services"
         try:
             service = await self._api.create(path, objects.service(group))
@@ -76,7 +90,7 @@ class KubernetesClient:
         if not _complete(service):
             try:
                 await self._create_parts(group, owner=service["metadata"]["uid"])
-            except UnavailableError:
+            except (ConflictError, UnavailableError):
                 raise
             except ResoluteError:
                 await self.delete(group.name)

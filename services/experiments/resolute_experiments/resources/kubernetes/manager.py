@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from resolute.contracts.calls.backoff import Backoff
+import structlog
+
 from resolute.contracts.run.exit_record import ExitRecord
 from resolute.contracts.run.launch_order import LaunchOrder
 from resolute.errors import (
@@ -16,6 +17,7 @@ from resolute.errors import (
     UnauthenticatedError,
     UnavailableError,
 )
+from resolute_experiments.backoff import LoggedBackoff
 from resolute_experiments.resources.kubernetes import states
 from resolute_experiments.resources.kubernetes.client import KubernetesClient, Submitted
 from resolute_experiments.resources.kubernetes.connection import KubernetesApi
@@ -46,10 +48,9 @@ _STOP, _KILL = "stop", "kill"
 _KEEPERS_SECONDS = 5.0
 """How long keepers may take to end what they keep before Kubernetes is told to."""
 _POLL_SECONDS = 0.25
-_LONGEST_PAUSE_SECONDS = 15.0
-"""Between two attempts to end what outlasted its grace."""
 _HOPELESS = ("ErrImageNeverPull", "InvalidImageName")
 """Reasons that no patience helps against."""
+_log = structlog.get_logger("kubernetes")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +94,7 @@ class KubernetesManager:
         self._selector = f"{CLUSTER_LABEL}={terms.cluster_id}"
         self._api: KubernetesApi | None = None
         self._connecting = asyncio.Lock()
+        self._closed = False
         self._events: asyncio.Queue[EngineEvent | Exception | None] = asyncio.Queue()
         self._known: dict[str, Pod] = {}
         """The Pods of the cluster as the watch has told them, by uid."""
@@ -176,12 +178,12 @@ class KubernetesManager:
 
     async def _kill_later(self, allocation_id: str, seconds: float) -> None:
         await asyncio.sleep(seconds)
-        backoff = Backoff(longest=_LONGEST_PAUSE_SECONDS)
+        backoff = LoggedBackoff(_log, "a run could not be ended", allocation=allocation_id)
         while True:
             try:
                 return await self.kill(allocation_id)
-            except UnavailableError:
-                await asyncio.sleep(backoff.failed())
+            except Exception as failure:  # noqa: BLE001 - a defect must not let it outlast its grace for good
+                await asyncio.sleep(backoff.failed(failure))
 
     async def kill(self, allocation_id: str) -> None:
         """Has the keepers of an allocation end it; after them its Pods are ended."""
@@ -248,11 +250,20 @@ class KubernetesManager:
         Raises:
             ResoluteError: Kubernetes does not answer, or refuses; to be called again.
         """
-        self._following = asyncio.create_task(self._follow(), name="kubernetes-watch")
+        await self._unfollow()
+        if not self._closed:
+            self._following = asyncio.create_task(self._follow(), name="kubernetes-watch")
         while (event := await self._events.get()) is not None:
             if isinstance(event, Exception):
                 raise event
             yield event
+
+    async def _unfollow(self) -> None:
+        """Ends the watch over Pods, if there is one."""
+        following, self._following = self._following, None
+        if following is not None:
+            following.cancel()
+            await asyncio.gather(following, return_exceptions=True)
 
     async def _follow(self) -> None:
         try:
@@ -298,12 +309,13 @@ class KubernetesManager:
 
     async def close(self) -> None:
         """Ends the watching. Pods continue."""
-        if self._following is not None:
-            self._following.cancel()
-            await asyncio.gather(self._following, return_exceptions=True)
+        # Whoever still asks must not open a connection that nobody closes.
+        self._closed = True
+        await self._unfollow()
         await self._tasks.close()
         await self._releases.close()
-        api, self._api = self._api, None
+        async with self._connecting:
+            api, self._api = self._api, None
         if api is not None:
             await api.close()
         await self._events.put(None)
@@ -325,6 +337,8 @@ class KubernetesManager:
 
     async def _client(self) -> KubernetesClient:
         async with self._connecting:
+            if self._closed:
+                raise UnavailableError("the service is being stopped, and asks Kubernetes nothing more")
             if self._api is None:
                 try:
                     self._api = await self._connect()

@@ -11,7 +11,7 @@ import structlog
 from resolute.contracts.calls.backoff import Backoff
 from resolute.contracts.clock import SYSTEM_CLOCK
 from resolute.contracts.run.last_word import hear
-from resolute.errors import ResoluteError
+from resolute.errors import InternalError, ResoluteError
 from resolute_experiments.resources.kubernetes.client import Submitted
 from resolute_experiments.resources.kubernetes.pods import PodState
 from resolute_experiments.resources.named_tasks import NamedTasks
@@ -89,11 +89,16 @@ class Releases:
         """Waits, for a bounded time, until Pods have sent the lines of containers that have ended."""
         if not allocation_ids:
             return True
-        sending = [asyncio.ensure_future(self._until_sent(one)) for one in allocation_ids]
-        await asyncio.wait(sending, timeout=self._log_wait + _SEND_SECONDS)
-        for one in sending:
-            one.cancel()
-        answers = await asyncio.gather(*sending, return_exceptions=True)
+        sending = [
+            asyncio.create_task(self._until_sent(one), name=f"kubernetes-lines-{one}")
+            for one in allocation_ids
+        ]
+        try:
+            await asyncio.wait(sending, timeout=self._log_wait + _SEND_SECONDS)
+        finally:
+            for one in sending:
+                one.cancel()
+            answers = await asyncio.gather(*sending, return_exceptions=True)
         return all(answer is True for answer in answers)
 
     async def close(self) -> None:
@@ -119,8 +124,14 @@ class Releases:
     async def _answered(self, asked: Awaitable[bool], allocation_id: str) -> bool:
         try:
             return await asked
-        except ResoluteError as failure:
-            _log.warning("a run cannot be removed yet", allocation=allocation_id, reason=str(failure))
+        except Exception as failure:  # noqa: BLE001 - a defect must not leave its Pods there for good
+            expected = isinstance(failure, ResoluteError) and not isinstance(failure, InternalError)
+            _log.warning(
+                "a run cannot be removed yet",
+                allocation=allocation_id,
+                reason=str(failure),
+                exc_info=None if expected else failure,
+            )
             return False
 
     async def _removed(self, allocation_id: str) -> bool:

@@ -1,0 +1,99 @@
+"""What an engine of containers does while its engine does not answer, and after it was closed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from resolute.errors import UnavailableError
+from resolute_experiments.resources.container import opening
+from resolute_experiments.resources.container.manager import ContainerManager
+from resolute_experiments.resources.engine_environment import EngineEnvironment
+from resolute_experiments.resources.protocol import AllocationSpec
+from resolute_experiments.resources.settings import EngineSettings, PoolSettings
+
+SPEC = AllocationSpec(allocation_id="t.1", placements=((0,),), address="a:1", token="token", pool="boxes")
+
+
+def opened(folder: Path, name: str) -> ContainerManager:
+    """An engine at a socket where nobody listens."""
+    settings = EngineSettings(
+        name=name,
+        type="container",
+        options={"url": f"unix://{folder}/nobody.sock"},
+        pools=(PoolSettings(name="boxes", options={"image": "usual"}, where="resource_pools[0]"),),
+    )
+    environment = EngineEnvironment(
+        cluster_id="c",
+        address="a:1",
+        tls=None,
+        outage_timeout=1.0,
+        log_wait=1.0,
+        runs_directory=folder / "runs",
+        slots=None,
+        nodes=1,
+    )
+    manager = opening.open_container_engine(settings, environment)
+    assert isinstance(manager, ContainerManager)
+    return manager
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """The runtimes that are made: directories, without the packages that take their time."""
+    found: list[Path] = []
+
+    def make(folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        found.append(folder)
+
+    monkeypatch.setattr(opening, "make_runtime", make)
+    return found
+
+
+def closing(manager: ContainerManager, body: Callable[[], Coroutine[Any, Any, object]]) -> None:
+    async def whole() -> None:
+        try:
+            await asyncio.wait_for(body(), 60)
+        finally:
+            await manager.close()
+
+    asyncio.run(whole())
+
+
+def test_what_hinders_the_removal_of_old_runtimes_hinders_no_launch(tmp_path: Path, made: list[Path]) -> None:
+    manager = opened(tmp_path, "podman")
+
+    async def body() -> None:
+        with pytest.raises(UnavailableError):
+            await manager._containers.mounted()
+        requests = [await manager._request(SPEC) for _ in range(2)]
+        assert [request.runtime for request in requests] == [str(made[0])] * 2
+        assert len(made) == 1
+
+    closing(manager, body)
+
+
+def test_engines_of_one_home_have_runtimes_of_their_own(tmp_path: Path, made: list[Path]) -> None:
+    for name in ("podman", "../up"):
+        manager = opened(tmp_path, name)
+        closing(manager, partial(manager._request, SPEC))
+    first, second = made
+    assert first.name == second.name
+    assert first.parent != second.parent
+    assert {first.parent.parent, second.parent.parent} == {tmp_path / "runtimes"}
+
+
+def test_an_engine_that_was_closed_opens_no_connection(tmp_path: Path) -> None:
+    async def body() -> None:
+        manager = opened(tmp_path, "podman")
+        await manager.close()
+        with pytest.raises(UnavailableError, match="is being stopped"):
+            await manager.inspect("t.1")
+
+    asyncio.run(asyncio.wait_for(body(), 60))

@@ -1,0 +1,151 @@
+"""The tasks of an engine of Pods: what is not wanted any more ends, and no defect ends the others."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+from support.backends import need_module
+from support.waiting import wait_until_async
+
+from resolute.errors import UnavailableError
+from resolute_experiments.resources.kubernetes.settings import KubernetesEngineOptions
+
+need_module("kubernetes_asyncio", remedy="`make engines` installs it")
+
+from resolute_experiments.resources.kubernetes.client import Submitted  # noqa: E402 - they want what was asked for above
+from resolute_experiments.resources.kubernetes.connection import KubernetesApi  # noqa: E402
+from resolute_experiments.resources.kubernetes.manager import KubernetesEngineTerms, KubernetesManager  # noqa: E402
+from resolute_experiments.resources.kubernetes.releases import Releases  # noqa: E402
+
+TERMS = KubernetesEngineTerms(cluster_id="c", tls=None, outage_timeout=1.0, log_wait=600.0)
+
+
+def named(prefix: str) -> list[str]:
+    """The tasks of such names that live."""
+    return [task.get_name() for task in asyncio.all_tasks() if task.get_name().startswith(prefix)]
+
+
+def scenario(body: Callable[[], Awaitable[None]]) -> None:
+    async def whole() -> None:
+        await asyncio.wait_for(body(), 60)
+
+    asyncio.run(whole())
+
+
+def manager_of(connect: Callable[[], Awaitable[KubernetesApi]]) -> KubernetesManager:
+    options = KubernetesEngineOptions.model_validate({})
+    return KubernetesManager(connect, options=options, pools={}, terms=TERMS)
+
+
+async def _never() -> KubernetesApi:
+    await asyncio.Event().wait()
+    raise AssertionError("nobody sets it")
+
+
+class Silent:
+    """Kubernetes as it answers nothing, or has a defect for some times and then knows of nothing."""
+
+    def __init__(self, *, defects: int = 0, silent: bool = False) -> None:
+        self.defects = defects
+        self._silent = silent
+
+    async def find(self, allocation_id: str) -> Submitted | None:
+        if self._silent:
+            await asyncio.Event().wait()
+        if self.defects:
+            self.defects -= 1
+            raise RuntimeError("a defect")
+        return None
+
+    async def kill(self, allocation_id: str) -> None:
+        raise AssertionError("nothing is there")
+
+    async def delete(self, allocation_id: str) -> None:
+        raise AssertionError("nothing is there")
+
+
+def test_a_watch_that_is_begun_again_ends_the_earlier() -> None:
+    async def body() -> None:
+        manager = manager_of(_never)
+
+        async def watch() -> None:
+            async for _ in manager.watch():
+                pass
+
+        watches = [asyncio.create_task(watch())]
+        await wait_until_async(lambda: named("kubernetes-watch"))
+        earlier = manager._following
+        watches.append(asyncio.create_task(watch()))
+        await wait_until_async(lambda: manager._following not in (earlier, None))
+        assert len(named("kubernetes-watch")) == 1
+        assert earlier is not None
+        assert earlier.cancelled()
+        await manager.close()
+        assert named("kubernetes-watch") == []
+        for one in watches:
+            one.cancel()
+        await asyncio.gather(*watches, return_exceptions=True)
+
+    scenario(body)
+
+
+def test_an_engine_that_was_closed_connects_no_more() -> None:
+    async def body() -> None:
+        manager = manager_of(_never)
+        await manager.close()
+        with pytest.raises(UnavailableError, match="is being stopped"):
+            await manager.find("t.1")
+
+    scenario(body)
+
+
+def test_waiting_for_lines_that_is_given_up_leaves_no_task() -> None:
+    async def body() -> None:
+        releases = Releases(Silent(silent=True), outage_timeout=1.0, log_wait=600.0, forget=lambda _: None)
+        waiting = asyncio.create_task(releases.deliver_lines(["t.1", "t.2"]))
+        await wait_until_async(lambda: len(named("kubernetes-lines-")) == 2)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        assert named("kubernetes-lines-") == []
+
+    scenario(body)
+
+
+def test_a_defect_does_not_end_a_removal(capsys: pytest.CaptureFixture[str]) -> None:
+    async def body() -> None:
+        forgotten: list[str] = []
+        kubernetes = Silent(defects=2)
+        releases = Releases(kubernetes, outage_timeout=1.0, log_wait=1.0, forget=forgotten.append)
+        releases.release("t.1")
+        await wait_until_async(lambda: forgotten == ["t.1"])
+        assert (releases.names(), kubernetes.defects) == ([], 0)
+        await releases.close()
+
+    scenario(body)
+    assert capsys.readouterr().out.count("a run cannot be removed yet") == 2
+
+
+class StubbornManager(KubernetesManager):
+    """Fails to end anything twice, by a defect of its own."""
+
+    ended = 0
+
+    async def kill(self, allocation_id: str) -> None:
+        self.ended += 1
+        if self.ended < 3:
+            raise RuntimeError("a defect")
+
+
+def test_a_defect_does_not_end_the_ending_of_what_outlasts_its_grace() -> None:
+    async def body() -> None:
+        manager = StubbornManager(
+            _never, options=KubernetesEngineOptions.model_validate({}), pools={}, terms=TERMS
+        )
+        await manager._kill_later("t.1", 0.0)
+        assert manager.ended == 3
+        await manager.close()
+
+    scenario(body)
