@@ -314,8 +314,7 @@ class KubernetesManager:
         await self._unfollow()
         await self._tasks.close()
         await self._releases.close()
-        async with self._connecting:
-            api, self._api = self._api, None
+        api, self._api = self._api, None
         if api is not None:
             await api.close()
         await self._events.put(None)
@@ -337,13 +336,17 @@ class KubernetesManager:
 
     async def _client(self) -> KubernetesClient:
         async with self._connecting:
-            if self._closed:
-                raise UnavailableError("the service is being stopped, and asks Kubernetes nothing more")
-            if self._api is None:
+            if self._api is None and not self._closed:
                 try:
                     self._api = await self._connect()
                 except FailedPreconditionError as failure:
                     raise UnavailableError(str(failure)) from failure
+            if self._closed or self._api is None:
+                # It may have been closed while this connected.
+                late, self._api = self._api, None
+                if late is not None:
+                    await late.close()
+                raise UnavailableError("the service is being stopped, and asks Kubernetes nothing more")
         return KubernetesClient(self._api, namespace=self._options.namespace)
 
     def _order(self, spec: AllocationSpec, rank: int) -> LaunchOrder:
