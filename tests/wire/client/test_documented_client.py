@@ -13,6 +13,7 @@ from typing import Any
 import client_names
 import pytest
 from support.clusters.tenants import Tenant, tenants
+from support.waiting import wait_until
 
 from resolute import client
 from resolute.api.checkpoints.v1 import checkpoint_pb2
@@ -218,8 +219,6 @@ STATES: dict[type[Enum], tuple[Any, str]] = {
 
 
 def states(spy: Spy) -> None:
-    everything = {one.id: one.state for one in client.list_experiments()}
-    listed = set()
     for kind, (wire, prefix) in STATES.items():
         for state in spy.every(kind):
             if f"{prefix}{state.name}" in {*wire.keys()}:
@@ -227,11 +226,18 @@ def states(spy: Spy) -> None:
                 assert enum_member(kind, wire, told, prefix=prefix) is state
             else:  # what an active experiment does
                 assert kind is client.ExperimentState, state
-            if kind is client.ExperimentState:
-                listed |= {one.id for one in client.list_experiments(states=[state])}
-    assert listed == everything.keys()
-    assert {one.id for one in client.list_experiments(states=[client.ExperimentState.COMPLETED])} == {
-        number for number, state in everything.items() if state is client.ExperimentState.COMPLETED
+
+    def listed_by_state() -> set[int]:
+        return {one.id for state in client.ExperimentState for one in client.list_experiments(states=[state])}
+
+    # One that is being deleted, or changes its state between two lists, is in one of them alone.
+    wait_until(
+        lambda: listed_by_state() == {one.id for one in client.list_experiments()},
+        what="every experiment to be listed by its state",
+    )
+    completed = client.ExperimentState.COMPLETED
+    assert {one.id for one in client.list_experiments(states=[completed])} == {
+        one.id for one in client.list_experiments() if one.state is completed
     }
 
 
