@@ -227,8 +227,10 @@ def states(spy: Spy) -> None:
             else:  # what an active experiment does
                 assert kind is client.ExperimentState, state
 
+    documented = [*spy.every(client.ExperimentState)]
+
     def listed_by_state() -> set[int]:
-        return {one.id for state in client.ExperimentState for one in client.list_experiments(states=[state])}
+        return {one.id for state in documented for one in client.list_experiments(states=[state])}
 
     # One that is being deleted, or changes its state between two lists, is in one of them alone.
     wait_until(
