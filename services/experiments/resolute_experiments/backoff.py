@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from resolute.contracts.calls.backoff import Backoff
@@ -46,3 +48,17 @@ class LoggedBackoff:
             )
             self._logged = reason
         return self._backoff.failed()
+
+
+async def until_it_succeeds(work: Callable[[], Awaitable[None]], backoff: LoggedBackoff) -> None:
+    """Does something until it succeeds once, whatever it raises: a defect must not end it for good.
+
+    Args:
+        work: What is done.
+        backoff: Names it in the log, and says how long to pause.
+    """
+    while True:
+        try:
+            return await work()
+        except Exception as failure:  # noqa: BLE001 - the log has it
+            await asyncio.sleep(backoff.failed(failure))

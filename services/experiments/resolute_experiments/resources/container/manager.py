@@ -15,7 +15,7 @@ from resolute.contracts.calls.backoff import Backoff
 from resolute.contracts.clock import SYSTEM_CLOCK
 from resolute.contracts.run.launch_order import LaunchOrder
 from resolute.errors import NotFoundError, ResoluteError
-from resolute_experiments.backoff import LoggedBackoff
+from resolute_experiments.backoff import LoggedBackoff, until_it_succeeds
 from resolute_experiments.resources.container.api import DockerApi
 from resolute_experiments.resources.container.containers import Containers, Found, owner_of
 from resolute_experiments.resources.container.files import VOLUME, launch_files
@@ -198,11 +198,7 @@ class ContainerManager:
     async def _kill_later(self, allocation_id: str, seconds: float) -> None:
         await asyncio.sleep(seconds)
         backoff = LoggedBackoff(_log, "a run could not be ended", allocation=allocation_id)
-        while True:
-            try:
-                return await self.kill(allocation_id)
-            except Exception as failure:  # noqa: BLE001 - a defect must not let it outlast its grace for good
-                await asyncio.sleep(backoff.failed(failure))
+        await until_it_succeeds(lambda: self.kill(allocation_id), backoff)
 
     async def kill(self, allocation_id: str) -> None:
         """Ends the containers of an allocation at once."""

@@ -17,7 +17,7 @@ from resolute.errors import (
     UnauthenticatedError,
     UnavailableError,
 )
-from resolute_experiments.backoff import LoggedBackoff
+from resolute_experiments.backoff import LoggedBackoff, until_it_succeeds
 from resolute_experiments.resources.kubernetes import states
 from resolute_experiments.resources.kubernetes.client import KubernetesClient, Submitted
 from resolute_experiments.resources.kubernetes.connection import KubernetesApi
@@ -179,11 +179,7 @@ class KubernetesManager:
     async def _kill_later(self, allocation_id: str, seconds: float) -> None:
         await asyncio.sleep(seconds)
         backoff = LoggedBackoff(_log, "a run could not be ended", allocation=allocation_id)
-        while True:
-            try:
-                return await self.kill(allocation_id)
-            except Exception as failure:  # noqa: BLE001 - a defect must not let it outlast its grace for good
-                await asyncio.sleep(backoff.failed(failure))
+        await until_it_succeeds(lambda: self.kill(allocation_id), backoff)
 
     async def kill(self, allocation_id: str) -> None:
         """Has the keepers of an allocation end it; after them its Pods are ended."""
