@@ -140,6 +140,8 @@ def _insert_one(connection: Connection) -> tuple[int, str]:
             "run": 1,
             "allocation_id": allocation,
             "experiment_id": experiment_id,
+            # Of no engine that is here: none shall try to start them.
+            "resource_pool": "elsewhere",
             "outcome": RunOutcome.UNSPECIFIED.value,
             "failure": "",
             "slot_ids": [],
