@@ -10,6 +10,7 @@ from sqlalchemy.engine import make_url
 from resolute.api.searcher.v1 import searcher_service_pb2
 from resolute.api.searcher.v1.searcher_service_pb2_grpc import add_SearcherServiceServicer_to_server
 from resolute_searcher.runtime.change_poller import ChangePoller
+from resolute_searcher.runtime.importances import Importances
 from resolute_searcher.runtime.live_searches import LiveSearches
 from resolute_searcher.runtime.snapshotter import Snapshotter
 from resolute_searcher.runtime.storage import Storage
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 NAME = "searcher"
 _OWN_WORK = WorkerLimits(cpu_seconds=None, memory_bytes=None)
 """Suggestions and snapshots are made for the service itself, of searches whose size is bounded."""
+ESTIMATE_LIMITS = WorkerLimits(cpu_seconds=30, memory_bytes=4 * 1024**3)
+"""scikit-learn and its libraries reserve much address space, of which they use little."""
 
 
 class SearcherService:
@@ -54,6 +57,8 @@ class SearcherService:
         self._suggestion_pool = WorkerPool("searcher-suggestion", processes=2, limits=_OWN_WORK)
         self._snapshot_pool = WorkerPool("searcher-snapshot", processes=1, limits=_OWN_WORK)
         self._planning_pool = WorkerPool("searcher-planning", processes=2, limits=WorkerLimits())
+        # One evaluation at a time: a forest takes a processor for seconds, and its answer is kept.
+        self._importance_pool = WorkerPool("searcher-importance", processes=1, limits=ESTIMATE_LIMITS)
         self._snapshotter = Snapshotter(self._storage, self._snapshot_pool)
         trial_index = TrialIndex(self._storage)
         searches = LiveSearches(
@@ -73,6 +78,7 @@ class SearcherService:
             trial_index=trial_index,
             watchers=self._watchers,
             planning_pool=self._planning_pool,
+            importances=Importances(self._storage, self._importance_pool),
         )
 
     def register(self, server: grpc.aio.Server) -> None:
@@ -109,7 +115,7 @@ class SearcherService:
             await self._change_poller.stop()
         await self._suggestion_worker.close()
         await self._snapshotter.close()
-        for pool in (self._suggestion_pool, self._snapshot_pool, self._planning_pool):
+        for pool in (self._suggestion_pool, self._snapshot_pool, self._planning_pool, self._importance_pool):
             await pool.close()
         await self._storage.close()
 

@@ -6,6 +6,9 @@ from pathlib import Path
 
 from resolute_experiments.config.loading.document import MAX_NODES
 from resolute_searcher.planning.answers import MAX_SIMULATED_TRIALS
+from resolute_searcher.planning.importance import MAX_HPARAMS, MAX_TRIALS
+from resolute_searcher.runtime.importances import MAX_WAITING
+from resolute_searcher.service import ESTIMATE_LIMITS
 from resolute_searcher.spec.sizes import MAX_INITIAL_BYTES, MAX_SAMPLE_BYTES
 from resolute_serving.bounds.limits import (
     DEFAULT,
@@ -40,6 +43,9 @@ def test_the_table_of_limits_is_that_of_the_code() -> None:
         spaced(MAX_SIMULATED_TRIALS),
         f"{worker.cpu_seconds} s",
         f"{(worker.memory_bytes or 0) // MIB} MiB",
+        f"{ESTIMATE_LIMITS.cpu_seconds} s",
+        f"{MAX_TRIALS} and {MAX_HPARAMS}",
+        str(MAX_WAITING),
         f"1, and {MAX_WAITING_OF_CALLER} that wait",
     ]
 

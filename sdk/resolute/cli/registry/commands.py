@@ -162,6 +162,9 @@ SEARCH_COMMANDS = (
     LazyCommand(
         "replay", "Replay a search from its log and compare the decisions.", f"{_SEARCH}.replay:replay"
     ),
+    LazyCommand(
+        "importance", "Show which hyperparameters matter for the metric.", f"{_SEARCH}.importance:importance"
+    ),
     LazyCommand("whatif", "Run another search on recorded learning curves.", f"{_SEARCH}.what_if:whatif"),
 )
 """Commands of ``resolute search``."""

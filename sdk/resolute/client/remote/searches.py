@@ -114,6 +114,32 @@ class ReplayResult:
 
 
 @dataclass(frozen=True)
+class Importance:
+    """How much one hyperparameter matters."""
+
+    name: str
+    """Its dotted name."""
+    share: float
+    """Share of the metric's variance that it explains alone, from 0 to 1."""
+    error: float
+    """Standard error of the share."""
+
+
+@dataclass(frozen=True)
+class Importances:
+    """How much hyperparameters matter in a search."""
+
+    found: tuple[Importance, ...]
+    """Largest first; none where results or differences are too few."""
+    trials: int
+    """Trials whose results were regarded."""
+    trials_with_result: int
+    """Trials that have a finite metric."""
+    omitted: int
+    """Hyperparameters with several values that were left out."""
+
+
+@dataclass(frozen=True)
 class SearchStatus:
     """How far a search is."""
 
@@ -269,6 +295,26 @@ class Searches:
             order_by="sequence desc" if newest_first else "sequence",
         )
         yield from all_items(self._stub.ListEvents, request, "entries", limit=limit)
+
+    def importances(self, search_id: str) -> Importances:
+        """Estimates how much each hyperparameter matters, by fANOVA; the same results give the same estimate.
+
+        Args:
+            search_id: UUID of the search, which is the experiment's.
+
+        Raises:
+            FailedPreconditionError: What it needs is not installed beside the service.
+            QuotaError: It takes too long.
+        """
+        result = self._stub.GetImportances(
+            searcher_service_pb2.GetImportancesRequest(search_id=search_id), timeout=_LONG_SECONDS
+        )
+        return Importances(
+            found=tuple(Importance(one.name, one.share, one.error) for one in result.importances),
+            trials=result.trials,
+            trials_with_result=result.trials_with_result,
+            omitted=result.omitted_hparams,
+        )
 
     def replay(self, search_id: str, *, until: int = 0) -> ReplayResult:
         """Decides the log of a search again and compares.

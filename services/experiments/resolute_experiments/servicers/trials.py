@@ -36,10 +36,15 @@ from resolute_experiments.unmanaged import tracking
 from resolute_experiments.unmanaged.heartbeats import HeartbeatMonitor
 from resolute_serving.auth.tokens import TokenSigner
 from resolute_serving.context import current_token_expired
+from resolute_serving.pagination import decode_token, encode_token, page_size
 from resolute_serving.validation import invalid, parse_uuid
 
 _STATUS_LENGTH = 200
 _FAILURE_LENGTH = 10_000
+_DEFAULT_NUMBERS = 10_000
+_MAX_NUMBERS = 20_000
+"""Numbers and keys of as many trials take less than a megabyte."""
+_MAX_TRIAL_IDS = 1000
 _REPORTED_OUTCOMES: Mapping[int, RunOutcome] = {
     run_pb2.RUN_OUTCOME_COMPLETED: RunOutcome.COMPLETED,
     run_pb2.RUN_OUTCOME_FAILED: RunOutcome.FAILED,
@@ -114,6 +119,30 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
             )
 
         return await self._core.database.read(partial(shortened_page, work=work, request=request))
+
+    async def ListTrialNumbers(
+        self, request: pb2.ListTrialNumbersRequest, context: Any
+    ) -> pb2.ListTrialNumbersResponse:
+        """Lists the numbers of trials beside their keys."""
+        size = page_size(request.page_size, default=_DEFAULT_NUMBERS, most=_MAX_NUMBERS)
+        if len(request.trial_ids) > _MAX_TRIAL_IDS:
+            raise invalid("trial_ids", f"{len(request.trial_ids)} trials are too many; name {_MAX_TRIAL_IDS}")
+        after = max(request.after_number, decode_token(request) or 0)
+
+        def work(connection: Connection) -> pb2.ListTrialNumbersResponse:
+            experiment = self._core.experiment(connection, request.experiment)
+            found = trials.numbers(
+                connection, experiment.id, after=after, limit=size + 1, trial_ids=request.trial_ids
+            )
+            page = found[:size]
+            return pb2.ListTrialNumbersResponse(
+                numbers=[one.number for one in page],
+                trial_keys=[one.key for one in page],
+                trial_ids=[one.trial_id for one in page] if request.trial_ids else (),
+                next_page_token=encode_token(request, page[-1].number) if len(found) > size else "",
+            )
+
+        return await self._core.database.read(work)
 
     async def ListTrialTransitions(
         self, request: pb2.ListTrialTransitionsRequest, context: Any

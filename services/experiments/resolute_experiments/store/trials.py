@@ -157,6 +157,37 @@ def ids_of(connection: Connection, experiment_id: str) -> frozenset[str]:
     return frozenset(connection.execute(query).scalars())
 
 
+@dataclass(frozen=True, kw_only=True)
+class TrialNumber:
+    """By which names a trial is known."""
+
+    number: int
+    key: str
+    """Within its search."""
+    trial_id: str
+
+
+def numbers(
+    connection: Connection, experiment_id: str, *, after: int, limit: int, trial_ids: Collection[str] = ()
+) -> list[TrialNumber]:
+    """Reads by which numbers people know the trials of an experiment, ascending.
+
+    Args:
+        connection: Where from.
+        experiment_id: UUID of the experiment.
+        after: Only larger numbers.
+        limit: Most trials.
+        trial_ids: Only these; empty for all.
+    """
+    query = sa.select(trials.c.number, trials.c.request_id, trials.c.id).where(
+        trials.c.experiment_id == experiment_id, trials.c.number > after
+    )
+    if trial_ids:
+        query = query.where(trials.c.id.in_(trial_ids))
+    rows = connection.execute(query.order_by(trials.c.number).limit(limit))
+    return [TrialNumber(number=number, key=key, trial_id=trial_id) for number, key, trial_id in rows]
+
+
 def page(
     connection: Connection, request: Any, experiment_id: str, *, states: Collection[TrialState]
 ) -> tuple[list[Trial], str]:

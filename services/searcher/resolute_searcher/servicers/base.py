@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from resolute_searcher.runtime.importances import Importances
 from resolute_searcher.runtime.live_searches import LiveSearches
 from resolute_searcher.runtime.storage import Storage
 from resolute_searcher.runtime.trial_index import TrialIndex
@@ -21,6 +22,7 @@ class BaseCalls:
         trial_index: Know the searches of trials.
         watchers: Wake anyone who follows.
         planning_pool: Calculates answers that take long.
+        importances: Estimates importances of hyperparameters.
     """
 
     storage: Storage
@@ -28,3 +30,4 @@ class BaseCalls:
     trial_index: TrialIndex
     watchers: Watchers
     planning_pool: WorkerPool
+    importances: Importances

@@ -17,6 +17,7 @@ from resolute_searcher.wire.contract import contract_entry, stored_event_kind
 from resolute_serving.pagination import decode_token, encode_token, page_size, parse_order_by
 
 MAX_TRIAL_KEYS = 100
+MAX_SEQUENCES = 1000
 _MAX_READ = 5000
 """Most entries that one page looks at; a page of rare entries may hold none of them."""
 _KINDS = tuple(field.name for field in event_pb2.Event.DESCRIPTOR.oneofs_by_name["kind"].fields)
@@ -49,6 +50,7 @@ class ListingCalls(BaseCalls):
                 descending=descending,
                 limit=limit,
                 max_bytes=MAX_BYTES,
+                sequences=selection.sequences,
             )
             found: list[log_pb2.LoggedEvent] = []
             end = 0
@@ -59,7 +61,10 @@ class ListingCalls(BaseCalls):
                 if len(found) == size:
                     break
             last = search_rows.read_search(connection, search_id).last_sequence
-            more = bool(read) and (end > request.after_sequence + 1 if descending else end < last)
+            first = request.after_sequence + 1
+            if selection.sequences:
+                first, last = min(selection.sequences), max(selection.sequences)
+            more = bool(read) and (end > first if descending else end < last)
             # Pages are long: their messages are made here, in the thread that reads, too.
             return service_pb.ListEventsResponse(
                 entries=map(contract_entry, found), next_page_token=encode_token(request, end) if more else ""
@@ -81,6 +86,11 @@ class _Selection:
                 raise invalid_field("kinds", f"has {kind[:80]!r}; the kinds are {', '.join(_KINDS)}")
         if request.after_sequence < 0:
             raise invalid_field("after_sequence", f"must not be below 0 as {request.after_sequence} is")
+        if len(request.sequences) > MAX_SEQUENCES:
+            raise invalid_field(
+                "sequences", f"must name at most {MAX_SEQUENCES} entries, not {len(request.sequences)}"
+            )
+        self.sequences = frozenset(request.sequences)
         self._trial_keys = frozenset(request.trial_keys)
         self._kinds = frozenset(map(stored_event_kind, request.kinds))
 

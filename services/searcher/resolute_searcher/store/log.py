@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
@@ -248,6 +248,7 @@ def read_logged(
     descending: bool = False,
     limit: int,
     max_bytes: int,
+    sequences: Collection[int] = (),
 ) -> list[pb.LoggedEvent]:
     """Reads entries as messages: at least one if there is any, then until a limit is reached.
 
@@ -259,12 +260,15 @@ def read_logged(
         descending: Whether the last comes first.
         limit: Most entries.
         max_bytes: Most bytes of entries.
+        sequences: Only entries at these positions; empty for all.
 
     Raises:
         NotFoundError: There is no such search.
     """
     read_search(connection, search_id)
     query = sa.select(entries.c.entry).where(entries.c.search_id == search_id, entries.c.sequence > after)
+    if sequences:
+        query = query.where(entries.c.sequence.in_(sequences))
     if before is not None:
         query = query.where(entries.c.sequence < before)
     order = entries.c.sequence.desc() if descending else entries.c.sequence

@@ -32,7 +32,7 @@ from resolute.api.experiments.v1 import trial_pb2 as resolute_dot_api_dot_experi
 from resolute.api.experiments.v1 import trial_transition_pb2 as resolute_dot_api_dot_experiments_dot_v1_dot_trial__transition__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n0resolute/api/experiments/v1/trials_service.proto\x12\x1bresolute.api.experiments.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a)resolute/api/checkpoints/v1/storage.proto\x1a\"resolute/api/common/v1/value.proto\x1a,resolute/api/experiments/v1/experiment.proto\x1a%resolute/api/experiments/v1/run.proto\x1a\x31resolute/api/experiments/v1/run_environment.proto\x1a\'resolute/api/experiments/v1/trial.proto\x1a\x32resolute/api/experiments/v1/trial_transition.proto\"G\n\x0fGetTrialRequest\x12\x34\n\x05trial\x18\x01 \x01(\x0b\x32%.resolute.api.experiments.v1.TrialKey\"E\n\x10GetTrialResponse\x12\x31\n\x05trial\x18\x01 \x01(\x0b\x32\".resolute.api.experiments.v1.Trial\"\xbe\x02\n\x11ListTrialsRequest\x12>\n\nexperiment\x18\x01 \x01(\x0b\x32*.resolute.api.experiments.v1.ExperimentKey\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\x12\x10\n\x08order_by\x18\x04 \x01(\t\x12\x37\n\x06states\x18\x05 \x03(\x0e\x32\'.resolute.api.experiments.v1.TrialState\x12\x14\n\x0cinclude_runs\x18\x06 \x01(\x08\x12\x0c\n\x04skip\x18\x07 \x01(\x05\x12\x0f\n\x07started\x18\x08 \x01(\x08\x12\x18\n\x10without_diverged\x18\t \x01(\x08\x12\x18\n\x0bmax_hparams\x18\n \x01(\x05H\x00\x88\x01\x01\x42\x0e\n\x0c_max_hparams\"a\n\x12ListTrialsResponse\x12\x32\n\x06trials\x18\x01 \x03(\x0b\x32\".resolute.api.experiments.v1.Trial\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x8c\x01\n\x1bListTrialTransitionsRequest\x12\x34\n\x05trial\x18\x01 \x01(\x0b\x32%.resolute.api.experiments.v1.TrialKey\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\x12\x10\n\x08order_by\x18\x04 \x01(\t\"z\n\x1cListTrialTransitionsResponse\x12\x41\n\x0btransitions\x18\x01 \x03(\x0b\x32,.resolute.api.experiments.v1.TrialTransition\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"]\n\x18GetRunEnvironmentRequest\x12\x34\n\x05trial\x18\x01 \x01(\x0b\x32%.resolute.api.experiments.v1.TrialKey\x12\x0b\n\x03run\x18\x02 \x01(\x05\"j\n\x19GetRunEnvironmentResponse\x12\x0b\n\x03run\x18\x01 \x01(\x05\x12@\n\x0b\x65nvironment\x18\x02 \x01(\x0b\x32+.resolute.api.experiments.v1.RunEnvironment\"H\n\x10KillTrialRequest\x12\x34\n\x05trial\x18\x01 \x01(\x0b\x32%.resolute.api.experiments.v1.TrialKey\"F\n\x11KillTrialResponse\x12\x31\n\x05trial\x18\x01 \x01(\x0b\x32\".resolute.api.experiments.v1.Trial\"\x99\x01\n\x15SetTrialStatusRequest\x12\x10\n\x08trial_id\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\x05\x12\x13\n\x06status\x18\x03 \x01(\tH\x00\x88\x01\x01\x12\x34\n\x08metadata\x18\x04 \x01(\x0b\x32\x1d.resolute.api.common.v1.ValueH\x01\x88\x01\x01\x42\t\n\x07_statusB\x0b\n\t_metadata\"I\n\x16SetTrialStatusResponse\x12/\n\x08metadata\x18\x01 \x01(\x0b\x32\x1d.resolute.api.common.v1.Value\"\x99\x03\n\x0f\x42\x65ginRunRequest\x12\x17\n\x0f\x65xternal_run_id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x34\n\x08metadata\x18\x03 \x01(\x0b\x32\x1d.resolute.api.common.v1.ValueH\x00\x88\x01\x01\x12.\n\nstart_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\x07hparams\x18\x05 \x01(\x0b\x32\x1d.resolute.api.common.v1.Value\x12-\n\x06\x63onfig\x18\x06 \x01(\x0b\x32\x1d.resolute.api.common.v1.Value\x12#\n\x16\x65xternal_experiment_id\x18\x07 \x01(\tH\x01\x88\x01\x01\x12\x1e\n\x11\x65xternal_trial_id\x18\x08 \x01(\tH\x02\x88\x01\x01\x12\x17\n\x0f\x65xperiment_only\x18\t \x01(\x08\x42\x0b\n\t_metadataB\x19\n\x17_external_experiment_idB\x14\n\x12_external_trial_id\"\xfb\x01\n\x10\x42\x65ginRunResponse\x12\x31\n\x05trial\x18\x01 \x01(\x0b\x32\".resolute.api.experiments.v1.Trial\x12\r\n\x05token\x18\x02 \x01(\t\x12\x0b\n\x03run\x18\x03 \x01(\x05\x12\x35\n\x07storage\x18\x04 \x01(\x0b\x32$.resolute.api.checkpoints.v1.Storage\x12\x17\n\x0fsearcher_metric\x18\x05 \x01(\t\x12\x19\n\x11smaller_is_better\x18\x06 \x01(\x08\x12\x12\n\ncluster_id\x18\x07 \x01(\t\x12\x19\n\x11\x65xperiment_number\x18\x08 \x01(\x03\"0\n\x0fRenewRunRequest\x12\x10\n\x08trial_id\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\x05\"0\n\x10RenewRunResponse\x12\r\n\x05token\x18\x01 \x01(\t\x12\r\n\x05\x65nded\x18\x02 \x01(\x08\"\xa7\x01\n\rEndRunRequest\x12\x10\n\x08trial_id\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\x05\x12\x38\n\x07outcome\x18\x03 \x01(\x0e\x32\'.resolute.api.experiments.v1.RunOutcome\x12\x0f\n\x07\x66\x61ilure\x18\x04 \x01(\t\x12,\n\x08\x65nd_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"C\n\x0e\x45ndRunResponse\x12\x31\n\x05trial\x18\x01 \x01(\x0b\x32\".resolute.api.experiments.v1.Trial2\xaa\x08\n\rTrialsService\x12l\n\x08GetTrial\x12,.resolute.api.experiments.v1.GetTrialRequest\x1a-.resolute.api.experiments.v1.GetTrialResponse\"\x03\x90\x02\x01\x12r\n\nListTrials\x12..resolute.api.experiments.v1.ListTrialsRequest\x1a/.resolute.api.experiments.v1.ListTrialsResponse\"\x03\x90\x02\x01\x12\x90\x01\n\x14ListTrialTransitions\x12\x38.resolute.api.experiments.v1.ListTrialTransitionsRequest\x1a\x39.resolute.api.experiments.v1.ListTrialTransitionsResponse\"\x03\x90\x02\x01\x12\x87\x01\n\x11GetRunEnvironment\x12\x35.resolute.api.experiments.v1.GetRunEnvironmentRequest\x1a\x36.resolute.api.experiments.v1.GetRunEnvironmentResponse\"\x03\x90\x02\x01\x12j\n\tKillTrial\x12-.resolute.api.experiments.v1.KillTrialRequest\x1a..resolute.api.experiments.v1.KillTrialResponse\x12y\n\x0eSetTrialStatus\x12\x32.resolute.api.experiments.v1.SetTrialStatusRequest\x1a\x33.resolute.api.experiments.v1.SetTrialStatusResponse\x12g\n\x08\x42\x65ginRun\x12,.resolute.api.experiments.v1.BeginRunRequest\x1a-.resolute.api.experiments.v1.BeginRunResponse\x12g\n\x08RenewRun\x12,.resolute.api.experiments.v1.RenewRunRequest\x1a-.resolute.api.experiments.v1.RenewRunResponse\x12\x61\n\x06\x45ndRun\x12*.resolute.api.experiments.v1.EndRunRequest\x1a+.resolute.api.experiments.v1.EndRunResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n0resolute/api/experiments/v1/trials_service.proto\x12\x1bresolute.api.experiments.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a)resolute/api/checkpoints/v1/storage.proto\x1a\"resolute/api/common/v1/value.proto\x1a,resolute/api/experiments/v1/experiment.proto\x1a%resolute/api/experiments/v1/run.proto\x1a\x31resolute/api/experiments/v1/run_environment.proto\x1a\'resolute/api/experiments/v1/trial.proto\x1a\x32resolute/api/experiments/v1/trial_transition.proto\"G\n\x0fGetTrialRequest\x12\x34\n\x05trial\x18\x01 \x01(\x0b\x32%.resolute.api.experiments.v1.TrialKey\"E\n\x10GetTrialResponse\x12\x31\n\x05trial\x18\x01 \x01(\x0b\x32\".resolute.api.experiments.v1.Trial\"\xbe\x02\n\x11ListTrialsRequest\x12>\n\nexperiment\x18\x01 \x01(\x0b\x32*.resolute.api.experiments.v1.ExperimentKey\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\x12\x10\n\x08order_by\x18\x04 \x01(\t\x12\x37\n\x06states\x18\x05 \x03(\x0e\x32\'.resolute.api.experiments.v1.TrialState\x12\x14\n\x0cinclude_runs\x18\x06 \x01(\x08\x12\x0c\n\x04skip\x18\x07 \x01(\x05\x12\x0f\n\x07started\x18\x08 \x01(\x08\x12\x18\n\x10without_diverged\x18\t \x01(\x08\x12\x18\n\x0bmax_hparams\x18\n \x01(\x05H\x00\x88\x01\x01\x42\x0e\n\x0c_max_hparams\"a\n\x12ListTrialsResponse\x12\x32\n\x06trials\x18\x01 \x03(\x0b\x32\".resolute.api.experiments.v1.Trial\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xa9\x01\n\x17ListTrialNumbersRequest\x12>\n\nexperiment\x18\x01 \x01(\x0b\x32*.resolute.api.experiments.v1.ExperimentKey\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\x12\x14\n\x0c\x61\x66ter_number\x18\x04 \x01(\x03\x12\x11\n\ttrial_ids\x18\x05 \x03(\t\"k\n\x18ListTrialNumbersResponse\x12\x0f\n\x07numbers\x18\x01 \x03(\x03\x12\x12\n\ntrial_keys\x18\x02 \x03(\t\x12\x11\n\ttrial_ids\x18\x03 \x03(\t\x12\x17\n\x0fnext_page_token\x18\x04 \x01(\t\"\x8c\x01\n\x1bListTrialTransitionsRequest\x12\x34\n\x05trial\x18\x01 \x01(\x0b\x32%.resolute.api.experiments.v1.TrialKey\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\x12\x10\n\x08order_by\x18\x04 \x01(\t\"z\n\x1cListTrialTransitionsResponse\x12\x41\n\x0btransitions\x18\x01 \x03(\x0b\x32,.resolute.api.experiments.v1.TrialTransition\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"]\n\x18GetRunEnvironmentRequest\x12\x34\n\x05trial\x18\x01 \x01(\x0b\x32%.resolute.api.experiments.v1.TrialKey\x12\x0b\n\x03run\x18\x02 \x01(\x05\"j\n\x19GetRunEnvironmentResponse\x12\x0b\n\x03run\x18\x01 \x01(\x05\x12@\n\x0b\x65nvironment\x18\x02 \x01(\x0b\x32+.resolute.api.experiments.v1.RunEnvironment\"H\n\x10KillTrialRequest\x12\x34\n\x05trial\x18\x01 \x01(\x0b\x32%.resolute.api.experiments.v1.TrialKey\"F\n\x11KillTrialResponse\x12\x31\n\x05trial\x18\x01 \x01(\x0b\x32\".resolute.api.experiments.v1.Trial\"\x99\x01\n\x15SetTrialStatusRequest\x12\x10\n\x08trial_id\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\x05\x12\x13\n\x06status\x18\x03 \x01(\tH\x00\x88\x01\x01\x12\x34\n\x08metadata\x18\x04 \x01(\x0b\x32\x1d.resolute.api.common.v1.ValueH\x01\x88\x01\x01\x42\t\n\x07_statusB\x0b\n\t_metadata\"I\n\x16SetTrialStatusResponse\x12/\n\x08metadata\x18\x01 \x01(\x0b\x32\x1d.resolute.api.common.v1.Value\"\x99\x03\n\x0f\x42\x65ginRunRequest\x12\x17\n\x0f\x65xternal_run_id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x34\n\x08metadata\x18\x03 \x01(\x0b\x32\x1d.resolute.api.common.v1.ValueH\x00\x88\x01\x01\x12.\n\nstart_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\x07hparams\x18\x05 \x01(\x0b\x32\x1d.resolute.api.common.v1.Value\x12-\n\x06\x63onfig\x18\x06 \x01(\x0b\x32\x1d.resolute.api.common.v1.Value\x12#\n\x16\x65xternal_experiment_id\x18\x07 \x01(\tH\x01\x88\x01\x01\x12\x1e\n\x11\x65xternal_trial_id\x18\x08 \x01(\tH\x02\x88\x01\x01\x12\x17\n\x0f\x65xperiment_only\x18\t \x01(\x08\x42\x0b\n\t_metadataB\x19\n\x17_external_experiment_idB\x14\n\x12_external_trial_id\"\xfb\x01\n\x10\x42\x65ginRunResponse\x12\x31\n\x05trial\x18\x01 \x01(\x0b\x32\".resolute.api.experiments.v1.Trial\x12\r\n\x05token\x18\x02 \x01(\t\x12\x0b\n\x03run\x18\x03 \x01(\x05\x12\x35\n\x07storage\x18\x04 \x01(\x0b\x32$.resolute.api.checkpoints.v1.Storage\x12\x17\n\x0fsearcher_metric\x18\x05 \x01(\t\x12\x19\n\x11smaller_is_better\x18\x06 \x01(\x08\x12\x12\n\ncluster_id\x18\x07 \x01(\t\x12\x19\n\x11\x65xperiment_number\x18\x08 \x01(\x03\"0\n\x0fRenewRunRequest\x12\x10\n\x08trial_id\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\x05\"0\n\x10RenewRunResponse\x12\r\n\x05token\x18\x01 \x01(\t\x12\r\n\x05\x65nded\x18\x02 \x01(\x08\"\xa7\x01\n\rEndRunRequest\x12\x10\n\x08trial_id\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\x05\x12\x38\n\x07outcome\x18\x03 \x01(\x0e\x32\'.resolute.api.experiments.v1.RunOutcome\x12\x0f\n\x07\x66\x61ilure\x18\x04 \x01(\t\x12,\n\x08\x65nd_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"C\n\x0e\x45ndRunResponse\x12\x31\n\x05trial\x18\x01 \x01(\x0b\x32\".resolute.api.experiments.v1.Trial2\xb1\t\n\rTrialsService\x12l\n\x08GetTrial\x12,.resolute.api.experiments.v1.GetTrialRequest\x1a-.resolute.api.experiments.v1.GetTrialResponse\"\x03\x90\x02\x01\x12r\n\nListTrials\x12..resolute.api.experiments.v1.ListTrialsRequest\x1a/.resolute.api.experiments.v1.ListTrialsResponse\"\x03\x90\x02\x01\x12\x84\x01\n\x10ListTrialNumbers\x12\x34.resolute.api.experiments.v1.ListTrialNumbersRequest\x1a\x35.resolute.api.experiments.v1.ListTrialNumbersResponse\"\x03\x90\x02\x01\x12\x90\x01\n\x14ListTrialTransitions\x12\x38.resolute.api.experiments.v1.ListTrialTransitionsRequest\x1a\x39.resolute.api.experiments.v1.ListTrialTransitionsResponse\"\x03\x90\x02\x01\x12\x87\x01\n\x11GetRunEnvironment\x12\x35.resolute.api.experiments.v1.GetRunEnvironmentRequest\x1a\x36.resolute.api.experiments.v1.GetRunEnvironmentResponse\"\x03\x90\x02\x01\x12j\n\tKillTrial\x12-.resolute.api.experiments.v1.KillTrialRequest\x1a..resolute.api.experiments.v1.KillTrialResponse\x12y\n\x0eSetTrialStatus\x12\x32.resolute.api.experiments.v1.SetTrialStatusRequest\x1a\x33.resolute.api.experiments.v1.SetTrialStatusResponse\x12g\n\x08\x42\x65ginRun\x12,.resolute.api.experiments.v1.BeginRunRequest\x1a-.resolute.api.experiments.v1.BeginRunResponse\x12g\n\x08RenewRun\x12,.resolute.api.experiments.v1.RenewRunRequest\x1a-.resolute.api.experiments.v1.RenewRunResponse\x12\x61\n\x06\x45ndRun\x12*.resolute.api.experiments.v1.EndRunRequest\x1a+.resolute.api.experiments.v1.EndRunResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -43,6 +43,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_TRIALSSERVICE'].methods_by_name['GetTrial']._serialized_options = b'\220\002\001'
   _globals['_TRIALSSERVICE'].methods_by_name['ListTrials']._loaded_options = None
   _globals['_TRIALSSERVICE'].methods_by_name['ListTrials']._serialized_options = b'\220\002\001'
+  _globals['_TRIALSSERVICE'].methods_by_name['ListTrialNumbers']._loaded_options = None
+  _globals['_TRIALSSERVICE'].methods_by_name['ListTrialNumbers']._serialized_options = b'\220\002\001'
   _globals['_TRIALSSERVICE'].methods_by_name['ListTrialTransitions']._loaded_options = None
   _globals['_TRIALSSERVICE'].methods_by_name['ListTrialTransitions']._serialized_options = b'\220\002\001'
   _globals['_TRIALSSERVICE'].methods_by_name['GetRunEnvironment']._loaded_options = None
@@ -55,34 +57,38 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_LISTTRIALSREQUEST']._serialized_end=885
   _globals['_LISTTRIALSRESPONSE']._serialized_start=887
   _globals['_LISTTRIALSRESPONSE']._serialized_end=984
-  _globals['_LISTTRIALTRANSITIONSREQUEST']._serialized_start=987
-  _globals['_LISTTRIALTRANSITIONSREQUEST']._serialized_end=1127
-  _globals['_LISTTRIALTRANSITIONSRESPONSE']._serialized_start=1129
-  _globals['_LISTTRIALTRANSITIONSRESPONSE']._serialized_end=1251
-  _globals['_GETRUNENVIRONMENTREQUEST']._serialized_start=1253
-  _globals['_GETRUNENVIRONMENTREQUEST']._serialized_end=1346
-  _globals['_GETRUNENVIRONMENTRESPONSE']._serialized_start=1348
-  _globals['_GETRUNENVIRONMENTRESPONSE']._serialized_end=1454
-  _globals['_KILLTRIALREQUEST']._serialized_start=1456
-  _globals['_KILLTRIALREQUEST']._serialized_end=1528
-  _globals['_KILLTRIALRESPONSE']._serialized_start=1530
-  _globals['_KILLTRIALRESPONSE']._serialized_end=1600
-  _globals['_SETTRIALSTATUSREQUEST']._serialized_start=1603
-  _globals['_SETTRIALSTATUSREQUEST']._serialized_end=1756
-  _globals['_SETTRIALSTATUSRESPONSE']._serialized_start=1758
-  _globals['_SETTRIALSTATUSRESPONSE']._serialized_end=1831
-  _globals['_BEGINRUNREQUEST']._serialized_start=1834
-  _globals['_BEGINRUNREQUEST']._serialized_end=2243
-  _globals['_BEGINRUNRESPONSE']._serialized_start=2246
-  _globals['_BEGINRUNRESPONSE']._serialized_end=2497
-  _globals['_RENEWRUNREQUEST']._serialized_start=2499
-  _globals['_RENEWRUNREQUEST']._serialized_end=2547
-  _globals['_RENEWRUNRESPONSE']._serialized_start=2549
-  _globals['_RENEWRUNRESPONSE']._serialized_end=2597
-  _globals['_ENDRUNREQUEST']._serialized_start=2600
-  _globals['_ENDRUNREQUEST']._serialized_end=2767
-  _globals['_ENDRUNRESPONSE']._serialized_start=2769
-  _globals['_ENDRUNRESPONSE']._serialized_end=2836
-  _globals['_TRIALSSERVICE']._serialized_start=2839
-  _globals['_TRIALSSERVICE']._serialized_end=3905
+  _globals['_LISTTRIALNUMBERSREQUEST']._serialized_start=987
+  _globals['_LISTTRIALNUMBERSREQUEST']._serialized_end=1156
+  _globals['_LISTTRIALNUMBERSRESPONSE']._serialized_start=1158
+  _globals['_LISTTRIALNUMBERSRESPONSE']._serialized_end=1265
+  _globals['_LISTTRIALTRANSITIONSREQUEST']._serialized_start=1268
+  _globals['_LISTTRIALTRANSITIONSREQUEST']._serialized_end=1408
+  _globals['_LISTTRIALTRANSITIONSRESPONSE']._serialized_start=1410
+  _globals['_LISTTRIALTRANSITIONSRESPONSE']._serialized_end=1532
+  _globals['_GETRUNENVIRONMENTREQUEST']._serialized_start=1534
+  _globals['_GETRUNENVIRONMENTREQUEST']._serialized_end=1627
+  _globals['_GETRUNENVIRONMENTRESPONSE']._serialized_start=1629
+  _globals['_GETRUNENVIRONMENTRESPONSE']._serialized_end=1735
+  _globals['_KILLTRIALREQUEST']._serialized_start=1737
+  _globals['_KILLTRIALREQUEST']._serialized_end=1809
+  _globals['_KILLTRIALRESPONSE']._serialized_start=1811
+  _globals['_KILLTRIALRESPONSE']._serialized_end=1881
+  _globals['_SETTRIALSTATUSREQUEST']._serialized_start=1884
+  _globals['_SETTRIALSTATUSREQUEST']._serialized_end=2037
+  _globals['_SETTRIALSTATUSRESPONSE']._serialized_start=2039
+  _globals['_SETTRIALSTATUSRESPONSE']._serialized_end=2112
+  _globals['_BEGINRUNREQUEST']._serialized_start=2115
+  _globals['_BEGINRUNREQUEST']._serialized_end=2524
+  _globals['_BEGINRUNRESPONSE']._serialized_start=2527
+  _globals['_BEGINRUNRESPONSE']._serialized_end=2778
+  _globals['_RENEWRUNREQUEST']._serialized_start=2780
+  _globals['_RENEWRUNREQUEST']._serialized_end=2828
+  _globals['_RENEWRUNRESPONSE']._serialized_start=2830
+  _globals['_RENEWRUNRESPONSE']._serialized_end=2878
+  _globals['_ENDRUNREQUEST']._serialized_start=2881
+  _globals['_ENDRUNREQUEST']._serialized_end=3048
+  _globals['_ENDRUNRESPONSE']._serialized_start=3050
+  _globals['_ENDRUNRESPONSE']._serialized_end=3117
+  _globals['_TRIALSSERVICE']._serialized_start=3120
+  _globals['_TRIALSSERVICE']._serialized_end=4321
 # @@protoc_insertion_point(module_scope)

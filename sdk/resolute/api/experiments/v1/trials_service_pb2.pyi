@@ -154,6 +154,81 @@ class ListTrialsResponse(google.protobuf.message.Message):
 global___ListTrialsResponse = ListTrialsResponse
 
 @typing.final
+class ListTrialNumbersRequest(google.protobuf.message.Message):
+    """Request of ListTrialNumbers."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    EXPERIMENT_FIELD_NUMBER: builtins.int
+    PAGE_SIZE_FIELD_NUMBER: builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: builtins.int
+    AFTER_NUMBER_FIELD_NUMBER: builtins.int
+    TRIAL_IDS_FIELD_NUMBER: builtins.int
+    page_size: builtins.int
+    """Trials on a page: 0 for 10,000, at most 20,000; larger values are lowered to that."""
+    page_token: builtins.str
+    """Where the page begins: next_page_token of the previous page; empty for the first."""
+    after_number: builtins.int
+    """Only trials with larger numbers; zero for all."""
+    @property
+    def experiment(self) -> resolute.api.experiments.v1.experiment_pb2.ExperimentKey:
+        """Of which experiment."""
+
+    @property
+    def trial_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """Only these trials, by UUID, at most 1000; empty for all."""
+
+    def __init__(
+        self,
+        *,
+        experiment: resolute.api.experiments.v1.experiment_pb2.ExperimentKey | None = ...,
+        page_size: builtins.int = ...,
+        page_token: builtins.str = ...,
+        after_number: builtins.int = ...,
+        trial_ids: collections.abc.Iterable[builtins.str] | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["experiment", b"experiment"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["after_number", b"after_number", "experiment", b"experiment", "page_size", b"page_size", "page_token", b"page_token", "trial_ids", b"trial_ids"]) -> None: ...
+
+global___ListTrialNumbersRequest = ListTrialNumbersRequest
+
+@typing.final
+class ListTrialNumbersResponse(google.protobuf.message.Message):
+    """Response of ListTrialNumbers: the trials by number, in parallel lists."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    NUMBERS_FIELD_NUMBER: builtins.int
+    TRIAL_KEYS_FIELD_NUMBER: builtins.int
+    TRIAL_IDS_FIELD_NUMBER: builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: builtins.int
+    next_page_token: builtins.str
+    """Empty on the last page."""
+    @property
+    def numbers(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """Their numbers."""
+
+    @property
+    def trial_keys(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """Their keys within their search."""
+
+    @property
+    def trial_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """Their UUIDs. Only where trials were named by them."""
+
+    def __init__(
+        self,
+        *,
+        numbers: collections.abc.Iterable[builtins.int] | None = ...,
+        trial_keys: collections.abc.Iterable[builtins.str] | None = ...,
+        trial_ids: collections.abc.Iterable[builtins.str] | None = ...,
+        next_page_token: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["next_page_token", b"next_page_token", "numbers", b"numbers", "trial_ids", b"trial_ids", "trial_keys", b"trial_keys"]) -> None: ...
+
+global___ListTrialNumbersResponse = ListTrialNumbersResponse
+
+@typing.final
 class ListTrialTransitionsRequest(google.protobuf.message.Message):
     """Request of ListTrialTransitions."""
 

@@ -48,6 +48,11 @@ class TrialsServiceStub(object):
                 request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.ListTrialsRequest.SerializeToString,
                 response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.ListTrialsResponse.FromString,
                 _registered_method=True)
+        self.ListTrialNumbers = channel.unary_unary(
+                '/resolute.api.experiments.v1.TrialsService/ListTrialNumbers',
+                request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.ListTrialNumbersRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.ListTrialNumbersResponse.FromString,
+                _registered_method=True)
         self.ListTrialTransitions = channel.unary_unary(
                 '/resolute.api.experiments.v1.TrialsService/ListTrialTransitions',
                 request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.ListTrialTransitionsRequest.SerializeToString,
@@ -101,6 +106,13 @@ class TrialsServiceServicer(object):
 
     def ListTrials(self, request, context):
         """Lists the trials of an experiment.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListTrialNumbers(self, request, context):
+        """Lists by which numbers people know the trials of an experiment, as columns.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -171,6 +183,11 @@ def add_TrialsServiceServicer_to_server(servicer, server):
                     servicer.ListTrials,
                     request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.ListTrialsRequest.FromString,
                     response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.ListTrialsResponse.SerializeToString,
+            ),
+            'ListTrialNumbers': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListTrialNumbers,
+                    request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.ListTrialNumbersRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.ListTrialNumbersResponse.SerializeToString,
             ),
             'ListTrialTransitions': grpc.unary_unary_rpc_method_handler(
                     servicer.ListTrialTransitions,
@@ -266,6 +283,33 @@ class TrialsService(object):
             '/resolute.api.experiments.v1.TrialsService/ListTrials',
             resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.ListTrialsRequest.SerializeToString,
             resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.ListTrialsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListTrialNumbers(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.experiments.v1.TrialsService/ListTrialNumbers',
+            resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.ListTrialNumbersRequest.SerializeToString,
+            resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.ListTrialNumbersResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -37,6 +37,12 @@ class TrialsServiceStub:
     ]
     """Lists the trials of an experiment."""
 
+    ListTrialNumbers: grpc.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.trials_service_pb2.ListTrialNumbersRequest,
+        resolute.api.experiments.v1.trials_service_pb2.ListTrialNumbersResponse,
+    ]
+    """Lists by which numbers people know the trials of an experiment, as columns."""
+
     ListTrialTransitions: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.trials_service_pb2.ListTrialTransitionsRequest,
         resolute.api.experiments.v1.trials_service_pb2.ListTrialTransitionsResponse,
@@ -103,6 +109,12 @@ class TrialsServiceAsyncStub:
         resolute.api.experiments.v1.trials_service_pb2.ListTrialsResponse,
     ]
     """Lists the trials of an experiment."""
+
+    ListTrialNumbers: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.trials_service_pb2.ListTrialNumbersRequest,
+        resolute.api.experiments.v1.trials_service_pb2.ListTrialNumbersResponse,
+    ]
+    """Lists by which numbers people know the trials of an experiment, as columns."""
 
     ListTrialTransitions: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.trials_service_pb2.ListTrialTransitionsRequest,
@@ -174,6 +186,14 @@ class TrialsServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.trials_service_pb2.ListTrialsResponse, collections.abc.Awaitable[resolute.api.experiments.v1.trials_service_pb2.ListTrialsResponse]]:
         """Lists the trials of an experiment."""
+
+    @abc.abstractmethod
+    def ListTrialNumbers(
+        self,
+        request: resolute.api.experiments.v1.trials_service_pb2.ListTrialNumbersRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.experiments.v1.trials_service_pb2.ListTrialNumbersResponse, collections.abc.Awaitable[resolute.api.experiments.v1.trials_service_pb2.ListTrialNumbersResponse]]:
+        """Lists by which numbers people know the trials of an experiment, as columns."""
 
     @abc.abstractmethod
     def ListTrialTransitions(

@@ -8,15 +8,70 @@ import collections.abc
 import google.protobuf.descriptor
 import google.protobuf.duration_pb2
 import google.protobuf.internal.containers
+import google.protobuf.internal.enum_type_wrapper
 import google.protobuf.message
 import resolute.api.searcher.v1.action_pb2
 import resolute.api.searcher.v1.event_pb2
 import resolute.api.searcher.v1.operation_pb2
 import resolute.api.searcher.v1.search_pb2
 import resolute.api.searcher.v1.search_spec_pb2
+import sys
 import typing
 
+if sys.version_info >= (3, 10):
+    import typing as typing_extensions
+else:
+    import typing_extensions
+
 DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
+
+class _MoveKind:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _MoveKindEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_MoveKind.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    MOVE_KIND_UNSPECIFIED: _MoveKind.ValueType  # 0
+    """Something that places it nowhere else."""
+    MOVE_KIND_CREATE: _MoveKind.ValueType  # 1
+    """The search asks for the trial."""
+    MOVE_KIND_TRAIN: _MoveKind.ValueType  # 2
+    """The search lets it train to a length."""
+    MOVE_KIND_PROMOTE: _MoveKind.ValueType  # 3
+    """The search promotes it to a rung."""
+    MOVE_KIND_CLOSE: _MoveKind.ValueType  # 4
+    """The search closes it, or stops it."""
+    MOVE_KIND_COMPLETED: _MoveKind.ValueType  # 5
+    """It completed its operation and validated."""
+    MOVE_KIND_REPORTED: _MoveKind.ValueType  # 6
+    """It validated in a time-driven search."""
+    MOVE_KIND_EXITED: _MoveKind.ValueType  # 7
+    """It exited before it was closed."""
+    MOVE_KIND_RETRIED: _MoveKind.ValueType  # 8
+    """It failed and is tried again."""
+
+class MoveKind(_MoveKind, metaclass=_MoveKindEnumTypeWrapper):
+    """What a move does to its trial."""
+
+MOVE_KIND_UNSPECIFIED: MoveKind.ValueType  # 0
+"""Something that places it nowhere else."""
+MOVE_KIND_CREATE: MoveKind.ValueType  # 1
+"""The search asks for the trial."""
+MOVE_KIND_TRAIN: MoveKind.ValueType  # 2
+"""The search lets it train to a length."""
+MOVE_KIND_PROMOTE: MoveKind.ValueType  # 3
+"""The search promotes it to a rung."""
+MOVE_KIND_CLOSE: MoveKind.ValueType  # 4
+"""The search closes it, or stops it."""
+MOVE_KIND_COMPLETED: MoveKind.ValueType  # 5
+"""It completed its operation and validated."""
+MOVE_KIND_REPORTED: MoveKind.ValueType  # 6
+"""It validated in a time-driven search."""
+MOVE_KIND_EXITED: MoveKind.ValueType  # 7
+"""It exited before it was closed."""
+MOVE_KIND_RETRIED: MoveKind.ValueType  # 8
+"""It failed and is tried again."""
+global___MoveKind = MoveKind
 
 @typing.final
 class CreateSearchRequest(google.protobuf.message.Message):
@@ -604,6 +659,7 @@ class ListEventsRequest(google.protobuf.message.Message):
     TRIAL_KEYS_FIELD_NUMBER: builtins.int
     KINDS_FIELD_NUMBER: builtins.int
     AFTER_SEQUENCE_FIELD_NUMBER: builtins.int
+    SEQUENCES_FIELD_NUMBER: builtins.int
     search_id: builtins.str
     """UUID of the search."""
     page_size: builtins.int
@@ -622,6 +678,10 @@ class ListEventsRequest(google.protobuf.message.Message):
     def kinds(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """Only entries whose event is of one of these kinds, by the names of Event.kind, such as "trial_closed"; empty for all."""
 
+    @property
+    def sequences(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """Only entries at these positions, at most 1000; empty for all."""
+
     def __init__(
         self,
         *,
@@ -632,9 +692,10 @@ class ListEventsRequest(google.protobuf.message.Message):
         trial_keys: collections.abc.Iterable[builtins.str] | None = ...,
         kinds: collections.abc.Iterable[builtins.str] | None = ...,
         after_sequence: builtins.int | None = ...,
+        sequences: collections.abc.Iterable[builtins.int] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_after_sequence", b"_after_sequence", "after_sequence", b"after_sequence"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_after_sequence", b"_after_sequence", "after_sequence", b"after_sequence", "kinds", b"kinds", "order_by", b"order_by", "page_size", b"page_size", "page_token", b"page_token", "search_id", b"search_id", "trial_keys", b"trial_keys"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_after_sequence", b"_after_sequence", "after_sequence", b"after_sequence", "kinds", b"kinds", "order_by", b"order_by", "page_size", b"page_size", "page_token", b"page_token", "search_id", b"search_id", "sequences", b"sequences", "trial_keys", b"trial_keys"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["_after_sequence", b"_after_sequence"]) -> typing.Literal["after_sequence"] | None: ...
 
 global___ListEventsRequest = ListEventsRequest
@@ -662,6 +723,202 @@ class ListEventsResponse(google.protobuf.message.Message):
     def ClearField(self, field_name: typing.Literal["entries", b"entries", "next_page_token", b"next_page_token"]) -> None: ...
 
 global___ListEventsResponse = ListEventsResponse
+
+@typing.final
+class ListMovesRequest(google.protobuf.message.Message):
+    """Request of ListMoves."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    SEARCH_ID_FIELD_NUMBER: builtins.int
+    PAGE_SIZE_FIELD_NUMBER: builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: builtins.int
+    AFTER_SEQUENCE_FIELD_NUMBER: builtins.int
+    search_id: builtins.str
+    """UUID of the search."""
+    page_size: builtins.int
+    """Most entries to return; zero for 10,000, at most 20,000. A page can hold fewer while more follow."""
+    page_token: builtins.str
+    """From the previous response; empty for the first page."""
+    after_sequence: builtins.int
+    """Only entries after this position; zero for all."""
+    def __init__(
+        self,
+        *,
+        search_id: builtins.str = ...,
+        page_size: builtins.int = ...,
+        page_token: builtins.str = ...,
+        after_sequence: builtins.int = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["after_sequence", b"after_sequence", "page_size", b"page_size", "page_token", b"page_token", "search_id", b"search_id"]) -> None: ...
+
+global___ListMovesRequest = ListMovesRequest
+
+@typing.final
+class ListMovesResponse(google.protobuf.message.Message):
+    """Response of ListMoves: some entries in order, without gaps. The lists of moves are parallel, unless they say otherwise."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    FIRST_SEQUENCE_FIELD_NUMBER: builtins.int
+    TIMES_FIELD_NUMBER: builtins.int
+    MOVE_COUNTS_FIELD_NUMBER: builtins.int
+    TRIAL_KEYS_FIELD_NUMBER: builtins.int
+    KINDS_FIELD_NUMBER: builtins.int
+    TRIALS_FIELD_NUMBER: builtins.int
+    METRICS_FIELD_NUMBER: builtins.int
+    PLACES_FIELD_NUMBER: builtins.int
+    THRESHOLD_MOVES_FIELD_NUMBER: builtins.int
+    THRESHOLD_RUNGS_FIELD_NUMBER: builtins.int
+    THRESHOLDS_FIELD_NUMBER: builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: builtins.int
+    first_sequence: builtins.int
+    """Position of the first entry; zero when there is none."""
+    next_page_token: builtins.str
+    """Empty on the last page."""
+    @property
+    def times(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.float]:
+        """When each entry was appended, in seconds since 1970."""
+
+    @property
+    def move_counts(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """How many moves each entry has: first the one of its event, if that is of a trial, then those of its decisions."""
+
+    @property
+    def trial_keys(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """Keys of the trials that have moves here, each once."""
+
+    @property
+    def kinds(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[global___MoveKind.ValueType]:
+        """What each move does."""
+
+    @property
+    def trials(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """The trial of each move, by its place in trial_keys."""
+
+    @property
+    def metrics(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.float]:
+        """Of every COMPLETED and REPORTED in turn, and of no other move: the metric."""
+
+    @property
+    def places(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.float]:
+        """Of every CREATE, TRAIN, PROMOTE and COMPLETED in turn, and of no other move: the bracket, the length, the rung, the length."""
+
+    @property
+    def threshold_moves(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """Where decisions compared with a threshold: the place of the move among the moves here, the rung, and the threshold."""
+
+    @property
+    def threshold_rungs(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """The rung of each threshold."""
+
+    @property
+    def thresholds(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.float]:
+        """The thresholds."""
+
+    def __init__(
+        self,
+        *,
+        first_sequence: builtins.int = ...,
+        times: collections.abc.Iterable[builtins.float] | None = ...,
+        move_counts: collections.abc.Iterable[builtins.int] | None = ...,
+        trial_keys: collections.abc.Iterable[builtins.str] | None = ...,
+        kinds: collections.abc.Iterable[global___MoveKind.ValueType] | None = ...,
+        trials: collections.abc.Iterable[builtins.int] | None = ...,
+        metrics: collections.abc.Iterable[builtins.float] | None = ...,
+        places: collections.abc.Iterable[builtins.float] | None = ...,
+        threshold_moves: collections.abc.Iterable[builtins.int] | None = ...,
+        threshold_rungs: collections.abc.Iterable[builtins.int] | None = ...,
+        thresholds: collections.abc.Iterable[builtins.float] | None = ...,
+        next_page_token: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["first_sequence", b"first_sequence", "kinds", b"kinds", "metrics", b"metrics", "move_counts", b"move_counts", "next_page_token", b"next_page_token", "places", b"places", "threshold_moves", b"threshold_moves", "threshold_rungs", b"threshold_rungs", "thresholds", b"thresholds", "times", b"times", "trial_keys", b"trial_keys", "trials", b"trials"]) -> None: ...
+
+global___ListMovesResponse = ListMovesResponse
+
+@typing.final
+class GetImportancesRequest(google.protobuf.message.Message):
+    """Request of GetImportances."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    SEARCH_ID_FIELD_NUMBER: builtins.int
+    search_id: builtins.str
+    """UUID of the search."""
+    def __init__(
+        self,
+        *,
+        search_id: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["search_id", b"search_id"]) -> None: ...
+
+global___GetImportancesRequest = GetImportancesRequest
+
+@typing.final
+class GetImportancesResponse(google.protobuf.message.Message):
+    """Response of GetImportances."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    @typing.final
+    class Importance(google.protobuf.message.Message):
+        """How much one hyperparameter matters."""
+
+        DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+        NAME_FIELD_NUMBER: builtins.int
+        SHARE_FIELD_NUMBER: builtins.int
+        ERROR_FIELD_NUMBER: builtins.int
+        name: builtins.str
+        """Its dotted name."""
+        share: builtins.float
+        """Share of the metric's variance over the search space that the hyperparameter explains alone, from 0 to 1. Shares add up
+        to less than 1 where hyperparameters act together.
+        """
+        error: builtins.float
+        """Standard error of the share: its standard deviation over samples of the results, drawn with replacement."""
+        def __init__(
+            self,
+            *,
+            name: builtins.str = ...,
+            share: builtins.float = ...,
+            error: builtins.float = ...,
+        ) -> None: ...
+        def ClearField(self, field_name: typing.Literal["error", b"error", "name", b"name", "share", b"share"]) -> None: ...
+
+    IMPORTANCES_FIELD_NUMBER: builtins.int
+    TRIALS_FIELD_NUMBER: builtins.int
+    TRIALS_WITH_RESULT_FIELD_NUMBER: builtins.int
+    OMITTED_HPARAMS_FIELD_NUMBER: builtins.int
+    LAST_EVENT_SEQUENCE_FIELD_NUMBER: builtins.int
+    trials: builtins.int
+    """Trials whose results were regarded: at most 256, evenly spread over all that have one."""
+    trials_with_result: builtins.int
+    """Trials that have a finite metric."""
+    omitted_hparams: builtins.int
+    """Hyperparameters with several values that were left out: beyond the first 50 by name, absent from some trials, or texts
+    with more than 32 values.
+    """
+    last_event_sequence: builtins.int
+    """Position of the last entry of the log that was regarded."""
+    @property
+    def importances(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___GetImportancesResponse.Importance]:
+        """Largest first. None where fewer than 3 trials have a finite metric, no hyperparameter has two values, or all metrics are
+        the same.
+        """
+
+    def __init__(
+        self,
+        *,
+        importances: collections.abc.Iterable[global___GetImportancesResponse.Importance] | None = ...,
+        trials: builtins.int = ...,
+        trials_with_result: builtins.int = ...,
+        omitted_hparams: builtins.int = ...,
+        last_event_sequence: builtins.int = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["importances", b"importances", "last_event_sequence", b"last_event_sequence", "omitted_hparams", b"omitted_hparams", "trials", b"trials", "trials_with_result", b"trials_with_result"]) -> None: ...
+
+global___GetImportancesResponse = GetImportancesResponse
 
 @typing.final
 class ReplaySearchRequest(google.protobuf.message.Message):

@@ -102,6 +102,16 @@ class SearcherServiceStub(object):
                 request_serializer=resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.ListEventsRequest.SerializeToString,
                 response_deserializer=resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.ListEventsResponse.FromString,
                 _registered_method=True)
+        self.ListMoves = channel.unary_unary(
+                '/resolute.api.searcher.v1.SearcherService/ListMoves',
+                request_serializer=resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.ListMovesRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.ListMovesResponse.FromString,
+                _registered_method=True)
+        self.GetImportances = channel.unary_unary(
+                '/resolute.api.searcher.v1.SearcherService/GetImportances',
+                request_serializer=resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.GetImportancesRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.GetImportancesResponse.FromString,
+                _registered_method=True)
         self.ReplaySearch = channel.unary_unary(
                 '/resolute.api.searcher.v1.SearcherService/ReplaySearch',
                 request_serializer=resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.ReplaySearchRequest.SerializeToString,
@@ -244,6 +254,21 @@ class SearcherServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListMoves(self, request, context):
+        """Lists the log in brief, as columns: what each entry did to which trial, for pictures of a search.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetImportances(self, request, context):
+        """Estimates how much each hyperparameter matters for the metric, by a functional analysis of variance (fANOVA) of the results
+        so far. FAILED_PRECONDITION where what it needs is not installed beside the service. The same log gives the same answer.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ReplaySearch(self, request, context):
         """Decides the whole log again and compares with what was recorded.
         """
@@ -363,6 +388,16 @@ def add_SearcherServiceServicer_to_server(servicer, server):
                     servicer.ListEvents,
                     request_deserializer=resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.ListEventsRequest.FromString,
                     response_serializer=resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.ListEventsResponse.SerializeToString,
+            ),
+            'ListMoves': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListMoves,
+                    request_deserializer=resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.ListMovesRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.ListMovesResponse.SerializeToString,
+            ),
+            'GetImportances': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetImportances,
+                    request_deserializer=resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.GetImportancesRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.GetImportancesResponse.SerializeToString,
             ),
             'ReplaySearch': grpc.unary_unary_rpc_method_handler(
                     servicer.ReplaySearch,
@@ -737,6 +772,60 @@ class SearcherService(object):
             '/resolute.api.searcher.v1.SearcherService/ListEvents',
             resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.ListEventsRequest.SerializeToString,
             resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.ListEventsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListMoves(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.searcher.v1.SearcherService/ListMoves',
+            resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.ListMovesRequest.SerializeToString,
+            resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.ListMovesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetImportances(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.searcher.v1.SearcherService/GetImportances',
+            resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.GetImportancesRequest.SerializeToString,
+            resolute_dot_api_dot_searcher_dot_v1_dot_searcher__service__pb2.GetImportancesResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -111,6 +111,20 @@ class SearcherServiceStub:
     ]
     """Lists the log: events with the operations and actions that each caused, and the reasons of all of them."""
 
+    ListMoves: grpc.UnaryUnaryMultiCallable[
+        resolute.api.searcher.v1.searcher_service_pb2.ListMovesRequest,
+        resolute.api.searcher.v1.searcher_service_pb2.ListMovesResponse,
+    ]
+    """Lists the log in brief, as columns: what each entry did to which trial, for pictures of a search."""
+
+    GetImportances: grpc.UnaryUnaryMultiCallable[
+        resolute.api.searcher.v1.searcher_service_pb2.GetImportancesRequest,
+        resolute.api.searcher.v1.searcher_service_pb2.GetImportancesResponse,
+    ]
+    """Estimates how much each hyperparameter matters for the metric, by a functional analysis of variance (fANOVA) of the results
+    so far. FAILED_PRECONDITION where what it needs is not installed beside the service. The same log gives the same answer.
+    """
+
     ReplaySearch: grpc.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.ReplaySearchRequest,
         resolute.api.searcher.v1.searcher_service_pb2.ReplaySearchResponse,
@@ -253,6 +267,20 @@ class SearcherServiceAsyncStub:
         resolute.api.searcher.v1.searcher_service_pb2.ListEventsResponse,
     ]
     """Lists the log: events with the operations and actions that each caused, and the reasons of all of them."""
+
+    ListMoves: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.searcher.v1.searcher_service_pb2.ListMovesRequest,
+        resolute.api.searcher.v1.searcher_service_pb2.ListMovesResponse,
+    ]
+    """Lists the log in brief, as columns: what each entry did to which trial, for pictures of a search."""
+
+    GetImportances: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.searcher.v1.searcher_service_pb2.GetImportancesRequest,
+        resolute.api.searcher.v1.searcher_service_pb2.GetImportancesResponse,
+    ]
+    """Estimates how much each hyperparameter matters for the metric, by a functional analysis of variance (fANOVA) of the results
+    so far. FAILED_PRECONDITION where what it needs is not installed beside the service. The same log gives the same answer.
+    """
 
     ReplaySearch: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.searcher.v1.searcher_service_pb2.ReplaySearchRequest,
@@ -420,6 +448,24 @@ class SearcherServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.searcher.v1.searcher_service_pb2.ListEventsResponse, collections.abc.Awaitable[resolute.api.searcher.v1.searcher_service_pb2.ListEventsResponse]]:
         """Lists the log: events with the operations and actions that each caused, and the reasons of all of them."""
+
+    @abc.abstractmethod
+    def ListMoves(
+        self,
+        request: resolute.api.searcher.v1.searcher_service_pb2.ListMovesRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.searcher.v1.searcher_service_pb2.ListMovesResponse, collections.abc.Awaitable[resolute.api.searcher.v1.searcher_service_pb2.ListMovesResponse]]:
+        """Lists the log in brief, as columns: what each entry did to which trial, for pictures of a search."""
+
+    @abc.abstractmethod
+    def GetImportances(
+        self,
+        request: resolute.api.searcher.v1.searcher_service_pb2.GetImportancesRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.searcher.v1.searcher_service_pb2.GetImportancesResponse, collections.abc.Awaitable[resolute.api.searcher.v1.searcher_service_pb2.GetImportancesResponse]]:
+        """Estimates how much each hyperparameter matters for the metric, by a functional analysis of variance (fANOVA) of the results
+        so far. FAILED_PRECONDITION where what it needs is not installed beside the service. The same log gives the same answer.
+        """
 
     @abc.abstractmethod
     def ReplaySearch(

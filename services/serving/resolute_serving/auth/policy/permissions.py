@@ -130,6 +130,7 @@ _BY_SERVICE: Mapping[str, Mapping[str, Rule]] = {
     "resolute.api.experiments.v1.TrialsService": {
         "GetTrial": _user(viewer(TRIAL)),
         "ListTrials": _user(viewer(EXPERIMENT)),
+        "ListTrialNumbers": _user(viewer(EXPERIMENT)),
         "ListTrialTransitions": _user(viewer(TRIAL)),
         "GetRunEnvironment": _user(viewer(TRIAL)),
         "KillTrial": _user(editor(TRIAL)),
@@ -236,6 +237,8 @@ _BY_SERVICE: Mapping[str, Mapping[str, Rule]] = {
         "ReportValidations": _trial(own_trial),
         "FenceTrial": _SERVICE,
         "ListEvents": _user(viewer(SEARCH)),
+        "ListMoves": _user(viewer(SEARCH)),
+        "GetImportances": _user(viewer(SEARCH)),
         "ReplaySearch": _user(viewer(SEARCH)),
         "PreviewSearch": _MEMBER,
         "SimulateSearch": _MEMBER,

@@ -1,0 +1,79 @@
+"""Estimates how much hyperparameters matter, one search at a time, and remembers what came of it."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+from collections import OrderedDict
+
+from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
+from resolute.errors import FailedPreconditionError, QuotaError
+from resolute_searcher.planning.importance_answer import importance_answer
+from resolute_searcher.runtime.storage import Storage
+from resolute_searcher.store import search_rows
+from resolute_serving.workers.pool import WorkerPool
+
+_KEPT = 64
+"""Answers that are remembered, the newest of each search; each has at most 50 names."""
+MAX_WAITING = 16
+"""Calls that wait for their turn."""
+_NEEDED = ("optuna", "sklearn")
+
+
+class Importances:
+    """Estimates of all searches. The same log gives the same estimate, so it is made once.
+
+    Args:
+        storage: Where the logs are.
+        pool: Makes the estimates, in one process.
+    """
+
+    def __init__(self, storage: Storage, pool: WorkerPool) -> None:
+        self._storage = storage
+        self._pool = pool
+        self._known: OrderedDict[str, service_pb.GetImportancesResponse] = OrderedDict()
+        self._turn = asyncio.Lock()
+        self._waiting = 0
+
+    async def of(self, search_id: str) -> service_pb.GetImportancesResponse:
+        """Returns the estimate of a search as its log is now.
+
+        Args:
+            search_id: UUID of the search.
+
+        Raises:
+            NotFoundError: There is no such search.
+            FailedPreconditionError: What it needs is not installed.
+            QuotaError: It takes too long, or too many wait.
+        """
+        if (known := await self._current(search_id)) is not None:
+            return known
+        if missing := [name for name in _NEEDED if importlib.util.find_spec(name) is None]:
+            raise FailedPreconditionError(
+                f"importances of hyperparameters need {' and '.join(missing)} beside the searcher service; "
+                "install resolute-train[search] there"
+            )
+        if self._waiting >= MAX_WAITING:
+            raise QuotaError(f"{self._waiting} calls wait for importances; try again in a minute")
+        self._waiting += 1
+        try:
+            async with self._turn:
+                # Whoever was before may have asked the same.
+                return await self._current(search_id) or await self._estimate(search_id)
+        finally:
+            self._waiting -= 1
+
+    async def _current(self, search_id: str) -> service_pb.GetImportancesResponse | None:
+        row = await self._storage.read(lambda c: search_rows.read_search(c, search_id))
+        known = self._known.get(search_id)
+        return known if known is not None and known.last_event_sequence == row.last_sequence else None
+
+    async def _estimate(self, search_id: str) -> service_pb.GetImportancesResponse:
+        url = self._storage.database.url
+        answer = await self._pool.run(importance_answer, url, search_id)
+        found = service_pb.GetImportancesResponse.FromString(answer)
+        self._known[search_id] = found
+        self._known.move_to_end(search_id)
+        if len(self._known) > _KEPT:
+            self._known.popitem(last=False)
+        return found
