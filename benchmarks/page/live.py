@@ -6,8 +6,8 @@
   seen, and with that page hidden, as shares of a core, each in turn and many times; what the page adds to
   nobody looking just before counts, as the mean of all turns beside its standard error
 - ``heap``: memory of scripts, after garbage was collected, of three tabs over so many minutes: twenty curves
-  that grow, a log that is followed, and one that goes from view to view; the median of the last fifth beside
-  that of the fifth before the middle
+  that grow, a log that is followed, and one that goes from view to view, which is looked at whenever it is
+  back at the first; the median of the last fifth beside that of the fifth before the middle
 
 Limits: 0.5 % of a core seen; hidden, no call and 0.05 %, which is nothing but what a mean of many turns
 leaves uncertain; heaps flat within 10 %. Exits 1 when one is missed.
@@ -128,12 +128,12 @@ async def heaps(
         f"experiments/{number}",
     )
     ends = time.monotonic() + 60 * minutes
-    tabs = {"curves": opened, "log": log, "view to view": wandering}
-    samples: dict[str, list[float]] = {name: [] for name in tabs}
+    tabs = {"curves": opened, "log": log}
+    samples: dict[str, list[float]] = {name: [] for name in (*tabs, "view to view")}
     work: list[Callable[[float], Coroutine[Any, Any, None]]] = [
         lambda until: _report(cluster, trials, until),
         lambda until: _say(cluster, trials[0], until),
-        lambda until: _wander(wandering, views, until),
+        lambda until: _wander(wandering, views, until, samples["view to view"]),
     ]
     running = [asyncio.create_task(one(ends)) for one in work]
     while time.monotonic() < ends:
@@ -202,13 +202,13 @@ async def _say(cluster: PageCluster, trial: Any, until: float) -> None:
         await asyncio.sleep(max(0.0, began + 1 - time.monotonic()))
 
 
-async def _wander(opened: Tab, views: tuple[str, ...], until: float) -> None:
-    """Goes from view to view within one document, as links do."""
-    for path in itertools.cycle(views):
-        if time.monotonic() > until:
-            return
-        await opened.follow_link(path)
-        await asyncio.sleep(_VIEW_SECONDS)
+async def _wander(opened: Tab, views: tuple[str, ...], until: float, heap: list[float]) -> None:
+    """Goes from view to view within one document, as links do; adds the heap after each round."""
+    while time.monotonic() < until:
+        for path in views:
+            await opened.follow_link(path)
+            await asyncio.sleep(_VIEW_SECONDS)
+        heap.append(await opened.heap_bytes() / 1e6)
 
 
 async def measure(*, minutes: float, seconds: float) -> AsyncGenerator[Measured, None]:

@@ -35,9 +35,10 @@ class MoveCalls(BaseCalls):
         def work(connection: Connection) -> service_pb.ListMovesResponse:
             read = log.read_logged(connection, search_id, after=after, limit=size, max_bytes=_MAX_BYTES)
             columns = MoveColumns()
-            end = columns.extend(read)
-            if end and end < search_rows.read_search(connection, search_id).last_sequence:
-                columns.message.next_page_token = encode_token(request, end)
-            return columns.message
+            columns.extend(read)
+            message = columns.message()
+            if columns.last and columns.last < search_rows.read_search(connection, search_id).last_sequence:
+                message.next_page_token = encode_token(request, columns.last)
+            return message
 
         return await self.storage.read(work)

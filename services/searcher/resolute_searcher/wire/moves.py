@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
@@ -10,78 +11,101 @@ from resolute.storage.searcher.v1 import log_pb2 as pb
 
 MAX_MOVES = 50_000
 """Most moves of one answer that has several entries: with the keys of as many trials they are 3 MB."""
-_EVENTS: Mapping[str, service_pb.MoveKind.ValueType] = {
-    "validation_completed": service_pb.MOVE_KIND_COMPLETED,
-    "validation_reported": service_pb.MOVE_KIND_REPORTED,
-    "trial_exited": service_pb.MOVE_KIND_EXITED,
-    "retried": service_pb.MOVE_KIND_RETRIED,
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """What a kind of event or of operation is as a move."""
+
+    move: int = service_pb.MOVE_KIND_UNSPECIFIED
+    place: str = ""
+    """The field that says where it leads; empty for none."""
+    has_metric: bool = False
+
+
+_EVENTS: Mapping[str, _Kind] = {
+    "trial_created": _Kind(),
+    "trial_closed": _Kind(),
+    "sealed": _Kind(),
+    "validation_completed": _Kind(service_pb.MOVE_KIND_COMPLETED, "length", has_metric=True),
+    "validation_reported": _Kind(service_pb.MOVE_KIND_REPORTED, has_metric=True),
+    "trial_exited": _Kind(service_pb.MOVE_KIND_EXITED),
+    "retried": _Kind(service_pb.MOVE_KIND_RETRIED),
 }
-_OPERATIONS: Mapping[str, service_pb.MoveKind.ValueType] = {
-    "create": service_pb.MOVE_KIND_CREATE,
-    "validate_after": service_pb.MOVE_KIND_TRAIN,
-    "promote": service_pb.MOVE_KIND_PROMOTE,
-    "close": service_pb.MOVE_KIND_CLOSE,
-    "stop": service_pb.MOVE_KIND_CLOSE,
+_OPERATIONS: Mapping[str, _Kind] = {
+    "create": _Kind(service_pb.MOVE_KIND_CREATE, "bracket"),
+    "validate_after": _Kind(service_pb.MOVE_KIND_TRAIN, "length"),
+    "promote": _Kind(service_pb.MOVE_KIND_PROMOTE, "rung"),
+    "close": _Kind(service_pb.MOVE_KIND_CLOSE),
+    "stop": _Kind(service_pb.MOVE_KIND_CLOSE),
 }
-_PLACES: Mapping[str, str] = {
-    "create": "bracket",
-    "validate_after": "length",
-    "promote": "rung",
-    "validation_completed": "length",
-}
-"""The field that says where a move leads."""
 
 
 class MoveColumns:
-    """An answer under construction."""
+    """An answer under construction. Logs are long: columns are lists until they are complete."""
 
     def __init__(self) -> None:
-        self.message = service_pb.ListMovesResponse()
-        self._trials: dict[str, int] = {}
+        self._places_of_keys: dict[str, int] = {}
+        self._times: list[float] = []
+        self._counts: list[int] = []
+        self._kinds: list[int] = []
+        self._trials: list[int] = []
+        self._metrics: list[float] = []
+        self._places: list[float] = []
+        self._limits: list[tuple[int, int, float]] = []
+        self._first = 0
+        self.last = 0
+        """Position of the last entry that was added; zero for none."""
 
-    def extend(self, entries: Iterable[pb.LoggedEvent]) -> int:
-        """Adds entries, in order, until the answer is full.
-
-        Returns:
-            Position of the last one that was added; zero for none.
-        """
-        last = 0
+    def extend(self, entries: Iterable[pb.LoggedEvent]) -> None:
+        """Adds entries, in order, until the answer is full."""
         for entry in entries:
-            before = len(self.message.kinds)
-            if before and before + len(entry.operations) + 1 > MAX_MOVES:
+            event, operations = entry.event, entry.operations
+            before = len(self._kinds)
+            if before and before + len(operations) + 1 > MAX_MOVES:
                 break
-            last = entry.event.sequence
-            self.message.first_sequence = self.message.first_sequence or last
-            self.message.times.append(entry.event.time.seconds + entry.event.time.nanos / 1e9)
-            self._add(entry.event, _EVENTS)
-            for operation in entry.operations:
-                self._add(operation, _OPERATIONS)
-            self.message.move_counts.append(len(self.message.kinds) - before)
-        return last
+            self.last = event.sequence
+            self._first = self._first or self.last
+            self._times.append(event.time.seconds + event.time.nanos / 1e9)
+            self._add(event, _EVENTS)
+            for operation in operations:
+                if self._add(operation, _OPERATIONS):
+                    self._add_limit(operation.reason)
+            self._counts.append(len(self._kinds) - before)
 
-    def _add(
-        self, source: pb.Event | pb.Operation, kinds: Mapping[str, service_pb.MoveKind.ValueType]
-    ) -> None:
-        name = source.WhichOneof("kind")
-        if name is None:
-            return
+    def message(self) -> service_pb.ListMovesResponse:
+        """The answer, as far as it has come."""
+        return service_pb.ListMovesResponse(
+            first_sequence=self._first,
+            times=self._times,
+            move_counts=self._counts,
+            trial_keys=self._places_of_keys,
+            kinds=self._kinds,  # type: ignore[arg-type] # numbers of the enumeration
+            trials=self._trials,
+            metrics=self._metrics,
+            places=self._places,
+            threshold_moves=[move for move, _, _ in self._limits],
+            threshold_rungs=[rung for _, rung, _ in self._limits],
+            thresholds=[threshold for _, _, threshold in self._limits],
+        )
+
+    def _add(self, source: pb.Event | pb.Operation, kinds: Mapping[str, _Kind]) -> bool:
+        """Adds a move, unless the event or operation is of no trial; tells whether it did."""
+        name = source.WhichOneof("kind") or ""
+        kind = kinds.get(name)
+        if kind is None:
+            return False
         detail: Any = getattr(source, name)
-        trial_key = getattr(detail, "request_id", "")
-        if not trial_key:
-            return
-        message = self.message
-        kind = kinds.get(name, service_pb.MOVE_KIND_UNSPECIFIED)
-        trial = self._trials.setdefault(trial_key, len(self._trials))
-        if trial == len(message.trial_keys):
-            message.trial_keys.append(trial_key)
-        reason = source.reason
-        if isinstance(source, pb.Operation) and reason.HasField("rung") and reason.HasField("threshold"):
-            message.threshold_moves.append(len(message.kinds))
-            message.threshold_rungs.append(reason.rung)
-            message.thresholds.append(reason.threshold)
-        message.kinds.append(kind)
-        message.trials.append(trial)
-        if kind in (service_pb.MOVE_KIND_COMPLETED, service_pb.MOVE_KIND_REPORTED):
-            message.metrics.append(detail.metric)
-        if name in _PLACES:
-            message.places.append(getattr(detail, _PLACES[name]))
+        self._kinds.append(kind.move)
+        known = self._places_of_keys
+        self._trials.append(known.setdefault(detail.request_id, len(known)))
+        if kind.has_metric:
+            self._metrics.append(detail.metric)
+        if kind.place:
+            self._places.append(getattr(detail, kind.place))
+        return True
+
+    def _add_limit(self, reason: pb.Reason) -> None:
+        """Notes what the decision that was added last compared with."""
+        if reason.HasField("threshold") and reason.HasField("rung"):
+            self._limits.append((len(self._kinds) - 1, reason.rung, reason.threshold))

@@ -1,7 +1,6 @@
-// An experiment as it changes, and of its trials what is wanted.
+// An experiment as it changes.
 
 import type { Experiment } from "$gen/resolute/api/experiments/v1/experiment_pb.js";
-import type { Trial } from "$gen/resolute/api/experiments/v1/trial_pb.js";
 import { readUntilDone } from "$src/api/reading";
 import { services, within } from "$src/api/services";
 import { watch } from "$src/live/live.svelte";
@@ -10,11 +9,6 @@ import { experimentSubscription } from "$src/live/subscription";
 export class ExperimentStore {
   experiment = $state.raw<Experiment | undefined>();
   problem = $state("");
-  #trials = $state.raw<ReadonlyMap<bigint, Trial>>(new Map());
-  /** All trials, once they are followed. */
-  readonly trials = $derived([...this.#trials.values()]);
-  /** Up to which revision of the experiment the trials are known. */
-  #trialsSeen = 0n;
   readonly number: bigint;
   /** Ends what follow() loads. */
   #following: AbortSignal | undefined;
@@ -37,19 +31,6 @@ export class ExperimentStore {
       ending.abort();
       end();
     };
-  }
-
-  /** Follows all trials, of which there may be thousands, from where they were followed before; returns what ends that. */
-  followTrials(): () => void {
-    return watch(
-      experimentSubscription({ number: this.number, revision: this.#trialsSeen, trials: true }, (experiment, trials) => {
-        if (experiment) this.#trialsSeen = experiment.revision;
-        if (!trials.length) return;
-        const changed = new Map(this.#trials);
-        for (const trial of trials) changed.set(trial.number, trial);
-        this.#trials = changed;
-      }),
-    );
   }
 
   /** Loads the config and the notes too, which are large; returns what ends that. */

@@ -17,9 +17,6 @@ export interface Wanted {
   readonly withoutDiverged?: boolean;
 }
 
-/** While an experiment changes its trials are read so often at most. */
-const EVERY_MS = 1000;
-
 export class TrialWindow {
   trials = $state.raw<readonly Trial[] | undefined>();
   problem = $state("");
@@ -29,6 +26,12 @@ export class TrialWindow {
   /** Revision of the experiment that is known, and the one that was known when the trials were asked for. */
   #newest = 0n;
   #read = 0n;
+  readonly #everyMs: number;
+
+  /** Reads trials again, while their experiment changes, so often at most. */
+  constructor(everyMs = 1000) {
+    this.#everyMs = everyMs;
+  }
 
   /** Reads trials in the place of those that were read before, which stay until then; returns what ends that. */
   show(wanted: Wanted): () => void {
@@ -62,6 +65,6 @@ export class TrialWindow {
     this.#resting = setTimeout(() => {
       this.#resting = undefined;
       this.changed(this.#newest);
-    }, EVERY_MS);
+    }, this.#everyMs);
   }
 }

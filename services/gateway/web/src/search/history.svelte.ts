@@ -1,17 +1,19 @@
-// The log of a search, from its beginning, as it grows.
+// The log of a search in brief, from its beginning, as it grows.
 
-import type { LogEntry } from "$gen/resolute/api/searcher/v1/event_pb.js";
 import { failureOf } from "$client/errors.js";
 import { services, within } from "$src/api/services";
 import { watch } from "$src/live/live.svelte";
 import { searchSubscription } from "$src/live/subscription";
+import { Moves } from "./moves";
 
-const PAGE = 1000;
+const PAGE = 20_000;
 /** Longer logs are shown up to here. */
-export const MOST_ENTRIES = 100_000;
+export const MOST_ENTRIES = 200_000;
 
 export class SearchHistory {
-  entries = $state.raw<readonly LogEntry[]>([]);
+  readonly moves = new Moves();
+  /** Entries that are here: what is derived of the moves depends on it. */
+  length = $state(0);
   /** Whether all that had happened when the view was opened is here. */
   loaded = $state(false);
   problem = $state("");
@@ -53,20 +55,13 @@ export class SearchHistory {
   }
 
   async #loadNew(signal: AbortSignal): Promise<void> {
-    const afterSequence = this.entries.at(-1)?.event?.sequence ?? 0n;
-    let pageToken = "";
-    let news: LogEntry[] = [];
     let isWhole = false;
     while (!isWhole) {
-      const request = { searchId: this.#searchId, pageSize: PAGE, afterSequence, pageToken };
-      const page = await services.searcher.listEvents(request, within(signal));
-      news = [...news, ...page.entries];
-      pageToken = page.nextPageToken;
-      isWhole = !pageToken || this.entries.length + news.length >= MOST_ENTRIES;
-      // What is drawn of a log takes as long as the log is: it is drawn again once as much has come as there was.
-      if (!news.length || (!isWhole && news.length < this.entries.length)) continue;
-      this.entries = [...this.entries, ...news];
-      news = [];
+      const request = { searchId: this.#searchId, pageSize: PAGE, afterSequence: BigInt(this.moves.length) };
+      const page = await services.searcher.listMoves(request, within(signal));
+      this.moves.add(page);
+      this.length = this.moves.length;
+      isWhole = !page.nextPageToken || this.length >= MOST_ENTRIES;
     }
   }
 }

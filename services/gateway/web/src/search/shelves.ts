@@ -51,11 +51,11 @@ const MOST_LARGE = 32;
 const GROUND = HEIGHT - 24;
 const LOWEST = GROUND - 27;
 const TOP = 28;
-const MOST_DOTS = 160;
+const MOST_DOTS = 120;
 
 /** The brackets of a board, each with its shelves. */
 export function pictures(board: Board, smallerIsBetter: boolean): Picture[] {
-  const trials = groupBy(board.trials.values(), ({ bracket }) => bracket);
+  const trials = groupBy(board.trials, ({ bracket }) => bracket);
   return [...board.brackets].sort(([a], [b]) => a - b).map(([number, bracket]) => {
     const here = trials.get(number) ?? [];
     const sizes = here.length > MOST_LARGE ? SMALL : LARGE;
@@ -73,9 +73,7 @@ function shelvesOf(
   return bracket.rungs.map((rung, index) => {
     const x = sizes.shelf * (index + 0.5);
     const here = trials.filter((one) => one.rung === rung || one.metrics.has(rung));
-    const sign = smallerIsBetter ? 1 : -1;
-    const value = (one: Placed) => sign * finite(one.metrics.get(rung), sign);
-    const shown = here.sort((a, b) => value(a) - value(b)).slice(0, MOST_DOTS);
+    const shown = bestOf(here, rung, smallerIsBetter ? 1 : -1);
     const threshold = bracket.thresholds.get(index);
     return {
       rung,
@@ -88,17 +86,27 @@ function shelvesOf(
   });
 }
 
+/** The best trials of a rung, best first, as many as are drawn. */
+function bestOf(trials: readonly Placed[], rung: number, sign: number): Placed[] {
+  const costs = Float64Array.from(trials, ({ metrics }) => sign * finite(metrics.get(rung), sign));
+  // Of thousands few are drawn: those above the worst that is drawn are put in order alone.
+  const worst = costs.length > MOST_DOTS ? (costs.slice().sort()[MOST_DOTS - 1] ?? Infinity) : Infinity;
+  return [...trials.keys()]
+    .filter((at) => (costs[at] ?? Infinity) <= worst)
+    .sort((a, b) => (costs[a] ?? 0) - (costs[b] ?? 0) || a - b)
+    .slice(0, MOST_DOTS)
+    .flatMap((at) => trials[at] ?? []);
+}
+
 /** Values that are no numbers are the worst. */
 const finite = (value: number | undefined, sign: number): number => (value === undefined || !Number.isFinite(value) ? sign * Infinity : value);
 
 /** Heights of values: the best on top, and the worst tenth, which may be far away, at the bottom. */
 function scale(trials: readonly Placed[], smallerIsBetter: boolean): (value: number | undefined) => number {
   const sign = smallerIsBetter ? 1 : -1;
-  const values = trials
-    .flatMap(({ metrics }) => [...metrics.values()])
-    .filter(Number.isFinite)
-    .map((value) => sign * value)
-    .sort((a, b) => a - b);
+  const found: number[] = [];
+  for (const { metrics } of trials) for (const value of metrics.values()) if (Number.isFinite(value)) found.push(sign * value);
+  const values = Float64Array.from(found).sort();
   const best = values[0] ?? 0;
   const worst = values[Math.ceil((values.length - 1) * 0.9)] ?? best;
   return (value) => {

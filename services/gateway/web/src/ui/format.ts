@@ -50,9 +50,10 @@ export function between(start: Timestamp | undefined, end: Timestamp | undefined
 }
 
 /** A moment in full, for titles. */
-export function exact(time: Timestamp | undefined): string {
-  return time ? new Date(timestampMs(time)).toLocaleString() : "";
-}
+export const exact = (time: Timestamp | undefined): string => exactMs(time && timestampMs(time));
+
+/** The same of milliseconds since 1970. */
+export const exactMs = (time: number | undefined): string => (time === undefined ? "" : new Date(time).toLocaleString());
 
 /** Bytes with a binary unit. */
 export function bytes(size: bigint): string {
