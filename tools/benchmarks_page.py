@@ -6,7 +6,7 @@ They come from ``benchmarks/latest.json``, which ``make bench`` writes, unchange
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from generated_section import ROOT, GeneratedSection
@@ -19,32 +19,55 @@ SECTION = GeneratedSection(
     "python tools/benchmarks_page.py",
 )
 _NONE = "No run of `make bench` has been recorded since results are kept."
+_ABSENT = "absent: "
+_SKIPPED = "skipped: "
+
+_Result = Mapping[str, Any]
 
 
-def section(results: Mapping[str, Mapping[str, Any]]) -> str:
+def section(results: Mapping[str, _Result]) -> str:
     """Returns the text of the section."""
     if not results:
         return _NONE
+    missed = [name for name, result in results.items() if not result["passed"]]
+    told = f"{len(results)} benchmarks; {len(missed)} of them missed a limit or failed"
+    machines = sorted({result["machine"] for result in results.values()})
     rows = [
-        f"| [`{name}`](#{_anchor(name)}) | {'met' if result['passed'] else '**missed, or failed**'} "
-        f"| {result['date']} | {result['load_before']} | {result['load_after']} | {result['seconds']:.0f} s |"
+        f"| [`{name}`](#{_anchor(name)}) | {outcome(result)} | {result['date']} "
+        f"| {result['load_before']} | {result['load_after']} | {result['seconds']:.0f} s |"
         for name, result in results.items()
     ]
     table = [
-        "| benchmark | its limits | date | load before | load at the end | took |",
+        f"{told}. Measured on {'; and on '.join(machines)}, with {_versions(list(results.values()))}.",
+        "",
+        "| benchmark | outcome | date | load before | load at the end | took |",
         "|---|---|---|---|---|---|",
         *rows,
     ]
     return "\n".join([*table, *(_details(name, result) for name, result in results.items())])
 
 
-def _details(name: str, result: Mapping[str, Any]) -> str:
-    versions = ", ".join(f"{package} {version}" for package, version in result["versions"].items())
+def outcome(result: _Result) -> str:
+    """Says whether a benchmark met its limits, and what it could not be compared with."""
+    lines: Sequence[str] = result["output"]
+    if any(line.startswith(_SKIPPED) for line in lines):
+        return "not run"
+    absent = [line.removeprefix(_ABSENT).partition(";")[0] for line in lines if line.startswith(_ABSENT)]
+    said = "passed" if result["passed"] else "**missed a limit, or failed**"
+    return f"{said}, without {', '.join(absent)}" if absent else said
+
+
+def _versions(results: Sequence[_Result]) -> str:
+    found: dict[str, set[str]] = {}
+    for result in results:
+        for package, version in result["versions"].items():
+            found.setdefault(package, set()).add(version)
+    return ", ".join(f"{package} {' and '.join(sorted(found[package]))}" for package in found)
+
+
+def _details(name: str, result: _Result) -> str:
     output = "\n".join(result["output"])
-    return (
-        f"\n### {_heading(name)}\n\n`{result['command']}` on {result['machine']}; {versions}.\n\n"
-        f"```text\n{output}\n```"
-    )
+    return f"\n### {_heading(name)}\n\n`{result['command']}`\n\n```text\n{output}\n```"
 
 
 def _heading(name: str) -> str:

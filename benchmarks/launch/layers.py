@@ -75,7 +75,7 @@ def main() -> int:
     good = True
     for name, (module, _) in launchers(0).items():
         if importlib.util.find_spec(module.partition(".")[0]) is None:
-            sys.stdout.write(f"{name}: not installed\n")
+            sys.stdout.write(f"absent: {name}; make .venv/.distributed installs it\n")
             continue
         launched(name, layer=True, steps=FEWEST_STEPS)  # warms the disk's cache
         times: dict[bool, list[dict[str, float]]] = {False: [], True: []}

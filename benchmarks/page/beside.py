@@ -104,7 +104,7 @@ def main() -> int:
         return 0
     python = Path(os.environ.get("RESOLUTE_BENCH_MLFLOW", DEFAULT_MLFLOW))
     if not python.is_file():
-        say(f"MLflow is left out: there is no {python}")
+        say(f"absent: MLflow; there is no {python}")
     known = python if python.is_file() else None
     asyncio.run(run(known, runs=options.runs, points=options.points, as_json=options.json))
     return 0

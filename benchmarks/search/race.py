@@ -29,6 +29,8 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 RAY = HERE.parents[1] / ".cache" / "race" / "bin" / "python"
+GOAL = 1.0
+"""Of the faster peer's time, with everything durable; a run that takes longer exits with 1."""
 _PR_SET_CHILD_SUBREAPER = 36
 CONTENDERS: dict[str, list[str]] = {
     "resolute-warm": [sys.executable, "_resolute.py", "FOLDER", "warm"],
@@ -81,7 +83,7 @@ def main() -> int:
     options = parser.parse_args()
     names = [name for name in options.only if name != "ray" or RAY.exists()]
     if "ray" in options.only and not RAY.exists():
-        sys.stdout.write(f"Ray Tune is left out: {RAY} is not there (see the top of this file)\n")
+        sys.stdout.write(f"absent: Ray Tune; there is no {RAY}, see the top of this file\n")
     sys.stdout.write(f"load before: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores\n")
     # Processes that detach themselves, as a cluster does, are waited for here.
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
@@ -105,10 +107,12 @@ def main() -> int:
     peers = [name for name in names if not name.startswith("resolute")]
     if peers and "resolute-warm" in medians:
         fastest = min(peers, key=medians.__getitem__)
+        beside = medians["resolute-warm"] / medians[fastest]
         sys.stdout.write(
-            f"warm beside {fastest}: {medians['resolute-warm'] / medians[fastest]:.2f}x, "
+            f"warm beside {fastest}: {beside:.2f}x (goal {GOAL}x), "
             f"{processor['resolute-warm'] / processor[fastest]:.2f}x of processors\n"
         )
+        return 0 if beside <= GOAL else 1
     return 0
 
 

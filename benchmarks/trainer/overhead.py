@@ -125,7 +125,7 @@ def main() -> int:
     names = ["plain", "resolute"]
     names += [name for name, package in PEERS.items() if importlib.util.find_spec(package) is not None]
     for name in PEERS.keys() - set(names):
-        say(f"{name} is not installed and left out: pip install '.[trainers]'")
+        say(f"absent: {name}; pip install '.[trainers]' installs it")
     overhead = compare_overhead(names)
     ratios = compare_slow_steps(names)
     compare_starts(names)

@@ -40,8 +40,8 @@ def test_what_a_benchmark_printed_reaches_the_page_whether_it_met_its_limit_or_n
     assert results["good"]["output"] == ["1.31x of the peer"]
     assert "cores of" in results["good"]["machine"]
     text = page.section(results)
-    assert "| [`bad`](#result-of-bad) | **missed, or failed** |" in text
-    assert "| [`good`](#result-of-good) | met |" in text
+    assert "| [`bad`](#result-of-bad) | **missed a limit, or failed** |" in text
+    assert "| [`good`](#result-of-good) | passed |" in text
     assert "```text\n0.62x of the peer\n```" in text
 
 
@@ -63,10 +63,30 @@ def test_a_later_run_with_options_takes_the_place_of_its_benchmark_alone(
         "folder/one": ["['--minutes', '5']"],
         "folder/other": ["[]"],
     }
-    assert "`python benchmarks/folder/one.py --minutes 5` on " in page.section(results)
+    assert "`python benchmarks/folder/one.py --minutes 5`" in page.section(results)
     monkeypatch.setattr(sys, "argv", ["run.py", "folder", "--", "--minutes", "5"])
     with pytest.raises(SystemExit):
         runner.main()
+
+
+@pytest.mark.parametrize(
+    ("output", "passed", "outcome"),
+    [
+        (["2.1x of the peer"], True, "passed"),
+        (["absent: MLflow; pip install it", "2.1x of SQLite"], True, "passed, without MLflow"),
+        (
+            ["absent: ray; see above", "absent: optuna; see above"],
+            False,
+            "**missed a limit, or failed**, without ray, optuna",
+        ),
+        (["skipped: Chromium is not here"], True, "not run"),
+    ],
+)
+def test_a_peer_that_was_absent_is_said(
+    output: list[str], passed: bool, outcome: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = load(monkeypatch, "tools/benchmarks_page.py")
+    assert page.outcome({"output": output, "passed": passed}) == outcome
 
 
 def test_the_page_is_current(monkeypatch: pytest.MonkeyPatch) -> None:
