@@ -169,7 +169,11 @@ def test_trials_are_ordered_by_their_validations(tmp_path: Path) -> None:
             assert await listed("number", started=True) == [second.number, third.number]
             assert await listed("number", without_diverged=True) == [first.number]
             assert await listed("number", started=True, without_diverged=True) == []
-            for wrong in ({"skip": -1}, {"skip": 1_000_001}, {"max_hparams": -1}):
+            named = [third.trial_id, first.trial_id, str(uuid.uuid4())]
+            assert await listed("number", trial_ids=named) == [first.number, third.number]
+            assert await listed("number", trial_ids=named, started=True) == [third.number]
+            too_many = {"trial_ids": [first.trial_id] * 1001}
+            for wrong in ({"skip": -1}, {"skip": 1_000_001}, {"max_hparams": -1}, too_many):
                 with pytest.raises(errors.InvalidArgumentError, match=next(iter(wrong))):
                     await listed("number", **wrong)
             found = await service.trials_of(1)
@@ -182,6 +186,39 @@ def test_trials_are_ordered_by_their_validations(tmp_path: Path) -> None:
             assert not found[1].last_validation.HasField("value")
             with pytest.raises(errors.InvalidArgumentError):
                 await listed("metric")
+
+    asyncio.run(body())
+
+
+def test_numbers_of_trials_are_listed_by_their_keys(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with all_services(tmp_path) as service:
+            created = await service.create(paused=True)
+            async for seen in service.watch(created.number):
+                if seen.trial_count == 3:
+                    break
+            trials = await service.trials_of(1)
+
+            async def listed(**wanted: Any) -> trials_service_pb2.ListTrialNumbersResponse:
+                request = trials_service_pb2.ListTrialNumbersRequest(
+                    experiment=experiment_pb2.ExperimentKey(number=1), **wanted
+                )
+                return await service.trials.ListTrialNumbers(request)
+
+            whole = await listed()
+            assert list(whole.numbers) == [one.number for one in trials]
+            assert list(whole.trial_keys) == [one.trial_key for one in trials]
+            assert (list(whole.trial_ids), whole.next_page_token) == ([], "")
+            page = await listed(page_size=2)
+            rest = await listed(page_size=2, page_token=page.next_page_token)
+            assert [*page.numbers, *rest.numbers] == list(whole.numbers)
+            assert not rest.next_page_token
+            assert list((await listed(after_number=trials[1].number)).numbers) == [trials[2].number]
+            named = await listed(trial_ids=[trials[2].trial_id, str(uuid.uuid4())])
+            assert (list(named.numbers), list(named.trial_ids)) == ([trials[2].number], [trials[2].trial_id])
+            for wrong in ({"page_size": -1}, {"trial_ids": [trials[0].trial_id] * 1001}):
+                with pytest.raises(errors.InvalidArgumentError, match=next(iter(wrong))):
+                    await listed(**wrong)
 
     asyncio.run(body())
 

@@ -98,6 +98,7 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
         states = {trial_state(number) for number in request.states}
         if request.max_hparams < 0:
             raise invalid("max_hparams", f"max_hparams is {request.max_hparams}; it must be zero or above")
+        _check_ids(request)
 
         def work(connection: Connection) -> pb2.ListTrialsResponse:
             experiment = self._core.experiment(connection, request.experiment)
@@ -125,8 +126,7 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
     ) -> pb2.ListTrialNumbersResponse:
         """Lists the numbers of trials beside their keys."""
         size = page_size(request.page_size, default=_DEFAULT_NUMBERS, most=_MAX_NUMBERS)
-        if len(request.trial_ids) > _MAX_TRIAL_IDS:
-            raise invalid("trial_ids", f"{len(request.trial_ids)} trials are too many; name {_MAX_TRIAL_IDS}")
+        _check_ids(request)
         after = max(request.after_number, decode_token(request) or 0)
 
         def work(connection: Connection) -> pb2.ListTrialNumbersResponse:
@@ -334,3 +334,9 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
 def _present_token(context: Any) -> str:
     header = dict(context.invocation_metadata()).get("authorization", "")
     return str(header).partition(" ")[2]
+
+
+def _check_ids(request: pb2.ListTrialsRequest | pb2.ListTrialNumbersRequest) -> None:
+    if len(request.trial_ids) > _MAX_TRIAL_IDS:
+        many = len(request.trial_ids)
+        raise invalid("trial_ids", f"trial_ids names {many} trials; name at most {_MAX_TRIAL_IDS}")

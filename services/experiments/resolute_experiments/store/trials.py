@@ -205,6 +205,8 @@ def page(
     query = sa.select(trials).where(trials.c.experiment_id == experiment_id)
     if states:
         query = query.where(trials.c.state.in_([state.value for state in states]))
+    if request.trial_ids:
+        query = query.where(trials.c.id.in_(request.trial_ids))
     if request.started:
         query = query.where(sa.or_(trials.c.run > 0, trials.c.last_steps.is_not(None)))
     if request.without_diverged:

@@ -8,21 +8,24 @@ import { GetTrialResponseSchema, ListTrialsResponseSchema } from "$gen/resolute/
 import { WatchResponseSchema } from "$gen/resolute/api/gateway/v1/gateway_service_pb.js";
 import { LineSchema } from "$gen/resolute/api/logs/v1/line_pb.js";
 import { ListLinesResponseSchema } from "$gen/resolute/api/logs/v1/logs_service_pb.js";
+import { ListSummariesResponseSchema } from "$gen/resolute/api/metrics/v1/metrics_service_pb.js";
 import type { MergedRequest, Subscription } from "$src/live/subscription";
+import { metricOrder } from "$src/experiment/ranking";
 import { ExperimentStore } from "$src/experiment/store.svelte";
 import { TrialWindow } from "$src/experiment/trialWindow.svelte";
 import { LogStore, MOST_LINES } from "$src/logs/store.svelte";
 import { TrialStore } from "$src/trial/store.svelte";
 
-const { listLines, getExperiment, getTrial, listTrials, watch } = vi.hoisted(() => ({
+const { listLines, getExperiment, getTrial, listSummaries, listTrials, watch } = vi.hoisted(() => ({
   listLines: vi.fn(),
   getExperiment: vi.fn(),
   getTrial: vi.fn(),
+  listSummaries: vi.fn(),
   listTrials: vi.fn(),
   watch: vi.fn(),
 }));
 vi.mock("$src/api/services", () => ({
-  services: { logs: { listLines }, experiments: { getExperiment }, trials: { getTrial, listTrials } },
+  services: { logs: { listLines }, experiments: { getExperiment }, metrics: { listSummaries }, trials: { getTrial, listTrials } },
   within: (signal: AbortSignal) => ({ signal }),
 }));
 vi.mock("$src/live/live.svelte", () => ({ watch }));
@@ -32,7 +35,7 @@ const lost = () => new ConnectError("gone", Code.Unavailable);
 let watched: Promise<Subscription>;
 
 beforeEach(() => {
-  for (const mock of [listLines, getExperiment, getTrial, listTrials, watch]) mock.mockReset();
+  for (const mock of [listLines, getExperiment, getTrial, listSummaries, listTrials, watch]) mock.mockReset();
   watched = new Promise((tell) => watch.mockImplementation((subscription: Subscription) => (tell(subscription), () => undefined)));
 });
 
@@ -219,6 +222,24 @@ describe("a window of trials", () => {
     late(answer(4));
     await vi.advanceTimersByTimeAsync(0);
     expect([shown(window), listTrials.mock.calls.length]).toEqual([[9], 3]);
+  });
+
+  it("has trials in the order of a metric, which another service keeps", async () => {
+    const by = metricOrder("max:validation%2Faccuracy desc");
+    const summaries = (...ids: string[]) => create(ListSummariesResponseSchema, { summaries: ids.map((trialId) => ({ trialId })) });
+    listSummaries.mockResolvedValueOnce({ ...summaries("c", "a"), nextPageToken: "more" }).mockResolvedValueOnce(summaries("b"));
+    const trials = [1, 2].map((number) => ({ number: BigInt(number), trialId: number === 1 ? "a" : "b" }));
+    listTrials.mockResolvedValueOnce(create(ListTrialsResponseSchema, { trials: [...trials].reverse() }));
+    const window = new TrialWindow();
+    window.show({ ...wanted, count: 2, skip: 1, ranked: by && { experimentId: "e", by } });
+    await vi.advanceTimersByTimeAsync(0);
+    expect(shown(window)).toEqual([1, 2]);
+    const metric = { experimentId: "e", groups: ["validation"], names: ["accuracy"], orderBy: "max desc" };
+    expect(listSummaries.mock.calls.map(([request]) => request)).toEqual([
+      { ...metric, pageSize: 3, pageToken: "" },
+      { ...metric, pageSize: 1, pageToken: "more" },
+    ]);
+    expect(listTrials.mock.calls[0]?.[0]).toMatchObject({ trialIds: ["a", "b"], skip: 0, pageSize: 2 });
   });
 
   it("asks nothing any more once its view is closed", async () => {

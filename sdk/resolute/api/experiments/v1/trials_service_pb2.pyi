@@ -78,6 +78,7 @@ class ListTrialsRequest(google.protobuf.message.Message):
     STARTED_FIELD_NUMBER: builtins.int
     WITHOUT_DIVERGED_FIELD_NUMBER: builtins.int
     MAX_HPARAMS_FIELD_NUMBER: builtins.int
+    TRIAL_IDS_FIELD_NUMBER: builtins.int
     page_size: builtins.int
     """Trials on a page: 0 for 100, at most 1000; larger values are lowered to that."""
     page_token: builtins.str
@@ -109,6 +110,10 @@ class ListTrialsRequest(google.protobuf.message.Message):
     def states(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[resolute.api.experiments.v1.trial_pb2.TrialState.ValueType]:
         """Only trials in one of these states; empty for all."""
 
+    @property
+    def trial_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """Only these trials, by UUID, at most 1000; empty for all."""
+
     def __init__(
         self,
         *,
@@ -122,9 +127,10 @@ class ListTrialsRequest(google.protobuf.message.Message):
         started: builtins.bool = ...,
         without_diverged: builtins.bool = ...,
         max_hparams: builtins.int | None = ...,
+        trial_ids: collections.abc.Iterable[builtins.str] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_max_hparams", b"_max_hparams", "experiment", b"experiment", "max_hparams", b"max_hparams"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_max_hparams", b"_max_hparams", "experiment", b"experiment", "include_runs", b"include_runs", "max_hparams", b"max_hparams", "order_by", b"order_by", "page_size", b"page_size", "page_token", b"page_token", "skip", b"skip", "started", b"started", "states", b"states", "without_diverged", b"without_diverged"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_max_hparams", b"_max_hparams", "experiment", b"experiment", "include_runs", b"include_runs", "max_hparams", b"max_hparams", "order_by", b"order_by", "page_size", b"page_size", "page_token", b"page_token", "skip", b"skip", "started", b"started", "states", b"states", "trial_ids", b"trial_ids", "without_diverged", b"without_diverged"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["_max_hparams", b"_max_hparams"]) -> typing.Literal["max_hparams"] | None: ...
 
 global___ListTrialsRequest = ListTrialsRequest

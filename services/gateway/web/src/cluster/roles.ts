@@ -1,4 +1,4 @@
-// Roles of users in the cluster, from the least.
+// Roles of users in the cluster, and in single workspaces, from the least.
 
 import { UserRole } from "$gen/resolute/api/experiments/v1/user_pb.js";
 

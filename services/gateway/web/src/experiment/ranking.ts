@@ -1,5 +1,7 @@
 // The order of trials, which the server keeps.
 
+import { readMetricColumn, type MetricColumn } from "$src/columns/metricColumn";
+
 /** Orders of a table of trials, as the URL has them, in the server's words. */
 const FIELDS: Readonly<Record<string, string>> = {
   number: "number",
@@ -14,6 +16,19 @@ const FIELDS: Readonly<Record<string, string>> = {
 export function serverOrder(orderBy: string): string {
   const [column = "", direction] = orderBy.split(" ");
   return `${FIELDS[column] ?? "number"}${direction === "desc" ? " desc" : ""}`;
+}
+
+/** An order by a metric that has a column, such as "max:validation%2Faccuracy desc". */
+export interface MetricOrder {
+  readonly column: MetricColumn;
+  readonly descending: boolean;
+}
+
+/** The metric that an order goes by; nothing where it goes by what trials have themselves. */
+export function metricOrder(orderBy: string): MetricOrder | undefined {
+  const [id = "", direction] = orderBy.split(" ");
+  const column = readMetricColumn(id);
+  return column && { column, descending: direction === "desc" };
 }
 
 /** The order that begins with the best trial. */

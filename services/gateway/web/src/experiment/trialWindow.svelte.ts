@@ -3,6 +3,8 @@
 import type { Trial } from "$gen/resolute/api/experiments/v1/trial_pb.js";
 import { readUntilDone } from "$src/api/reading";
 import { services, within } from "$src/api/services";
+import { rankedTrials } from "./metricRanks";
+import type { MetricOrder } from "./ranking";
 
 /** Which trials, of all that an experiment has. */
 export interface Wanted {
@@ -15,6 +17,8 @@ export interface Wanted {
   /** Whether those that have never run are left out. */
   readonly started?: boolean;
   readonly withoutDiverged?: boolean;
+  /** In the place of an order by what trials have: only trials that have this metric, of the experiment with this UUID. */
+  readonly ranked?: { readonly experimentId: string; readonly by: MetricOrder } | undefined;
 }
 
 export class TrialWindow {
@@ -53,18 +57,26 @@ export class TrialWindow {
     this.#reading = this.#resting = this.#wanted = undefined;
   }
 
-  async #load({ number, count, ...rest }: Wanted): Promise<void> {
+  async #load(wanted: Wanted): Promise<void> {
     this.#read = this.#newest;
     const ending = (this.#reading = new AbortController());
-    const request = { experiment: { key: { case: "number", value: number } }, pageSize: count, ...rest } as const;
-    const ask = () => services.trials.listTrials(request, within(ending.signal));
-    const page = await readUntilDone(ask, ending.signal, (problem) => (this.problem = problem));
+    const trials = await readUntilDone(() => ask(wanted, ending.signal), ending.signal, (problem) => (this.problem = problem));
     if (ending.signal.aborted) return;
     this.#reading = undefined;
-    if (page) this.trials = page.trials;
+    if (trials) this.trials = trials;
     this.#resting = setTimeout(() => {
       this.#resting = undefined;
       this.changed(this.#newest);
     }, this.#everyMs);
   }
+}
+
+async function ask({ number, count, ranked, ...rest }: Wanted, signal: AbortSignal): Promise<readonly Trial[]> {
+  const request = { experiment: { key: { case: "number", value: number } }, pageSize: count, ...rest } as const;
+  if (!ranked) return (await services.trials.listTrials(request, within(signal))).trials;
+  const trialIds = await rankedTrials(ranked.experimentId, ranked.by, { skip: rest.skip ?? 0, count, signal });
+  if (!trialIds.length) return [];
+  const page = await services.trials.listTrials({ ...request, trialIds, skip: 0 }, within(signal));
+  const byId = new Map(page.trials.map((one) => [one.trialId, one]));
+  return trialIds.flatMap((id) => byId.get(id) ?? []);
 }
