@@ -92,6 +92,10 @@ describe("the board of a search", () => {
     const [shelf] = pictures(boardAt(logOf([many]), 1), true)[0]?.shelves ?? [];
     expect([shelf?.count, (shelf?.dots.length ?? 0) + (shelf?.hidden ?? 0)]).toEqual([500, 500]);
     expect(shelf?.hidden).toBeGreaterThan(0);
+    const wide = Array.from({ length: 2000 }, (_, at) => [born(`t${at}`, at % 10), train(`t${at}`, 10)]).flat();
+    const shelves = pictures(boardAt(logOf([wide]), 1), true).flatMap((one) => one.shelves);
+    expect(shelves.map(({ count, hidden, dots }) => [count, hidden + dots.length])).toEqual(Array(10).fill([200, 200]));
+    expect(shelves.reduce((sum, { dots }) => sum + dots.length, 0)).toBe(600);
   });
 
   it("has a best value that only improves", () => {

@@ -51,15 +51,19 @@ const MOST_LARGE = 32;
 const GROUND = HEIGHT - 24;
 const LOWEST = GROUND - 27;
 const TOP = 28;
-const MOST_DOTS = 120;
+/** Dots of a shelf, where there are few shelves; a browser feels each change of many more together. */
+const MOST_DOTS = 160;
+const MOST_TOGETHER = 600;
 
 /** The brackets of a board, each with its shelves. */
 export function pictures(board: Board, smallerIsBetter: boolean): Picture[] {
   const trials = groupBy(board.trials, ({ bracket }) => bracket);
+  const count = [...board.brackets.values()].reduce((sum, { rungs }) => sum + rungs.length, 0);
+  const most = Math.min(MOST_DOTS, Math.ceil(MOST_TOGETHER / Math.max(1, count)));
   return [...board.brackets].sort(([a], [b]) => a - b).map(([number, bracket]) => {
     const here = trials.get(number) ?? [];
     const sizes = here.length > MOST_LARGE ? SMALL : LARGE;
-    const shelves = shelvesOf(bracket, here, { smallerIsBetter, sizes });
+    const shelves = shelvesOf(bracket, here, { smallerIsBetter, sizes, most });
     return { bracket: number, width: Math.max(1, shelves.length) * sizes.shelf, radius: sizes.radius, reach: sizes.shelf / 2 - 6, shelves };
   });
 }
@@ -67,13 +71,13 @@ export function pictures(board: Board, smallerIsBetter: boolean): Picture[] {
 function shelvesOf(
   bracket: Bracket,
   trials: readonly Placed[],
-  { smallerIsBetter, sizes }: { readonly smallerIsBetter: boolean; readonly sizes: Sizes },
+  { smallerIsBetter, sizes, most }: { readonly smallerIsBetter: boolean; readonly sizes: Sizes; readonly most: number },
 ): Shelf[] {
   const height = scale(trials, smallerIsBetter);
   return bracket.rungs.map((rung, index) => {
     const x = sizes.shelf * (index + 0.5);
     const here = trials.filter((one) => one.rung === rung || one.metrics.has(rung));
-    const shown = bestOf(here, rung, smallerIsBetter ? 1 : -1);
+    const shown = bestOf(here, rung, { sign: smallerIsBetter ? 1 : -1, most });
     const threshold = bracket.thresholds.get(index);
     return {
       rung,
@@ -87,14 +91,14 @@ function shelvesOf(
 }
 
 /** The best trials of a rung, best first, as many as are drawn. */
-function bestOf(trials: readonly Placed[], rung: number, sign: number): Placed[] {
+function bestOf(trials: readonly Placed[], rung: number, { sign, most }: { readonly sign: number; readonly most: number }): Placed[] {
   const costs = Float64Array.from(trials, ({ metrics }) => sign * finite(metrics.get(rung), sign));
   // Of thousands few are drawn: those above the worst that is drawn are put in order alone.
-  const worst = costs.length > MOST_DOTS ? (costs.slice().sort()[MOST_DOTS - 1] ?? Infinity) : Infinity;
+  const worst = costs.length > most ? (costs.slice().sort()[most - 1] ?? Infinity) : Infinity;
   return [...trials.keys()]
     .filter((at) => (costs[at] ?? Infinity) <= worst)
     .sort((a, b) => (costs[a] ?? 0) - (costs[b] ?? 0) || a - b)
-    .slice(0, MOST_DOTS)
+    .slice(0, most)
     .flatMap((at) => trials[at] ?? []);
 }
 
