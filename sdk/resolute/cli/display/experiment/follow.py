@@ -28,6 +28,8 @@ _POLL_SECONDS = 0.25
 _BEST_SECONDS = 3.0
 _PLAIN_SECONDS = 5.0
 _LAST_LINES_SECONDS = 15.0
+_SPINNER_CELLS = 2
+"""What stands before the line of progress: a sign that moves, and a space."""
 
 
 class Display(Protocol):
@@ -221,7 +223,7 @@ def _summarize(services: Services, experiment: ExperimentRecord, *, is_search: b
 
 
 def _display(clock: Clock) -> AbstractContextManager[Display]:
-    return _LiveDisplay() if sys.stdout.isatty() else _PlainDisplay(clock)
+    return LiveDisplay() if sys.stdout.isatty() else _PlainDisplay(clock)
 
 
 class _PlainDisplay(AbstractContextManager["Display"]):
@@ -245,7 +247,7 @@ class _PlainDisplay(AbstractContextManager["Display"]):
             click.echo(text, err=True)
 
 
-class _LiveDisplay(AbstractContextManager["Display"]):
+class LiveDisplay(AbstractContextManager["Display"]):
     """Lines that scroll by above one that stays."""
 
     def __init__(self) -> None:
@@ -270,4 +272,7 @@ class _LiveDisplay(AbstractContextManager["Display"]):
     def progress(self, text: str) -> None:
         from rich.text import Text
 
-        self._status.update(Text(neutralised(text)))
+        shown = Text(neutralised(text))
+        # A second row would stay behind when the window is made narrower, and push the log up.
+        shown.truncate(max(self._console.width - _SPINNER_CELLS, 1), overflow="ellipsis")
+        self._status.update(shown)
