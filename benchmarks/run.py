@@ -4,9 +4,11 @@
 
 A NAME is a folder (``metrics``) or a file (``metrics/queries``); without any, all run. One benchmark can be
 given OPTIONS of its own. Every benchmark prints ratios to a peer or a limit that it measures in the same run;
-absolute times say little. A peer that is not installed is a line ``absent: NAME; REMEDY``. With ``--json`` what each one printed is kept, with command, date, machine, load
-and versions, in the place of its last result; those of other benchmarks stay. ``tools/benchmarks_page.py``
-puts them into docs/benchmarks.md.
+absolute times say little. A peer that is not installed is a line ``absent: NAME; REMEDY``.
+
+With ``--json`` what each one printed is kept, with command, date, machine, load and versions, in the place of
+its last result; those of other benchmarks stay. ``tools/benchmarks_page.py`` puts them
+into docs/benchmarks.md.
 """
 
 from __future__ import annotations

@@ -9,7 +9,10 @@ import pytest
 
 from resolute.cli.display.experiment.follow import LiveDisplay
 
-_LINE = "experiment 12 ACTIVE · 43% · trials: 2 running, 13 waiting, 4 done · best accuracy 0.983333 (trial 17, step 1200)"
+_LINE = (
+    "experiment 12 ACTIVE · 43% · trials: 2 running, 13 waiting, 4 done "
+    "· best accuracy 0.983333 (trial 17, step 1200)"
+)
 
 
 @pytest.mark.parametrize("columns", [40, 80, 120])

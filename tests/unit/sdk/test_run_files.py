@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from resolute.contracts.run.exit_record import ExitRecord
+from resolute.contracts.run.gpu_usage import GpuUsage
 from resolute.contracts.run.launch_order import LaunchOrder
 from resolute.contracts.run.lock import RunLock, is_locked
 from resolute.errors import ConflictError, InvalidArgumentError
@@ -54,6 +56,48 @@ def test_an_exit_record_reads_back(tmp_path: Path) -> None:
     path.write_text("{}")
     with pytest.raises(ValueError, match="no exit record"):
         ExitRecord.read(path)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"exit_code": "3"},
+        {"exit_code": True},
+        {"exit_code": 2**31},
+        {"acknowledged": "no"},
+        {"early_exit_reason": "NO_REASON"},
+        {"failure": 7},
+        {"end_time": -1},
+        {"initialized_at": float("nan")},
+        {"gpu_usage": []},
+        {"gpu_usage": {"busy_seconds": 1.0}},
+        {"gpu_usage": {"energy_joules": None, "busy_seconds": 10**400, "measured_seconds": 1.0}},
+    ],
+)
+def test_an_exit_record_with_values_that_none_has_is_none(tmp_path: Path, wrong: dict[str, object]) -> None:
+    path = tmp_path / "exit.json"
+    path.write_text(json.dumps({"exit_code": 0, **wrong}))
+    with pytest.raises(ValueError, match="no exit record"):
+        ExitRecord.read(path)
+
+
+def test_of_an_exit_record_the_end_of_a_long_failure_and_unknown_fields_are_no_trouble(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "exit.json"
+    path.write_text(json.dumps({"exit_code": 1, "failure": "x" * 100_000 + "a\0b\ud800c", "later": [1]}))
+    record = ExitRecord.read(path)
+    assert record is not None
+    assert ascii(record.failure[-5:]) == ascii("a\ufffdb?c")
+    assert len(record.failure) == 64 * 1024
+
+
+def test_gpu_usage_reads_back(tmp_path: Path) -> None:
+    path = tmp_path / "exit.json"
+    usage = GpuUsage(energy_joules=None, busy_seconds=2.5, measured_seconds=10)
+    record = ExitRecord(exit_code=0, gpu_usage=usage)
+    record.write(path)
+    assert ExitRecord.read(path) == record
 
 
 def test_a_lock_is_held_once(tmp_path: Path) -> None:

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from resolute.api.experiments.v1.allocations_service_pb2 import EarlyExitReason
 from resolute.contracts.files.atomic_files import read_json, write_json
 from resolute.contracts.run.gpu_usage import GpuUsage
+
+_REASONS = frozenset({"", *(name.removeprefix("EARLY_EXIT_REASON_") for name in EarlyExitReason.keys()[1:])})
+_LARGEST_CODE = 2**31 - 1
+_LATEST_TIME = 253402300799.0
+"""The end of the year 9999, beyond which no date goes."""
+_LONGEST_FAILURE = 64 * 1024
+"""Characters that are kept of what failed, the last ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,15 +47,53 @@ class ExitRecord:
             ValueError: The file holds something else.
         """
         content = read_json(path)
-        if content is None:
-            return None
-        known = {field.name for field in fields(cls)}
         try:
-            usage = GpuUsage.from_json(content.pop("gpu_usage", None))
-            return cls(**{key: value for key, value in content.items() if key in known}, gpu_usage=usage)
-        except TypeError as failure:
+            return None if content is None else cls.parse(content)
+        except ValueError as failure:
             raise ValueError(f"{path} holds no exit record: {failure}") from failure
+
+    @classmethod
+    def parse(cls, content: object) -> ExitRecord:
+        """Reads a record that came as JSON: whoever runs in the container may have written it.
+
+        Fields that are not known, as a later version may have, are left out.
+
+        Raises:
+            ValueError: It has values that none has.
+        """
+        if not isinstance(content, Mapping) or "exit_code" not in content:
+            raise ValueError("it is no object with an exit_code")
+        known = {name: value for name, value in content.items() if name in _FIELDS}
+        for name, value in known.items():
+            if not _FIELDS[name](value):
+                raise ValueError(f"its {name} is {value!r:.100}")
+        usage = GpuUsage.parse(content.get("gpu_usage"))
+        # What a program printed may hold NUL and halves of characters, which databases refuse.
+        failure = known.get("failure", "")[-_LONGEST_FAILURE:]
+        known["failure"] = failure.replace("\0", "\ufffd").encode(errors="replace").decode()
+        return cls(**known, gpu_usage=usage)
 
     def write(self, path: Path) -> None:
         """Writes the record so that it survives a crash of the machine once this returns."""
         write_json(path, asdict(self), sync=True)
+
+
+def _is_flag(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_time(value: object) -> bool:
+    # NaN is in no range.
+    return type(value) in (int, float) and 0 <= value <= _LATEST_TIME  # type: ignore[operator]
+
+
+_FIELDS: Mapping[str, Callable[[object], bool]] = {
+    "exit_code": lambda code: type(code) is int and -_LARGEST_CODE <= code <= _LARGEST_CODE,
+    "acknowledged": _is_flag,
+    "early_exit_reason": lambda reason: isinstance(reason, str) and reason in _REASONS,
+    "failure": lambda failure: isinstance(failure, str),
+    "failed_before_entrypoint": _is_flag,
+    "end_time": _is_time,
+    "initialized_at": _is_time,
+}
+"""What the value of each field must be."""

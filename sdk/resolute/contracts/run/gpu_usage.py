@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+
+_MOST = 1e15
+"""More joules and seconds than any run has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,10 +21,20 @@ class GpuUsage:
     """GPU-seconds that were measured, the idle ones included."""
 
     @classmethod
-    def from_json(cls, content: Mapping[str, Any] | None) -> GpuUsage | None:
+    def parse(cls, content: object) -> GpuUsage | None:
         """Reads what ``dataclasses.asdict`` made; None for nothing.
 
         Raises:
-            TypeError: It is something else.
+            ValueError: It is something else, or has amounts that are none.
         """
-        return None if content is None else cls(**content)
+        if content is None:
+            return None
+        if not isinstance(content, Mapping):
+            raise ValueError("what GPUs did is no object")  # noqa: TRY004  # the caller knows of damage as ValueError
+        amounts = {name: content.get(name) for name in ("energy_joules", "busy_seconds", "measured_seconds")}
+        for name, amount in amounts.items():
+            unknown = amount is None and name == "energy_joules"
+            # NaN is in no range.
+            if not unknown and not (type(amount) in (int, float) and 0 <= amount <= _MOST):  # type: ignore[operator]
+                raise ValueError(f"{name} of GPUs is {amount!r:.100}")
+        return cls(**amounts)  # type: ignore[arg-type]

@@ -127,7 +127,9 @@ def test_the_launch_order_reaches_its_owner_alone() -> None:
         assert LaunchOrder.from_json(json.load(content)) == order
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"unknown": 1}'])
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"[]", b"[" * 100_000, b'{"unknown": 1}', b'{"exit_code": "0"}']
+)
 def test_an_exit_file_that_a_trial_has_spoiled_counts_as_none(content: bytes) -> None:
     assert exit_record(b"no tar") is None
     assert exit_record(packed(content)) is None

@@ -248,7 +248,7 @@ class _PlainDisplay(AbstractContextManager["Display"]):
 
 
 class LiveDisplay(AbstractContextManager["Display"]):
-    """Lines that scroll by above one that stays."""
+    """Lines that scroll by above one that stays, in a terminal."""
 
     def __init__(self) -> None:
         from rich.console import Console
@@ -267,9 +267,11 @@ class LiveDisplay(AbstractContextManager["Display"]):
         self._status.stop()
 
     def line(self, text: str) -> None:
+        """See `Display.line`."""
         self._print(text, markup=False, soft_wrap=True)
 
     def progress(self, text: str) -> None:
+        """See `Display.progress`; what does not fit into one row is left out."""
         from rich.text import Text
 
         shown = Text(neutralised(text))

@@ -6,7 +6,6 @@ import io
 import json
 import tarfile
 from collections.abc import Mapping
-from typing import Any
 
 from resolute.contracts.run.exit_record import ExitRecord
 from resolute.contracts.run.launch_order import LaunchOrder
@@ -40,15 +39,9 @@ def exit_record(archive: bytes) -> ExitRecord | None:
         with tarfile.open(fileobj=io.BytesIO(archive)) as opened:
             member = opened.next()
             content = opened.extractfile(member) if member is not None and member.isfile() else None
-            return None if content is None else ExitRecord(**_known(json.load(content)))
-    except (tarfile.TarError, TypeError, ValueError):
+            return None if content is None else ExitRecord.parse(json.load(content))
+    except (tarfile.TarError, ValueError, RecursionError):
         return None
-
-
-def _known(content: object) -> dict[str, Any]:
-    if not isinstance(content, dict):
-        raise ValueError("not a record")  # noqa: TRY004  # the caller knows of damage as ValueError
-    return {name: value for name, value in content.items() if name in ExitRecord.__dataclass_fields__}
 
 
 def _packed(files: Mapping[str, bytes], *, owner: tuple[int, int]) -> bytes:
