@@ -203,7 +203,9 @@ def test_numbers_of_trials_are_listed_by_their_keys(tmp_path: Path) -> None:
                 request = trials_service_pb2.ListTrialNumbersRequest(
                     experiment=experiment_pb2.ExperimentKey(number=1), **wanted
                 )
-                return await service.trials.ListTrialNumbers(request)
+                numbers: trials_service_pb2.ListTrialNumbersResponse
+                numbers = await service.trials.ListTrialNumbers(request)
+                return numbers
 
             whole = await listed()
             assert list(whole.numbers) == [one.number for one in trials]

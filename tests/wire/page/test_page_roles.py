@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.browser import assert_accessible
@@ -70,6 +71,6 @@ async def only_look(visit: Visit) -> None:
 async def roles(visit: Visit) -> dict[str, int]:
     """The roles in single workspaces, by the names of their users."""
     async with visit.running.channel(visit.running.user_token()) as channel:
-        stub = roles_service_pb2_grpc.RolesServiceStub(channel)
+        stub: Any = roles_service_pb2_grpc.RolesServiceStub(channel)
         listed = await stub.ListRoles(roles_service_pb2.ListRolesRequest())
         return {one.user_name: one.role for one in listed.roles}
