@@ -1,12 +1,13 @@
 // The log of a search in brief, from its beginning, as it grows.
 
+import type { ListMovesResponse } from "$gen/resolute/api/searcher/v1/searcher_service_pb.js";
 import { failureOf } from "$client/errors.js";
 import { services, within } from "$src/api/services";
 import { watch } from "$src/live/live.svelte";
 import { searchSubscription } from "$src/live/subscription";
 import { Moves } from "./moves";
 
-const PAGE = 20_000;
+const PAGE = 10_000;
 /** Longer logs are shown up to here. */
 export const MOST_ENTRIES = 200_000;
 
@@ -55,13 +56,15 @@ export class SearchHistory {
   }
 
   async #loadNew(signal: AbortSignal): Promise<void> {
-    let isWhole = false;
-    while (!isWhole) {
-      const request = { searchId: this.#searchId, pageSize: PAGE, afterSequence: BigInt(this.moves.length) };
-      const page = await services.searcher.listMoves(request, within(signal));
+    const ask = (afterSequence: number) =>
+      services.searcher.listMoves({ searchId: this.#searchId, pageSize: PAGE, afterSequence: BigInt(afterSequence) }, within(signal));
+    for (let next: ReturnType<typeof ask> | undefined = ask(this.moves.length); next; ) {
+      const page: ListMovesResponse = await next;
+      const end = this.moves.length + page.times.length;
+      // The server reads on while these are drawn.
+      next = page.nextPageToken && end < MOST_ENTRIES ? ask(end) : undefined;
       this.moves.add(page);
       this.length = this.moves.length;
-      isWhole = !page.nextPageToken || this.length >= MOST_ENTRIES;
     }
   }
 }
