@@ -16,6 +16,7 @@ need_module("kubernetes_asyncio", remedy="`make engines` installs it")
 
 import helm_python  # noqa: E402 - wants what was asked for above
 
+from resolute_checkpoints.settings import CheckpointSettings  # noqa: E402
 from resolute_experiments.resources.engine_environment import EngineEnvironment  # noqa: E402
 from resolute_experiments.resources.registry import open_engine  # noqa: E402
 from resolute_experiments.resources.settings import read_resource_settings  # noqa: E402
@@ -96,6 +97,18 @@ def test_every_setting_is_one_that_the_services_know() -> None:
         (container,) = deployment["spec"]["template"]["spec"]["containers"]
         said |= {each["name"] for each in container["env"]}
     assert said <= known
+
+
+def test_the_checkpoints_service_reads_the_buckets_that_are_named() -> None:
+    named = ["s3://weights/team", "http://minio:9000/weights"]
+    (deployment,) = [
+        each
+        for each in rendered({**VALUES, "checkpoints": {"buckets": named}})
+        if each["kind"] == "Deployment" and each["metadata"]["name"] == "team-checkpoints"
+    ]
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    variables = {each["name"]: each.get("value", "") for each in container["env"]}
+    assert list(CheckpointSettings.from_environment(variables).roots.buckets) == named
 
 
 def test_nothing_runs_as_root_or_writes_to_its_image() -> None:
