@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 import uuid
 from pathlib import Path
 
@@ -241,17 +240,6 @@ def test_failures_of_the_system_name_the_place_and_the_remedy(
 ) -> None:
     with pytest.raises(kind, match=f"/mnt/store.*{message}"), file_system_errors(Path("/mnt/store")):
         raise OSError(number, os.strerror(number))
-
-
-def test_a_checkpoint_of_many_files_is_looked_at_quickly(root: Path, store: DirectoryStore) -> None:
-    files = [File(f"{n % 50}/{n}", 0) for n in range(5000)]
-    for file in files:
-        target = root / ID / file.path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.touch()
-    began = time.perf_counter()
-    assert store.faults(ID, files) == []
-    assert time.perf_counter() - began < 2.0
 
 
 @pytest.mark.parametrize("path", ["relative", "/a/../b", "/a\0b"])

@@ -137,13 +137,11 @@ def test_training_goes_on_while_the_services_are_away(trial: Trial, caplog: pyte
     with core.init(tensorboard_mode=core.TensorboardMode.MANUAL) as context:
         op = next(context.searcher.operations())
         trial.services.down()
-        begin = time.monotonic()
         for step in range(1, 501):
             context.train.report_training_metrics(step, {"loss": 1.0})
             context.preempt.should_preempt()
         context.train.set_status("training")
         context.train.set_status("still training")
-        assert time.monotonic() - begin < 5
         timer = threading.Timer(1.0, trial.services.up)
         timer.start()
         op.report_completed(0.5)
