@@ -28,17 +28,19 @@ def pending_trials(
 ) -> list[Request]:
     """Reads the trials of active experiments that wait for slots, in the order of the queue.
 
+    The experiment comes first of which a trial has waited longest. Among the trials of one experiment
+    those that were made first come first: one that was promoted, preempted or restarted goes on before
+    others begin, so that a search ends what it has begun, and its longest trials do not start last.
+
     Args:
         connection: Where from.
         per_experiment: Most trials of one experiment, the first in its own queue.
         pools: Those that wait for one of these pools alone, by names that experiments have for it.
     """
-    place = sa.func.row_number().over(
-        partition_by=trials.c.experiment_id, order_by=(trials.c.queued_at, trials.c.number)
-    )
+    place = sa.func.row_number().over(partition_by=trials.c.experiment_id, order_by=trials.c.number)
     numbered = (
         # The index has all of these: thousands of rows with their hyperparameters are not read.
-        sa.select(trials.c.experiment_id, trials.c.queued_at, trials.c.number, place.label("place"))
+        sa.select(trials.c.experiment_id, trials.c.number, place.label("place"))
         .where(trials.c.state == TrialState.QUEUED.value)
         .subquery()
     )
@@ -46,6 +48,7 @@ def pending_trials(
         sa.select(
             trials.c.id,
             trials.c.experiment_id,
+            trials.c.queued_at,
             trials.c.excluded_nodes,
             experiments.c.slots_per_trial,
             experiments.c.single_node,
@@ -60,10 +63,16 @@ def pending_trials(
         .join(experiments, experiments.c.id == trials.c.experiment_id)
         .outerjoin(workspaces, workspaces.c.name == experiments.c.workspace)
         .where(numbered.c.place <= per_experiment, experiments.c.state == ExperimentState.ACTIVE.value)
-        .order_by(numbered.c.queued_at, numbered.c.number)
+        .order_by(numbered.c.number)
     )
     if pools:
         query = query.where(experiments.c.resource_pool.in_(pools))
+    rows = connection.execute(query).all()
+    since: dict[str, float] = {}
+    for row in rows:
+        since[row.experiment_id] = min(since.get(row.experiment_id, row.queued_at), row.queued_at)
+    # Sorting keeps the order of rows that compare equal: that of an experiment's own trials.
+    ordered = sorted(rows, key=lambda row: since[row.experiment_id])
     return [
         Request(
             trial_id=row.id,
@@ -81,5 +90,5 @@ def pending_trials(
                 workspace_slots=row.workspace_slots or None,
             ),
         )
-        for row in connection.execute(query)
+        for row in ordered
     ]

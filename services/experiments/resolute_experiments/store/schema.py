@@ -117,7 +117,7 @@ trials = sa.Table(
 )
 sa.Index("trials_by_external_id", trials.c.experiment_id, trials.c.external_id, unique=True)
 sa.Index("trials_by_experiment", trials.c.experiment_id, trials.c.number)
-sa.Index("trials_in_queue", trials.c.state, trials.c.experiment_id, trials.c.queued_at, trials.c.number)
+sa.Index("trials_in_queue", trials.c.state, trials.c.experiment_id, trials.c.number, trials.c.queued_at)
 
 trial_transitions = sa.Table(
     "trial_transitions",
