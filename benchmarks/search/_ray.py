@@ -18,7 +18,7 @@ def train(hparams: dict[str, Any]) -> None:
     sys.path.insert(0, str(EXAMPLE))
     import torch
     from data import load_splits  # type: ignore[import-not-found]
-    from ray import tune  # type: ignore[import-not-found]
+    from ray import tune
     from training import Training  # type: ignore[import-not-found]
 
     training = Training(hparams, *load_splits(), seed=1797)
@@ -36,7 +36,7 @@ def main() -> None:
     os.environ["RAY_AIR_NEW_OUTPUT"] = "0"
     import ray
     from ray import tune
-    from ray.tune.schedulers import ASHAScheduler  # type: ignore[import-not-found]
+    from ray.tune.schedulers import ASHAScheduler
 
     ray.init(num_cpus=2, include_dashboard=False, logging_level="ERROR", log_to_driver=False)
     space = {
