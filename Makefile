@@ -25,7 +25,7 @@ AZURITE := .cache/azurite/node_modules/.bin/azurite-blob
 OPENID_VERSION := 9.13.3
 OPENID := .cache/oidc-provider/.installed-$(OPENID_VERSION)
 
-.PHONY: setup demo backends azurite oidc-provider test nightly check proto bench bench-page format deployment distributed release chaos gateway-kills soak fuzz openapi clients front engines images lock-images page check-page pictures docs clean
+.PHONY: setup demo compose-demo backends azurite oidc-provider test nightly check proto bench bench-page format deployment distributed release chaos gateway-kills soak fuzz openapi clients front engines images lock-images page check-page pictures docs clean
 
 setup: $(STAMP)
 
@@ -187,11 +187,20 @@ engines: $(VENV)/.engines
 
 # The container images, built twice and run; tools/install_images.sh installs what builds them.
 $(VENV)/.images: $(STAMP)
-	$(BIN)/python -m pip install --quiet 'cyclonedx-python-lib[json-validation]>=8' 'podman-compose>=1.2'
+	$(BIN)/python -m pip install --quiet 'cyclonedx-python-lib[json-validation]>=8'
 	touch $@
 
-images: $(VENV)/.images page
+images: $(VENV)/.compose page
 	$(PYTEST) tests/images
+
+$(VENV)/.compose: $(VENV)/.images
+	$(BIN)/python -m pip install --quiet 'podman-compose>=1.2'
+	touch $@
+
+# The search of `make demo` on deploy/compose.yaml: by Podman, with trials as containers, and with images that are built here.
+compose-demo: $(VENV)/.compose page
+	tools/install_images.sh
+	$(BIN)/python tools/compose_demo/run.py
 
 # A thousand short experiments on one cluster, whose memory, descriptors and threads must stay as they are.
 soak: $(STAMP)

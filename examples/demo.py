@@ -4,6 +4,7 @@
 """
 
 import contextlib
+import json
 import os
 import shutil
 import signal
@@ -22,6 +23,7 @@ ROOT = Path(__file__).resolve().parents[1]
 DIGITS = ROOT / "examples" / "digits"
 BUILD = ROOT / "build" / "demo"
 HOME = BUILD / "home"
+BEST = "best.json"
 RESOLUTE = str(Path(sys.executable).parent / "resolute")
 
 GOAL = 0.95
@@ -141,11 +143,19 @@ def report(experiment):
     console.print(f"Best: trial {winner.trial.id} with a validation accuracy of {winner.score:.4f}")
     for name, value in winner.trial.hparams.items():
         console.print(f"  {name}: {shown(value)}")
+    keep_best(experiment, winner)
     console.print(f"Its checkpoint {checkpoint.uuid} is in", directory, soft_wrap=True)
     if winner.score < GOAL:
         console.print(f"that is below the goal of {GOAL}")
         return 1
     return 0
+
+
+def keep_best(experiment, winner):
+    """Writes down what was found by which seed: `make compose-demo` compares it."""
+    seed = experiment.config["reproducibility"]["experiment_seed"]
+    found = {"seed": seed, "accuracy": winner.best, "hparams": dict(winner.trial.hparams)}
+    (BUILD / BEST).write_text(json.dumps(found, indent=2) + "\n")
 
 
 def ranking(standings):

@@ -16,7 +16,8 @@ for package in numpy scipy sklearn; do
     find "$environment"/lib/python3*/site-packages/$package -type d -name tests -prune -exec rm -r {} + 2>/dev/null || true
 done
 # Images have the times of files set to one date: modules that are compiled by a file's time would be compiled at each start.
-"$environment/bin/python" -m compileall -q -j 1 --invalidation-mode unchecked-hash "$environment/lib"
+# PyTorch has a module in the syntax of a newer Python, for its own tests: it stays as it is.
+"$environment/bin/python" -m compileall -q -j 1 --invalidation-mode unchecked-hash -x '/py312_[a-z]*\.py$' "$environment/lib"
 
 # What services and trials may write, if nothing else is mounted there.
 mkdir -p /build/owned/etc/resolute /build/owned/var/lib/resolute

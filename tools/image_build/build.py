@@ -69,7 +69,7 @@ def build(name: str, options: Options) -> str:
         arguments = {"BASE": base} | (
             {"LOCK": image.lock} if image.containerfile == "trial.Containerfile" else {}
         )
-        return _buildah(
+        return buildah(
             options.prefix + name, SOURCES / image.containerfile, context, arguments=arguments, wheels=folder
         )
 
@@ -79,14 +79,20 @@ def base_of(image: Image, options: Options) -> str:
     if isinstance(image.base, str):
         return build(image.base, options)
     tar = rootfs.make(image.base, options.cache, sources=options.apt_sources)
-    with tempfile.TemporaryDirectory() as scratch:
+    return from_tar(tar, f"{options.prefix}debian-{image.base.name}")
+
+
+def from_tar(tar: Path, tag: str) -> str:
+    """Makes an image of a root file system alone; returns its id."""
+    # Beside the tar, for a link to it does not reach another file system.
+    with tempfile.TemporaryDirectory(dir=tar.parent) as scratch:
         context = Path(scratch)
         (context / "Containerfile").write_text("FROM scratch\nADD root.tar /\n")
         (context / "root.tar").hardlink_to(tar)
-        return _buildah(f"{options.prefix}debian-{image.base.name}", context / "Containerfile", context)
+        return buildah(tag, context / "Containerfile", context)
 
 
-def _buildah(
+def buildah(
     tag: str,
     containerfile: Path,
     context: Path,

@@ -1,6 +1,6 @@
 """The compose file: services of the image, with settings that fit together and with what is prepared.
 
-No engine runs it here: its images of PostgreSQL and of the object store come from a registry.
+`make compose-demo` runs it, with images that stand in for those of PostgreSQL and of the object store.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from compose_demo.stages import STAGES
 
 from resolute_embedded.apart.environment import FILES_VARIABLE
 from resolute_embedded.apart.preparation import prepare
@@ -24,6 +25,8 @@ COMPOSE: dict[str, Any] = yaml.safe_load(
 )
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 OURS = (*SERVICE_NAMES, "gateway")
+POOLS = "/etc/resolute/pools.yaml"
+STAND_INS: dict[str, Any] = yaml.safe_load((ROOT / "tools/compose_demo/stand_ins/compose.yaml").read_text())
 
 
 def test_every_service_of_the_image_runs_at_the_port_at_which_the_others_call_it() -> None:
@@ -52,6 +55,9 @@ def test_what_settings_and_mounts_name_is_prepared(tmp_path: Path) -> None:
     names = re.findall(r"--name ([a-z]+)", SERVICES["prepare"]["entrypoint"][-1])
     assert set(OURS) < set(names), "each service is called by its name, which its certificate must have"
     prepare(tmp_path, names=names)
+    # The one file that its shell writes.
+    assert f"/etc/resolute/pools.new {POOLS}" in SERVICES["prepare"]["entrypoint"][-1]
+    assert SERVICES["experiments"]["environment"]["RESOLUTE_RESOURCE_POOLS"] == POOLS
     for name in (*OURS, "tokens"):
         files = [
             part
@@ -60,7 +66,7 @@ def test_what_settings_and_mounts_name_is_prepared(tmp_path: Path) -> None:
         ]
         named = [re.sub(r"^.*passfile=", "", file) for file in files]
         for file in named:
-            if file.startswith("/etc/resolute/"):
+            if file.startswith("/etc/resolute/") and file != POOLS:
                 assert (tmp_path / file.removeprefix("/etc/resolute/")).is_file(), f"{name}: {file}"
     folders = {mount.partition(":")[::2] for mount in SERVICES["prepare"]["volumes"]}
     for folder in tmp_path.iterdir():
@@ -96,7 +102,7 @@ def test_services_of_ours_have_no_rights_and_a_root_that_nobody_writes_to() -> N
 
 
 def test_trials_run_by_the_engine_whose_socket_is_mounted(tmp_path: Path) -> None:
-    content = COMPOSE["configs"]["pools"]["content"].replace("services_certificate: /etc/", "# ")
+    content = SERVICES["prepare"]["environment"]["POOLS"].replace("services_certificate: /etc/", "# ")
     (tmp_path / "pools.yaml").write_text(content)
     (engine,) = read_resource_settings(tmp_path / "pools.yaml").engines
     socket = str(engine.options["url"]).removeprefix("unix://")
@@ -115,7 +121,7 @@ def test_trials_run_by_the_engine_whose_socket_is_mounted(tmp_path: Path) -> Non
     assert (pool.name, len(pool.slots)) == ("default", 2)
 
 
-def test_every_volume_is_declared() -> None:
+def test_every_volume_is_declared_by_a_name_that_no_other_begins_with() -> None:
     named = {
         mount.partition(":")[0]
         for service in SERVICES.values()
@@ -123,3 +129,33 @@ def test_every_volume_is_declared() -> None:
         if not mount.startswith("/")
     }
     assert named == set(COMPOSE["volumes"])
+    assert not [(a, b) for a in named for b in named if a != b and a.startswith(b)]
+
+
+def test_an_image_that_stands_in_replaces_how_a_service_starts_and_nothing_else() -> None:
+    assert set(STAND_INS) == {"services"}
+    for name, changed in STAND_INS["services"].items():
+        assert set(changed) == {"entrypoint"}, name
+        assert name in {"database", "store"}
+        _, script = changed["entrypoint"]
+        text = (ROOT / "tools/compose_demo/stand_ins" / Path(script).name).read_text()
+        for mount in SERVICES[name]["volumes"]:
+            _, path, *_ = mount.split(":")
+            variables = "".join(
+                f"{one}={value}" for one, value in SERVICES[name].get("environment", {}).items()
+            )
+            assert path in text + variables, f"{name} has {path}, which its stand-in does not use"
+
+
+def test_the_demonstration_starts_a_service_after_what_it_needs() -> None:
+    started: set[str] = set()
+    ended: set[str] = set()
+    for stage in STAGES:
+        for name in stage.services:
+            for needed, how in SERVICES[name]["depends_on"].items():
+                there = ended if how["condition"] == "service_completed_successfully" else started
+                assert needed in there, f"{name} starts before {needed}"
+            assert (SERVICES[name].get("restart") == "no") == (name in stage.ends)
+        started.update(stage.services)
+        ended.update(stage.ends)
+    assert started == set(SERVICES)
