@@ -106,22 +106,23 @@ class ComposeCluster:
             self._compose(["up", "--detach", "--no-deps", *stage.services], seconds=_START_SECONDS)
             for service in stage.ends:
                 self._await_end(service)
-        self._until(["gateway", "resolute-services", "health", "gateway"], deadline)
-        self._until(["experiments", "resolute-services", "health", "experiments"], deadline)
         authority = self.folder / "authority.pem"
-        authority.write_text(self._until(["gateway", "cat", "/etc/resolute/authority.pem"], deadline))
-        token = self._until(["experiments", "resolute-services", "operator-token"], deadline).strip()
-        return {
+        authority.write_text(self._until(self._in("gateway", "cat", "/etc/resolute/authority.pem"), deadline))
+        token = self._until(self._in("experiments", "resolute-services", "operator-token"), deadline).strip()
+        reached = {
             "RESOLUTE_MASTER": f"{self.host}:{self.ports.gateway}",
             "RESOLUTE_TOKEN": token,
             "DET_MASTER_CERT_FILE": str(authority),
         }
+        command = [str(Path(sys.executable).with_name("resolute")), "experiment", "list"]
+        self._until(command, deadline, variables=reached)
+        return reached
 
     def stop(self) -> None:
         """Ends everything that it or an earlier one of its name started, trials and volumes too."""
         if not self._has("ps", "--all") and not self._has("volume", "ls"):
             return
-        cluster = self._exec(["gateway", "cat", "/etc/resolute/cluster.env"])
+        cluster = _call(self._in("gateway", "cat", "/etc/resolute/cluster.env"))
         # Nothing is lost: the search has ended, or is given up.
         self._compose(["down", "--volumes", "--timeout", "2"], seconds=_STOP_SECONDS, check=False)
         _, _, number = cluster.stdout.strip().partition("RESOLUTE_CLUSTER_ID=")
@@ -155,24 +156,22 @@ class ComposeCluster:
         if code != "0":
             raise SystemExit(f"{service} ended with {code}; its log says why")
 
-    def _until(self, command: Sequence[str], deadline: float) -> str:
-        """Runs a command in a service's container until it succeeds; returns its output."""
+    def _in(self, service: str, *command: str) -> list[str]:
+        # Not podman-compose, which takes half a second more each time.
+        return ["podman", "exec", f"{self.project}_{service}_1", *command]
+
+    def _until(
+        self, command: Sequence[str], deadline: float, *, variables: Mapping[str, str] | None = None
+    ) -> str:
+        """Runs a command until it succeeds; returns its output."""
         while True:
-            done = self._exec(command)
+            done = _call(command, variables=variables)
             if done.returncode == 0:
                 return done.stdout
             if time.monotonic() > deadline:
-                said = done.stderr.strip().splitlines()[-1:]
-                raise SystemExit(f"{' '.join(command)} did not succeed in {_START_SECONDS:.0f} s: {said}")
+                said = "\n".join(done.stderr.strip().splitlines()[-5:])
+                raise SystemExit(f"{' '.join(command)} did not succeed in {_START_SECONDS:.0f} s:\n{said}")
             time.sleep(_PAUSE_SECONDS)
-
-    def _exec(self, command: Sequence[str]) -> subprocess.CompletedProcess[str]:
-        service, *arguments = command
-        # Not podman-compose, which takes half a second more each time.
-        return subprocess.run(
-            ["podman", "exec", f"{self.project}_{service}_1", *arguments],
-            capture_output=True, text=True, check=False, timeout=_CALL_SECONDS,
-        )  # fmt: skip
 
     def _compose(self, arguments: Sequence[str], *, seconds: float, check: bool = True) -> None:
         program = Path(sys.executable).with_name("podman-compose")
@@ -186,3 +185,13 @@ class ComposeCluster:
         if check and done.returncode != 0:
             said = (self.folder / "compose.log").read_text(errors="replace").splitlines()[-_TAIL_LINES:]
             raise SystemExit("\n".join([f"podman-compose {arguments[0]} failed:", *said]))
+
+
+def _call(
+    command: Sequence[str], *, variables: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Runs a command; one that takes too long has failed."""
+    return subprocess.run(
+        ["timeout", str(_CALL_SECONDS), *command],
+        env={**os.environ, **(variables or {})}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
