@@ -87,15 +87,11 @@ def _search(cluster: ComposeCluster) -> int:
     submit += ["--config", f"checkpoint_storage={json.dumps(storage)}"]
     created = json.loads(_resolute(*submit))
     with Determined() as client:
-        experiment = client.get_experiment(_number(created))
+        experiment = client.get_experiment(int(created["id"]))
         sys.stdout.write(f"Created experiment {experiment.id}: {experiment.name}\n")
         with demo.killed_if_abandoned(experiment):
             demo.follow(experiment)
         return int(demo.report(experiment))
-
-
-def _number(created: Any) -> int:
-    return int(created["experiment"]["id"])
 
 
 def _compare() -> int:
