@@ -43,6 +43,7 @@ from resolute_launch.supervisor.environment_report import EnvironmentReport
 from resolute_launch.supervisor.exit_summary import Observations
 from resolute_launch.supervisor.late_lines import LateLines
 from resolute_launch.supervisor.lease import LeaseRenewer
+from resolute_launch.supervisor.machine_probe import MachineProbe, MetadataProbe
 from resolute_launch.supervisor.phases import Phases
 from resolute_launch.supervisor.start_barrier import StartBarrier
 from resolute_launch.supervisor.termination_policy import TerminationPolicy
@@ -125,6 +126,12 @@ class RunExecutor:
             clock=clock,
         )
         self._shutdown_sequence = self._termination_policy.shutdown_sequence
+        self._machine_probe = MachineProbe(
+            MetadataProbe.of(task.config),
+            notice=self._leave_machine,
+            log_line=self._output.log_line,
+            clock=clock,
+        )
         self._warm_start = WarmStart(task, interrupted=self._interrupted, log_line=self._output.log_line)
         self._gpu_meter = GpuMeter(lambda: NvmlCounters.open(task.order.devices), clock=clock)
         self._phases = Phases(task, environ=environ, clock=clock)
@@ -139,6 +146,7 @@ class RunExecutor:
         self._signal_handlers.subscribe(self._wake.set)
         self._lease.start()
         self._signal_watcher.start()
+        self._machine_probe.start()
         self._shipping.start()
         try:
             if self._task.order.devices:
@@ -150,6 +158,7 @@ class RunExecutor:
             return record
         finally:
             self._gpu_meter.stop()
+            self._machine_probe.stop()
             self._start_barrier.close()
             self._signal_watcher.stop()
 
@@ -192,6 +201,10 @@ class RunExecutor:
             return self._clean_up(child)
         self._output.stop()
         return exit_summary.before_start(self._observations, clock=self._clock)
+
+    def _leave_machine(self) -> None:
+        self._termination_policy.notice_machine()
+        self._wake.set()
 
     def _fetch(self) -> None:
         spec = self._task.spec

@@ -52,8 +52,13 @@ class TerminationPolicy:
         """When the processes get SIGTERM and SIGKILL."""
         self._directive = Directive()
         self._termination_requests_seen = 0
+        self._machine_notice = False
         self._acknowledged = False
         self._left_early = False
+
+    def notice_machine(self) -> None:
+        """Has the run asked to checkpoint and exit: its machine goes away. Any thread may call it."""
+        self._machine_notice = True
 
     def check(self) -> None:
         """Reacts to everything that has changed since the last call."""
@@ -77,6 +82,9 @@ class TerminationPolicy:
         count = self._signal_handlers.count
         if count > self._termination_requests_seen:
             self._termination_requests_seen = count
+            self._preempt(SignalReason.SIGNAL_REASON_MACHINE)
+        if self._machine_notice:
+            self._machine_notice = False
             self._preempt(SignalReason.SIGNAL_REASON_MACHINE)
         if count > 1:
             self._observations.force("the machine requested its termination more than once")

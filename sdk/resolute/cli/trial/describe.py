@@ -38,6 +38,15 @@ _TRIAL_COLUMNS: tuple[Column[TrialRecord], ...] = (
     Column("Ended", lambda trial: trial.end_time),
     Column("Hyperparameters", lambda trial: trial.hparams),
 )
+
+
+def lost_steps_text(run: RunRecord) -> str:
+    """Says how many steps the next run must repeat; empty where that is not known, or no run follows."""
+    if run.lost_steps is None:
+        return ""
+    return f"{run.lost_steps} step{'' if run.lost_steps == 1 else 's'} lost"
+
+
 _RUN_COLUMNS: tuple[Column[RunRecord], ...] = (
     Column("Run", lambda run: run.run, right=True),
     Column("Outcome", lambda run: run.outcome.value if run.end_time else "RUNNING"),
@@ -45,6 +54,7 @@ _RUN_COLUMNS: tuple[Column[RunRecord], ...] = (
     Column("Slots", lambda run: run.slot_ids),
     Column("Started", lambda run: run.start_time),
     Column("Ended", lambda run: run.end_time),
+    Column("Lost", lost_steps_text, right=True),
     Column("Failure", lambda run: run.failure, note=True),
     Column("Log policies", lambda run: run.log_policies, note=True),
 )

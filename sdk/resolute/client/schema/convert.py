@@ -189,6 +189,7 @@ def trial(message: trial_pb2.Trial) -> records.TrialRecord:
         pids=tuple(message.pids),
         endpoints=tuple(message.endpoints),
         excluded_nodes=tuple(message.excluded_nodes),
+        lost_steps=message.lost_steps,
         best_validation=_validation(message, "best_validation"),
         last_validation=_validation(message, "last_validation"),
     )
@@ -216,6 +217,7 @@ def run(message: run_pb2.Run) -> records.RunRecord:
         log_policies=tuple(message.log_policies),
         gpu_usage=_gpu_usage(message.gpu_usage) if message.HasField("gpu_usage") else None,
         trace_id=message.trace_id,
+        lost_steps=message.lost_steps if message.HasField("lost_steps") else None,
     )
 
 

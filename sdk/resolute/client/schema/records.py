@@ -110,6 +110,8 @@ class RunRecord:
     """What its GPUs did; None if nothing was measured, or it has not ended."""
     trace_id: str = ""
     """The trace of OpenTelemetry of which its spans are."""
+    lost_steps: int | None = None
+    """Steps that the next run repeats; None if it has not ended, no run follows it, or that is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +160,8 @@ class TrialRecord:
     """Where programs of its latest run listen, as ``host:port``; empty in lists and watches."""
     best_validation: ValidationRecord | None = None
     last_validation: ValidationRecord | None = None
+    lost_steps: int = 0
+    """Steps that its runs left to the next ones to repeat, as far as they are known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,10 @@ from enum import Enum
 
 from resolute_experiments.states import STOPPING_EXPERIMENTS, ExperimentState, RunEvent, TrialEvent
 
-TERMINATED = 143
-"""Exit code of what SIGTERM ended."""
+KILLED, TERMINATED = 137, 143
+"""Exit codes of what SIGKILL and SIGTERM ended."""
+MOST_BARREN_ENDS = 3
+"""So many times in a row a run on preemptible machines may end unannounced without a new checkpoint."""
 
 
 class EarlyExit(Enum):
@@ -72,6 +74,10 @@ class TrialContext:
     """Restarts that the config allows."""
     retries_cancelled: bool = False
     """Whether a log policy matched a line of the run and forbids restarts."""
+    on_preemptible: bool = False
+    """Whether its config says that its machines may be taken away (``resources.preemptible``)."""
+    barren_ends: int = 0
+    """Runs in a row, with this one, that ended unannounced and left no checkpoint of a later step."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,6 +106,17 @@ class ExitFacts:
     def done(self) -> bool:
         """Whether nothing is left to do: its last operation is complete, or it has none."""
         return not self.operation.uses_operations or (self.operation.completed and self.operation.closed)
+
+    @property
+    def taken_away(self) -> bool:
+        """Whether its machine took it away without a word, as preemptible machines may.
+
+        One that ends so again and again with nothing to show for it is judged as on any other machine: the
+        code may be the cause, such as one that the kernel kills for lack of memory.
+        """
+        ended_so = self.exit.lost or self.exit.exit_code in {KILLED, TERMINATED}
+        excused = self.situation.barren_ends <= MOST_BARREN_ENDS and not self.situation.retries_cancelled
+        return self.situation.on_preemptible and ended_so and excused
 
     @property
     def left_early(self) -> bool:
@@ -140,6 +157,11 @@ OUTCOME_RULES = (
         "its code refused its hyperparameters",
         RunEvent.INVALIDATE,
         lambda f: f.said in {EarlyExit.INVALID_HP, EarlyExit.INIT_INVALID_HP},
+    ),
+    OutcomeRule(
+        "its machines are preemptible, and it was lost or ended by SIGTERM or SIGKILL, with steps gained",
+        RunEvent.PREEMPT,
+        lambda f: f.taken_away,
     ),
     OutcomeRule("its machine or its supervisor was lost", RunEvent.LOSE, lambda f: f.exit.lost),
     # Anyone who is ended for being slow has not failed: a pause must not use up a restart.

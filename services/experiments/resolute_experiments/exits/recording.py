@@ -14,6 +14,9 @@ from resolute_experiments.states import RUNS, ExperimentState, RunOutcome, Trial
 from resolute_experiments.store import runs, trials
 from resolute_experiments.transitions import signals, transition_trial
 
+_GOES_ON = {TrialEvent.RUN_RESUMES, TrialEvent.RUN_RETRIED}
+"""What happens to a trial whose next run begins where a checkpoint is."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class SealResult:
@@ -30,6 +33,10 @@ class SealResult:
     steps_completed: int
     """Steps completed there."""
 
+    def kept_steps(self, trial: trials.Trial) -> int:
+        """Steps that the next run of the trial need not repeat."""
+        return self.steps_completed if self.checkpoint_id else trial.steps_completed
+
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
@@ -43,6 +50,8 @@ class Evidence:
     """What the other services said."""
     findings: LogPolicyResult = field(default_factory=LogPolicyResult)
     """What log policies make of its lines."""
+    reached_steps: int | None = None
+    """Last step that the run reported a metric at; None where it is not known."""
 
 
 def record_container_exit(
@@ -90,6 +99,7 @@ def record_run_exit(
         return
     outcome = RUNS.step(current.outcome, decision.run, resource=run.label).after
     sealed, findings = evidence.sealed, evidence.findings
+    lost_steps = _lost_steps(trial, evidence) if decision.trial in _GOES_ON else None
     signals.free(
         connection,
         current,
@@ -99,6 +109,8 @@ def record_run_exit(
         ended_at=moment.now,
         acknowledged=evidence.exit.acknowledged,
         log_policies=list(findings.notes),
+        kept_steps=sealed.kept_steps(trial),
+        lost_steps=lost_steps,
     )
     transition_trial(
         connection,
@@ -107,13 +119,26 @@ def record_run_exit(
         moment,
         paused=experiment is ExperimentState.PAUSED,
         latest_checkpoint_id=sealed.checkpoint_id or trial.latest_checkpoint_id,
-        steps_completed=sealed.steps_completed if sealed.checkpoint_id else trial.steps_completed,
+        steps_completed=sealed.kept_steps(trial),
+        lost_steps=trial.lost_steps + (lost_steps or 0),
         settled_length=sealed.operation_length if sealed.operation_completed else trial.settled_length,
         closed=trial.closed or sealed.operation_closed,
         excluded_nodes=sorted(findings.excluded_nodes.union(trial.excluded_nodes)),
         explanation=_explanation(outcome, evidence),
         status="",
     )
+
+
+def _lost_steps(trial: trials.Trial, evidence: Evidence) -> int | None:
+    """Steps that the next run repeats; None where that is not known.
+
+    The steps of a trial that began from the checkpoint of another one may have any first number: what it has
+    lost is known from its own first checkpoint on.
+    """
+    from_another = bool(trial.latest_checkpoint_id) and not trial.steps_completed
+    if evidence.reached_steps is None or (from_another and not evidence.sealed.steps_completed):
+        return None
+    return max(0, evidence.reached_steps - evidence.sealed.kept_steps(trial))
 
 
 def _explanation(outcome: RunOutcome, evidence: Evidence) -> str:

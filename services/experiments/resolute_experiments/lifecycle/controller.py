@@ -24,6 +24,7 @@ from resolute_experiments.clients import Clients
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.continuation.resume import resume_experiment
 from resolute_experiments.exits.log_policies import evaluate_log_policies
+from resolute_experiments.exits.lost_steps import barren_ends, reached_steps
 from resolute_experiments.exits.policy import ExitFacts, Operation, TrialContext, decide_exit
 from resolute_experiments.exits.recording import Evidence, SealResult, record_run_exit
 from resolute_experiments.exits.summary import summarize_exit
@@ -35,6 +36,7 @@ from resolute_experiments.lifecycle.outbox_delivery import deliver
 from resolute_experiments.moment import Moment
 from resolute_experiments.notifier import SCHEDULER_WAKEUP, SIGNAL_CHANGES
 from resolute_experiments.retention.garbage_collection import apply_retention, trials_awaiting_reports
+from resolute_experiments.specs.machines import is_preemptible
 from resolute_experiments.specs.search import search_spec, works_by_operations
 from resolute_experiments.states import LIVE_EXPERIMENTS, STOPPING_EXPERIMENTS, ExperimentState
 from resolute_experiments.store import continuations, experiments, outbox, runs, trials
@@ -233,15 +235,16 @@ class ExperimentController:
         exit_, failure = summarize_exit(
             run, containers, now=self._clock.time(), notice_seconds=self._lease_ttl
         )
+        unfinished = exit_.lost or exit_.acknowledged or exit_.exit_code != 0
         evidence = Evidence(
             exit=exit_,
             failure=failure,
             sealed=sealed,
+            reached_steps=await reached_steps(run, clients=self._clients) if unfinished else None,
             findings=await evaluate_log_policies(
                 experiment.config, run, containers, self._clients, failed=bool(failure)
             ),
         )
-        max_restarts = int(experiment.config["max_restarts"])
 
         def work(connection: Connection) -> bool:
             trial = trials.get(connection, trial_id=run.trial_id)
@@ -249,6 +252,7 @@ class ExperimentController:
                 return False
             # The state is read again: a pause or a cancel may have come while the services were being sealed.
             state = experiments.get(connection, experiment_id=self._id).state
+            earlier = [one for one in runs.of_trial(connection, trial.id) if one.run < run.run]
             facts = ExitFacts(
                 exit=exit_,
                 operation=Operation(
@@ -260,8 +264,10 @@ class ExperimentController:
                     experiment=state,
                     kill_requested=trial.kill_requested,
                     restarts=trial.restarts,
-                    max_restarts=max_restarts,
+                    max_restarts=int(experiment.config["max_restarts"]),
                     retries_cancelled=evidence.findings.cancels_retries,
+                    on_preemptible=is_preemptible(experiment.config),
+                    barren_ends=barren_ends(run, exit_, kept_steps=sealed.kept_steps(trial), earlier=earlier),
                 ),
             )
             record_run_exit(

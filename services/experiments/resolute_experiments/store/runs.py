@@ -44,6 +44,8 @@ class Run:
     gpu_busy_seconds: float | None = None
     gpu_measured_seconds: float | None = None
     resource_pool: str = "default"
+    kept_steps: int | None = None
+    lost_steps: int | None = None
 
     @property
     def ended(self) -> bool:

@@ -113,6 +113,8 @@ trials = sa.Table(
     sa.Column("best_steps", sa.BigInteger),
     sa.Column("last_value", sa.Float),
     sa.Column("last_steps", sa.BigInteger),
+    # Steps that its runs left to the next ones to repeat, as far as they are known.
+    sa.Column("lost_steps", sa.BigInteger, nullable=False, server_default="0"),
     sqlite_autoincrement=True,
 )
 sa.Index("trials_by_external_id", trials.c.experiment_id, trials.c.external_id, unique=True)
@@ -204,6 +206,10 @@ runs = sa.Table(
     sa.Column("gpu_measured_seconds", sa.Float),
     # The pool that its slots are of.
     sa.Column("resource_pool", sa.String(128), nullable=False, server_default="default"),
+    # Steps of the trial's latest checkpoint at its end, and steps beyond it that the next run must repeat;
+    # these are NULL when no other follows, and when the metrics service did not answer.
+    sa.Column("kept_steps", sa.BigInteger),
+    sa.Column("lost_steps", sa.BigInteger),
 )
 sa.Index("runs_by_request", runs.c.request_id, unique=True)
 sa.Index("runs_by_outcome", runs.c.outcome)

@@ -56,6 +56,8 @@ class Trial:
     """Its last validation; None when it was not finite."""
     last_steps: int | None
     """None before the first."""
+    lost_steps: int = 0
+    """Steps that its runs left to the next ones to repeat, as far as they are known."""
 
     @property
     def label(self) -> str:

@@ -147,6 +147,18 @@ RESOURCES = section(
     shm_size=st.one_of(COUNT, st.sampled_from(["4 GiB", "1.5mb", "7"])),
     devices=st.lists(st.sampled_from(["/a:/b", "/c:/d:rw"]), unique=True),
     is_single_node=FLAG,
+    preemptible=FLAG
+    | section(
+        enabled=FLAG,
+        metadata=section(
+            {"url": st.just("http://169.254.169.254/spot")},
+            headers=st.dictionaries(st.just("Metadata-Flavor"), st.just("Google")),
+            status=st.integers(200, 599),
+            contains=st.just("TRUE"),
+            interval=st.integers(1, 300),
+            timeout=st.floats(0.1, 30),
+        ),
+    ),
     native_parallel=FLAG,
     agent_label=JSON,
 )

@@ -45,6 +45,7 @@ def test_the_defaults_are_those_of_the_documented_api(accept: Accept) -> None:
             "shm_size": None,
             "devices": [],
             "is_single_node": None,
+            "preemptible": {"enabled": False, "metadata": None},
             "native_parallel": None,
             "agent_label": None,
         },
@@ -160,6 +161,49 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"resources": {"weight": 0}}, "resources.weight: found 0; expected a number greater than 0"),
     ({"resources": {"weight": "1"}}, 'resources.weight: found "1"; expected a number'),
     ({"resources": {"priority": 0}}, "resources.priority: found 0; expected 1 or more"),
+    (
+        {"resources": {"preemptible": "spot"}},
+        'resources.preemptible: found "spot"; expected true, false, or a map with metadata',
+    ),
+    (
+        {"resources": {"preemptible": {"metadata": {}}}},
+        'resources.preemptible.metadata.url: missing; expected a URL such as "http://169.254.169.254/path"',
+    ),
+    *(
+        (
+            {"resources": {"preemptible": {"metadata": {"url": url}}}},
+            f'resources.preemptible.metadata.url: found "{url}"; expected a URL such as',
+        )
+        for url in (
+            "https://169.254.169.254/x",
+            "file:///etc/passwd",
+            "http:///x",
+            "http://user:secret@h/x",
+            "http://h:99999/x",
+            "http://h/a b",
+            "http://h/x#y",
+        )
+    ),
+    (
+        {"resources": {"preemptible": {"metadata": {"url": "http://h/x", "headers": {"a b": "c"}}}}},
+        "resources.preemptible.metadata.headers: found",
+    ),
+    (
+        {"resources": {"preemptible": {"metadata": {"url": "http://h/x", "headers": {"A": "b\r\nC: d"}}}}},
+        "resources.preemptible.metadata.headers: found",
+    ),
+    (
+        {"resources": {"preemptible": {"metadata": {"url": "http://h/x", "interval": 0}}}},
+        "resources.preemptible.metadata.interval: found 0; expected 1 or more",
+    ),
+    (
+        {"resources": {"preemptible": {"metadata": {"url": "http://h/x", "timeout": 60}}}},
+        "resources.preemptible.metadata.timeout: found 60; expected 30 or less",
+    ),
+    (
+        {"resources": {"preemptible": {"metadata": {"url": "http://h/x", "state": 200}}}},
+        "resources.preemptible.metadata.state: unknown field (did you mean 'status'?)",
+    ),
     ({"resources": {"priority": 100}}, "resources.priority: found 100; expected 99 or less"),
     (
         {"resources": {"shm_size": "4 gigs"}},

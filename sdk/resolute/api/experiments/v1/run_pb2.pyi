@@ -106,6 +106,7 @@ class Run(google.protobuf.message.Message):
     INITIALIZE_TIME_FIELD_NUMBER: builtins.int
     GPU_USAGE_FIELD_NUMBER: builtins.int
     TRACE_ID_FIELD_NUMBER: builtins.int
+    LOST_STEPS_FIELD_NUMBER: builtins.int
     run: builtins.int
     """Number within the trial, from 1."""
     allocation_id: builtins.str
@@ -118,6 +119,10 @@ class Run(google.protobuf.message.Message):
     """Why it failed, for people: the first failing rank's last words. Empty otherwise."""
     trace_id: builtins.str
     """The trace of OpenTelemetry of which its spans are: 32 hex digits."""
+    lost_steps: builtins.int
+    """Steps that it reported beyond the checkpoint from which the next run goes on, which therefore repeats them; known once it
+    has ended. Absent of a run that no other follows, and when the metrics service did not answer at its end.
+    """
     @property
     def start_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
         """When its slots were given."""
@@ -157,9 +162,13 @@ class Run(google.protobuf.message.Message):
         initialize_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
         gpu_usage: global___GpuUsage | None = ...,
         trace_id: builtins.str = ...,
+        lost_steps: builtins.int | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_exit_code", b"_exit_code", "end_time", b"end_time", "exit_code", b"exit_code", "gpu_usage", b"gpu_usage", "initialize_time", b"initialize_time", "start_time", b"start_time"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_exit_code", b"_exit_code", "allocation_id", b"allocation_id", "end_time", b"end_time", "exit_code", b"exit_code", "failure", b"failure", "gpu_usage", b"gpu_usage", "initialize_time", b"initialize_time", "log_policies", b"log_policies", "outcome", b"outcome", "run", b"run", "slot_ids", b"slot_ids", "start_time", b"start_time", "trace_id", b"trace_id"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_exit_code", b"_exit_code", "_lost_steps", b"_lost_steps", "end_time", b"end_time", "exit_code", b"exit_code", "gpu_usage", b"gpu_usage", "initialize_time", b"initialize_time", "lost_steps", b"lost_steps", "start_time", b"start_time"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_exit_code", b"_exit_code", "_lost_steps", b"_lost_steps", "allocation_id", b"allocation_id", "end_time", b"end_time", "exit_code", b"exit_code", "failure", b"failure", "gpu_usage", b"gpu_usage", "initialize_time", b"initialize_time", "log_policies", b"log_policies", "lost_steps", b"lost_steps", "outcome", b"outcome", "run", b"run", "slot_ids", b"slot_ids", "start_time", b"start_time", "trace_id", b"trace_id"]) -> None: ...
+    @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_exit_code", b"_exit_code"]) -> typing.Literal["exit_code"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_lost_steps", b"_lost_steps"]) -> typing.Literal["lost_steps"] | None: ...
 
 global___Run = Run

@@ -153,6 +153,7 @@ class Trial(google.protobuf.message.Message):
     LAST_VALIDATION_FIELD_NUMBER: builtins.int
     ENDPOINTS_FIELD_NUMBER: builtins.int
     OMITTED_HPARAMS_FIELD_NUMBER: builtins.int
+    LOST_STEPS_FIELD_NUMBER: builtins.int
     trial_id: builtins.str
     """UUID."""
     number: builtins.int
@@ -183,6 +184,8 @@ class Trial(google.protobuf.message.Message):
     """Grows with every change of its experiment; for watches."""
     omitted_hparams: builtins.int
     """Hyperparameters that hparams lacks because a list was to have no more of them."""
+    lost_steps: builtins.int
+    """Sum of the lost_steps of its runs, as far as they are known."""
     @property
     def hparams(self) -> resolute.api.common.v1.value_pb2.Value:
         """The sampled hyperparameters: a map."""
@@ -253,9 +256,10 @@ class Trial(google.protobuf.message.Message):
         last_validation: global___Validation | None = ...,
         endpoints: collections.abc.Iterable[builtins.str] | None = ...,
         omitted_hparams: builtins.int = ...,
+        lost_steps: builtins.int = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_best_validation", b"_best_validation", "_last_validation", b"_last_validation", "_latest_checkpoint_id", b"_latest_checkpoint_id", "best_validation", b"best_validation", "create_time", b"create_time", "end_time", b"end_time", "hparams", b"hparams", "last_validation", b"last_validation", "latest_checkpoint_id", b"latest_checkpoint_id", "metadata", b"metadata"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_best_validation", b"_best_validation", "_last_validation", b"_last_validation", "_latest_checkpoint_id", b"_latest_checkpoint_id", "best_validation", b"best_validation", "create_time", b"create_time", "end_time", b"end_time", "endpoints", b"endpoints", "excluded_nodes", b"excluded_nodes", "experiment_id", b"experiment_id", "experiment_number", b"experiment_number", "explanation", b"explanation", "hparams", b"hparams", "last_validation", b"last_validation", "latest_checkpoint_id", b"latest_checkpoint_id", "metadata", b"metadata", "number", b"number", "omitted_hparams", b"omitted_hparams", "pids", b"pids", "restarts", b"restarts", "revision", b"revision", "run", b"run", "runs", b"runs", "seed", b"seed", "state", b"state", "status", b"status", "steps_completed", b"steps_completed", "trial_id", b"trial_id", "trial_key", b"trial_key"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_best_validation", b"_best_validation", "_last_validation", b"_last_validation", "_latest_checkpoint_id", b"_latest_checkpoint_id", "best_validation", b"best_validation", "create_time", b"create_time", "end_time", b"end_time", "endpoints", b"endpoints", "excluded_nodes", b"excluded_nodes", "experiment_id", b"experiment_id", "experiment_number", b"experiment_number", "explanation", b"explanation", "hparams", b"hparams", "last_validation", b"last_validation", "latest_checkpoint_id", b"latest_checkpoint_id", "lost_steps", b"lost_steps", "metadata", b"metadata", "number", b"number", "omitted_hparams", b"omitted_hparams", "pids", b"pids", "restarts", b"restarts", "revision", b"revision", "run", b"run", "runs", b"runs", "seed", b"seed", "state", b"state", "status", b"status", "steps_completed", b"steps_completed", "trial_id", b"trial_id", "trial_key", b"trial_key"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_best_validation", b"_best_validation"]) -> typing.Literal["best_validation"] | None: ...
     @typing.overload

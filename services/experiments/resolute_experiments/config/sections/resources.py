@@ -9,6 +9,7 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import Field, PlainValidator, WithJsonSchema
 
 from resolute_experiments.config.sections.mounts import Devices
+from resolute_experiments.config.sections.preemptible import Preemptible
 from resolute_experiments.config.validation.rejections import reject
 from resolute_experiments.config.validation.section import (
     INT64,
@@ -56,6 +57,7 @@ class Resources(Section):
         shm_size: Bytes of shared memory of a container.
         devices: Devices given to the container.
         is_single_node: Whether all slots of a trial must be on one node.
+        preemptible: Whether machines may be taken away, and how they say so.
         native_parallel: Of old configs; ignored.
         agent_label: Of old configs; ignored.
     """
@@ -68,5 +70,6 @@ class Resources(Section):
     shm_size: ByteSize | None = None
     devices: Devices = ()
     is_single_node: Flag | None = None
+    preemptible: Preemptible = Preemptible(enabled=False)
     native_parallel: Flag | None = None
     agent_label: Json | None = None

@@ -183,6 +183,7 @@ def trial_message(
         explanation=explanation,
         latest_checkpoint_id=trial.latest_checkpoint_id or None,
         steps_completed=trial.steps_completed,
+        lost_steps=trial.lost_steps,
         create_time=timestamp(trial.created_at),
         end_time=timestamp(trial.ended_at),
         revision=trial.revision,
@@ -239,6 +240,7 @@ def run_message(run: Run) -> run_pb2.Run:
         initialize_time=timestamp(run.initialized_at),
         gpu_usage=_gpu_usage(run),
         trace_id=run.trace_id,
+        lost_steps=run.lost_steps,
     )
 
 

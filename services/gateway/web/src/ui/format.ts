@@ -23,6 +23,9 @@ export function shortNumber(value: number | undefined): string {
 
 const trimmed = (text: string) => (text.includes(".") ? text.replace(/\.?0+$/, "") : text);
 
+/** How many steps the next run of a trial repeats. */
+export const stepsLost = (steps: bigint): string => `${shortNumber(Number(steps))} ${steps === 1n ? "step" : "steps"} lost`;
+
 /** A span with its two largest units. */
 export function duration(seconds: number): string {
   const whole = Math.max(0, Math.floor(seconds));

@@ -1,0 +1,73 @@
+"""What the end of a run cost: steps that were trained and that no checkpoint has."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import structlog
+
+from resolute.api.metrics.v1 import metrics_service_pb2
+from resolute.errors import ResoluteError
+from resolute_experiments.clients import Clients
+from resolute_experiments.exits.policy import KILLED, TERMINATED, Exit
+from resolute_experiments.store.runs import Run
+
+_GROUPS = ("training", "validation")
+"""What counts steps of training; steps of other groups are the script's own."""
+_DEADLINE_SECONDS = 10.0
+_log = structlog.get_logger("steps")
+
+
+async def reached_steps(run: Run, *, clients: Clients) -> int | None:
+    """Finds the last step that a run reported a metric at.
+
+    Args:
+        run: A run that has ended.
+        clients: Reach the metrics service.
+
+    Returns:
+        The step; 0 when the run reported nothing, None when the metrics service did not answer.
+    """
+    try:
+        return max(await asyncio.gather(*(_last_steps(run, group, clients) for group in _GROUPS)))
+    except ResoluteError as failure:
+        _log.warning(
+            "how many steps are lost is not known", allocation=run.allocation_id, reason=str(failure)
+        )
+        return None
+
+
+async def _last_steps(run: Run, group: str, clients: Clients) -> int:
+    request = metrics_service_pb2.ListReportsRequest(
+        trial_id=run.trial_id,
+        groups=[group],
+        runs=[run.run],
+        include_superseded=True,
+        order_by="group, steps desc",
+        page_size=1,
+    )
+    reports = (await clients.metrics.ListReports(request, timeout=_DEADLINE_SECONDS)).reports
+    return int(reports[0].steps) if reports else 0
+
+
+def barren_ends(run: Run, exit_: Exit, *, kept_steps: int, earlier: Sequence[Run]) -> int:
+    """Counts how often in a row runs of a trial ended unannounced without a checkpoint of a later step.
+
+    Args:
+        run: The run that has ended, as it was before its end is written.
+        exit_: How its processes ended.
+        kept_steps: Steps of the trial's latest checkpoint.
+        earlier: The runs of the trial before it, by number.
+
+    Returns:
+        The number with this run; zero if it was announced, or left a checkpoint of a later step.
+    """
+    count, later = 0, kept_steps
+    codes = [None if exit_.lost else exit_.exit_code, *(one.exit_code for one in reversed(earlier))]
+    began_at = [*(one.kept_steps for one in reversed(earlier)), 0]
+    for one, code, began in zip([run, *reversed(earlier)], codes, began_at, strict=True):
+        if one.preempt or code not in {None, KILLED, TERMINATED} or began != later:
+            break
+        count, later = count + 1, began
+    return count
