@@ -75,7 +75,7 @@ class MetadataProbe:
 
 def _body(response: http.client.HTTPResponse, clock: Clock, deadline: float) -> bytes:
     body = b""
-    while len(body) < _MOST_BYTES and (part := response.read1(_CHUNK_BYTES)):
+    while part := response.read1(min(_CHUNK_BYTES, _MOST_BYTES - len(body))):
         body += part
         if clock.monotonic() >= deadline:
             raise TimeoutError("the answer takes too long")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,14 +14,18 @@ from support.clocks import ManualClock
 from support.databases import migrate
 from support.services.experiments_context import NoValidations, context
 
-from resolute.api.checkpoints.v1 import checkpoints_service_pb2
+from resolute.api.checkpoints.v1 import checkpoint_pb2, checkpoints_service_pb2
+from resolute.api.metrics.v1 import metrics_service_pb2, report_pb2
 from resolute.api.searcher.v1 import action_pb2, operation_pb2, searcher_service_pb2
+from resolute.errors import UnavailableError
+from resolute_experiments.exits.policy import MOST_BARREN_ENDS
 from resolute_experiments.lifecycle.controller import ExperimentController
 from resolute_experiments.states import RunOutcome, TrialState
-from resolute_experiments.store import experiments, runs
+from resolute_experiments.store import experiments, runs, trials
 from resolute_experiments.store.experiments import Experiment
 from resolute_serving.database.engine import Database
 
+PREEMPTIBLE = {"resources": {"preemptible": {"enabled": True, "metadata": None}}}
 CONFIG = {"searcher": {"name": "single", "max_length": {"batches": 8}}, "max_restarts": 0}
 
 
@@ -51,13 +56,40 @@ class Searcher:
 class Checkpoints:
     """Lets something happen when a trial is fenced."""
 
-    def __init__(self, *happenings: Callable[[], None]) -> None:
+    def __init__(self, *happenings: Callable[[], None], latest: tuple[str, int] | None = None) -> None:
         self._happenings = list(happenings)
+        self.latest = latest
 
     async def FenceTrial(self, request: Any) -> checkpoints_service_pb2.FenceTrialResponse:  # noqa: N802
         if self._happenings:
             self._happenings.pop(0)()
-        return checkpoints_service_pb2.FenceTrialResponse()
+        if self.latest is None:
+            return checkpoints_service_pb2.FenceTrialResponse()
+        key, steps = self.latest
+        latest = checkpoint_pb2.Checkpoint(checkpoint_id=key, steps_completed=steps)
+        return checkpoints_service_pb2.FenceTrialResponse(latest_checkpoint=latest)
+
+
+class Metrics:
+    """Says how far runs got; it stands for the service, which no run reported to here.
+
+    Args:
+        steps: The last step, run by run; None to be away.
+    """
+
+    def __init__(self, *steps: int | None) -> None:
+        self._steps = steps
+
+    async def ListReports(  # noqa: N802
+        self, request: metrics_service_pb2.ListReportsRequest, *, timeout: float
+    ) -> metrics_service_pb2.ListReportsResponse:
+        assert timeout > 0
+        (run,), (group,) = request.runs, request.groups
+        last = self._steps[run - 1] if run <= len(self._steps) else 0
+        if last is None:
+            raise UnavailableError("metrics does not answer")
+        reports = [report_pb2.Report(steps=last)] if group == "training" and last else []
+        return metrics_service_pb2.ListReportsResponse(reports=reports)
 
 
 class NoMachines:
@@ -112,7 +144,9 @@ def test_work_that_comes_while_an_end_is_judged_is_not_lost(database: Database, 
 
     searcher = Searcher((4, True), (8, False)) if work_comes else Searcher((4, True))
     checkpoints = Checkpoints(give_work) if work_comes else Checkpoints()
-    process_ended_runs(database, store, SimpleNamespace(searcher=searcher, checkpoints=checkpoints))
+    process_ended_runs(
+        database, store, SimpleNamespace(searcher=searcher, checkpoints=checkpoints, metrics=Metrics())
+    )
 
     trial, ended = store.trial(trial_id), store.signal(trial_id)
     if work_comes:
@@ -133,7 +167,72 @@ def test_the_end_of_a_run_is_told_after_its_lines_were_delivered(database: Datab
     def note() -> None:
         shown.append((store.trial(trial_id).state, store.signal(trial_id).outcome))
 
-    clients = SimpleNamespace(searcher=Searcher((4, True)), checkpoints=Checkpoints())
+    clients = SimpleNamespace(searcher=Searcher((4, True)), checkpoints=Checkpoints(), metrics=Metrics())
     process_ended_runs(database, store, clients, machines=NoMachines(note))
     assert shown == [(TrialState.STOPPING, RunOutcome.UNSPECIFIED)]
     assert store.trial(trial_id).state is not TrialState.STOPPING
+
+
+def end_a_run(
+    database: Database, store: Store, trial_id: str, clients: Any, *, signalled: bool = False, **how: Any
+) -> runs.Run:
+    """Starts and ends the next run of a trial."""
+    run = store.start(trial_id, TrialState.STOPPING)
+    store.run(lambda c: runs.update(c, run.allocation_id, preempt=signalled))
+    store.run(lambda c: runs.update_container(c, run.allocation_id, 0, exited=True, **how))
+    clients.searcher = Searcher((8, False))
+    process_ended_runs(database, store, clients)
+    return store.signal(trial_id)
+
+
+def test_the_steps_that_the_end_of_a_run_lost_are_those_beyond_the_checkpoint(database: Database) -> None:
+    store = Store(database.engine)
+    store.run(lambda c: experiments.update(c, store.experiment_id, config={**CONFIG, "max_restarts": 9}))
+    trial_id = store.create_trial()
+    checkpoints = Checkpoints(latest=("a", 40))
+    clients = SimpleNamespace(checkpoints=checkpoints, metrics=Metrics(47, 47, 52, None, 60))
+
+    assert end_a_run(database, store, trial_id, clients, exit_code=1).lost_steps == 7
+    checkpoints.latest = ("b", 47)
+    ended = end_a_run(database, store, trial_id, clients, exit_code=0, acknowledged=True)
+    assert (ended.outcome, ended.kept_steps, ended.lost_steps) == (RunOutcome.PREEMPTED, 47, 0)
+    assert end_a_run(database, store, trial_id, clients, exit_code=1).lost_steps == 5
+    assert end_a_run(database, store, trial_id, clients, exit_code=1).lost_steps is None, "metrics was away"
+    assert store.trial(trial_id).lost_steps == 12
+    assert end_a_run(database, store, trial_id, clients, exit_code=0).lost_steps is None, "no run follows"
+
+
+def test_steps_of_another_trials_checkpoint_are_no_steps_that_were_lost(database: Database) -> None:
+    store = Store(database.engine)
+    store.run(lambda c: experiments.update(c, store.experiment_id, config={**CONFIG, "max_restarts": 9}))
+    trial_id = store.create_trial()
+    store.run(
+        lambda c: trials.update(c, trials.get(c, trial_id=trial_id), latest_checkpoint_id="of another one")
+    )
+    clients = SimpleNamespace(checkpoints=Checkpoints(), metrics=Metrics(140))
+    assert end_a_run(database, store, trial_id, clients, exit_code=1).lost_steps is None
+
+
+def test_dying_again_and_again_without_a_later_checkpoint_uses_up_restarts_in_the_end(
+    database: Database,
+) -> None:
+    store = Store(database.engine)
+    store.run(lambda c: experiments.update(c, store.experiment_id, config={**CONFIG, **PREEMPTIBLE}))
+    trial_id = store.create_trial()
+    checkpoints = Checkpoints()
+    clients = SimpleNamespace(checkpoints=checkpoints, metrics=Metrics())
+    killed = partial(end_a_run, database, store, trial_id, clients, exit_code=137, failure="SIGKILL")
+
+    for _ in range(MOST_BARREN_ENDS):
+        assert killed().outcome is RunOutcome.PREEMPTED
+    checkpoints.latest = ("a", 10)  # that was worth while: it begins anew
+    assert killed().outcome is RunOutcome.PREEMPTED
+    assert killed().outcome is RunOutcome.PREEMPTED
+    assert (
+        killed(signalled=True).outcome is RunOutcome.PREEMPTED
+    )  # and an end that was announced ends the row
+    for _ in range(MOST_BARREN_ENDS):
+        assert killed().outcome is RunOutcome.PREEMPTED
+        assert store.trial(trial_id).state is TrialState.QUEUED
+    assert killed().outcome is RunOutcome.FAILED
+    assert (store.trial(trial_id).state, store.trial(trial_id).restarts) == (TrialState.ERROR, 0)

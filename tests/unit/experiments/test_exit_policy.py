@@ -8,6 +8,7 @@ from itertools import product
 import pytest
 
 from resolute_experiments.exits.policy import (
+    MOST_BARREN_ENDS,
     OUTCOME_RULES,
     TRIAL_RULES,
     EarlyExit,
@@ -256,10 +257,14 @@ ENDED = {TrialState.COMPLETED, TrialState.CANCELED, TrialState.ERROR}
 
 def test_every_rule_decides_some_end_and_none_stands_behind_one_that_takes_all() -> None:
     outcomes, rules = set(), set()
-    for exit_, operation, state, killed, cancelled, restarts in product(
-        EXITS, OPERATIONS, LIVES, (False, True), (False, True), (0, 2)
+    for exit_, operation, state, killed, cancelled, restarts, preemptible in product(
+        EXITS, OPERATIONS, LIVES, (False, True), (False, True), (0, 2), (False, True)
     ):
-        platform = replace(situation(state, restarts=restarts, killed=killed), retries_cancelled=cancelled)
+        platform = replace(
+            situation(state, restarts=restarts, killed=killed),
+            retries_cancelled=cancelled,
+            on_preemptible=preemptible,
+        )
         facts = ExitFacts(exit=exit_, operation=operation, situation=platform)
         outcome = next(one for one in OUTCOME_RULES if one.predicate is None or one.predicate(facts))
         outcomes.add(outcome.when)
@@ -292,3 +297,32 @@ def test_whatever_happened_the_end_of_a_run_is_decided_and_told_once() -> None:
         if decision.trial is TrialState.ERROR:
             assert cancelled or restarts >= facts.max_restarts
     assert cases == len(EXITS) * len(OPERATIONS) * len(LIVES) * 8
+
+
+@pytest.mark.parametrize("exit_", [Exit(lost=True), Exit(exit_code=137), Exit(exit_code=143)])
+def test_what_ends_without_a_word_on_preemptible_machines_was_preempted(exit_: Exit) -> None:
+    platform = replace(situation(restarts=2), on_preemptible=True, barren_ends=MOST_BARREN_ENDS)
+    decision = decided(exit_, INCOMPLETE, platform)
+    assert (decision.outcome, decision.trial) == (RunOutcome.PREEMPTED, TrialState.QUEUED)
+    assert not decision.counts_as_restart
+
+
+@pytest.mark.parametrize(
+    "exit_", [Exit(lost=True), Exit(exit_code=137), Exit(exit_code=143), Exit(exit_code=1)]
+)
+@pytest.mark.parametrize("restarts", [0, 2])
+def test_elsewhere_and_beyond_the_bound_and_of_other_codes_all_is_judged_as_ever(
+    exit_: Exit, restarts: int
+) -> None:
+    usual = decided(exit_, INCOMPLETE, situation(restarts=restarts))
+    too_often = replace(situation(restarts=restarts), on_preemptible=True, barren_ends=MOST_BARREN_ENDS + 1)
+    assert decided(exit_, INCOMPLETE, too_often) == usual
+    if exit_.exit_code == 1:
+        once = replace(situation(restarts=restarts), on_preemptible=True, barren_ends=0)
+        assert decided(exit_, INCOMPLETE, once) == usual
+    assert usual.outcome is (RunOutcome.LOST if exit_.lost else RunOutcome.FAILED)
+
+
+def test_a_log_policy_that_forbids_restarts_holds_on_preemptible_machines_too() -> None:
+    platform = replace(situation(), on_preemptible=True, retries_cancelled=True)
+    assert decided(Exit(exit_code=137), INCOMPLETE, platform).trial is TrialState.ERROR

@@ -202,7 +202,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"resources": {"preemptible": {"metadata": {"url": "http://h/x", "state": 200}}}},
-        "resources.preemptible.metadata.state: unknown field (did you mean 'status'?)",
+        "resources.preemptible.metadata.state: unknown field; did you mean 'status'?",
     ),
     ({"resources": {"priority": 100}}, "resources.priority: found 100; expected 99 or less"),
     (

@@ -28,6 +28,7 @@ _BY_ACCOUNT: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "metrics.v1.MetricsService": (
             "GetSeries",
             "ListSummaries",
+            "ListReports",
             "ListTrialValidations",
             "DeleteExperimentMetrics",
         ),
