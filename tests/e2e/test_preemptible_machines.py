@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from pathlib import Path
@@ -34,7 +35,7 @@ with det.core.init() as core:
         step += 1
         core.train.report_training_metrics(steps_completed=step, metrics={"loss": 1 / step})
 
-    (op,) = core.searcher.operations()
+    op = next(iter(core.searcher.operations()))
     if not step:
         while step < 5:
             train()
@@ -91,19 +92,20 @@ def test_every_way_to_lose_a_machine_is_a_preemption_and_says_how_many_steps_it_
 
         cluster.det("e", "wait", number, timeout=120)
         ended = described(cluster, trial)
-        runs = [(run["outcome"], run["lost_steps"]) for run in ended["runs"]]
+        runs = [(run["outcome"], run.get("lost_steps")) for run in ended["runs"]]
         assert runs == [("PREEMPTED", 3), ("PREEMPTED", 0), ("PREEMPTED", 0), ("COMPLETED", None)]
         assert (ended["state"], ended["restarts"], ended["lost_steps"]) == ("COMPLETED", 0, 3)
         assert ended["runs"][0]["exit_code"] == 137
 
-        told = cluster.det("t", "describe", trial).stdout
+        told = cluster.run("resolute", "trial", "describe", trial).stdout
         assert (told.count("3 steps lost"), told.count("0 steps lost")) == (1, 2)
-        assert "Lost steps" in cluster.det("e", "list-trials", number).stdout
+        assert "Lost steps" in cluster.run("resolute", "trial", "list", number).stdout
         assert "is about to be taken away" in logs(cluster, trial)
 
 
 def described(cluster: EmbeddedCluster, trial: str) -> dict[str, Any]:
-    return dict(cluster.json("t", "describe", trial)[0]["trial"])
+    said = cluster.run("resolute", "trial", "describe", trial, "--json").stdout
+    return dict(json.loads(said)[0]["trial"])
 
 
 def logs(cluster: EmbeddedCluster, trial: str) -> str:
