@@ -54,7 +54,7 @@ def columns(metric: str, trials: Sequence[TrialWithBest]) -> tuple[Column[TrialW
         Column(f"Best {metric}".strip(), lambda item: item.best.value if item.best else None, right=True),
         Column("At step", lambda item: item.best.steps if item.best else None, right=True),
         Column("Restarts", lambda item: item.trial.restarts, right=True),
-        Column("Lost steps", lambda item: item.trial.lost_steps, right=True),
+        Column("Lost steps", lambda item: item.trial.lost_steps if item.trial.run > 1 else None, right=True),
         Column("Created", lambda item: item.trial.create_time),
         Column("Ended", lambda item: item.trial.end_time),
         Column("Hyperparameters", lambda item: _sorted_first(item.trial.hparams, differing)),
