@@ -5,8 +5,8 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 # The contract of the latest release: a file, since a tag may not travel with a clone.
 RELEASED := $(shell ls protos/releases/*.binpb 2>/dev/null | sort --version-sort | tail -n 1)
-SEEDS ?= 8
-KILLS ?= 63
+SEEDS ?= $(if $(ENGINE),1,8)
+KILLS ?= $(if $(ENGINE),50,63)
 EXPERIMENTS ?= 1000
 # Odd calls that `make fuzz` makes on each database.
 CALLS ?= 20000
@@ -165,8 +165,9 @@ lock-images: $(STAMP)
 release: check
 	$(BIN)/python tools/release.py $(VERSION)
 
-chaos: $(STAMP)
-	PYTHONPATH=tests $(BIN)/python -m faults.harness.chaos --seeds $(SEEDS) --kills $(KILLS) $(if $(WARM_START),--warm-start)
+# With ENGINE=container, slurm or kubernetes trials run on that engine's real daemons, which are killed too.
+chaos: $(STAMP) $(if $(ENGINE),$(VENV)/.engines)
+	PYTHONPATH=tests $(BIN)/python -m faults.harness.chaos --seeds $(SEEDS) --kills $(KILLS) $(if $(WARM_START),--warm-start) $(if $(ENGINE),--engine $(ENGINE) --trials 24)
 
 # The page, a command and clients that follow through a gateway that is killed 20 times lose nothing and see nothing twice.
 gateway-kills: $(STAMP)

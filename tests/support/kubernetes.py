@@ -24,8 +24,10 @@ from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
 
+import psutil
 import yaml
 from support.backends import missing
+from support.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
 VARIABLE = "RESOLUTE_TEST_KUBE"
@@ -49,6 +51,7 @@ HOST_POD: Mapping[str, Any] = {
 UNBOUND_TOKEN = "alice-token"
 """Token of a user who may do nothing until roles are bound to ``alice``."""
 _START_SECONDS = 300.0
+_END_SECONDS = 60.0
 _PORTS = 7
 
 
@@ -64,6 +67,8 @@ class KubernetesCluster:
         self._scripts = scripts
         self._directory = directory
         self._port = random.randrange(18_000, 30_000, _PORTS)
+        self._api_servers: list[subprocess.Popen[bytes]] = []
+        """Those that were started after the first."""
         self.kubeconfig = ""
         """Credentials of its administrator."""
         self.host = ""
@@ -124,18 +129,41 @@ class KubernetesCluster:
         Args:
             container_id: As the status of its Pod has it.
         """
-        name = container_id.removeprefix("containerd://")
-        enter = [
-            str(self._directory / "run/enter"),
-            "ctr",
-            "-n",
-            "k8s.io",
-            "task",
-            "kill",
-            "--signal",
-            "SIGKILL",
-        ]
-        subprocess.run([*enter, name], check=True, stdin=subprocess.DEVNULL, timeout=60)
+        self._tasks("kill", "--signal", "SIGKILL", container_id.removeprefix("containerd://"))
+
+    def kill_all_containers(self) -> None:
+        """Ends every container of the node, those that hold Pods together included."""
+        for name in self._tasks("ls", "--quiet").split():
+            # Who shares the processes of another goes with it.
+            self._tasks("kill", "--signal", "SIGKILL", name, check=False)
+
+    def _tasks(self, *arguments: str, check: bool = True) -> str:
+        enter = [str(self._directory / "run/enter"), "ctr", "-n", "k8s.io", "task", *arguments]
+        done = subprocess.run(
+            enter, check=check, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60
+        )
+        return done.stdout
+
+    @contextmanager
+    def killed_api_server(self) -> Iterator[None]:
+        """An API server that is gone for a while; the next one is started as it was."""
+        file = self._directory / "run/apiserver.pid"
+        pid = int(file.read_text().split()[0])
+        # Its pid file holds the start of the process too, by which down.sh knows it.
+        process = psutil.Process(pid)
+        command = process.cmdline()
+        process.kill()
+        try:
+            wait_until(lambda: not _lives(process), what="the API server to be gone")
+            yield
+        finally:
+            with (self._directory / "log/apiserver.log").open("ab") as log:
+                started = subprocess.Popen(
+                    command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+                )
+            status = Path(f"/proc/{started.pid}/stat").read_text()
+            file.write_text(f"{started.pid} {status.rpartition(') ')[2].split()[19]}\n")
+            self._api_servers.append(started)
 
     @contextmanager
     def silent_api_server(self) -> Iterator[None]:
@@ -174,6 +202,8 @@ class KubernetesCluster:
     def stop(self) -> None:
         """Ends everything that was started."""
         self._run("down.sh", "--purge")
+        for server in self._api_servers:
+            server.wait(_END_SECONDS)
 
     def _run(self, script: str, *arguments: str) -> str:
         log = self._directory.with_suffix(".log")
@@ -191,6 +221,13 @@ class KubernetesCluster:
             )
         assert done.returncode == 0, f"{script} failed: {log.read_text()[-4000:]}"
         return done.stdout
+
+
+def _lives(process: psutil.Process) -> bool:
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 @contextmanager

@@ -124,12 +124,17 @@ class SlurmCluster:
         """Starts the daemon of a node."""
         self._spawn(f"node{number}", ["slurmd", "-D", "-N", f"node{number}"])
 
-    def kill(self, name: str) -> None:
-        """Ends a daemon at once: ``slurmctld``, or a node such as ``node0`` with all that runs on it."""
+    def kill(self, name: str, *, jobs: bool = True) -> None:
+        """Ends a daemon at once: ``slurmctld``, or a node such as ``node0`` with all that runs on it.
+
+        Args:
+            name: The daemon.
+            jobs: Whether the jobs of a node end with it.
+        """
         process = self._processes.pop(name)
         process.kill()
         process.wait(_END_SECONDS)
-        for each in self._processes_of_jobs(name):
+        for each in self._processes_of_jobs(name) if jobs else ():
             with suppress(psutil.NoSuchProcess):
                 each.kill()
 

@@ -18,13 +18,16 @@ class LoggedBackoff:
     Args:
         log: A structured logger.
         what: What failed, for the log.
+        longest: Seconds of the longest pause.
         facts: More for each line.
     """
 
-    def __init__(self, log: Any, what: str, **facts: object) -> None:
+    def __init__(
+        self, log: Any, what: str, *, longest: float = LONGEST_PAUSE_SECONDS, **facts: object
+    ) -> None:
         self._log = log.bind(**facts)
         self._what = what
-        self._backoff = Backoff(longest=LONGEST_PAUSE_SECONDS)
+        self._backoff = Backoff(longest=longest)
         self._logged = ""
 
     def succeeded(self) -> None:

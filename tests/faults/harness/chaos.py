@@ -1,8 +1,9 @@
 """Faults during a search: a whole cluster is killed piece by piece at random times, and nothing may be lost.
 
-Run as ``make chaos SEEDS=n``. A seed decides the search and the times and targets of the kills; how far the
-processes have come when they are hit is up to the machine, so a seed repeats the kind of a failure, not its
-exact instant. After a failure the home is left for a look.
+Run as ``make chaos SEEDS=n``, or ``make chaos ENGINE=name`` for an engine with daemons. A seed decides
+the search and the times and targets of the kills; how far the processes have come when they are hit is up to
+the machine, so a seed repeats the kind of a failure, not its exact instant. After a failure the home is left
+for a look.
 """
 
 from __future__ import annotations
@@ -21,9 +22,11 @@ from pathlib import Path
 from typing import Any
 
 import grpc
+import pytest
 import yaml
 from faults.harness import invariants
 from faults.harness.cluster_processes import Role
+from faults.harness.engines.opened import ENGINES, LOCAL, opened
 from faults.harness.fault_cluster import FaultCluster, fault_cluster
 from faults.harness.invariants import Evidence
 from faults.harness.journals import read_journals
@@ -56,13 +59,23 @@ def loss(hparams: dict[str, float], length: int) -> float:
 
 
 def config(
-    folder: Path, *, seed: int, trials: int, storage: Mapping[str, Any], warm_start: bool = False
+    folder: Path, *, seed: int, trials: int, engine: Mapping[str, Any], warm_start: bool = False
 ) -> dict[str, object]:
-    """The experiment: a search whose restarts are budgeted for what it is going to suffer."""
+    """The experiment: a search whose restarts are budgeted for what it is going to suffer.
+
+    Args:
+        folder: Where trials keep journals and read whose turn it is.
+        seed: Decides the search.
+        trials: Its trials.
+        engine: What the cluster and its engine want of a config; the rest is added to its sections.
+        warm_start: Whether runs are forked from parked processes.
+    """
     return {
+        **engine,
         "name": f"chaos-{seed}",
         "entrypoint": "python3 train.py",
         "environment": {
+            **engine.get("environment", {}),
             "environment_variables": [f"CHAOS_FOLDER={folder}"],
             "warm_start": warm_start,
         },
@@ -70,7 +83,7 @@ def config(
         "reproducibility": {"experiment_seed": seed},
         "max_restarts": 1000,
         "checkpoint_storage": {
-            **storage,
+            **engine.get("checkpoint_storage", {}),
             "save_experiment_best": 0,
             "save_trial_best": 0,
             "save_trial_latest": 100_000,
@@ -91,6 +104,8 @@ class Outcome:
 
     seed: int
     trials: int
+    engine: str = LOCAL
+    """Where its trials ran."""
     on_postgres: bool = False
     warm_start: bool = False
     """Whether runs are forked from parked processes."""
@@ -111,7 +126,8 @@ class Outcome:
         verdict = "; ".join(self.violations) or "every invariant holds"
         where = "PostgreSQL and an object store" if self.on_postgres else "SQLite and directories"
         return (
-            f"seed {self.seed} on {where}: {_counts(self.damage.kills, 'kills')}; "
+            f"seed {self.seed}, {self.trials} trials on {self.engine}, {where}: "
+            f"{_counts(self.damage.kills, 'kills')}; "
             f"{_counts(self.damage.stops, 'stops')} of {self.damage.stopped_seconds:.0f} s in all; "
             f"{self.pauses} pauses; {self.seconds:.0f} s; {self.runs} runs that made {self.reports} reports, "
             f"{self.checkpoints} checkpoints and {self.lines} lines, {self.unsaved_lines} of them missing in "
@@ -147,6 +163,8 @@ class FaultRun:
     def submit(self) -> str:
         """Submits the search and returns its UUID."""
         (self._folder / "journals").mkdir()
+        # In an engine's containers trials are other users.
+        (self._folder / "journals").chmod(0o777)
         self._turns.touch()
         project = self._folder / "project"
         shutil.copytree(_PROJECT, project, ignore=shutil.ignore_patterns("__pycache__"))
@@ -157,7 +175,7 @@ class FaultRun:
                     self._folder,
                     seed=self._outcome.seed,
                     trials=self._outcome.trials,
-                    storage=self._cluster.storage(),
+                    engine=self._cluster.config(),
                     warm_start=self._outcome.warm_start,
                 )
             )
@@ -257,9 +275,12 @@ def run_seed(
     kills: int = 100,
     trials: int = TRIALS,
     warm_start: bool = False,
+    engine: str = LOCAL,
     seconds: float = _TIMEOUT_SECONDS,
 ) -> Outcome:
     """Runs one seed and checks every invariant. Even seeds run on PostgreSQL and an object store.
+
+    With an engine other than ``local`` all run on SQLite and directories.
 
     Args:
         seed: Decides the search, and whom to kill when.
@@ -267,13 +288,18 @@ def run_seed(
         kills: Fewest kills of the run.
         trials: Trials of the search.
         warm_start: Whether runs are forked from parked processes.
+        engine: Where trials run; one of ``ENGINES``.
         seconds: How long the search may take.
     """
-    outcome = Outcome(seed, trials, on_postgres=seed % 2 == 0, warm_start=warm_start)
-    began = time.monotonic()
+    apart = engine == LOCAL and seed % 2 == 0
+    outcome = Outcome(seed, trials, engine=engine, on_postgres=apart, warm_start=warm_start)
     folder = home / "evidence"
     folder.mkdir(parents=True)
-    with fault_cluster(home, slots=SLOTS, services_apart=outcome.on_postgres) as cluster:
+    with (
+        opened(engine, home / "engine", dice=random.Random(f"{seed} {engine}")) as attacked,
+        fault_cluster(home, slots=SLOTS, services_apart=apart, engine=attacked) as cluster,
+    ):
+        began = time.monotonic()
         try:
             _attack(cluster, folder, outcome=outcome, kills=kills, seconds=seconds)
         except AssertionError as failure:
@@ -302,21 +328,31 @@ def main() -> int:
     """Runs many seeds.
 
     Returns:
-        0 when every invariant held in all of them.
+        0 when every invariant held in all of them; the engine was there.
     """
     parser = argparse.ArgumentParser(prog="chaos", description=__doc__)
     parser.add_argument("--seeds", type=int, default=1, help="how many seeds to run, one after the other")
     parser.add_argument("--first", type=int, default=1, help="the first seed")
     parser.add_argument("--kills", type=int, default=100, help="fewest kills of each run")
     parser.add_argument("--trials", type=int, default=TRIALS, help="trials of each search")
+    parser.add_argument("--engine", choices=ENGINES, default=LOCAL, help="where trials run")
     parser.add_argument("--warm-start", action="store_true", help="fork runs from parked processes")
     options = parser.parse_args()
     bad = 0
     for seed in range(options.first, options.first + options.seeds):
         home = Path(tempfile.mkdtemp(prefix=f"chaos-{seed}-"))
-        outcome = run_seed(
-            seed, home, kills=options.kills, trials=options.trials, warm_start=options.warm_start
-        )
+        try:
+            outcome = run_seed(
+                seed,
+                home,
+                kills=options.kills,
+                trials=options.trials,
+                warm_start=options.warm_start,
+                engine=options.engine,
+            )
+        except pytest.skip.Exception as absent:
+            print(f"absent: {options.engine}; {absent}", flush=True)
+            return 1
         print(outcome, flush=True)
         if outcome.violations:
             bad += 1

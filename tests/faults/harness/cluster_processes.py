@@ -13,12 +13,14 @@ _PROC = Path("/proc")
 
 
 class Role(Enum):
-    """What a process is to the cluster."""
+    """What a process, or a machine with all of its processes, is to the cluster."""
 
     CONTROL_PLANE = "control plane"
     SUPERVISOR = "supervisor"
     ORPHAN_UPLOAD = "orphan upload"
     TRIAL = "trial"
+    ENGINE_DAEMON = "engine daemon"
+    NODE = "node"
     POSTGRES = "PostgreSQL"
     OBJECT_STORE = "object store"
 

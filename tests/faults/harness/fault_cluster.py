@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
+from faults.harness.engines.engine import FaultEngine, Place
+from faults.harness.engines.local import LocalEngine
 from support.clusters.embedded import EmbeddedCluster
 from support.object_stores.s3 import S3Server, own_s3_server
+from support.ports import lasting_port
 from support.postgres import CrashablePostgres, crashable_postgres
+
+from resolute_experiments.resources.settings import FILE_NAME
 
 DATABASE_VARIABLE = "CHAOS_DATABASE"
 _START_SECONDS = 300.0
@@ -34,6 +40,10 @@ class FaultCluster(EmbeddedCluster):
     """The server of its checkpoints; None for directories in the home."""
     bucket: str = ""
     """Their bucket."""
+    engine: FaultEngine = field(default_factory=LocalEngine)
+    """Where its trials run."""
+    remote_port: int = 0
+    """Port of the services for an engine elsewhere; zero for none."""
 
     def up(self) -> None:
         """Starts the control plane and waits until it serves.
@@ -45,6 +55,14 @@ class FaultCluster(EmbeddedCluster):
         if self.postgres is not None:
             command = ["faults.harness.postgres_up", "resolute_embedded", str(self.slots)]
             variables |= {DATABASE_VARIABLE: self.database_url, "PYTHONPATH": str(_TESTS)}
+        if self.engine.host:
+            command += [
+                "--host",
+                self.engine.host,
+                "--remote-port",
+                str(self.remote_port),
+                "--tls-self-signed",
+            ]
         self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
         with (self.home / "up.log").open("ab") as log:
             process = subprocess.Popen(
@@ -71,11 +89,23 @@ class FaultCluster(EmbeddedCluster):
         endpoint = self.home / "endpoint.json"
         return endpoint.exists() and f'"pid": {pid}' in endpoint.read_text()
 
-    def storage(self) -> Mapping[str, Any]:
-        """The section of a config that says where checkpoints are stored; empty for the cluster's default."""
+    @property
+    def place(self) -> Place:
+        """Where it is, and what its trials read and write."""
+        above = self.home.parent
+        return Place(
+            home=self.home,
+            evidence=above / "evidence",
+            checkpoints=above / "checkpoints",
+            port=self.remote_port,
+        )
+
+    def config(self) -> Mapping[str, Any]:
+        """What a config wants so that trials run in its engine and store checkpoints where it looks."""
         if self.store is None:
-            return {}
-        return {"type": "s3", "bucket": self.bucket, "endpoint_url": self.store.endpoint_url}
+            return self.engine.config(self.place)
+        stored = {"type": "s3", "bucket": self.bucket, "endpoint_url": self.store.endpoint_url}
+        return {**self.engine.config(self.place), "checkpoint_storage": stored}
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
         """Asks the database of the experiments service, past the service."""
@@ -94,22 +124,31 @@ class FaultCluster(EmbeddedCluster):
 
 
 @contextmanager
-def fault_cluster(home: Path, *, slots: int, services_apart: bool) -> Iterator[FaultCluster]:
+def fault_cluster(
+    home: Path, *, slots: int, services_apart: bool, engine: FaultEngine
+) -> Iterator[FaultCluster]:
     """Serves a home until the block ends.
 
     Args:
         home: Empty directory for everything.
         slots: Slots of the cluster.
         services_apart: Whether it keeps its data in PostgreSQL and an object store.
+        engine: Where its trials run; its daemons are up.
     """
     with ExitStack() as stack:
-        cluster = FaultCluster(home / "h", slots=slots)
+        cluster = FaultCluster(home / "h", slots=slots, engine=engine, remote_port=lasting_port())
+        cluster.environment = dict(engine.variables)
         if services_apart:
             cluster.postgres = stack.enter_context(crashable_postgres())
             cluster.database_url = cluster.postgres.new_database()
             cluster.store = stack.enter_context(own_s3_server(home / "store"))
             cluster.bucket = cluster.store.new_bucket()
-            cluster.environment = cluster.store.variables()
+            cluster.environment |= cluster.store.variables()
+        if settings := engine.settings(cluster.place):
+            cluster.place.prepare()
+            cluster.environment["RESOLUTE_CHECKPOINTS_ROOTS"] = str(cluster.place.checkpoints)
+            # JSON is YAML.
+            (cluster.home / FILE_NAME).write_text(json.dumps(settings))
         cluster.up()
         try:
             yield cluster

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import grpc
-from faults.harness.cluster_processes import Role, processes_of
 from faults.harness.fault_cluster import FaultCluster
 from faults.harness.journals import Point, RunJournal
 from faults.harness.reference import Completion, ReferenceRun
@@ -71,18 +70,9 @@ def _endings(evidence: Evidence) -> Iterator[str]:
 
 
 def _leaks(evidence: Evidence) -> Iterator[str]:
-    """Nothing is left: no process, no directory of a run, no run without an end, no message, no slot."""
-    home = evidence.cluster.home
-    runs = home / "runs"
-
-    def left_over() -> list[str]:
-        processes = [victim for victim in processes_of(home) if victim.role is not Role.CONTROL_PLANE]
-        return [
-            *(f"{victim.role.value} {victim.identity.pid} still runs" for victim in processes),
-            *(f"the directory of run {path.name} is still there" for path in runs.iterdir()),
-        ]
-
-    yield from _settled(left_over)
+    """Nothing is left: nothing of a run in its engine, no run without an end, no message, no slot."""
+    cluster = evidence.cluster
+    yield from _settled(lambda: cluster.engine.left_over(cluster.home))
     unsettled = _one(evidence.cluster, "SELECT count(*) FROM runs WHERE outcome = 'UNSPECIFIED'")
     if unsettled:
         yield f"{unsettled} runs were never settled, and hold their slots"
@@ -173,7 +163,7 @@ def _lines(evidence: Evidence, channel: grpc.Channel) -> Iterator[str]:
         yield f"{evidence.unsaved_lines} of {printed} lines went with supervisors"
 
 
-def _settled(left_over: Callable[[], list[str]]) -> list[str]:
+def _settled(left_over: Callable[[], Sequence[str]]) -> Sequence[str]:
     """Waits until nothing is left over, and returns what is after all."""
     deadline = time.monotonic() + _TIDY_SECONDS
     while (left := left_over()) and time.monotonic() < deadline:

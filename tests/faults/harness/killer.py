@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from faults.harness.cluster_processes import ClusterProcess, Role, processes_of
+from faults.harness.engines.local import LocalEngine
 from faults.harness.fault_cluster import FaultCluster
 from faults.harness.watched_threads import WatchedThread
 
@@ -26,6 +27,8 @@ _START_SHARE = 0.1
 """Share of the chances to kill a control plane before it serves that are taken."""
 _KILLS_PER_STOP = 5
 """Kills for each stop that is allowed: a slow machine is not stopped more often than a fast one."""
+_KILLS_PER_STOP_ELSEWHERE = 25
+"""The same where runs are not processes of the home: all stops hit the control plane then."""
 _TICK_SECONDS = 0.1
 _JOIN_SECONDS = 400.0
 """How long a thread may take to stop: it may be starting a control plane or a database."""
@@ -38,6 +41,8 @@ _WEIGHTS = {
     Role.ORPHAN_UPLOAD: 1.0,
     Role.POSTGRES: 0.5,
     Role.OBJECT_STORE: 0.7,
+    Role.ENGINE_DAEMON: 1.5,
+    Role.NODE: 0.8,
 }
 _STOPPED = (Role.TRIAL, Role.SUPERVISOR, Role.CONTROL_PLANE, Role.ORPHAN_UPLOAD)
 
@@ -65,6 +70,8 @@ class ProcessKiller:
         self._dice = dice
         self._stop_dice = random.Random(dice.random())
         self._damage = damage
+        here = isinstance(cluster.engine, LocalEngine)
+        self._kills_per_stop = _KILLS_PER_STOP if here else _KILLS_PER_STOP_ELSEWHERE
         self._stop = threading.Event()
         self._threads = [
             WatchedThread(name, work)
@@ -117,6 +124,8 @@ class ProcessKiller:
             if starting and self._dice.random() > _START_SHARE:
                 continue
             victims.setdefault(victim.role, []).append(partial(victim.identity.send, signal.SIGKILL))
+        for role, kills in self._cluster.engine.victims(self._cluster.home).items():
+            victims.setdefault(role, []).extend(kills)
         if self._cluster.postgres is not None:
             victims[Role.POSTGRES] = [self._restart_postgres]
         if self._cluster.store is not None:
@@ -125,7 +134,8 @@ class ProcessKiller:
         if not roles:
             return
         role = self._dice.choices(roles, [_WEIGHTS[role] for role in roles])[0]
-        if self._dice.choice(victims[role])():
+        # A role of the engine whose turn it is may have nobody now: others are not hit more often for that.
+        if victims[role] and self._dice.choice(victims[role])():
             self._damage.kills[role] += 1
 
     def _restart_postgres(self) -> bool:
@@ -145,7 +155,7 @@ class ProcessKiller:
             living = [one for one in processes_of(self._cluster.home) if one.role in _STOPPED]
             # By role first: there are many more trials than control planes.
             roles = sorted({one.role for one in living}, key=lambda role: role.value)
-            if roles and self._damage.stops.total() <= self.budget // _KILLS_PER_STOP:
+            if roles and self._damage.stops.total() <= self.budget // self._kills_per_stop:
                 role = self._stop_dice.choice(roles)
                 self._interrupt_one(self._stop_dice.choice([one for one in living if one.role is role]))
 

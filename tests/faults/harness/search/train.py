@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import sys
 import time
 from pathlib import Path
@@ -19,13 +20,15 @@ from resolute import core
 STEP_SECONDS = 0.01
 STEPS_PER_CHECKPOINT = 4
 TURN_POLL_SECONDS = 0.02
+PROCESS = secrets.token_hex(4)
+"""Names this process: in containers of their own all have the same id."""
 
 
 class Journal:
     """What this process of this run did."""
 
     def __init__(self, folder: Path) -> None:
-        path = folder / f"{os.environ['DET_ALLOCATION_ID']}.{os.getpid()}"
+        path = folder / f"{os.environ['DET_ALLOCATION_ID']}.{PROCESS}"
         self._descriptor = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
 
     def note(self, *words: object) -> None:
@@ -61,7 +64,7 @@ class Training:
 
     def say(self, text: str) -> None:
         self._said += 1
-        line = f"{os.environ['DET_ALLOCATION_ID']} {os.getpid()} says {self._said}: {text}"
+        line = f"{os.environ['DET_ALLOCATION_ID']} {PROCESS} says {self._said}: {text}"
         print(line, flush=True)
         self._journal.note("printed", line)
 

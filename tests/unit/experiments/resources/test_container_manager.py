@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.waiting import wait_until_async
 
 from resolute.errors import UnavailableError
 from resolute_experiments.resources.container import opening
+from resolute_experiments.resources.container.containers import Found
 from resolute_experiments.resources.container.manager import ContainerManager
 from resolute_experiments.resources.engine_environment import EngineEnvironment
-from resolute_experiments.resources.protocol import AllocationSpec
+from resolute_experiments.resources.protocol import AllocationSpec, ContainerReport, ContainerState
 from resolute_experiments.resources.settings import EngineSettings, PoolSettings
 
 SPEC = AllocationSpec(allocation_id="t.1", placements=((0,),), address="a:1", token="token", pool="boxes")
@@ -87,6 +89,44 @@ def test_engines_of_one_home_have_runtimes_of_their_own(tmp_path: Path, made: li
     assert first.name == second.name
     assert first.parent != second.parent
     assert {first.parent.parent, second.parent.parent} == {tmp_path / "runtimes"}
+
+
+def test_a_defect_ends_neither_a_removal_nor_the_watch_over_an_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    manager, asked = opened(tmp_path, "podman"), 0
+    found = Found(name="c-t.1-0", rank=0, status="running", allocation_id="t.1")
+
+    async def containers(allocation_id: str) -> list[Found]:
+        nonlocal asked
+        asked += 1
+        if asked <= 2:
+            raise RuntimeError("a defect")
+        return []
+
+    async def nothing(*_: object) -> None:
+        return None
+
+    monkeypatch.setattr(manager._containers, "of", containers)
+    monkeypatch.setattr(manager._containers, "remove", nothing)
+    monkeypatch.setattr(manager._api, "until_stopped", nothing)
+
+    async def body() -> None:
+        nonlocal asked
+        await manager.release("t.1")
+        await wait_until_async(lambda: manager._released == set())
+        assert await manager.unreported() == []
+        asked = 0
+        manager._watch_one(found)
+        events = manager.watch()
+        report = await anext(events)
+        assert isinstance(report, ContainerReport)
+        assert (report.state, report.reason) == (ContainerState.ENDED, "somebody removed the container")
+
+    closing(manager, body)
+    said = capsys.readouterr().out
+    assert said.count("a run cannot be removed yet") == 1
+    assert said.count("the end of a container is not known") == 1
 
 
 def test_an_engine_that_was_closed_opens_no_connection(tmp_path: Path) -> None:

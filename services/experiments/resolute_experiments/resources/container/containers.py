@@ -23,8 +23,11 @@ from resolute_experiments.resources.container.request import ALLOCATION, CLUSTER
 from resolute_experiments.resources.protocol import ContainerReport, ContainerState
 
 _LOG_LINES = 20
+_SALVAGE = "-salvage"
+"""Ends the name of a container that sends what another left."""
 _UNBEGUN = frozenset({"created", "configured", "initialized"})
-_RUNNING = frozenset({"running", "paused", "restarting", "stopping", "removing"})
+_RUNNING = frozenset({"running", "paused", "restarting", "stopping"})
+_REMOVING = "removing"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,17 +86,19 @@ class Containers:
         return f"{self.prefix(allocation_id)}-{rank}"
 
     async def of(self, allocation_id: str) -> list[Found]:
-        """The containers of an allocation, by rank."""
-        found = [
-            Found(
-                name=one["Names"][0].removeprefix("/"),
-                rank=int(one["Labels"][RANK]),
-                status=str(one["State"]).lower(),
-                allocation_id=allocation_id,
-            )
-            for one in await self._listed("/containers/json", self.labels(allocation_id), all=True)
-            if RANK in one["Labels"]
-        ]
+        """The containers of an allocation, by rank; those that are being removed are gone first.
+
+        A Podman that was killed while it removed one says so for ever, and goes on when it is asked to.
+        """
+        found = []
+        for one in await self._listed("/containers/json", self.labels(allocation_id), all=True):
+            status = str(one["State"]).lower()
+            if status == _REMOVING:
+                with suppress(ConflictError):  # Docker's word for one that is being removed.
+                    await self._api.delete(f"/containers/{one['Id']}", force=True)
+            elif RANK in one["Labels"]:
+                name, rank = one["Names"][0].removeprefix("/"), int(one["Labels"][RANK])
+                found.append(Found(name=name, rank=rank, status=status, allocation_id=allocation_id))
         return sorted(found, key=lambda one: one.rank)
 
     async def allocations(self) -> list[str]:
@@ -133,7 +138,21 @@ class Containers:
             NotFoundError: Its image is not there.
         """
         await self._api.post("/volumes/create", {"Name": name, "Labels": dict(labels)})
+        await self._make(name, body)
+
+    async def _make(self, name: str, body: Mapping[str, Any]) -> None:
+        """Creates a container, unless it is there.
+
+        A Podman that was killed while it made one has its name in its storage, and knows no container of that
+        name: what it has goes, and it is made again.
+        """
         with suppress(ConflictError):
+            await self._api.post("/containers/create", body, name=name)
+            return
+        try:
+            await self._api.get(f"/containers/{name}/json")
+        except NotFoundError:
+            await self._api.delete(f"/containers/{name}", force=True)
             await self._api.post("/containers/create", body, name=name)
 
     async def report(self, found: Found) -> ContainerReport:
@@ -180,14 +199,14 @@ class Containers:
         self, found: Found, request: ContainerRequest, *, token: str, arguments: Sequence[str]
     ) -> bool:
         """Sends what an ended container left in its volume; returns whether everything has arrived."""
-        name = f"{found.name}-salvage"
+        name = f"{found.name}{_SALVAGE}"
         if token:
             owner = owner_of(request.engine.user)
             await self._api.put_archive(found.name, VOLUME, token_file(token, owner=owner))
         network = self.prefix(found.allocation_id) if request.engine.networks else ""
         body = request.salvage_body(found.name, network=network, arguments=list(arguments))
-        with suppress(ConflictError):  # An earlier life's: what it does is what is wanted.
-            await self._api.post("/containers/create", body, name=name)
+        # An earlier life's does what is wanted.
+        await self._make(name, body)
         await self._api.post(f"/containers/{name}/start")
         await self._api.until_stopped(name)
         try:
@@ -205,6 +224,9 @@ class Containers:
             *(self._api.delete(f"/containers/{one['Id']}", force=True) for one in containers)
         )
         for one in await self._listed("/volumes", labels):
+            # Of one that was half made no list tells, see `_make`.
+            for name in (one["Name"], f"{one['Name']}{_SALVAGE}"):
+                await self._api.delete(f"/containers/{name}", force=True)
             await self._api.delete(f"/volumes/{one['Name']}")
         for name in await self._networks(labels):
             await self.networks.remove(name)

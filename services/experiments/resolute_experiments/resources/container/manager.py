@@ -14,7 +14,7 @@ import structlog
 from resolute.contracts.calls.backoff import Backoff
 from resolute.contracts.clock import SYSTEM_CLOCK
 from resolute.contracts.run.launch_order import LaunchOrder
-from resolute.errors import NotFoundError, ResoluteError
+from resolute.errors import NotFoundError, ResoluteError, UnavailableError
 from resolute_experiments.backoff import LoggedBackoff, until_it_succeeds
 from resolute_experiments.resources.container.api import DockerApi
 from resolute_experiments.resources.container.containers import Containers, Found, owner_of
@@ -254,26 +254,28 @@ class ContainerManager:
         self._tasks.start(f"release {allocation_id}", self._clean(allocation_id, token))
 
     async def _clean(self, allocation_id: str, token: str) -> None:
-        backoff = Backoff(longest=_LONGEST_PAUSE_SECONDS)
-        while True:
+        backoff = LoggedBackoff(
+            _log, "a run cannot be removed yet", longest=_LONGEST_PAUSE_SECONDS, allocation=allocation_id
+        )
+
+        async def removed() -> None:
             try:
-                if await self._send_rest(allocation_id, token):
-                    await self._containers.remove(allocation_id)
-                    break
-            except ResoluteError as failure:
-                _log.warning("a run cannot be removed yet", allocation=allocation_id, reason=str(failure))
-            self._undelivered.setdefault(allocation_id, SYSTEM_CLOCK.monotonic())
-            await asyncio.sleep(backoff.failed())
+                await self._send_rest(allocation_id, token)
+                await self._containers.remove(allocation_id)
+            except Exception:
+                self._undelivered.setdefault(allocation_id, SYSTEM_CLOCK.monotonic())
+                raise
+
+        await until_it_succeeds(removed, backoff)
         self._undelivered.pop(allocation_id, None)
         self._released.discard(allocation_id)
 
-    async def _send_rest(self, allocation_id: str, token: str) -> bool:
+    async def _send_rest(self, allocation_id: str, token: str) -> None:
         for found in await self._containers.of(allocation_id):
             if found.running:
                 await self._api.until_stopped(found.name)
             if not found.unbegun and not await self._send(found, token):
-                return False
-        return True
+                raise UnavailableError(f"what {found.name} left could not be sent")
 
     async def leftovers(self) -> Sequence[str]:
         """Names every allocation of this cluster of which the engine has something."""
@@ -304,6 +306,9 @@ class ContainerManager:
 
     async def _report_end(self, found: Found) -> None:
         backoff = Backoff(longest=_LONGEST_PAUSE_SECONDS)
+        failures = LoggedBackoff(
+            _log, "the end of a container is not known", longest=_LONGEST_PAUSE_SECONDS, container=found.name
+        )
         while True:
             try:
                 await self._api.until_stopped(found.name)
@@ -311,9 +316,10 @@ class ContainerManager:
                     one for one in await self._containers.of(found.allocation_id) if one.rank == found.rank
                 ]
                 report = await self._containers.report(there[0]) if there else _gone(found)
-            except ResoluteError:
-                await asyncio.sleep(backoff.failed())
+            except Exception as failure:  # noqa: BLE001 - a defect must not leave its end untold
+                await asyncio.sleep(failures.failed(failure))
                 continue
+            failures.succeeded()
             if report.state is ContainerState.ENDED:
                 await self._events.put(report)
                 return

@@ -72,13 +72,18 @@ class Deliveries:
             return True
         places = asyncio.Semaphore(_UPLOADS_AT_ONCE)
         uploads = [
-            asyncio.create_task(self._deliver_lines(container, token, places)) for container, token in waiting
+            asyncio.create_task(
+                self._deliver_lines(container, token, places), name=f"deliver-lines-{container}"
+            )
+            for container, token in waiting
         ]
-        _, late = await asyncio.wait(uploads, timeout=self._log_wait + _START_SECONDS)
-        for upload in late:
-            # Its process continues.
-            upload.cancel()
-        await asyncio.gather(*uploads, return_exceptions=True)
+        try:
+            _, late = await asyncio.wait(uploads, timeout=self._log_wait + _START_SECONDS)
+        finally:
+            for upload in uploads:
+                # The process of a late one continues.
+                upload.cancel()
+            await asyncio.gather(*uploads, return_exceptions=True)
         return not late
 
     def _containers_with_lines(self, tokens: Mapping[str, str]) -> list[tuple[LocalContainer, str]]:

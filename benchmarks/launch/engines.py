@@ -1,0 +1,188 @@
+"""How long after a submit the first line of user code runs on each engine, beside the engine's own command.
+
+    python benchmarks/launch/engines.py [--engines container,slurm,kubernetes] [--rounds 7]
+
+The same script runs in the same image: submitted by the Python client (the time until its config and code are
+accepted included), and by ``podman run``, by ``sbatch``, and as a Pod made by the API, in
+turn. Each engine's real daemons are started for it; ``tools/install_engines.sh`` installs them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
+
+from faults.harness.engines.engine import FaultEngine
+from faults.harness.engines.opened import opened
+from faults.harness.fault_cluster import FaultCluster, fault_cluster
+from support.waiting import wait_until
+
+from resolute.client import Determined
+
+MOST_SECONDS = {"container": 1.5, "slurm": 1.0, "kubernetes": 1.0}
+PEERS = {"container": "podman run", "slurm": "sbatch", "kubernetes": "a Pod"}
+SCRIPT = """
+import os, pathlib, sys, time
+part = pathlib.Path(sys.argv[1] + ".part")
+part.write_text(str(time.time()))
+part.rename(sys.argv[1])
+"""
+_SECONDS = 120.0
+_SLOTS = 4
+
+
+class Bare:
+    """The script, run by an engine's own means.
+
+    Args:
+        engine: The engine; its daemons are up.
+        cluster: The cluster beside it, for the same mounts.
+        script: The script, in a directory that the engine's containers see.
+    """
+
+    def __init__(self, engine: FaultEngine, cluster: FaultCluster, script: Path) -> None:
+        self._engine: Any = engine
+        self._cluster = cluster
+        self._script = script
+
+    def container(self, told: Path) -> None:
+        """Runs a container, and waits for its end."""
+        from support.engines.podman import IMAGE
+
+        folder = self._script.parent
+        command = ["run", "--rm", "--user", "10001:10001", "--volume", f"{folder}:{folder}", IMAGE, "python3"]
+        self._engine.podman.podman.run(*command, str(self._script), str(told))
+
+    def slurm(self, told: Path) -> None:
+        """Submits a job."""
+        wrapped = f"{sys.executable} {self._script} {told}"
+        subprocess.run(
+            ["sbatch", "--output=/dev/null", f"--wrap={wrapped}"],
+            env={**os.environ, **self._engine.slurm.environment},
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
+
+    def kubernetes(self, told: Path) -> None:
+        """Creates a Pod."""
+        options = self._engine.kubernetes.pool_options
+        ours = self._engine.config(self._cluster.place)["environment"]["pod_spec"]["spec"]
+        spec = options["pod_spec"]["spec"]
+        mounts = [mount for part in (spec, ours) for mount in part["containers"][0]["volumeMounts"]]
+        container = {
+            "name": "bare",
+            "image": options["image"],
+            "imagePullPolicy": "Never",
+            "command": [sys.executable, str(self._script), str(told)],
+            "volumeMounts": mounts,
+        }
+        body = {
+            "metadata": {"name": f"bare-{uuid.uuid4().hex[:8]}"},
+            "spec": {
+                "restartPolicy": "Never",
+                "automountServiceAccountToken": False,
+                "containers": [container],
+                "volumes": [*spec["volumes"], *ours["volumes"]],
+            },
+        }
+        self._engine.kubernetes.call("/api/v1/namespaces/default/pods", body)
+
+
+def by(run: Callable[[Path], None], told: Path) -> float:
+    """Seconds until the script has told that it runs."""
+    told.unlink(missing_ok=True)
+    begun = time.time()
+    run(told)
+    wait_until(told.exists, what="the first line", seconds=_SECONDS)
+    return float(told.read_text()) - begun
+
+
+def by_submit(
+    client: Determined, engine: FaultEngine, cluster: FaultCluster, script: Path
+) -> Callable[[Path], None]:
+    """Submits it to the cluster, waits for its end, and for the engine to be as it was."""
+
+    def run(told: Path) -> None:
+        config = {
+            **engine.config(cluster.place),
+            "name": "first-line",
+            "entrypoint": ["python3", "train.py", str(told)],
+            "searcher": {"name": "single", "metric": "x", "max_length": 1},
+            "max_restarts": 0,
+        }
+        client.create_experiment(config, str(script.parent / "code")).wait(interval=0.2)
+
+    return run
+
+
+def measured(name: str, folder: Path, rounds: int) -> bool:
+    """Measures an engine, prints a line, and returns whether it met its limit."""
+    with (
+        opened(name, folder / "engine", dice=Random(0)) as engine,
+        fault_cluster(folder, slots=_SLOTS, services_apart=False, engine=engine) as cluster,
+        cluster.client() as client,
+    ):
+        told, script = cluster.place.evidence / "told", cluster.place.evidence / "train.py"
+        code = script.parent / "code"
+        code.mkdir()
+        for path in (script, code / "train.py"):
+            path.write_text(SCRIPT)
+        submit, bare = (
+            by_submit(client, engine, cluster, script),
+            getattr(Bare(engine, cluster, script), name),
+        )
+        pairs = []
+        for _ in range(rounds + 1):
+            pair = by(bare, told), by(submit, told)
+            pairs.append(pair)
+            wait_until(
+                lambda: _quiet(engine, cluster), what="the engine to be quiet", seconds=_SECONDS, pause=0.2
+            )
+    pairs = pairs[1:]  # The first warms caches, and makes the runtime that is mounted into images.
+    plain, ours = (statistics.median(times) for times in zip(*pairs, strict=True))
+    added = statistics.median(ours - plain for plain, ours in pairs)
+    sys.stdout.write(
+        f"{name}: {PEERS[name]} {plain:.2f} s, from a submit {ours:.2f} s; {added:+.2f} s "
+        f"(at most {MOST_SECONDS[name]}; medians of {rounds})\n"
+    )
+    sys.stdout.flush()
+    return added <= MOST_SECONDS[name]
+
+
+def _quiet(engine: FaultEngine, cluster: FaultCluster) -> bool:
+    """Whether nothing is left of the last round; a bare Pod stays, ended."""
+    return not [one for one in engine.left_over(cluster.home) if "bare-" not in one]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--engines", default=",".join(MOST_SECONDS), help="which, with commas between")
+    parser.add_argument("--rounds", type=int, default=7)
+    options = parser.parse_args()
+    met = True
+    for name in options.engines.split(","):
+        # Not pytest's own directory: the path of a socket must be short, and trials are other users.
+        with tempfile.TemporaryDirectory(prefix="resolute-bench-") as folder:
+            try:
+                met &= measured(name, Path(folder), options.rounds)
+            except pytest.skip.Exception as absent:
+                sys.stdout.write(f"absent: {name}; {absent}\n")
+    return 0 if met else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
