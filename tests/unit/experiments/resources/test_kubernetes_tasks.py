@@ -14,10 +14,9 @@ from resolute_experiments.resources.kubernetes.settings import KubernetesEngineO
 
 need_module("kubernetes_asyncio", remedy="`make engines` installs it")
 
-from resolute_experiments.resources.kubernetes.client import Submitted  # noqa: E402 - they want what was asked for above
-from resolute_experiments.resources.kubernetes.connection import KubernetesApi  # noqa: E402
+from resolute_experiments.resources.kubernetes.connection import KubernetesApi  # noqa: E402 - they want what was asked for above
 from resolute_experiments.resources.kubernetes.manager import KubernetesEngineTerms, KubernetesManager  # noqa: E402
-from resolute_experiments.resources.kubernetes.releases import Releases  # noqa: E402
+from resolute_experiments.resources.releases import Releases, Remains  # noqa: E402
 
 TERMS = KubernetesEngineTerms(cluster_id="c", tls=None, outage_timeout=1.0, log_wait=600.0)
 
@@ -51,7 +50,7 @@ class Silent:
         self.defects = defects
         self._silent = silent
 
-    async def find(self, allocation_id: str) -> Submitted | None:
+    async def remains(self, allocation_id: str) -> Remains | None:
         if self._silent:
             await asyncio.Event().wait()
         if self.defects:
@@ -103,7 +102,9 @@ def test_an_engine_that_was_closed_connects_no_more() -> None:
 
 def test_waiting_for_lines_that_is_given_up_leaves_no_task() -> None:
     async def body() -> None:
-        releases = Releases(Silent(silent=True), outage_timeout=1.0, log_wait=600.0, forget=lambda _: None)
+        releases = Releases(
+            "kubernetes", Silent(silent=True), outage_timeout=1.0, log_wait=600.0, forget=lambda _: None
+        )
         waiting = asyncio.create_task(releases.deliver_lines(["t.1", "t.2"]))
         await wait_until_async(lambda: len(named("kubernetes-lines-")) == 2)
         waiting.cancel()
@@ -118,7 +119,9 @@ def test_a_defect_does_not_end_a_removal(capsys: pytest.CaptureFixture[str]) -> 
     async def body() -> None:
         forgotten: list[str] = []
         kubernetes = Silent(defects=2)
-        releases = Releases(kubernetes, outage_timeout=1.0, log_wait=1.0, forget=forgotten.append)
+        releases = Releases(
+            "kubernetes", kubernetes, outage_timeout=1.0, log_wait=1.0, forget=forgotten.append
+        )
         releases.release("t.1")
         await wait_until_async(lambda: forgotten == ["t.1"])
         assert (releases.names(), kubernetes.defects) == ([], 0)

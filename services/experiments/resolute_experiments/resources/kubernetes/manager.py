@@ -22,7 +22,6 @@ from resolute_experiments.resources.kubernetes import states
 from resolute_experiments.resources.kubernetes.client import KubernetesClient, Submitted
 from resolute_experiments.resources.kubernetes.connection import KubernetesApi
 from resolute_experiments.resources.kubernetes.pods import Pod, PodState
-from resolute_experiments.resources.kubernetes.releases import Releases
 from resolute_experiments.resources.kubernetes.request import (
     ALLOCATION_LABEL,
     CLUSTER_LABEL,
@@ -41,6 +40,7 @@ from resolute_experiments.resources.protocol import (
     Placement,
     Pool,
 )
+from resolute_experiments.resources.releases import Releases, Remains
 
 T = TypeVar("T")
 _STOP, _KILL = "stop", "kill"
@@ -107,7 +107,11 @@ class KubernetesManager:
         self._tasks = NamedTasks("kubernetes")
         self._following: asyncio.Task[None] | None = None
         self._releases = Releases(
-            self, outage_timeout=terms.outage_timeout, log_wait=terms.log_wait, forget=self._forget
+            "kubernetes",
+            self,
+            outage_timeout=terms.outage_timeout,
+            log_wait=terms.log_wait,
+            forget=self._forget,
         )
 
     def pools(self) -> Sequence[Pool]:
@@ -322,6 +326,15 @@ class KubernetesManager:
             UnavailableError: Kubernetes does not answer.
         """
         return await self._ask(lambda client: client.find(group_name(allocation_id)))
+
+    async def remains(self, allocation_id: str) -> Remains | None:
+        """What is left of an allocation in its Pods.
+
+        Raises:
+            UnavailableError: Kubernetes does not answer.
+        """
+        group = await self.find(allocation_id)
+        return None if group is None else states.remains_of(group)
 
     async def _ask(self, question: Callable[[KubernetesClient], Awaitable[T]]) -> T:
         """Asks Kubernetes; where it does not let us in, it is as if it did not answer."""

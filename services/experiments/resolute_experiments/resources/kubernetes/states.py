@@ -8,6 +8,7 @@ from resolute_experiments.resources.kubernetes.client import Submitted
 from resolute_experiments.resources.kubernetes.pods import Pod, PodState
 from resolute_experiments.resources.kubernetes.request import ALLOCATION_LABEL
 from resolute_experiments.resources.protocol import ContainerReport, ContainerState
+from resolute_experiments.resources.releases import Remains, Remnant
 
 _STATES = {
     PodState.QUEUED: ContainerState.QUEUED,
@@ -38,6 +39,20 @@ def report_of(pod: Pod) -> ContainerReport:
     if not (said.began or pod.disrupted or pod.exit_code is None):
         record = never_ran(pod.words or pod.reason or f"exit code {pod.exit_code}")
     return _ended(allocation_id, pod.part, record, reason=pod.reason)
+
+
+def remains_of(group: Submitted) -> Remains:
+    """Tells what is left of an allocation in its Pods."""
+    parts = (
+        Remnant(
+            ended=pod.state is PodState.ENDED,
+            over=pod.over,
+            sent=pod.sent,
+            sends=not pod.over and hear(pod.words).began,
+        )
+        for pod in group.pods
+    )
+    return Remains(ended=group.all_ended, parts=tuple(parts))
 
 
 def never_ran(why: str) -> ExitRecord:

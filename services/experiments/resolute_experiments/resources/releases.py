@@ -1,19 +1,17 @@
-"""What allocations left in their Pods: waited for while it is sent, and removed after that."""
+"""What allocations left with an engine that sends it: waited for meanwhile, and removed after that."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass
 from typing import Protocol
 
 import structlog
 
 from resolute.contracts.calls.backoff import Backoff
 from resolute.contracts.clock import SYSTEM_CLOCK
-from resolute.contracts.run.last_word import hear
 from resolute.errors import InternalError, ResoluteError
-from resolute_experiments.resources.kubernetes.client import Submitted
-from resolute_experiments.resources.kubernetes.pods import PodState
 from resolute_experiments.resources.named_tasks import NamedTasks
 
 _POLL_SECONDS = 0.25
@@ -21,17 +19,40 @@ _SEND_SECONDS = 20.0
 """What sending may take to begin."""
 _LONGEST_PAUSE_SECONDS = 15.0
 """Between two looks at what is being removed."""
-_log = structlog.get_logger("kubernetes")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remnant:
+    """What is left of one container of an allocation."""
+
+    ended: bool
+    """Whether nothing of its run lives."""
+    over: bool
+    """Whether nothing of it sends any more either."""
+    sent: bool
+    """Whether all that it left was sent."""
+    sends: bool
+    """Whether it may still send: one in which nothing began has nothing to send."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remains:
+    """What an engine has of an allocation."""
+
+    ended: bool
+    """Whether nothing of it runs, and nothing of it will."""
+    parts: tuple[Remnant, ...]
+    """Its containers, as far as they are there."""
 
 
 class Allocations(Protocol):
-    """What Kubernetes has of allocations."""
+    """What an engine has of allocations."""
 
-    async def find(self, allocation_id: str) -> Submitted | None:
-        """The Pods of an allocation.
+    async def remains(self, allocation_id: str) -> Remains | None:
+        """What is left of an allocation; None if nothing is.
 
         Raises:
-            UnavailableError: Kubernetes does not answer.
+            UnavailableError: The engine does not answer.
         """
 
     async def kill(self, allocation_id: str) -> None:
@@ -45,25 +66,29 @@ class Releases:
     """Allocations that were released.
 
     Args:
-        allocations: What Kubernetes has.
-        outage_timeout: Seconds for which Pods try to send while no service answers.
+        engine: Names the type of engine, in the log and in names of tasks.
+        allocations: What it has.
+        outage_timeout: Seconds for which containers try to send while no service answers.
         log_wait: Seconds that the end of a run waits for the logs service to take the run's last lines.
         forget: Called when all of an allocation was removed.
     """
 
     def __init__(
         self,
+        engine: str,
         allocations: Allocations,
         *,
         outage_timeout: float,
         log_wait: float,
         forget: Callable[[str], None],
     ) -> None:
+        self._engine = engine
         self._allocations = allocations
         self._outage_timeout = outage_timeout
         self._log_wait = log_wait
         self._forget = forget
-        self._tasks = NamedTasks("kubernetes-release")
+        self._tasks = NamedTasks(f"{engine}-release")
+        self._log = structlog.get_logger(engine)
         self._since: dict[str, float] = {}
         """When each that is still there was released; monotonic seconds."""
 
@@ -81,16 +106,16 @@ class Releases:
         return max((now - since for since in self._since.values()), default=0.0)
 
     def release(self, allocation_id: str) -> None:
-        """Removes an allocation in the background, once its Pods have sent what it left."""
+        """Removes an allocation in the background, once its containers have sent what it left."""
         self._since.setdefault(allocation_id, SYSTEM_CLOCK.monotonic())
         self._tasks.start(allocation_id, self._remove(allocation_id))
 
     async def deliver_lines(self, allocation_ids: Collection[str]) -> bool:
-        """Waits, for a bounded time, until Pods have sent the lines of containers that have ended."""
+        """Waits, for a bounded time, until the lines were sent of containers that have ended."""
         if not allocation_ids:
             return True
         sending = [
-            asyncio.create_task(self._until_sent(one), name=f"kubernetes-lines-{one}")
+            asyncio.create_task(self._until_sent(one), name=f"{self._engine}-lines-{one}")
             for one in allocation_ids
         ]
         try:
@@ -102,21 +127,21 @@ class Releases:
         return all(answer is True for answer in answers)
 
     async def close(self) -> None:
-        """Ends the removing; Pods go on to send."""
+        """Ends the removing; what sends goes on."""
         await self._tasks.close()
 
     async def _until_sent(self, allocation_id: str) -> bool:
         while True:
-            group = await self._allocations.find(allocation_id)
-            # What went with its Pod arrives no more, however long one waits.
-            ended = [pod for pod in group.pods if pod.state is PodState.ENDED] if group else []
-            if all(pod.over for pod in ended):
-                return all(pod.sent for pod in ended)
+            remains = await self._allocations.remains(allocation_id)
+            # What went with its machine arrives no more, however long one waits.
+            ended = [part for part in remains.parts if part.ended] if remains else []
+            if all(part.over for part in ended):
+                return all(part.sent for part in ended)
             await asyncio.sleep(_POLL_SECONDS)
 
     async def _remove(self, allocation_id: str) -> None:
         backoff = Backoff(longest=_LONGEST_PAUSE_SECONDS)
-        while not await self._answered(self._removed(allocation_id), allocation_id):  # noqa: ASYNC110 - Pods tell nobody
+        while not await self._answered(self._removed(allocation_id), allocation_id):  # noqa: ASYNC110 - engines tell nobody
             await asyncio.sleep(backoff.failed())
         self._since.pop(allocation_id, None)
         self._forget(allocation_id)
@@ -124,9 +149,9 @@ class Releases:
     async def _answered(self, asked: Awaitable[bool], allocation_id: str) -> bool:
         try:
             return await asked
-        except Exception as failure:  # noqa: BLE001 - a defect must not leave its Pods there for good
+        except Exception as failure:  # noqa: BLE001 - a defect must not leave it there for good
             expected = isinstance(failure, ResoluteError) and not isinstance(failure, InternalError)
-            _log.warning(
+            self._log.warning(
                 "a run cannot be removed yet",
                 allocation=allocation_id,
                 reason=str(failure),
@@ -135,13 +160,13 @@ class Releases:
             return False
 
     async def _removed(self, allocation_id: str) -> bool:
-        group = await self._allocations.find(allocation_id)
-        if group is None:
+        remains = await self._allocations.remains(allocation_id)
+        if remains is None:
             return True
-        if not group.all_ended:
+        if not remains.ended:
             await self._allocations.kill(allocation_id)
             return False
-        if not self._in_vain(allocation_id) and any(_sends(group)):
+        if not self._in_vain(allocation_id) and any(part.sends for part in remains.parts):
             return False
         await self._allocations.delete(allocation_id)
         return True
@@ -150,10 +175,5 @@ class Releases:
         waited = SYSTEM_CLOCK.monotonic() - self._since[allocation_id]
         if waited < self._outage_timeout + _SEND_SECONDS:
             return False
-        _log.warning("what a run left could not be sent, and goes with its Pods", allocation=allocation_id)
+        self._log.warning("what a run left could not be sent, and is removed", allocation=allocation_id)
         return True
-
-
-def _sends(group: Submitted) -> list[bool]:
-    """Of each Pod, whether it may still send: one in which nothing began has nothing to send."""
-    return [not pod.over and hear(pod.words).began for pod in group.pods]
