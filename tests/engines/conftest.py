@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.kubernetes import KubernetesCluster, running_kubernetes
+from support.ray import RayCluster, running_ray
 from support.slurm import SlurmCluster, running_slurm
 
 if TYPE_CHECKING:
@@ -19,6 +20,13 @@ if TYPE_CHECKING:
 def slurm() -> Iterator[SlurmCluster]:
     """A Slurm of four nodes."""
     with running_slurm() as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def ray() -> Iterator[RayCluster]:
+    """A Ray of two nodes."""
+    with running_ray() as cluster:
         yield cluster
 
 

@@ -13,6 +13,7 @@ from resolute_experiments.config.validation.section import Section
 from resolute_experiments.resources.engine_environment import EngineEnvironment
 from resolute_experiments.resources.local.manager import DEFAULT_POOL, LocalResourceManager
 from resolute_experiments.resources.protocol import ResourceManager
+from resolute_experiments.resources.ray.opening import open_ray_engine
 from resolute_experiments.resources.settings import (
     LOCAL,
     EngineSettings,
@@ -130,6 +131,7 @@ ENGINE_TYPES: Mapping[str, EngineType] = {
     LOCAL: _open_local,
     "container": _open_container,
     "kubernetes": _open_kubernetes,
+    "ray": open_ray_engine,
     "slurm": _open_slurm,
 }
 """How each type of engine is opened."""

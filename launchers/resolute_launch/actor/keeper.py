@@ -1,0 +1,101 @@
+"""Keeps the supervisor of an actor of Ray, and sends what it left.
+
+The actor writes into a pipe: the launch order as a line of JSON, and then a word a line, ``stop`` or
+``kill``. The end of the pipe is the end of the actor. The keeper answers lines of JSON: ``{"word": ...}``,
+what is to be remembered of the end of the run, and at last ``{"over": ...}``, whether all that it left was
+sent. What else it prints says why no supervisor began.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import threading
+from contextlib import suppress
+from pathlib import Path
+from typing import TextIO
+
+from resolute.contracts.files.atomic_files import read_json
+from resolute.contracts.processes import ProcessIdentity
+from resolute.contracts.run.directory import RunDirectory
+from resolute.contracts.run.exit_record import ExitRecord
+from resolute.contracts.run.last_word import BEGAN, say
+from resolute.contracts.run.launch_order import LaunchOrder
+from resolute_launch.node.keeper import KILL, end_what_is_left, keep_supervisor, place_order
+
+RUN = "run"
+"""Folder of the container's: the run directory."""
+_TAIL_CHARACTERS = 2000
+
+
+def keep(folder: Path, *, heard: TextIO, told: TextIO) -> int:
+    """Keeps one supervisor to its end, and sends what it left; where one was kept before, ends that.
+
+    Args:
+        folder: Holds all of the container, on this node. It is removed once everything was sent.
+        heard: The pipe from the actor.
+        told: The pipe to it.
+
+    Returns:
+        0 if everything has arrived.
+    """
+    run = RunDirectory(folder / RUN)
+    if run.launch_file.exists():
+        # The keeper before this one was lost, and what it kept has no owner.
+        _end_supervisor(run)
+        end_what_is_left(run)
+    else:
+        run.path.mkdir(mode=0o700, exist_ok=True)
+        LaunchOrder.from_json(json.loads(heard.readline())).write(run.launch_file)
+        place_order(run, os.environ)
+        _keep(run, heard)
+    _tell(told, word=_last_word(run))
+    # Not before: a node waits here for as long as it trains, and that is large.
+    from resolute_launch.supervisor.orphan_upload import main as upload
+
+    with run.log_file.open("ab") as log:
+        # A pipe that nobody reads any more must not end who sends.
+        os.dup2(log.fileno(), 2)
+    lost = run.supervisor_file.exists() and not run.exit_file.exists()
+    code = upload([str(run.path), *(["--note-late-lines"] if lost else [])])
+    if code == 0:
+        shutil.rmtree(folder, ignore_errors=True)
+    _tell(told, over=code == 0)
+    return code
+
+
+def _keep(run: RunDirectory, heard: TextIO) -> None:
+    words = set[str]()
+
+    def listen() -> None:
+        for line in heard:
+            words.add(line.strip())
+        # Whoever asked is gone, and the run counts as lost: nothing of it may go on.
+        words.add(KILL)
+
+    threading.Thread(target=listen, name="actor", daemon=True).start()
+    keep_supervisor(run, lambda: tuple(words))
+
+
+def _end_supervisor(run: RunDirectory) -> None:
+    with suppress(ValueError):
+        supervisor = ProcessIdentity.from_json(read_json(run.supervisor_file))
+        if supervisor is not None:
+            supervisor.send(signal.SIGKILL)
+
+
+def _last_word(run: RunDirectory) -> str:
+    with suppress(ValueError):
+        if record := ExitRecord.read(run.exit_file):
+            return say(record)
+    if run.supervisor_file.exists():
+        return BEGAN
+    return run.log_file.read_text(errors="replace")[-_TAIL_CHARACTERS:] if run.log_file.exists() else ""
+
+
+def _tell(told: TextIO, **said: object) -> None:
+    with suppress(BrokenPipeError):
+        told.write(f"{json.dumps(said)}\n")
+        told.flush()

@@ -1,0 +1,114 @@
+"""Asks the driver of Ray, with deadlines; one that is lost or silent is ended and started again."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from resolute.errors import InternalError, UnavailableError
+
+_DRIVER = Path(__file__).with_name("driver.py")
+_ANSWER_BYTES = 16 << 20
+"""How long an answer may be."""
+_TAIL_CHARACTERS = 1000
+
+
+class Driver:
+    """A process that asks Ray.
+
+    Args:
+        address: ``host:port`` of Ray's head.
+        prefix: Begins the names of all that the cluster has.
+        python: Interpreter that has the Ray of the cluster; empty for this process's own.
+        deadline_seconds: How long one call may take, the start of the driver included.
+    """
+
+    def __init__(
+        self, address: str, *, prefix: str, python: str = "", deadline_seconds: float = 60.0
+    ) -> None:
+        # Isolated: a module of this folder must not be found instead of another of its name.
+        self._command = (python or sys.executable, "-I", str(_DRIVER), address, prefix)
+        self._address = address
+        self._deadline_seconds = deadline_seconds
+        self._process: asyncio.subprocess.Process | None = None
+        self._complaint: asyncio.Task[str] | None = None
+        self._lock = asyncio.Lock()
+        self._closed = False
+
+    async def call(self, name: str, **arguments: Any) -> Any:
+        """Has the driver answer one question.
+
+        Raises:
+            UnavailableError: Ray does not answer, or the driver did not; whether it did what was asked is not
+                known.
+            InternalError: The driver has a defect.
+        """
+        async with self._lock:
+            if self._closed:
+                raise UnavailableError("the service is being stopped, and asks Ray nothing more")
+            question = f"{json.dumps({'call': name, 'arguments': arguments})}\n".encode()
+            try:
+                answer = json.loads(await asyncio.wait_for(self._exchange(question), self._deadline_seconds))
+            except asyncio.TimeoutError:
+                await self._end()
+                raise UnavailableError(
+                    f"Ray at {self._address} did not answer in {self._deadline_seconds:g} s: see whether its "
+                    f"head is well (`ray status --address {self._address}`)"
+                ) from None
+            except (OSError, ValueError) as failure:
+                raise UnavailableError(
+                    f"the driver of Ray at {self._address} ended: {await self._end() or failure}"
+                ) from None
+            except BaseException:
+                # Its answer would be taken for that of the next question.
+                await self._end()
+                raise
+        if "failure" in answer:
+            message = f"Ray at {self._address} does not do it: {answer['failure']}"
+            raise UnavailableError(message) if answer["away"] else InternalError(message)
+        return answer["answer"]
+
+    async def close(self) -> None:
+        """Ends the driver."""
+        self._closed = True
+        async with self._lock:
+            await self._end()
+
+    async def _exchange(self, question: bytes) -> bytes:
+        if self._process is None:
+            self._process = await asyncio.create_subprocess_exec(
+                *self._command,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                limit=_ANSWER_BYTES,
+            )
+            assert self._process.stderr is not None
+            self._complaint = asyncio.create_task(_tail(self._process.stderr), name="ray-driver-stderr")
+        assert self._process.stdin is not None and self._process.stdout is not None  # noqa: PT018
+        self._process.stdin.write(question)
+        await self._process.stdin.drain()
+        return await self._process.stdout.readline()
+
+    async def _end(self) -> str:
+        """Ends the driver, if there is one, and returns what it complained of."""
+        process, self._process = self._process, None
+        complaint, self._complaint = self._complaint, None
+        if process is None or complaint is None or process.stdin is None:
+            return ""
+        process.stdin.close()
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+        return await complaint
+
+
+async def _tail(stream: asyncio.StreamReader) -> str:
+    kept = b""
+    while piece := await stream.read(1 << 16):
+        kept = (kept + piece)[-_TAIL_CHARACTERS:]
+    return " ".join(kept.decode("utf-8", "replace").split())

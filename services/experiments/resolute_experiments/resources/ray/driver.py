@@ -1,0 +1,331 @@
+"""Asks Ray: a process that answers lines of JSON on its standard input, and ends with it.
+
+An allocation is a detached placement group of its name, and a detached actor for each of its containers. What
+must outlive both is kept in Ray's key-value store, below the same name:
+
+    group           number of containers; there since it was launched
+    RANK:made       its actor was created, which happens once
+    RANK:began      node of its actor; whoever writes it first starts the supervisor
+    RANK:word       how its run ended; nothing of that lives any more
+    RANK:over       whether all that it left was sent
+    withdrawn       it was ended before any of it ran
+
+It is run by its path, by an interpreter that may have Ray and nothing else: so it imports no other module of
+ours, and Ray's workers are sent the class of the actors itself.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from contextlib import suppress
+from typing import Any
+
+try:
+    import ray
+except ModuleNotFoundError:
+    sys.exit("the library ray is not here: pip install 'resolute-train[ray]', and the version of the cluster")
+import ray.exceptions
+import ray.util
+from ray.experimental.internal_kv import (
+    _internal_kv_del,
+    _internal_kv_get,
+    _internal_kv_list,
+    _internal_kv_put,
+)
+from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+
+NAMESPACE = "resolute"
+"""Names of actors, groups and keys are unique in it."""
+_ASK_SECONDS = 10.0
+_BEGAN = '{"began": true}'
+"""The word of a run of which nobody saw the end; ``resolute.contracts.run.last_word`` has it too."""
+_TAIL_CHARACTERS = 2000
+_OF_WORKERS = ("RAY_", "OMP_NUM_THREADS", "PYTHONBREAKPOINT")
+"""How the names of variables begin that Ray sets for its workers, and that runs do not want."""
+
+
+def put(key: str, value: str, *, overwrite: bool = True) -> bool:
+    """Writes a key; returns whether it was there already."""
+    return bool(
+        _internal_kv_put(key.encode(), value.encode(), overwrite=overwrite, namespace=NAMESPACE.encode())
+    )
+
+
+def get(key: str) -> str | None:
+    """Reads a key."""
+    value = _internal_kv_get(key.encode(), namespace=NAMESPACE.encode())
+    return None if value is None else value.decode()
+
+
+def keys(prefix: str) -> list[str]:
+    """Names every key that begins so."""
+    found = _internal_kv_list(prefix.encode(), namespace=NAMESPACE.encode())
+    return [key.decode() for key in found]
+
+
+class Container:
+    """The actor of one container: starts a keeper, passes words to it, and writes down what it says.
+
+    Args:
+        key: Begins the container's keys.
+        order: The launch order, as JSON.
+        python: Interpreter that has Resolute; empty for the worker's own.
+        directory: Where the container's folder is made; empty for the node's own directory for that.
+    """
+
+    def __init__(self, key: str, order: str, python: str, directory: str) -> None:
+        self._key = key
+        self._keeper: subprocess.Popen[str] | None = None
+        self._lock = threading.Lock()
+        if put(f"{key}:began", ray.get_runtime_context().get_node_id(), overwrite=False):
+            return
+        folder = tempfile.mkdtemp(prefix="resolute-run-", dir=directory or None)
+        try:
+            self._keeper = self._start(python or sys.executable, folder)
+        except OSError as failure:
+            shutil.rmtree(folder)
+            self._end(f"{failure.filename}: {failure.strerror}", sent=True)
+            return
+        self.ask(order)
+        threading.Thread(
+            target=self._listen, args=(python or sys.executable, folder), name="keeper", daemon=True
+        ).start()
+
+    def ask(self, word: str) -> None:
+        """Passes a word to the keeper: ``stop`` or ``kill``."""
+        with self._lock:
+            if self._keeper is not None and self._keeper.stdin is not None:
+                try:
+                    self._keeper.stdin.write(f"{word}\n")
+                    self._keeper.stdin.flush()
+                except OSError:
+                    # It is gone: what it said, or did not say, is being written down.
+                    return
+
+    def _start(self, python: str, folder: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [python, "-m", "resolute_launch.actor", folder],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            cwd=folder,
+            env={name: value for name, value in os.environ.items() if not name.startswith(_OF_WORKERS)},
+            start_new_session=True,
+        )
+
+    def _listen(self, python: str, folder: str) -> None:
+        said, complaint = self._hear()
+        if not os.path.exists(os.path.join(folder, "run", "launch.json")):  # noqa: PTH110, PTH118
+            # Nothing began there, or all that it left was sent.
+            shutil.rmtree(folder, ignore_errors=True)
+        elif "over" not in said:
+            # The keeper was lost: another one ends what it kept, and sends.
+            with self._lock:
+                self._keeper = self._start(python, folder)
+            said = {"word": _BEGAN, **self._hear()[0], **said}
+        self._end(said.get("word", complaint), sent=bool(said.get("over", "word" not in said)))
+
+    def _hear(self) -> tuple[dict[str, Any], str]:
+        assert self._keeper is not None and self._keeper.stdout is not None  # noqa: PT018
+        said: dict[str, Any] = {}
+        complaint = ""
+        for line in self._keeper.stdout:
+            try:
+                said.update(json.loads(line))
+            except ValueError:
+                complaint = (complaint + line)[-_TAIL_CHARACTERS:]
+            if "word" in said:
+                put(f"{self._key}:word", said["word"])
+        self._keeper.wait()
+        return said, complaint
+
+    def _end(self, word: str, *, sent: bool) -> None:
+        put(f"{self._key}:word", word)
+        put(f"{self._key}:over", json.dumps(sent))
+
+
+class Allocations:
+    """Allocations of one cluster of ours.
+
+    Args:
+        prefix: Begins the names of all that it has.
+    """
+
+    def __init__(self, prefix: str) -> None:
+        self._prefix = prefix
+
+    def nodes(self) -> list[dict[str, Any]]:
+        """The nodes that live, with their resources."""
+        return [
+            {"id": node["NodeID"], "resources": node["Resources"]} for node in ray.nodes() if node["Alive"]
+        ]
+
+    def launch(
+        self, allocation: str, bundles: list[dict[str, float]], orders: list[str], python: str, directory: str
+    ) -> None:
+        """Makes what is missing of an allocation; what was made once is not made again."""
+        name = self._name(allocation)
+        put(f"{name}/group", str(len(bundles)), overwrite=False)
+        if get(f"{name}/withdrawn") is not None:
+            return
+        missing = [rank for rank in range(len(bundles)) if get(f"{name}/{rank}:made") is None]
+        group = self._group(name)
+        if group is None and missing:
+            group = ray.util.placement_group(
+                bundles, strategy="STRICT_SPREAD", name=name, lifetime="detached"
+            )
+        for rank in missing:
+            bundle = bundles[rank]
+            rest = {each: amount for each, amount in bundle.items() if each not in ("CPU", "GPU")}
+            ray.remote(Container).options(
+                name=f"{name}/{rank}",
+                lifetime="detached",
+                get_if_exists=True,
+                max_restarts=0,
+                num_cpus=bundle.get("CPU", 0),
+                num_gpus=bundle.get("GPU", 0),
+                resources=rest,
+                scheduling_strategy=PlacementGroupSchedulingStrategy(
+                    group, placement_group_bundle_index=rank
+                ),
+            ).remote(f"{name}/{rank}", orders[rank], python, directory)
+            put(f"{name}/{rank}:made", "")
+
+    def look(self, allocations: list[str]) -> dict[str, Any]:
+        """What is known of each allocation; None of one that was never launched, or removed."""
+        # The actors first: what one wrote before it ended is seen after that.
+        live, nodes = set(ray.util.list_named_actors()), {node["id"] for node in self.nodes()}
+        return {allocation: self._look(self._name(allocation), live, nodes) for allocation in allocations}
+
+    def _look(self, name: str, live: set[str], nodes: set[str]) -> dict[str, Any] | None:
+        values = {key.rpartition("/")[2]: get(key) for key in keys(f"{name}/")}
+        if values.get("group") is None:
+            return None
+        containers: list[dict[str, Any]] = []
+        for rank in range(int(values["group"] or 0)):
+            node, over = values.get(f"{rank}:began"), values.get(f"{rank}:over")
+            containers.append(
+                {
+                    "live": f"{name}/{rank}" in live,
+                    "made": f"{rank}:made" in values,
+                    "began": node is not None,
+                    "node_lost": node is not None and node not in nodes,
+                    "word": values.get(f"{rank}:word"),
+                    "over": None if over is None else json.loads(over),
+                }
+            )
+        waits = any(each["live"] and not each["began"] for each in containers)
+        group = self._group(name) if waits else None
+        table = {} if group is None else ray.util.placement_group_table(group)
+        return {
+            "withdrawn": "withdrawn" in values,
+            "placed": table.get("state") == "CREATED",
+            "reason": table.get("stats", {}).get("scheduling_state", ""),
+            "containers": containers,
+        }
+
+    def ask(self, allocation: str, word: str) -> None:
+        """Passes a word to the keepers of an allocation that have begun."""
+        name = self._name(allocation)
+        asked = [
+            actor.ask.remote(word) for key, actor in self._actors(name) if get(f"{key}:began") is not None
+        ]
+        if asked:
+            ray.wait(asked, num_returns=len(asked), timeout=_ASK_SECONDS)
+
+    def end(self, allocation: str, withdrawn: bool) -> None:
+        """Ends the actors and the group of an allocation at once.
+
+        Args:
+            allocation: The allocation.
+            withdrawn: Whether nothing of it is to have run.
+        """
+        name = self._name(allocation)
+        if withdrawn:
+            put(f"{name}/withdrawn", "")
+        for _, actor in self._actors(name):
+            ray.kill(actor)
+        group = self._group(name)
+        if group is not None:
+            ray.util.remove_placement_group(group)
+
+    def remove(self, allocation: str) -> None:
+        """Removes all of an allocation."""
+        self.end(allocation, withdrawn=False)
+        prefix = f"{self._name(allocation)}/".encode()
+        _internal_kv_del(prefix, del_by_prefix=True, namespace=NAMESPACE.encode())
+
+    def names(self) -> list[str]:
+        """Every allocation of which something is there: keys, actors or a group."""
+        groups = ray.util.placement_group_table().values()
+        found = {key.rpartition("/")[0] for key in keys(self._prefix)}
+        found |= {actor.rpartition("/")[0] for actor in ray.util.list_named_actors()}
+        found |= {group["name"] for group in groups if group["state"] != "REMOVED"}
+        return [name.removeprefix(self._prefix) for name in found if name.startswith(self._prefix)]
+
+    def _group(self, name: str) -> Any:
+        try:
+            return ray.util.get_placement_group(name)
+        except ValueError:
+            return None
+
+    def _actors(self, name: str) -> list[tuple[str, Any]]:
+        """The actors of an allocation that live, or will, with their names."""
+        found = []
+        for actor in ray.util.list_named_actors():
+            # One may end between the two questions.
+            with suppress(ValueError):
+                if actor.startswith(f"{name}/"):
+                    found.append((actor, ray.get_actor(actor)))
+        return found
+
+    def _name(self, allocation: str) -> str:
+        return f"{self._prefix}{allocation}"
+
+
+def serve(address: str, prefix: str) -> None:
+    """Answers until nobody asks any more, or Ray cannot be reached.
+
+    Args:
+        address: ``host:port`` of Ray's head.
+        prefix: Begins the names of all that the cluster has.
+    """
+    # Ray and its processes print what they like.
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    questions = os.fdopen(os.dup(0), "r")
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    waiting: queue.SimpleQueue[str] = queue.SimpleQueue()
+
+    def read() -> None:
+        for line in questions:
+            waiting.put(line)
+        # Nobody is there for an answer any more, and Ray may give none for long.
+        os._exit(0)
+
+    threading.Thread(target=read, name="questions", daemon=True).start()
+    allocations = Allocations(prefix)
+    while True:
+        asked = json.loads(waiting.get())
+        try:
+            if not ray.is_initialized():
+                ray.init(address, namespace=NAMESPACE, log_to_driver=False, configure_logging=False)
+            answer = {"answer": getattr(allocations, asked["call"])(**asked["arguments"])}
+        except Exception as failure:  # noqa: BLE001 - whoever asked is told
+            known = isinstance(failure, OSError | RuntimeError | ray.exceptions.RayError)
+            answer = {"failure": f"{type(failure).__name__}: {failure}", "away": known}
+        answers.write(f"{json.dumps(answer)}\n")
+        answers.flush()
+
+
+if __name__ == "__main__":
+    serve(*sys.argv[1:])

@@ -1,0 +1,31 @@
+"""Opens an engine of Ray from its settings."""
+
+from __future__ import annotations
+
+from resolute_experiments.resources.engine_environment import EngineEnvironment
+from resolute_experiments.resources.protocol import ResourceManager
+from resolute_experiments.resources.ray.calls import Driver
+from resolute_experiments.resources.ray.manager import RayResourceManager, SupervisorTerms
+from resolute_experiments.resources.ray.settings import RayEngine, RayPool
+from resolute_experiments.resources.settings import EngineSettings, parse_options
+
+
+def open_ray_engine(settings: EngineSettings, environment: EngineEnvironment) -> ResourceManager:
+    """Makes the resource manager of an engine of Ray; asks it nothing yet.
+
+    Raises:
+        InvalidArgumentError: The settings are wrong; the error lists every fault.
+    """
+    told = parse_options(RayEngine, settings.options, at=settings.where)
+    return RayResourceManager(
+        Driver(told.address, prefix=f"resolute-{environment.cluster_id[:8]}-", python=told.driver_python),
+        pools={pool.name: parse_options(RayPool, pool.options, at=pool.where) for pool in settings.pools},
+        terms=SupervisorTerms(
+            python=told.python,
+            directory=told.directory,
+            services_address=told.services_address,
+            tls=None if environment.tls is None else environment.tls.to_json(),
+            outage_timeout=environment.outage_timeout,
+            log_wait=environment.log_wait,
+        ),
+    )

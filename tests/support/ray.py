@@ -1,0 +1,110 @@
+"""A real Ray of two nodes on this machine: processes of the test's own, in one directory."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import psutil
+from support.backends import missing, need_module
+from support.ports import free_port
+from support.waiting import wait_until
+
+CPUS = 2
+"""Processors of each of the two nodes, whatever this machine has."""
+_SECONDS = 180.0
+_STORE_BYTES = 80_000_000
+
+
+class RayCluster:
+    """A running Ray.
+
+    Args:
+        directory: Holds all of it.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.address = f"127.0.0.1:{free_port()}"
+        """Of its head."""
+        self.directory = directory
+        self._nodes: dict[str, subprocess.Popen[bytes]] = {}
+
+    def start_head(self) -> None:
+        """Starts the head, which is a node too."""
+        host, _, port = self.address.partition(":")
+        self._start(
+            "head", "--head", f"--port={port}", f"--node-ip-address={host}", "--include-dashboard=false"
+        )
+
+    def start_worker(self) -> None:
+        """Starts the other node, which alone has the resource ``worker``."""
+        self._start("worker", f"--address={self.address}", '--resources={"worker": 8}')
+
+    def kill(self, name: str) -> None:
+        """Ends a node at once, ``head`` or ``worker``, with all that Ray runs on it."""
+        process = self._nodes.pop(name)
+        # Its workers have process groups of their own, in the node's session.
+        for each in psutil.process_iter():
+            with suppress(psutil.Error, ProcessLookupError):
+                if os.getsid(each.pid) == process.pid:
+                    os.kill(each.pid, signal.SIGKILL)
+        process.wait(_SECONDS)
+
+    def stop(self) -> None:
+        """Ends everything that was started."""
+        for name in list(self._nodes):
+            self.kill(name)
+
+    def _start(self, name: str, *options: str) -> None:
+        output = self.directory / f"{name}.out"
+        with output.open("wb") as file:
+            process = subprocess.Popen(
+                [
+                    *(str(Path(sys.executable).with_name("ray")), "start", "--block", *options),
+                    *(f"--num-cpus={CPUS}", f"--object-store-memory={_STORE_BYTES}", "--num-gpus=0"),
+                    "--disable-usage-stats",
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=file,
+                # What runs find on their node: this tree, as installed.
+                env={
+                    **os.environ,
+                    "PYTHONPATH": os.pathsep.join(sys.path),
+                    "RAY_TMPDIR": str(self.directory),
+                    "TMPDIR": str(self.directory),
+                },
+                start_new_session=True,
+            )
+        self._nodes[name] = process
+
+        def ready() -> bool:
+            said = output.read_text(errors="replace")
+            assert process.poll() is None, f"{name} ended: {said[-2000:]}"
+            return "--block" in said
+
+        wait_until(ready, what=f"Ray's {name}", seconds=_SECONDS, pause=0.2)
+
+
+@contextmanager
+def running_ray() -> Iterator[RayCluster]:
+    """A Ray of its own; skips where it is not installed."""
+    need_module("ray", remedy="`make engines` installs it")
+    if shutil.which("ray", path=str(Path(sys.executable).parent)) is None:
+        missing("Ray's command is missing: `make engines` installs it")
+    # Not pytest's own directory: the path of a socket must be short.
+    with tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as directory:
+        cluster = RayCluster(Path(directory))
+        try:
+            cluster.start_head()
+            cluster.start_worker()
+            yield cluster
+        finally:
+            cluster.stop()
