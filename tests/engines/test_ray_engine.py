@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
+import operator
 import sys
 import uuid
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from support.clusters.control_plane import ControlPlane, control_plane
 from support.engines.contract import (
     ALLOCATION,
     SECONDS,
+    STUBBORN,
     TRAIN,
     EngineContract,
+    Life,
     cleared,
     life,
     scenario,
@@ -58,6 +61,7 @@ class RayEngine:
         self.python = sys.executable
         self._pool = RayPool.model_validate({"slot_type": "cpu", "slots_per_node": 1, **pool})
         self._cluster_id = uuid.uuid4().hex
+        self.prefix = f"resolute-{self._cluster_id[:8]}-"
 
     @property
     def opened_by(self) -> tuple[EngineSettings, EngineEnvironment]:
@@ -84,7 +88,7 @@ class RayEngine:
 
     def driver(self, **changes: Any) -> Driver:
         """Asks the cluster."""
-        return Driver(self._ray.address, prefix=f"resolute-{self._cluster_id[:8]}-", **changes)
+        return Driver(self._ray.address, prefix=self.prefix, **changes)
 
     def open(self) -> RayResourceManager:
         """A pool of both nodes."""
@@ -113,10 +117,14 @@ class RayEngine:
 
     async def lose(self, allocation_id: str) -> None:
         """Kills the supervisors alone."""
-        for folder in self.directory.iterdir():
-            supervisor = ProcessIdentity.from_json(read_json(RunDirectory(folder / "run").supervisor_file))
-            assert supervisor is not None
-            assert supervisor.send(signal.SIGKILL)
+        self.supervisor().kill()
+
+    def supervisor(self) -> psutil.Process:
+        """The only supervisor."""
+        (folder,) = self.directory.iterdir()
+        supervisor = ProcessIdentity.from_json(read_json(RunDirectory(folder / "run").supervisor_file))
+        assert supervisor is not None
+        return psutil.Process(supervisor.pid)
 
     async def remains(self) -> Sequence[str]:
         """The folders on the nodes, and what Ray has."""
@@ -136,3 +144,206 @@ class TestRay(EngineContract, Submissions):
     def engine(self, ray: RayCluster, tmp_path: Path) -> RayEngine:
         """Its run directories."""
         return RayEngine(ray, tmp_path / "runs")
+
+    def test_capacity_is_that_of_the_nodes_that_have_what_the_pool_wants(
+        self, ray: RayCluster, engine: RayEngine, tmp_path: Path
+    ) -> None:
+        async def body() -> None:
+            other = RayEngine(ray, tmp_path / "other", slots_per_node=2, resources={"worker": 1})
+            for each, slots, nodes in ((engine, 2 * CPUS, {0, 1}), (other, CPUS, {0})):
+                async with life(each) as living:
+                    await wait_until_async(
+                        partial(operator.contains, living.events, CapacityChange(pools=("batch",))),
+                        seconds=SECONDS,
+                        what="nodes",
+                    )
+                    (pool,) = living.manager.pools()
+                    assert (pool.placement, len(pool.slots)) == (Placement.ENGINE, slots)
+                    assert (pool.most_slots, {slot.node for slot in pool.slots}) == (slots, nodes)
+
+        scenario(body)
+
+    @pytest.mark.parametrize(("containers", "slots", "word"), [(3, 1, "INFEASIBLE"), (1, 1, "NO_RESOURCES")])
+    def test_run_that_waits_says_why_and_is_taken_out_of_the_queue_without_a_loss(
+        self, ray: RayCluster, engine: RayEngine, tmp_path: Path, containers: int, slots: int, word: str
+    ) -> None:
+        full = RayEngine(ray, tmp_path / "full")
+
+        async def body() -> None:
+            with engine.control_plane(TRAIN) as plane, full.control_plane(TRAIN) as theirs:
+                async with cleared(engine), cleared(full), life(engine) as living, life(full) as holder:
+                    if word == "NO_RESOURCES":
+                        await holder.manager.launch(full.spec(theirs, containers=2, slots=CPUS))
+                        await until(lambda: _in_state(holder, ContainerState.RUNNING), "the nodes to be full")
+                    await living.manager.launch(engine.spec(plane, containers=containers, slots=slots))
+
+                    async def waits() -> bool:
+                        reports = await living.manager.inspect(ALLOCATION)
+                        return all(
+                            report.state is ContainerState.QUEUED and report.reason.startswith(f"{word}: ")
+                            for report in reports
+                        )
+
+                    await until(waits, "the reason of Ray")
+                    await living.manager.stop(ALLOCATION, grace=0.0)
+                    for report in await living.ended(containers):
+                        assert report.exit is not None
+                        assert report.exit.acknowledged
+                    assert not plane.calls.count("GetLaunchSpec")
+
+        scenario(body)
+
+    @pytest.mark.parametrize(
+        ("missing", "complaint"),
+        [("python", "No such file or directory"), ("resolute", "No module named 'resolute")],
+    )
+    def test_supervisor_that_cannot_start_is_the_failure_of_the_run(
+        self, engine: RayEngine, tmp_path: Path, missing: str, complaint: str
+    ) -> None:
+        program = tmp_path / "python"
+        if missing == "resolute":
+            # An interpreter that does not find what is installed.
+            program.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S "$@"\n')
+            program.chmod(0o755)
+        engine.python = str(program)
+
+        async def body() -> None:
+            with engine.control_plane(TRAIN) as plane:
+                async with cleared(engine), life(engine) as living:
+                    await living.manager.launch(engine.spec(plane))
+                    (report,) = await living.ended()
+                    assert report.exit is not None
+                    assert report.exit.failed_before_entrypoint
+                    assert complaint in report.exit.failure
+
+        scenario(body)
+
+    def test_a_driver_that_was_killed_is_started_again_and_finds_what_runs(self, engine: RayEngine) -> None:
+        async def body() -> None:
+            with engine.control_plane(TRAIN) as plane:
+                async with cleared(engine):
+                    manager = engine.open()
+                    try:
+                        await manager.launch(engine.spec(plane))
+                        await seen(plane, "training")
+                        _driver_of(engine).kill()
+                        with pytest.raises(UnavailableError, match="the driver of Ray"):
+                            await manager.inspect(ALLOCATION)
+                        (report,) = await manager.inspect(ALLOCATION)
+                        assert report.state is ContainerState.RUNNING
+                    finally:
+                        await manager.close()
+                    assert plane.calls.count("GetLaunchSpec") == 1
+
+        scenario(body)
+
+    def test_a_driver_that_is_silent_is_ended_at_its_deadline(self, engine: RayEngine) -> None:
+        async def body() -> None:
+            driver = engine.driver(deadline_seconds=3.0)
+            try:
+                with suppress(UnavailableError):
+                    await driver.call("names")
+                await asyncio.wait_for(_answers(driver), SECONDS)
+                process = _driver_of(engine)
+                process.suspend()
+                with pytest.raises(UnavailableError, match="did not answer in 3 s"):
+                    await driver.call("names")
+                assert not process.is_running()
+            finally:
+                await driver.close()
+
+        scenario(body)
+
+    def test_a_keeper_that_was_lost_leaves_nothing_running_and_its_lines_arrive(
+        self, engine: RayEngine
+    ) -> None:
+        async def body() -> None:
+            with engine.control_plane(TRAIN) as plane:
+                async with cleared(engine), life(engine) as living:
+                    await living.manager.launch(engine.spec(plane))
+                    await seen(plane, "training")
+                    supervisor = engine.supervisor()
+                    keeper = supervisor.parent()
+                    assert keeper is not None
+                    assert "resolute_launch.actor" in keeper.cmdline()
+                    keeper.kill()
+                    (report,) = await living.ended()
+                    assert report.lost
+                    assert not supervisor.is_running()
+                    assert await living.manager.deliver_lines({ALLOCATION: "token-fresh"})
+
+        scenario(body)
+
+    def test_run_of_a_node_that_died_is_lost_with_that_reason(self, ray: RayCluster, tmp_path: Path) -> None:
+        engine = RayEngine(ray, tmp_path / "runs", resources={"worker": 1})
+
+        async def body() -> None:
+            with engine.control_plane(STUBBORN) as plane:
+                async with cleared(engine), life(engine) as living:
+                    await living.manager.launch(engine.spec(plane))
+                    await seen(plane, "training")
+                    supervisor = engine.supervisor()
+                    await asyncio.to_thread(ray.kill, "worker")
+                    try:
+                        (report,) = await living.ended()
+                        assert report.lost
+                        assert report.reason == "its node of Ray is gone"
+                        # The machine lives on, and so did the keeper, which ended what it kept.
+                        await wait_until_async(
+                            lambda: not supervisor.is_running(), seconds=SECONDS, what="its supervisor's end"
+                        )
+                    finally:
+                        await asyncio.to_thread(ray.start_worker)
+
+        scenario(body)
+
+    def test_runs_end_with_a_head_that_died_and_its_successor_knows_nothing_of_them(
+        self, ray: RayCluster, engine: RayEngine
+    ) -> None:
+        async def body() -> None:
+            with engine.control_plane(STUBBORN) as plane:
+                manager = engine.open()
+                try:
+                    await manager.launch(engine.spec(plane))
+                    await seen(plane, "training")
+                    supervisor = engine.supervisor()
+                    await asyncio.to_thread(ray.kill, "head")
+                    try:
+                        await asyncio.to_thread(ray.kill, "worker")
+                        with pytest.raises(UnavailableError):
+                            await manager.inspect(ALLOCATION)
+                        await wait_until_async(
+                            lambda: not supervisor.is_running(), seconds=SECONDS, what="its supervisor's end"
+                        )
+                    finally:
+                        await asyncio.to_thread(ray.start_head)
+                        await asyncio.to_thread(ray.start_worker)
+                    await until(lambda: _knows_nothing(manager), "the new head")
+                finally:
+                    await manager.close()
+
+        scenario(body)
+
+
+async def _in_state(living: Life, state: ContainerState) -> bool:
+    return set(await living.states()) == {state}
+
+
+async def _answers(driver: Driver) -> None:
+    while True:
+        with suppress(UnavailableError):
+            await driver.call("names")
+            return
+
+
+async def _knows_nothing(manager: RayResourceManager) -> bool:
+    try:
+        return await manager.inspect(ALLOCATION) == []
+    except UnavailableError:
+        return False
+
+
+def _driver_of(engine: RayEngine) -> psutil.Process:
+    """The driver that this process has started for an engine."""
+    (found,) = [child for child in psutil.Process().children() if engine.prefix in child.cmdline()]
+    return found
