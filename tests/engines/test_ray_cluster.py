@@ -1,0 +1,32 @@
+"""A whole cluster whose trials run on the nodes of a real Ray, by the commands of its page."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from support.page_commands import blocks_of, run_script, script_of
+from support.ray import RayCluster
+
+PAGE = "docs/ray.md"
+
+
+@pytest.mark.timeout(1000)
+def test_the_commands_of_the_page_lead_from_the_settings_to_a_search(ray: RayCluster, tmp_path: Path) -> None:
+    script = script_of(PAGE).replace("10.0.0.5:6379", ray.address)
+    script += "\nresolute e list-trials 1\nresolute t describe 1"
+    said = run_script(script, tmp_path, timeout=900, variables={"PYTHONPATH": os.pathsep.join(sys.path)})
+    assert "it answers, and has 0 runs of this cluster" in said
+    listed = said.rpartition("+ resolute e list-trials 1")[2].partition("+ resolute t describe")[0]
+    assert len(re.findall(r"\bCOMPLETED\b", listed)) == 4
+    assert re.search(r"\bnodes\b", said.rpartition("+ resolute resource-pool list")[2])
+
+
+def test_only_the_installation_and_the_nodes_are_left_out_of_the_page() -> None:
+    left_out = [block.code for block in blocks_of(PAGE) if block.reason]
+    assert all(
+        line.startswith(("pip install", "ray start")) for code in left_out for line in code.splitlines()
+    )
