@@ -38,9 +38,9 @@ class RayCluster:
 
     def start_head(self) -> None:
         """Starts the head, which is a node too."""
-        host, _, port = self.address.partition(":")
         self._start(
-            "head", "--head", f"--port={port}", f"--node-ip-address={host}", "--include-dashboard=false"
+            *("head", "--head", "--include-dashboard=false", "--node-ip-address=127.0.0.1"),
+            *(f"--port={self.address.partition(':')[2]}", f"--ray-client-server-port={free_port()}"),
         )
 
     def start_worker(self) -> None:
@@ -69,11 +69,14 @@ class RayCluster:
 
     def _started(self, name: str, *options: str) -> bool:
         output = self.directory / f"{name}.out"
+        # Ray waits for each of its agents for a quarter of a minute to learn a port that it was not told.
+        agents = ("dashboard-agent-listen", "dashboard-agent-grpc", "runtime-env-agent", "metrics-export")
         with output.open("wb") as file:
             process = subprocess.Popen(
                 [
                     *(str(Path(sys.executable).with_name("ray")), "start", "--block", *options),
                     *(f"--num-cpus={CPUS}", f"--object-store-memory={_STORE_BYTES}", "--num-gpus=0"),
+                    *(f"--{agent}-port={free_port()}" for agent in agents),
                     *("--include-log-monitor=false", "--disable-usage-stats"),
                 ],
                 stdin=subprocess.DEVNULL,
@@ -85,6 +88,7 @@ class RayCluster:
                     "PYTHONPATH": os.pathsep.join(sys.path),
                     "RAY_TMPDIR": str(self.directory),
                     "TMPDIR": str(self.directory),
+                    "RAY_agent_register_timeout_ms": str(int(_SECONDS * 1000)),
                 },
                 start_new_session=True,
             )

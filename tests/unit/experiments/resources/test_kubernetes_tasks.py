@@ -14,9 +14,9 @@ from resolute_experiments.resources.kubernetes.settings import KubernetesEngineO
 
 need_module("kubernetes_asyncio", remedy="`make engines` installs it")
 
+from resolute_experiments.resources.background.releases import Releases, Remains  # noqa: E402
 from resolute_experiments.resources.kubernetes.connection import KubernetesApi  # noqa: E402 - they want what was asked for above
 from resolute_experiments.resources.kubernetes.manager import KubernetesEngineTerms, KubernetesManager  # noqa: E402
-from resolute_experiments.resources.releases import Releases, Remains  # noqa: E402
 
 TERMS = KubernetesEngineTerms(cluster_id="c", tls=None, outage_timeout=1.0, log_wait=600.0)
 

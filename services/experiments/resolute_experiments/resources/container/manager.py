@@ -16,12 +16,12 @@ from resolute.contracts.clock import SYSTEM_CLOCK
 from resolute.contracts.run.launch_order import LaunchOrder
 from resolute.errors import NotFoundError, ResoluteError, UnavailableError
 from resolute_experiments.backoff import LoggedBackoff, until_it_succeeds
+from resolute_experiments.resources.background.named_tasks import NamedTasks
 from resolute_experiments.resources.container.api import DockerApi
 from resolute_experiments.resources.container.containers import Containers, Found, owner_of
 from resolute_experiments.resources.container.files import VOLUME, launch_files
 from resolute_experiments.resources.container.request import EFFECTIVE_FIELDS, ContainerRequest
 from resolute_experiments.resources.container.settings import ContainerEngineOptions, ContainerPoolOptions
-from resolute_experiments.resources.named_tasks import NamedTasks
 from resolute_experiments.resources.protocol import (
     AllocationSpec,
     ContainerReport,

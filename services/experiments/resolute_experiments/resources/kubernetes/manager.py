@@ -18,6 +18,8 @@ from resolute.errors import (
     UnavailableError,
 )
 from resolute_experiments.backoff import LoggedBackoff, until_it_succeeds
+from resolute_experiments.resources.background.named_tasks import NamedTasks
+from resolute_experiments.resources.background.releases import Releases, Remains
 from resolute_experiments.resources.kubernetes import states
 from resolute_experiments.resources.kubernetes.client import KubernetesClient, Submitted
 from resolute_experiments.resources.kubernetes.connection import KubernetesApi
@@ -30,7 +32,6 @@ from resolute_experiments.resources.kubernetes.request import (
     group_name,
 )
 from resolute_experiments.resources.kubernetes.settings import KubernetesEngineOptions, KubernetesPoolOptions
-from resolute_experiments.resources.named_tasks import NamedTasks
 from resolute_experiments.resources.protocol import (
     AllocationSpec,
     ContainerReport,
@@ -40,7 +41,6 @@ from resolute_experiments.resources.protocol import (
     Placement,
     Pool,
 )
-from resolute_experiments.resources.releases import Releases, Remains
 
 T = TypeVar("T")
 _STOP, _KILL = "stop", "kill"

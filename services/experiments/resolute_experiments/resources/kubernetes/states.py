@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from resolute.contracts.run.exit_record import ExitRecord
 from resolute.contracts.run.last_word import hear
+from resolute_experiments.resources.background.releases import Remains, Remnant
 from resolute_experiments.resources.kubernetes.client import Submitted
 from resolute_experiments.resources.kubernetes.pods import Pod, PodState
 from resolute_experiments.resources.kubernetes.request import ALLOCATION_LABEL
 from resolute_experiments.resources.protocol import ContainerReport, ContainerState
-from resolute_experiments.resources.releases import Remains, Remnant
 
 _STATES = {
     PodState.QUEUED: ContainerState.QUEUED,

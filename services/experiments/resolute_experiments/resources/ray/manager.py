@@ -13,7 +13,8 @@ import structlog
 
 from resolute.contracts.run.launch_order import LaunchOrder
 from resolute_experiments.backoff import LoggedBackoff, until_it_succeeds
-from resolute_experiments.resources.named_tasks import NamedTasks
+from resolute_experiments.resources.background.named_tasks import NamedTasks
+from resolute_experiments.resources.background.releases import Releases, Remains
 from resolute_experiments.resources.protocol import (
     AllocationSpec,
     CapacityChange,
@@ -28,7 +29,6 @@ from resolute_experiments.resources.protocol import (
 from resolute_experiments.resources.ray import states
 from resolute_experiments.resources.ray.calls import Driver
 from resolute_experiments.resources.ray.settings import RayPool
-from resolute_experiments.resources.releases import Releases, Remains
 
 EFFECTIVE_FIELDS = frozenset({"resources.resource_pool"})
 """Fields of configs that have an effect in pools of Ray."""

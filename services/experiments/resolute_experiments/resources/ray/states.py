@@ -7,8 +7,8 @@ from typing import Any
 
 from resolute.contracts.run.exit_record import ExitRecord
 from resolute.contracts.run.last_word import hear
+from resolute_experiments.resources.background.releases import Remains, Remnant
 from resolute_experiments.resources.protocol import ContainerReport, ContainerState
-from resolute_experiments.resources.releases import Remains, Remnant
 
 _WAITS = {
     "INFEASIBLE": "no nodes of the cluster have that much, together or alone",

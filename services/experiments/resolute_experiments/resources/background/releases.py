@@ -12,7 +12,7 @@ import structlog
 from resolute.contracts.calls.backoff import Backoff
 from resolute.contracts.clock import SYSTEM_CLOCK
 from resolute.errors import InternalError, ResoluteError
-from resolute_experiments.resources.named_tasks import NamedTasks
+from resolute_experiments.resources.background.named_tasks import NamedTasks
 
 _POLL_SECONDS = 0.25
 _SEND_SECONDS = 20.0
