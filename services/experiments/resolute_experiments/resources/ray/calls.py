@@ -67,6 +67,9 @@ class Driver:
                 # Its answer would be taken for that of the next question.
                 await self._end()
                 raise
+            if answer.get("away"):
+                # It may hold on to a head that is gone: the next one finds its successor.
+                await self._end()
         if "failure" in answer:
             message = f"Ray at {self._address} does not do it: {answer['failure']}"
             raise UnavailableError(message) if answer["away"] else InternalError(message)
@@ -75,6 +78,10 @@ class Driver:
     async def close(self) -> None:
         """Ends the driver."""
         self._closed = True
+        if self._process is not None:
+            # Whoever waits for an answer shall not wait to the deadline.
+            with suppress(ProcessLookupError):
+                self._process.kill()
         async with self._lock:
             await self._end()
 

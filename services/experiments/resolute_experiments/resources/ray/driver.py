@@ -86,11 +86,13 @@ class Container:
         self._lock = threading.Lock()
         if put(f"{key}:began", ray.get_runtime_context().get_node_id(), overwrite=False):
             return
-        folder = tempfile.mkdtemp(prefix="resolute-run-", dir=directory or None)
+        folder = ""
         try:
+            folder = tempfile.mkdtemp(prefix="resolute-run-", dir=directory or None)
             self._keeper = self._start(python or sys.executable, folder)
         except OSError as failure:
-            shutil.rmtree(folder)
+            if folder:
+                shutil.rmtree(folder)
             self._end(f"{failure.filename}: {failure.strerror}", sent=True)
             return
         self.ask(order)
@@ -141,7 +143,7 @@ class Container:
         for line in self._keeper.stdout:
             try:
                 said.update(json.loads(line))
-            except ValueError:
+            except (ValueError, TypeError):
                 complaint = (complaint + line)[-_TAIL_CHARACTERS:]
             if "word" in said:
                 put(f"{self._key}:word", said["word"])
