@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -13,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
-from support.backends import missing, need_module
+from support.backends import need_module
 from support.ports import free_port
 from support.waiting import wait_until
 
@@ -21,6 +20,8 @@ CPUS = 2
 """Processors of each of the two nodes, whatever this machine has."""
 _SECONDS = 300.0
 _STORE_BYTES = 80_000_000
+_COMMAND = "import sys; sys.modules['grpc'] = None; from ray.scripts.scripts import main; main()"
+"""The command ``ray``, without the library for which a head starts a server of Ray Client too."""
 
 
 class RayCluster:
@@ -40,7 +41,7 @@ class RayCluster:
         """Starts the head, which is a node too."""
         self._start(
             *("head", "--head", "--include-dashboard=false", "--node-ip-address=127.0.0.1"),
-            *(f"--port={self.address.partition(':')[2]}", f"--ray-client-server-port={free_port()}"),
+            *(f"--port={self.address.partition(':')[2]}", "--no-monitor"),
         )
 
     def start_worker(self) -> None:
@@ -74,7 +75,7 @@ class RayCluster:
         with output.open("wb") as file:
             process = subprocess.Popen(
                 [
-                    *(str(Path(sys.executable).with_name("ray")), "start", "--block", *options),
+                    *(sys.executable, "-c", _COMMAND, "start", "--block", *options),
                     *(f"--num-cpus={CPUS}", f"--object-store-memory={_STORE_BYTES}", "--num-gpus=0"),
                     *(f"--{agent}-port={free_port()}" for agent in agents),
                     *("--include-log-monitor=false", "--disable-usage-stats"),
@@ -111,8 +112,6 @@ class RayCluster:
 def running_ray() -> Iterator[RayCluster]:
     """A Ray of its own; skips where it is not installed."""
     need_module("ray", remedy="`make engines` installs it")
-    if shutil.which("ray", path=str(Path(sys.executable).parent)) is None:
-        missing("Ray's command is missing: `make engines` installs it")
     # Not pytest's own directory: the path of a socket must be short.
     with tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as directory:
         cluster = RayCluster(Path(directory))
