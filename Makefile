@@ -178,7 +178,9 @@ deployment: $(STAMP)
 	$(PYTEST) tests/deployment
 
 $(VENV)/.engines: $(STAMP)
-	$(BIN)/python -m pip install --quiet --constraint constraints-dev.txt --editable '.[container,kubernetes,ray]' 'helm-python-sdk>=0.2'
+	$(BIN)/python -m pip install --quiet --constraint constraints-dev.txt --editable '.[container,kubernetes]' 'helm-python-sdk>=0.2'
+	$(BIN)/python -m venv $(VENV)/ray
+	$(VENV)/ray/bin/python -m pip install --quiet 'ray==2.60.*'
 	touch $@
 
 # The engines, against their real daemons. tools/install_engines.sh installs those; what is missing is skipped by name.

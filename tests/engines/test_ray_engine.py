@@ -29,7 +29,7 @@ from support.engines.contract import (
     until,
 )
 from support.engines.submissions import Submissions
-from support.ray import CPUS, RayCluster
+from support.ray import CPUS, PYTHON, RayCluster
 from support.waiting import wait_until_async
 
 from resolute.contracts.files.atomic_files import read_json
@@ -66,7 +66,12 @@ class RayEngine:
     @property
     def opened_by(self) -> tuple[EngineSettings, EngineEnvironment]:
         """What opens the same."""
-        options = {"address": self._ray.address, "directory": str(self.directory), "python": self.python}
+        options = {
+            "address": self._ray.address,
+            "directory": str(self.directory),
+            "python": self.python,
+            "driver_python": str(PYTHON),
+        }
         pool = PoolSettings(
             name="batch", options=self._pool.model_dump(exclude_unset=True), where="resource_pools[0]"
         )
@@ -88,7 +93,7 @@ class RayEngine:
 
     def driver(self, **changes: Any) -> Driver:
         """Asks the cluster."""
-        return Driver(self._ray.address, prefix=self.prefix, **changes)
+        return Driver(self._ray.address, prefix=self.prefix, python=str(PYTHON), **changes)
 
     def open(self) -> RayResourceManager:
         """A pool of both nodes."""

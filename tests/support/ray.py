@@ -12,16 +12,16 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
-from support.backends import need_module
+from support.backends import missing
 from support.ports import free_port
 from support.waiting import wait_until
 
+PYTHON = Path(sys.prefix) / "ray/bin/python"
+"""An interpreter with Ray and little else: each of Ray's processes would import much of what is there."""
 CPUS = 2
 """Processors of each of the two nodes, whatever this machine has."""
 _SECONDS = 300.0
 _STORE_BYTES = 80_000_000
-_COMMAND = "import sys; sys.modules['grpc'] = None; from ray.scripts.scripts import main; main()"
-"""The command ``ray``, without the library for which a head starts a server of Ray Client too."""
 
 
 class RayCluster:
@@ -75,7 +75,7 @@ class RayCluster:
         with output.open("wb") as file:
             process = subprocess.Popen(
                 [
-                    *(sys.executable, "-c", _COMMAND, "start", "--block", *options),
+                    *(str(PYTHON.with_name("ray")), "start", "--block", *options),
                     *(f"--num-cpus={CPUS}", f"--object-store-memory={_STORE_BYTES}", "--num-gpus=0"),
                     *(f"--{agent}-port={free_port()}" for agent in agents),
                     *("--include-log-monitor=false", "--disable-usage-stats"),
@@ -83,10 +83,8 @@ class RayCluster:
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=file,
-                # What runs find on their node: this tree, as installed.
                 env={
                     **os.environ,
-                    "PYTHONPATH": os.pathsep.join(sys.path),
                     "RAY_TMPDIR": str(self.directory),
                     "TMPDIR": str(self.directory),
                     "RAY_agent_register_timeout_ms": str(int(_SECONDS * 1000)),
@@ -111,7 +109,8 @@ class RayCluster:
 @contextmanager
 def running_ray() -> Iterator[RayCluster]:
     """A Ray of its own; skips where it is not installed."""
-    need_module("ray", remedy="`make engines` installs it")
+    if not PYTHON.exists():
+        missing(f"Ray is missing: no {PYTHON}; `make engines` installs it")
     # Not pytest's own directory: the path of a socket must be short.
     with tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as directory:
         cluster = RayCluster(Path(directory))
