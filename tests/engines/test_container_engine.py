@@ -29,6 +29,7 @@ from support.engines.submissions import Submissions
 
 from resolute.contracts.values import from_value, to_value
 from resolute.errors import ResoluteError, UnavailableError
+from resolute_experiments.resources.container.runtime import make_runtime, runtime_name
 from resolute_experiments.resources.engine_environment import EngineEnvironment
 from resolute_experiments.resources.protocol import (
     AllocationSpec,
@@ -63,6 +64,8 @@ class ContainerEngine:
     def __init__(self, service: PodmanService, folder: Path) -> None:
         self.service = service
         self._folder = folder
+        self._runtime = folder / runtime_name()
+        make_runtime(self._runtime)
 
     def control_plane(self, script: str, **changes: Any) -> AbstractContextManager[ControlPlane]:
         """One on a bridge of this machine."""
@@ -83,7 +86,7 @@ class ContainerEngine:
         settings = EngineSettings(
             name="podman",
             type="container",
-            options={"url": self.service.url},
+            options={"url": self.service.url, "runtime": str(self._runtime)},
             pools=(
                 PoolSettings(
                     name="boxes", options={"slots": 2, "image": IMAGE, **pool}, where="resource_pools[0]"
