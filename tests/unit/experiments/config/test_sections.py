@@ -1,11 +1,15 @@
 """The remaining sections: what they accept, what they refuse, their defaults."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from unit.experiments.config.conftest import Accept, Refuse
 
 from resolute_experiments.config import Length
+
+ENGINES = Path(__file__).resolve().parents[4] / "docs" / "engines.md"
 
 
 def test_the_defaults_are_those_of_the_documented_api(accept: Accept) -> None:
@@ -453,3 +457,17 @@ def test_an_entrypoint_may_be_a_list(accept: Accept) -> None:
     config = accept(entrypoint=["python3", "train.py", ""])
     assert config.entrypoint == ("python3", "train.py", "")
     assert config.to_dict()["entrypoint"] == ["python3", "train.py", ""]
+
+
+def test_the_examples_of_preemptible_machines_are_accepted(accept: Accept) -> None:
+    (section,) = [
+        part
+        for part in ENGINES.read_text().split("\n## ")
+        if part.startswith("Machines that are taken away\n")
+    ]
+    examples = [block.partition("```")[0] for block in section.split("```yaml\n")[1:]]
+    assert len(examples) == 4
+    for example in examples:
+        accepted = accept(**yaml.safe_load(example)).to_dict()["resources"]["preemptible"]
+        assert accepted["enabled"]
+        assert ("metadata:" in example) == (accepted["metadata"] is not None)

@@ -24,6 +24,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -316,12 +317,21 @@ def serve(address: str, prefix: str) -> None:
 
     threading.Thread(target=read, name="questions", daemon=True).start()
     allocations = Allocations(prefix)
+    calls: dict[str, Callable[..., Any]] = {
+        "nodes": allocations.nodes,
+        "launch": allocations.launch,
+        "look": allocations.look,
+        "ask": allocations.ask,
+        "end": allocations.end,
+        "remove": allocations.remove,
+        "names": allocations.names,
+    }
     while True:
         asked = json.loads(waiting.get())
         try:
             if not ray.is_initialized():
                 ray.init(address, namespace=NAMESPACE, log_to_driver=False, configure_logging=False)
-            answer = {"answer": getattr(allocations, asked["call"])(**asked["arguments"])}
+            answer = {"answer": calls[asked["call"]](**asked["arguments"])}
         except Exception as failure:  # noqa: BLE001 - whoever asked is told
             known = isinstance(failure, OSError | RuntimeError | ray.exceptions.RayError)
             answer = {"failure": f"{type(failure).__name__}: {failure}", "away": known}
