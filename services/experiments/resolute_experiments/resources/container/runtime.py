@@ -12,9 +12,11 @@ One Python makes its own part only. For images with another CPython run this mod
 
 from __future__ import annotations
 
+import compileall
 import hashlib
 import importlib
 import os
+import py_compile
 import re
 import shutil
 import sys
@@ -61,6 +63,7 @@ def make_runtime(folder: Path) -> None:
         (part / "start").mkdir(parents=True)
         (part / "start/sitecustomize.py").write_text(_SITE)
         _copy_packages(part / "site")
+        _compile(part)
         # Others read it: a temporary directory is its owner's alone, and what is in it need not be.
         for path in (part, *part.rglob("*")):
             path.chmod(path.stat().st_mode | (0o555 if path.is_dir() else 0o444))
@@ -94,6 +97,21 @@ def _copy_packages(site: Path) -> None:
         shutil.copytree(_folder(name), site / name, dirs_exist_ok=True, ignore=ignored)
     compat = importlib.import_module("resolute_launch.installation").compat_path()
     shutil.copytree(compat, site / "resolute_launch/compat", dirs_exist_ok=True, ignore=ignored)
+
+
+def _compile(part: Path) -> None:
+    """Compiles modules once: containers cannot write here, and each would compile all that it imports.
+
+    What is here never changes, so that nobody needs to look whether a source is younger. A file that this
+    Python cannot compile, such as one for a later version, stays as it is.
+    """
+    compileall.compile_dir(
+        part,
+        quiet=2,
+        force=True,
+        stripdir=str(part),
+        invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
+    )
 
 
 def _folder(package: str) -> Path:
