@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Protocol
 
 from resolute.errors import InvalidArgumentError
@@ -21,14 +18,7 @@ from resolute_experiments.resources.settings import (
     ResourceSettings,
     parse_options,
 )
-from resolute_experiments.resources.slurm.client import SlurmClient
-from resolute_experiments.resources.slurm.commands import SlurmCommands
-from resolute_experiments.resources.slurm.manager import SlurmResourceManager
-from resolute_experiments.resources.slurm.settings import SlurmEngine, SlurmPool
-from resolute_experiments.resources.slurm.submission import SupervisorTerms
-
-_COMMAND_VARIABLES = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "SLURM_CONF", "SSH_AUTH_SOCK")
-"""What commands of batch systems, and `ssh` before them, are given of this process's environment."""
+from resolute_experiments.resources.slurm.opening import open_slurm_engine
 
 
 class EngineType(Protocol):
@@ -82,27 +72,6 @@ def _open_local(settings: EngineSettings, environment: EngineEnvironment) -> Res
     )
 
 
-def _open_slurm(settings: EngineSettings, environment: EngineEnvironment) -> ResourceManager:
-    told = parse_options(SlurmEngine, settings.options, at=settings.where)
-    variables = {name: os.environ[name] for name in _COMMAND_VARIABLES if name in os.environ}
-    if told.conf:
-        variables["SLURM_CONF"] = told.conf
-    return SlurmResourceManager(
-        SlurmClient(SlurmCommands(prefix=told.prefix, environment=variables)),
-        pools={pool.name: parse_options(SlurmPool, pool.options, at=pool.where) for pool in settings.pools},
-        runs=Path(told.directory),
-        terms=SupervisorTerms(
-            python=told.python or sys.executable,
-            tls=None if environment.tls is None else environment.tls.to_json(),
-            outage_timeout=environment.outage_timeout,
-            log_wait=environment.log_wait,
-        ),
-        cluster=f"resolute-{environment.cluster_id[:8]}",
-        address=told.address or "",
-        own_address=environment.address,
-    )
-
-
 def _open_container(settings: EngineSettings, environment: EngineEnvironment) -> ResourceManager:
     try:
         from resolute_experiments.resources.container.opening import open_container_engine
@@ -132,7 +101,7 @@ ENGINE_TYPES: Mapping[str, EngineType] = {
     "container": _open_container,
     "kubernetes": _open_kubernetes,
     "ray": open_ray_engine,
-    "slurm": _open_slurm,
+    "slurm": open_slurm_engine,
 }
 """How each type of engine is opened."""
 

@@ -1,4 +1,4 @@
-"""Trials as jobs of Slurm: one for each allocation, with a supervisor as a bare process on each node."""
+"""Trials as jobs of Slurm: one for each allocation, with a supervisor on each node."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from resolute_experiments.resources.protocol import (
     SlotKind,
 )
 from resolute_experiments.resources.slurm.client import SlurmClient
+from resolute_experiments.resources.slurm.containers import EFFECTIVE_FIELDS as CONTAINER_FIELDS
 from resolute_experiments.resources.slurm.jobs import JobState
 from resolute_experiments.resources.slurm.settings import SlurmPool
 from resolute_experiments.resources.slurm.states import container_reports, is_over
@@ -303,5 +304,5 @@ def _pool(name: str, settings: SlurmPool, *, nodes: int = 0) -> Pool:
         slots=slots,
         slots_per_node=size,
         most_slots=settings.max_slots or (len(slots) or None),
-        effective_fields=EFFECTIVE_FIELDS,
+        effective_fields=EFFECTIVE_FIELDS | (CONTAINER_FIELDS if settings.container else frozenset()),
     )

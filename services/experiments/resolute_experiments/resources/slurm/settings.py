@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import shlex
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import AfterValidator
 
 from resolute_experiments.config.sections.batch_systems import SbatchArg
 from resolute_experiments.config.validation.rejections import reject
 from resolute_experiments.config.validation.section import Name, Positive, Section, Text
+
+ContainerKind: TypeAlias = Literal["apptainer", "enroot", "pyxis"]
+"""What starts containers on the nodes."""
 
 
 def _absolute(path: str) -> str:
@@ -24,6 +27,7 @@ class SlurmEngine(Section):
     Attributes:
         directory: Where run directories lie: storage that this machine and all nodes share.
         python: Interpreter on the nodes that has Resolute, as a path that they share.
+        runtime: Directory that the nodes share with what is mounted into images; pools of containers want it.
         address: ``host:port`` of the services as the nodes reach them.
         login: Command that goes before Slurm's commands, such as ``ssh login``.
         conf: File that ``SLURM_CONF`` names; empty for Slurm's own choice.
@@ -31,6 +35,7 @@ class SlurmEngine(Section):
 
     directory: Annotated[Text, AfterValidator(_absolute)]
     python: Text | None = None
+    runtime: Text = ""
     address: Text | None = None
     login: Text = ""
     conf: Text = ""
@@ -52,6 +57,9 @@ class SlurmPool(Section):
         max_slots: Most slots of a trial; as many as the partition's nodes have if left out.
         preemption_grace: Seconds before the end of a job's time at which it is asked to checkpoint.
         sbatch_args: Further options of ``sbatch`` for every job; those of a config come after them.
+        container: What starts a container for each node of a trial; None for bare processes.
+        image: Image of trials whose config names none.
+        container_args: Further options of ``apptainer exec`` or ``enroot start``, or of Pyxis for ``srun``.
     """
 
     partition: Name | None = None
@@ -61,3 +69,6 @@ class SlurmPool(Section):
     max_slots: Positive | None = None
     preemption_grace: Positive = 120
     sbatch_args: tuple[SbatchArg, ...] = ()
+    container: ContainerKind | None = None
+    image: Text = ""
+    container_args: tuple[Name, ...] = ()

@@ -14,6 +14,7 @@ from resolute.errors import FailedPreconditionError
 from resolute_experiments.resources.local.container import LocalContainer
 from resolute_experiments.resources.protocol import AllocationSpec
 from resolute_experiments.resources.slurm.client import JobSpec
+from resolute_experiments.resources.slurm.containers import ContainerStart, container_of, start_of
 from resolute_experiments.resources.slurm.settings import SlurmPool
 
 OUTPUT_FILE = "slurm.log"
@@ -47,11 +48,12 @@ _SEVERAL_NODES = """\
 #!/bin/sh
 trap 'touch {stop}' TERM
 export SLURM_EXPORT_ENV=ALL
-srun --kill-on-bad-exit=0 --input=none {keeper} &
+srun --kill-on-bad-exit=0 --input=none {step}{keeper} &
 while kill -0 $! 2>/dev/null; do wait $!; done
 exit 0
 """
-_KEEPER = 'exec "$1" -m resolute_launch.node "$2" "$SLURM_PROCID"'
+_KEEPER = 'exec "$@" "$SLURM_PROCID"'
+"""Adds the rank of a node, which is known there only, to the command of its keeper."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +62,8 @@ class SupervisorTerms:
 
     python: str
     """Interpreter on the nodes."""
+    runtime: str = ""
+    """Directory on the nodes with what is mounted into images; empty where no pool has containers."""
     tls: Mapping[str, str] | None
     """Whom to trust at the services; None for a plain port."""
     outage_timeout: float
@@ -103,11 +107,20 @@ def job_of(
     Raises:
         FailedPreconditionError: The config asks for what the pool does not do.
     """
-    keeper = ["sh", "-c", _KEEPER, "keeper", terms.python, str(folder)]
-    script = _ONE_NODE if len(spec.placements) == 1 else _SEVERAL_NODES
+    keeper = [terms.python, "-m", "resolute_launch.node", str(folder)]
+    start = ContainerStart()
+    if container := container_of(spec, pool=pool, folder=str(folder), runtime=terms.runtime):
+        start = start_of(container)
+        keeper = ["/bin/sh", f"{terms.runtime}/start.sh", "resolute_launch.node", str(folder)]
+    # What starts a container by options of `srun` is a step also on one node.
+    script = _ONE_NODE if len(spec.placements) == 1 and not start.step else _SEVERAL_NODES
     return JobSpec(
         name=name,
-        script=script.format(stop=shlex.quote(str(folder / STOP_FILE)), keeper=shlex.join(keeper)),
+        script=script.format(
+            stop=shlex.quote(str(folder / STOP_FILE)),
+            step="".join(f"{shlex.quote(option)} " for option in start.step),
+            keeper=shlex.join(["sh", "-c", _KEEPER, "keeper", *start.prefix, *keeper]),
+        ),
         nodes=len(spec.placements),
         output=str(folder / OUTPUT_FILE),
         options=tuple(_options(spec, pool)),

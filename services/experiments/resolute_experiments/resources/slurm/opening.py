@@ -1,0 +1,75 @@
+"""Opens an engine of type ``slurm`` from its settings."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from resolute.errors import InvalidArgumentError
+from resolute_experiments.resources.engine_environment import EngineEnvironment
+from resolute_experiments.resources.settings import EngineSettings, parse_options
+from resolute_experiments.resources.slurm.client import SlurmClient
+from resolute_experiments.resources.slurm.commands import SlurmCommands
+from resolute_experiments.resources.slurm.manager import SlurmResourceManager
+from resolute_experiments.resources.slurm.settings import SlurmEngine, SlurmPool
+from resolute_experiments.resources.slurm.submission import SupervisorTerms
+
+_VARIABLES = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "SLURM_CONF", "SSH_AUTH_SOCK")
+"""What Slurm's commands, and `ssh` before them, are given of this process's environment."""
+
+
+def open_slurm_engine(settings: EngineSettings, environment: EngineEnvironment) -> SlurmResourceManager:
+    """Makes the resource manager of an engine of Slurm; runs no command yet.
+
+    Raises:
+        InvalidArgumentError: The settings are wrong; the error lists every fault.
+    """
+    told = parse_options(SlurmEngine, settings.options, at=settings.where)
+    return SlurmResourceManager(
+        SlurmClient(commands_of(told, os.environ)),
+        pools=_pools(settings, told),
+        runs=Path(told.directory),
+        terms=SupervisorTerms(
+            python=told.python or sys.executable,
+            runtime=told.runtime,
+            tls=None if environment.tls is None else environment.tls.to_json(),
+            outage_timeout=environment.outage_timeout,
+            log_wait=environment.log_wait,
+        ),
+        cluster=f"resolute-{environment.cluster_id[:8]}",
+        address=told.address or "",
+        own_address=environment.address,
+    )
+
+
+def commands_of(engine: SlurmEngine, variables: Mapping[str, str]) -> SlurmCommands:
+    """What runs Slurm's commands for an engine.
+
+    Args:
+        engine: Its settings.
+        variables: Environment of this process.
+    """
+    kept = {name: variables[name] for name in _VARIABLES if name in variables}
+    if engine.conf:
+        kept["SLURM_CONF"] = engine.conf
+    return SlurmCommands(prefix=engine.prefix, environment=kept)
+
+
+def _pools(settings: EngineSettings, engine: SlurmEngine) -> dict[str, SlurmPool]:
+    pools = {}
+    for given in settings.pools:
+        pool = pools[given.name] = parse_options(SlurmPool, given.options, at=given.where)
+        if pool.container is None and (pool.image or pool.container_args):
+            raise InvalidArgumentError(
+                f"{given.where}: image and container_args are for containers: give container too "
+                "(apptainer, enroot, pyxis), or remove them"
+            )
+        if pool.container is not None and not engine.runtime:
+            raise InvalidArgumentError(
+                f"{settings.where}.runtime: missing; {given.where} has containers, which want Resolute: make "
+                "it by `python -m resolute_experiments.resources.container.runtime FOLDER` on storage that "
+                "the nodes share"
+            )
+    return pools
