@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the engines that `make engines` starts for itself, where they are missing, with Debian's packages: Slurm and
-# MUNGE, Podman and what makes its image, and where RESOLUTE_TEST_KUBE names scripts that start a Kubernetes, what its node and its store are made of.
+# MUNGE, OpenSSH, Podman and what makes its image, and where RESOLUTE_TEST_KUBE names scripts that start a Kubernetes, what its node and its store are made of.
 # Wants root, or a sudo that does not ask. Nothing is set up: tests start daemons of their own on loopback.
 set -euo pipefail
 
@@ -8,6 +8,8 @@ packages=()
 PATH="$PATH:/usr/sbin:/sbin"
 command -v slurmctld >/dev/null || packages+=(slurm-wlm)
 command -v munged >/dev/null || packages+=(munge)
+command -v sshd >/dev/null || packages+=(openssh-server)
+command -v ssh >/dev/null || packages+=(openssh-client)
 for program in mmdebstrap buildah podman runc iptables; do
     command -v "$program" >/dev/null || packages+=("$program")
 done

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import uuid
 from collections.abc import Iterator
 from dataclasses import replace
@@ -49,11 +50,15 @@ def test_one_name_is_one_job(client: SlurmClient, spec: JobSpec) -> None:
 
 
 def test_submission_whose_answer_was_lost_is_found(
-    client: SlurmClient, commands: SlurmCommands, spec: JobSpec
+    client: SlurmClient, commands: SlurmCommands, spec: JobSpec, tmp_path: Path
 ) -> None:
     # As a link that breaks once Slurm has the job: what it answered never arrives.
-    breaks = ("sh", "-c", '[ "$1" != sbatch ] && exec "$@"; "$@" >/dev/null; exec sleep 600', "sh")
-    lossy = SlurmClient(replace(commands, prefix=breaks, deadline_seconds=5.0))
+    breaks = tmp_path / "sbatch"
+    breaks.write_text(f'#!/bin/sh\n{shutil.which("sbatch")} "$@" >/dev/null\nexec sleep 600\n')
+    breaks.chmod(0o700)
+    path = f"{tmp_path}:{commands.environment['PATH']}"
+    environment = {**commands.environment, "PATH": path}
+    lossy = SlurmClient(replace(commands, environment=environment, deadline_seconds=5.0))
     with pytest.raises(DeadlineError, match="sbatch did not answer in 5 s"):
         asyncio.run(lossy.submit(spec))
     submitted = asyncio.run(client.submit(spec))

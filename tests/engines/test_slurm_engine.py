@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import shlex
-import signal
-import sys
 import uuid
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.clusters.control_plane import ControlPlane, control_plane
+from support.clusters.control_plane import ControlPlane
 from support.engines.contract import (
     ALLOCATION,
     SECONDS,
@@ -27,113 +21,21 @@ from support.engines.contract import (
     seen,
     until,
 )
+from support.engines.slurm import SlurmEngine
 from support.engines.submissions import Submissions
 from support.slurm import NODES, SlurmCluster
 from support.waiting import wait_until_async
 
-from resolute.contracts.files.atomic_files import read_json
-from resolute.contracts.processes import ProcessIdentity
-from resolute.contracts.run.directory import RunDirectory
 from resolute.errors import FailedPreconditionError, UnavailableError
-from resolute_experiments.resources.engine_environment import EngineEnvironment
 from resolute_experiments.resources.protocol import (
-    AllocationSpec,
     CapacityChange,
     ContainerState,
     Placement,
 )
-from resolute_experiments.resources.settings import EngineSettings, PoolSettings
-from resolute_experiments.resources.slurm.client import JobSpec, SlurmClient
-from resolute_experiments.resources.slurm.commands import SlurmCommands
-from resolute_experiments.resources.slurm.manager import SlurmResourceManager
-from resolute_experiments.resources.slurm.settings import SlurmPool
-from resolute_experiments.resources.slurm.submission import SupervisorTerms
+from resolute_experiments.resources.slurm.client import JobSpec
 
 SAVES = 'trap "echo hit; exit 9" TERM; echo training; while [ ! -e go ]; do sleep 0.05; done; echo saved'
 """Dies of a SIGTERM; ends well, as after a checkpoint, once it is let."""
-
-
-class SlurmEngine:
-    """Jobs of one test, whose names no other test uses."""
-
-    def __init__(self, slurm: SlurmCluster, runs: Path, **pool: Any) -> None:
-        self._runs = runs
-        self._pool = SlurmPool.model_validate({"slot_type": "cpu", "slots_per_node": 1, **pool})
-        self._commands = SlurmCommands(environment=slurm.environment, deadline_seconds=60.0)
-        self.python = sys.executable
-        self._cluster_id = uuid.uuid4().hex
-        self._cluster = f"resolute-{self._cluster_id[:8]}"
-
-    call = "resolute_experiments.resources.slurm.commands:SlurmCommands.run"
-
-    @property
-    def opened_by(self) -> tuple[EngineSettings, EngineEnvironment]:
-        """What opens the same."""
-        variables = [f"{name}={value}" for name, value in self._commands.environment.items()]
-        options = {
-            "directory": str(self._runs),
-            "python": self.python,
-            "login": shlex.join(["env", *variables]),
-        }
-        pool = PoolSettings(
-            name="batch", options=self._pool.model_dump(exclude_unset=True), where="resource_pools[0]"
-        )
-        environment = EngineEnvironment(
-            cluster_id=self._cluster_id,
-            address="",
-            tls=None,
-            outage_timeout=3600.0,
-            log_wait=1.0,
-            runs_directory=self._runs,
-            slots=None,
-            nodes=1,
-        )
-        return EngineSettings(name="hpc", type="slurm", options=options, pools=(pool,)), environment
-
-    @property
-    def client(self) -> SlurmClient:
-        """A client of the cluster."""
-        return SlurmClient(self._commands)
-
-    def control_plane(self, script: str, **changes: Any) -> AbstractContextManager[ControlPlane]:
-        """One on the loopback interface, which the nodes are too."""
-        return control_plane(script, **changes)
-
-    def open(self, *, deadline_seconds: float = 60.0) -> SlurmResourceManager:
-        """A pool of the default partition."""
-        terms = SupervisorTerms(python=self.python, tls=None, outage_timeout=3600.0, log_wait=1.0)
-        return SlurmResourceManager(
-            SlurmClient(replace(self._commands, deadline_seconds=deadline_seconds)),
-            pools={"batch": self._pool},
-            runs=self._runs,
-            terms=terms,
-            cluster=self._cluster,
-            poll_seconds=0.2,
-        )
-
-    def spec(self, plane: ControlPlane, *, containers: int = 1, **changes: Any) -> AllocationSpec:
-        """One slot for each container."""
-        return AllocationSpec(
-            allocation_id=plane.spec.allocation_id,
-            placements=tuple((rank,) for rank in range(containers)),
-            address=plane.address,
-            token="token-0",
-            pool="batch",
-            **changes,
-        )
-
-    async def lose(self, allocation_id: str) -> None:
-        """Kills the supervisors alone."""
-        for folder in (self._runs / allocation_id).iterdir():
-            if folder.name.isdecimal():
-                supervisor = ProcessIdentity.from_json(read_json(RunDirectory(folder).supervisor_file))
-                assert supervisor is not None
-                assert supervisor.send(signal.SIGKILL)
-
-    async def remains(self) -> Sequence[str]:
-        """The run directories and the jobs."""
-        folders = [folder.name for folder in self._runs.iterdir()] if self._runs.is_dir() else []
-        return [*folders, *(job.name for job in await self.client.live(prefix=self._cluster))]
 
 
 class TestSlurm(EngineContract, Submissions):

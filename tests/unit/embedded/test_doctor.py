@@ -66,11 +66,11 @@ def test_home_that_was_never_used_is_no_fault(tmp_path: Path) -> None:
 def test_engine_that_does_not_answer_is_a_fault_with_its_own_words(state: StateDirectory) -> None:
     (state.home.path / "resource-pools.yaml").write_text(
         "resource_pools: [{pool_name: gpu, engine: hpc}]\n"
-        "engines: {hpc: {type: slurm, directory: /none, login: /none/ssh}}\n"
+        "engines: {hpc: {type: slurm, directory: /none, login: nobody@login.invalid}}\n"
     )
     finding = found(state, "engine hpc")
     assert finding.verdict is Verdict.FAULT
-    assert "squeue cannot be started" in finding.detail
+    assert "login node nobody@login.invalid cannot be reached" in finding.detail
     assert "docs/engines.md" in finding.remedy
 
 

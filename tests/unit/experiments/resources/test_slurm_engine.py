@@ -82,6 +82,12 @@ def test_settings_of_the_documentation_are_accepted(tmp_path: Path) -> None:
             "engines.hpc.directory: found .*an absolute path",
         ),
         ("type: slurm, directory: /s, user: x", "", "engines.hpc.user"),
+        (
+            "type: slurm, directory: /s, login: -oProxyCommand=x",
+            "",
+            "engines.hpc.login: .*destination of ssh",
+        ),
+        ("type: slurm, directory: /s, login: ssh head", "", "engines.hpc.login: .*destination of ssh"),
         ("type: slurm, directory: /s", "slot_type: tpu", r"resource_pools\[0\].slot_type"),
         ("type: slurm, directory: /s", "sbatch_args: [--nodes=2]", r"resource_pools\[0\].sbatch_args"),
     ],

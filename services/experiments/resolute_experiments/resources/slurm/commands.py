@@ -1,4 +1,4 @@
-"""Runs Slurm's commands: here, or on a login node through a prefix such as ``ssh login``."""
+"""Runs Slurm's commands: here, or on a login node."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from resolute.errors import DeadlineError, FailedPreconditionError, UnavailableError
+from resolute_experiments.resources.slurm.login import SSH_FAILED, LoginNode
 
 _READ_BYTES = 1 << 16
 _ERROR_BYTES = 4096
@@ -28,13 +29,10 @@ _UNREACHABLE = (
 class SlurmCommands:
     """Runs commands of Slurm."""
 
-    prefix: tuple[str, ...] = ()
-    """Goes before each command; empty where Slurm's commands are on this machine.
-
-    ``ssh`` joins its arguments for a shell, so a prefix that calls it must quote them for one.
-    """
+    login: LoginNode | None = None
+    """Where they run; None for this machine."""
     environment: Mapping[str, str]
-    """The whole environment of the commands, such as ``PATH`` and ``SLURM_CONF``."""
+    """The whole environment of what this machine starts, such as ``PATH`` and ``SLURM_CONF``."""
     deadline_seconds: float = 30.0
     """How long one command may take."""
     output_bytes: int = 16 << 20
@@ -48,21 +46,23 @@ class SlurmCommands:
             UnavailableError: It cannot be started, or Slurm's controller does not answer.
             DeadlineError: It took too long. What it asked for may have happened.
         """
+        words = arguments if self.login is None else self.login.words(arguments)
         try:
             process = await asyncio.create_subprocess_exec(
-                *self.prefix,
-                *arguments,
+                *words,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
                 env=dict(self.environment),
-                # So that a prefix and all that it starts end together.
+                # So that a command and all that it starts end together.
                 start_new_session=True,
             )
         except OSError as error:
             raise UnavailableError(
-                f"{arguments[0]} cannot be started ({error.strerror}): install Slurm's commands on this "
-                "machine, or name a login node that has them"
+                f"{words[0]} cannot be started ({error.strerror}): install "
+                + ("OpenSSH" if self.login else "Slurm's commands")
+                + " on this machine"
+                + ("" if self.login else ", or name a login node that has them")
             ) from None
         try:
             output, complaint = await asyncio.wait_for(
@@ -79,7 +79,10 @@ class SlurmCommands:
                 os.killpg(process.pid, signal.SIGKILL)
             await _reap(process)
         if process.returncode:
-            raise _failure(arguments[0], complaint or f"exit code {process.returncode}")
+            complaint = complaint or f"exit code {process.returncode}"
+            if self.login is not None and process.returncode == SSH_FAILED:
+                raise self.login.failure(complaint)
+            raise _failure(arguments[0], complaint)
         return output.decode("utf-8", "replace")
 
     async def _talk(

@@ -12,12 +12,16 @@ from resolute_experiments.resources.engine_environment import EngineEnvironment
 from resolute_experiments.resources.settings import EngineSettings, parse_options
 from resolute_experiments.resources.slurm.client import SlurmClient
 from resolute_experiments.resources.slurm.commands import SlurmCommands
+from resolute_experiments.resources.slurm.login import LoginNode
 from resolute_experiments.resources.slurm.manager import SlurmResourceManager
 from resolute_experiments.resources.slurm.settings import SlurmEngine, SlurmPool
 from resolute_experiments.resources.slurm.submission import SupervisorTerms
 
 _VARIABLES = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "SLURM_CONF", "SSH_AUTH_SOCK")
 """What Slurm's commands, and `ssh` before them, are given of this process's environment."""
+_POLL_SECONDS = 1.0
+_POLL_SECONDS_OVER_SSH = 5.0
+"""Each look logs in, and login nodes count logins."""
 
 
 def open_slurm_engine(settings: EngineSettings, environment: EngineEnvironment) -> SlurmResourceManager:
@@ -41,6 +45,7 @@ def open_slurm_engine(settings: EngineSettings, environment: EngineEnvironment) 
         cluster=f"resolute-{environment.cluster_id[:8]}",
         address=told.address or "",
         own_address=environment.address,
+        poll_seconds=_POLL_SECONDS_OVER_SSH if told.login else _POLL_SECONDS,
     )
 
 
@@ -52,9 +57,11 @@ def commands_of(engine: SlurmEngine, variables: Mapping[str, str]) -> SlurmComma
         variables: Environment of this process.
     """
     kept = {name: variables[name] for name in _VARIABLES if name in variables}
-    if engine.conf:
-        kept["SLURM_CONF"] = engine.conf
-    return SlurmCommands(prefix=engine.prefix, environment=kept)
+    conf = {"SLURM_CONF": engine.conf} if engine.conf else {}
+    if not engine.login:
+        return SlurmCommands(environment={**kept, **conf})
+    login = LoginNode(destination=engine.login, config=engine.ssh_config, variables=conf)
+    return SlurmCommands(environment=kept, login=login)
 
 
 def _pools(settings: EngineSettings, engine: SlurmEngine) -> dict[str, SlurmPool]:

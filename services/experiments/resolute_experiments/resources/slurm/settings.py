@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
+import re
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import AfterValidator
@@ -13,12 +13,20 @@ from resolute_experiments.config.validation.section import Name, Positive, Secti
 
 ContainerKind: TypeAlias = Literal["apptainer", "enroot", "pyxis"]
 """What starts containers on the nodes."""
+_DESTINATION = re.compile(r"[^-\s/]\S*")
+"""No option, no command of several words and no path."""
 
 
 def _absolute(path: str) -> str:
     if not path.startswith("/"):
         raise reject("an absolute path")
     return path
+
+
+def _destination(text: str) -> str:
+    if text and not _DESTINATION.fullmatch(text):
+        raise reject("a destination of ssh, such as user@login.example or a Host of ssh_config")
+    return text
 
 
 class SlurmEngine(Section):
@@ -29,21 +37,18 @@ class SlurmEngine(Section):
         python: Interpreter on the nodes that has Resolute, as a path that they share.
         runtime: Directory that the nodes share with what is mounted into images; pools of containers want it.
         address: ``host:port`` of the services as the nodes reach them.
-        login: Command that goes before Slurm's commands, such as ``ssh login``.
-        conf: File that ``SLURM_CONF`` names; empty for Slurm's own choice.
+        login: Destination of `ssh` where Slurm's commands are, such as ``user@host``; empty for this machine.
+        ssh_config: File with settings of `ssh`; empty for those of the user of the services.
+        conf: File that ``SLURM_CONF`` names, where the commands are; empty for Slurm's own choice.
     """
 
     directory: Annotated[Text, AfterValidator(_absolute)]
     python: Text | None = None
     runtime: Text = ""
     address: Text | None = None
-    login: Text = ""
+    login: Annotated[Text, AfterValidator(_destination)] = ""
+    ssh_config: Text = ""
     conf: Text = ""
-
-    @property
-    def prefix(self) -> tuple[str, ...]:
-        """The words of ``login``."""
-        return tuple(shlex.split(self.login))
 
 
 class SlurmPool(Section):

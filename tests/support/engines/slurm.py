@@ -1,0 +1,120 @@
+"""Slurm's engine, as its tests handle it."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import uuid
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from support.clusters.control_plane import ControlPlane, control_plane
+from support.slurm import SlurmCluster
+from support.ssh import LoginServer
+
+from resolute.contracts.files.atomic_files import read_json
+from resolute.contracts.processes import ProcessIdentity
+from resolute.contracts.run.directory import RunDirectory
+from resolute_experiments.resources.engine_environment import EngineEnvironment
+from resolute_experiments.resources.protocol import AllocationSpec
+from resolute_experiments.resources.settings import EngineSettings, PoolSettings
+from resolute_experiments.resources.slurm.client import SlurmClient
+from resolute_experiments.resources.slurm.manager import SlurmResourceManager
+from resolute_experiments.resources.slurm.opening import commands_of
+from resolute_experiments.resources.slurm.settings import SlurmEngine as SlurmEngineSettings
+from resolute_experiments.resources.slurm.settings import SlurmPool
+from resolute_experiments.resources.slurm.submission import SupervisorTerms
+
+
+class SlurmEngine:
+    """Jobs of one test, whose names no other test uses.
+
+    Args:
+        slurm: Has them.
+        runs: Where run directories lie.
+        login: Where Slurm's commands are run; None for this process.
+        pool: Settings of the pool.
+    """
+
+    def __init__(
+        self, slurm: SlurmCluster, runs: Path, *, login: LoginServer | None = None, **pool: Any
+    ) -> None:
+        self._runs = runs
+        self._options = {"directory": str(runs), "conf": slurm.environment["SLURM_CONF"]}
+        if login is not None:
+            self._options |= {"login": "login", "ssh_config": str(login.config)}
+        self._pool = SlurmPool.model_validate({"slot_type": "cpu", "slots_per_node": 1, **pool})
+        engine = SlurmEngineSettings.model_validate(self._options)
+        self._commands = replace(commands_of(engine, slurm.environment), deadline_seconds=60.0)
+        self.python = sys.executable
+        self._cluster_id = uuid.uuid4().hex
+        self._cluster = f"resolute-{self._cluster_id[:8]}"
+
+    call = "resolute_experiments.resources.slurm.commands:SlurmCommands.run"
+
+    @property
+    def opened_by(self) -> tuple[EngineSettings, EngineEnvironment]:
+        """What opens the same."""
+        options = {**self._options, "python": self.python}
+        pool = PoolSettings(
+            name="batch", options=self._pool.model_dump(exclude_unset=True), where="resource_pools[0]"
+        )
+        environment = EngineEnvironment(
+            cluster_id=self._cluster_id,
+            address="",
+            tls=None,
+            outage_timeout=3600.0,
+            log_wait=1.0,
+            runs_directory=self._runs,
+            slots=None,
+            nodes=1,
+        )
+        return EngineSettings(name="hpc", type="slurm", options=options, pools=(pool,)), environment
+
+    @property
+    def client(self) -> SlurmClient:
+        """A client of the cluster."""
+        return SlurmClient(self._commands)
+
+    def control_plane(self, script: str, **changes: Any) -> AbstractContextManager[ControlPlane]:
+        """One on the loopback interface, which the nodes are too."""
+        return control_plane(script, **changes)
+
+    def open(self, *, deadline_seconds: float = 60.0) -> SlurmResourceManager:
+        """A pool of the default partition."""
+        terms = SupervisorTerms(python=self.python, tls=None, outage_timeout=3600.0, log_wait=1.0)
+        return SlurmResourceManager(
+            SlurmClient(replace(self._commands, deadline_seconds=deadline_seconds)),
+            pools={"batch": self._pool},
+            runs=self._runs,
+            terms=terms,
+            cluster=self._cluster,
+            poll_seconds=0.2,
+        )
+
+    def spec(self, plane: ControlPlane, *, containers: int = 1, **changes: Any) -> AllocationSpec:
+        """One slot for each container."""
+        return AllocationSpec(
+            allocation_id=plane.spec.allocation_id,
+            placements=tuple((rank,) for rank in range(containers)),
+            address=plane.address,
+            token="token-0",
+            pool="batch",
+            **changes,
+        )
+
+    async def lose(self, allocation_id: str) -> None:
+        """Kills the supervisors alone."""
+        for folder in (self._runs / allocation_id).iterdir():
+            if folder.name.isdecimal():
+                supervisor = ProcessIdentity.from_json(read_json(RunDirectory(folder).supervisor_file))
+                assert supervisor is not None
+                assert supervisor.send(signal.SIGKILL)
+
+    async def remains(self) -> Sequence[str]:
+        """The run directories and the jobs."""
+        folders = [folder.name for folder in self._runs.iterdir()] if self._runs.is_dir() else []
+        return [*folders, *(job.name for job in await self.client.live(prefix=self._cluster))]
