@@ -69,6 +69,9 @@ def test_preempted_trial_goes_on_from_its_checkpoint_without_a_restart(
     conf = slurm.environment["SLURM_CONF"]
     (home / FILE_NAME).write_text(SETTINGS.format(directory=tmp_path / "shared", conf=conf))
     with embedded(home, PATH=slurm.environment["PATH"]) as cluster:
+        # The command of docs/engines.md.
+        seen = cluster.run("resolute", "doctor", "--nodes").stdout
+        assert f"nodes of pool cheap: all {NODES} see {tmp_path / 'shared'}" in seen
         created = cluster.det("e", "create", "long.yaml", ".", cwd=project)
         assert "without effect" not in created.stdout + created.stderr
         wait_until(lambda: "training on spot" in _lines(cluster), what="the trial", seconds=SECONDS, pause=1)

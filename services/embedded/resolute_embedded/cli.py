@@ -226,7 +226,8 @@ def take_over(url: str) -> None:
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def doctor(as_json: bool) -> None:
+@click.option("--nodes", is_flag=True, help="Also run a job of seconds on the nodes of each pool of Slurm.")
+def doctor(as_json: bool, nodes: bool) -> None:
     """Diagnose problems of the cluster of this machine and suggest fixes.
 
     Exits with 1 if a problem keeps it from working.
@@ -236,7 +237,7 @@ def doctor(as_json: bool) -> None:
 
     faults = 0
     shown = []
-    for finding in run_checks(_state()):
+    for finding in run_checks(_state(), nodes=nodes):
         faults += finding.verdict is Verdict.FAULT
         if as_json:
             shown.append({**asdict(finding), "verdict": finding.verdict.value})

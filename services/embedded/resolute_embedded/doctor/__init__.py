@@ -19,11 +19,12 @@ from resolute_embedded.state_directory import StateDirectory
 __all__ = ["Finding", "Verdict", "run_checks"]
 
 
-def run_checks(state: StateDirectory) -> Iterator[Finding]:
+def run_checks(state: StateDirectory, *, nodes: bool = False) -> Iterator[Finding]:
     """Looks at everything that a cluster of this machine lives on; changes nothing that lasts.
 
     Args:
         state: The home.
+        nodes: Whether to look from the nodes of engines of Slurm too, by jobs of seconds.
 
     Yields:
         What was found, good and bad, each as soon as it is known.
@@ -32,4 +33,4 @@ def run_checks(state: StateDirectory) -> Iterator[Finding]:
     yield from check_home(state)
     yield from check_databases(state)
     yield from check_services(state)
-    yield from check_engines(state)
+    yield from check_engines(state, nodes=nodes)

@@ -7,7 +7,8 @@ import os
 from collections.abc import Iterator
 
 from resolute.errors import ResoluteError, UnavailableError
-from resolute_embedded.doctor.findings import Finding, fault, good
+from resolute_embedded.doctor.findings import Finding, Verdict, fault, good
+from resolute_embedded.doctor.nodes import check_nodes
 from resolute_embedded.state_directory import StateDirectory
 from resolute_experiments.resources.engine_environment import EngineEnvironment
 from resolute_experiments.resources.registry import open_engine
@@ -17,8 +18,13 @@ _DEADLINE_SECONDS = 45.0
 _PAGE = "see its section of docs/engines.md"
 
 
-def check_engines(state: StateDirectory) -> Iterator[Finding]:
-    """Opens each engine but this machine's own, and asks it what it has of this cluster."""
+def check_engines(state: StateDirectory, *, nodes: bool = False) -> Iterator[Finding]:
+    """Opens each engine but this machine's own, and asks it what it has of this cluster.
+
+    Args:
+        state: The home.
+        nodes: Whether to look from the nodes of engines of Slurm too, which costs a job.
+    """
     try:
         settings = resources_of(os.environ, state.home.path)
     except ResoluteError as error:
@@ -26,7 +32,10 @@ def check_engines(state: StateDirectory) -> Iterator[Finding]:
         return
     for engine in settings.engines if settings is not None else ():
         if engine.type != LOCAL:
-            yield _look_at(engine, state)
+            found = _look_at(engine, state)
+            yield found
+            if nodes and engine.type == "slurm" and found.verdict is Verdict.OK:
+                yield from check_nodes(engine)
 
 
 def _look_at(engine: EngineSettings, state: StateDirectory) -> Finding:

@@ -33,7 +33,7 @@ def open_slurm_engine(settings: EngineSettings, environment: EngineEnvironment) 
     told = parse_options(SlurmEngine, settings.options, at=settings.where)
     return SlurmResourceManager(
         SlurmClient(commands_of(told, os.environ)),
-        pools=_pools(settings, told),
+        pools=pools_of(settings, told),
         runs=Path(told.directory),
         terms=SupervisorTerms(
             python=told.python or sys.executable,
@@ -64,7 +64,12 @@ def commands_of(engine: SlurmEngine, variables: Mapping[str, str]) -> SlurmComma
     return SlurmCommands(environment=kept, login=login)
 
 
-def _pools(settings: EngineSettings, engine: SlurmEngine) -> dict[str, SlurmPool]:
+def pools_of(settings: EngineSettings, engine: SlurmEngine) -> dict[str, SlurmPool]:
+    """The pools of an engine, by their names.
+
+    Raises:
+        InvalidArgumentError: What is said of one is wrong, or does not fit the engine.
+    """
     pools = {}
     for given in settings.pools:
         pool = pools[given.name] = parse_options(SlurmPool, given.options, at=given.where)

@@ -1,0 +1,95 @@
+"""The nodes of engines of Slurm: whether they see the directory of the runs, and Resolute."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from resolute.contracts.distribution import version
+from resolute.errors import ResoluteError
+from resolute_embedded.doctor.findings import Finding, fault, good, warning
+from resolute_experiments.resources.settings import EngineSettings, parse_options
+from resolute_experiments.resources.slurm.client import SlurmClient
+from resolute_experiments.resources.slurm.opening import commands_of, pools_of
+from resolute_experiments.resources.slurm.settings import SlurmEngine, SlurmPool
+from resolute_experiments.resources.slurm.sight import Sight, look_from_nodes
+
+_DEADLINE_SECONDS = 120.0
+_WORDS = 1000
+"""How much of what nodes said is shown."""
+_PAGE = "see Slurm's section of docs/engines.md"
+_CODE = """\
+import sys
+from resolute.contracts.distribution import version
+import resolute_launch.node
+sys.exit(f"its version is {version()}" if version() != sys.argv[1] else 0)
+"""
+
+
+def check_nodes(settings: EngineSettings) -> Iterator[Finding]:
+    """Runs a job of seconds on the nodes of each pool of an engine of Slurm."""
+    try:
+        engine = parse_options(SlurmEngine, settings.options, at=settings.where)
+        pools = pools_of(settings, engine)
+    except ResoluteError:
+        # The look at the engine itself has told it.
+        return
+    for name, pool in pools.items():
+        yield _look_from(f"nodes of pool {name}", engine, pool)
+
+
+def _look_from(subject: str, engine: SlurmEngine, pool: SlurmPool) -> Finding:
+    python = engine.python or sys.executable
+    code: tuple[str, ...] = (python, "-c", _CODE, version())
+    place = python
+    if pool.container is not None:
+        place = f"{engine.runtime}/start.sh"
+        code = ("test", "-r", place)
+    try:
+        sight = asyncio.run(
+            look_from_nodes(
+                SlurmClient(commands_of(engine, os.environ)),
+                pool=pool,
+                directory=Path(engine.directory),
+                code=code,
+                deadline_seconds=_DEADLINE_SECONDS,
+            )
+        )
+    except ResoluteError as error:
+        return fault(subject, str(error), remedy=_PAGE)
+    except OSError as error:
+        return fault(
+            subject,
+            f"this machine cannot write to {engine.directory}: {error.strerror}",
+            remedy="mount it here as on the nodes, and let the user of the services write to it",
+        )
+    return _finding(subject, sight, directory=engine.directory, place=place)
+
+
+def _finding(subject: str, sight: Sight, *, directory: str, place: str) -> Finding:
+    if not sight.nodes:
+        return warning(subject, "none takes jobs", remedy="`sinfo --list-reasons` says why")
+    if sight.waits:
+        return warning(
+            subject,
+            f"a job on all {len(sight.nodes)} of them did not begin in {_DEADLINE_SECONDS:g} s "
+            f"({sight.waits}), so nothing is known of what they see",
+            remedy="repeat it when they are less busy",
+        )
+    if sight.blind:
+        return fault(
+            subject,
+            f"what is written to {directory} here and on {', '.join(sight.blind)} is not the same",
+            remedy=f"mount the same storage at {directory} here and on all nodes, for the same user",
+        )
+    if sight.broken:
+        words = "; ".join(f"{node}: {complaint}" for node, complaint in sight.broken.items())[:_WORDS]
+        return fault(
+            subject,
+            f"Resolute cannot be used at {place} on {len(sight.broken)} of {len(sight.nodes)}: {words}",
+            remedy=f"install version {version()} there, at a path that all nodes share: {_PAGE}",
+        )
+    return good(subject, f"all {len(sight.nodes)} see {directory}, and Resolute at {place}")
