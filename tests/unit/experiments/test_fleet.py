@@ -18,6 +18,7 @@ from resolute.errors import UnavailableError
 from resolute_experiments.blueprint import BLUEPRINT
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.exits.incarnation import lose_runs
+from resolute_experiments.exits.summary import summarize_exit
 from resolute_experiments.moment import Moment
 from resolute_experiments.notifier import Notifier
 from resolute_experiments.resources.engine import Engine
@@ -196,6 +197,46 @@ def test_the_containers_that_a_failed_one_leaves_behind_are_ended_after_a_minute
             await write(lambda c: runs.update_container(c, "t.1", 0, lost=True))
             await machines._enforce()
             assert manager.killed == ["t.1"]
+
+    asyncio.run(asyncio.wait_for(body(), 60))
+
+
+def test_a_container_that_fell_silent_is_lost_since_then_however_late_the_engine_notices(
+    tmp_path: Path,
+) -> None:
+    async def body() -> None:
+        clock, manager = ManualClock(), TwoNodes(tmp_path / "runs")
+        async with served(manager, tmp_path, clock) as machines:
+            write, read = machines._database.write, machines._database.read
+            run = {**RUN, "run": 1, "allocation_id": "t.1", "slot_ids": [0, 1], "outcome": "UNSPECIFIED"}
+            await write(lambda c: runs.insert(c, run, placements=[[0], [1]]))
+            await write(lambda c: c.execute(sa.update(schema.trials).values(state="RUNNING")))
+            for rank in (0, 1):
+                machines._leases.renew("t.1", rank=rank)
+            last_heard = clock.time()
+            # The other lives a little longer, and fails of it.
+            clock.advance(8)
+            await write(
+                lambda c: runs.update_container(
+                    c, "t.1", 1, exited=True, exit_code=1, ended_at=clock.time(), failure="peer is gone"
+                )
+            )
+            while not manager.killed:
+                await machines._enforce()
+                clock.advance(5)
+            for _ in range(60):
+                await machines._enforce()
+                clock.advance(5)
+            await machines._take(
+                ContainerReport(allocation_id="t.1", container_rank=0, state=ContainerState.ENDED)
+            )
+            containers = await read(lambda c: runs.containers_of(c, "t.1"))
+            assert [container.straggler for container in containers] == [False, False]
+            assert containers[0].lost
+            assert containers[0].ended_at == pytest.approx(last_heard)
+            ended = await read(lambda c: runs.get(c, "t.1"))
+            exit_, failure = summarize_exit(ended, containers, now=clock.time(), notice_seconds=30.0)
+            assert (exit_.lost, failure) == (True, "")
 
     asyncio.run(asyncio.wait_for(body(), 60))
 

@@ -70,3 +70,20 @@ def test_a_run_that_ended_has_no_lease_to_lose() -> None:
     leases.renew("a")
     leases.forget("a")
     assert leases.seconds_until_next() == inf
+
+
+def test_each_container_is_silent_since_it_was_heard_until_its_run_is_settled() -> None:
+    clock = ManualClock()
+    leases = Leases(clock, ttl=TTL)
+    leases.renew("a", rank=0)
+    leases.renew("a", rank=1)
+    run_for(leases, clock, 2 * LOOK)
+    leases.renew("a", rank=1)
+    # A container that ended ends the lease, and says nothing of the others.
+    leases.forget("a")
+    run_for(leases, clock, 2 * LOOK)
+    assert [leases.silence("a", rank) for rank in (0, 1, 2)] == [4 * LOOK, 2 * LOOK, 0.0]
+    run_for(leases, clock, LOOK)
+    assert leases.silence("a", 2) == LOOK
+    leases.settled("a")
+    assert leases.silence("a", 0) == 0.0

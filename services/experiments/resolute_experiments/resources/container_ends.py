@@ -40,6 +40,7 @@ class ContainerEnds:
         if report.state is not ContainerState.ENDED:
             return
         moment = self._core.moment()
+        silence = self._leases.silence(report.allocation_id, report.container_rank)
 
         def work(connection: Connection) -> str:
             run = runs.get(connection, report.allocation_id)
@@ -48,7 +49,12 @@ class ContainerEnds:
                 return ""
             rank = report.container_rank
             if report.exit is None:
-                record_container_exit(connection, run, rank, moment, lost=True, failure=report.reason)
+                # An engine may take minutes to notice that a node is gone. Others fail of that before, and
+                # must not pass for the cause.
+                gone_at = moment.now - silence
+                record_container_exit(
+                    connection, run, rank, moment, end_time=gone_at, lost=True, failure=report.reason
+                )
             else:
                 record_container_exit(connection, run, rank, moment, **_exit_values(report.exit))
             return run.experiment_id

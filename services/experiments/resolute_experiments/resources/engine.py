@@ -86,7 +86,7 @@ class Engine:
         self._address = address
         self._ends = ContainerEnds(core, leases)
         self._evictions = Evictions(core)
-        self._stragglers = Stragglers(core)
+        self._stragglers = Stragglers(core, leases)
         self._launching = asyncio.Lock()
         self._launched: set[str] = set()
         """Allocations that this process has launched, or found launched. Only runs that have not ended."""
@@ -348,6 +348,7 @@ class Engine:
 
     async def release(self, run: runs.Run) -> None:
         """Lets the engine forget a run that was settled, once what it left was sent; later, if it is away."""
+        self._leases.settled(run.allocation_id)
         token = await self._token(run)
         try:
             await self._ask(self._manager.release(run.allocation_id, token=token))

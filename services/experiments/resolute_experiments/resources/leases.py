@@ -26,18 +26,37 @@ class Leases:
     def __init__(self, clock: Clock, *, ttl: float) -> None:
         self._clock = clock
         self._deadlines: dict[str, float] = {}
+        self._heard: dict[str, dict[int, float]] = {}
+        """When each container was last heard of. It outlives the lease, until the run is settled."""
         self._uptime = 0.0
         self._looked_at = clock.monotonic()
         self.ttl = ttl
         """Seconds that a lease lasts without renewal."""
 
-    def renew(self, allocation_id: str) -> None:
-        """Begins or prolongs a lease from now on."""
-        self._deadlines[allocation_id] = self._look() + self.ttl
+    def renew(self, allocation_id: str, *, rank: int | None = None) -> None:
+        """Begins or prolongs a lease from now on.
+
+        Args:
+            allocation_id: The allocation.
+            rank: The container that renews; None for what has no containers.
+        """
+        now = self._look()
+        self._deadlines[allocation_id] = now + self.ttl
+        if rank is not None:
+            self._heard.setdefault(allocation_id, {})[rank] = now
+
+    def silence(self, allocation_id: str, rank: int) -> float:
+        """Seconds for which a container was not heard of; one that never was is silent from now on."""
+        now = self._look()
+        return now - self._heard.setdefault(allocation_id, {}).setdefault(rank, now)
 
     def forget(self, allocation_id: str) -> None:
         """Ends a lease that nobody needs any more."""
         self._deadlines.pop(allocation_id, None)
+
+    def settled(self, allocation_id: str) -> None:
+        """Forgets the containers of a run that was settled."""
+        self._heard.pop(allocation_id, None)
 
     def expired(self, live: Iterable[str]) -> list[str]:
         """Returns which of the live allocations were not heard of for too long; one seen first begins now."""

@@ -144,7 +144,7 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
                 lambda c: _note_pid(c, allocation, request.container_rank, request.pid, moment)
             )
             self._core.notifier.notify((facts.run.experiment_id, "watch"))
-        self._leases.renew(allocation)
+        self._leases.renew(allocation, rank=request.container_rank)
         # A run without its owner goes on until its token expires; nothing takes its calls after that.
         renewed = facts.owner is None or facts.owner.active
         return pb2.RenewLeaseResponse(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -237,10 +237,17 @@ def update_container(connection: Connection, allocation_id: str, rank: int, **va
     )
 
 
-def mark_stragglers(connection: Connection, *, allocation_id: str) -> None:
-    """Notes of the containers that go on that they are about to be ended, for another of them has failed."""
+def mark_stragglers(connection: Connection, *, allocation_id: str, silent: Collection[int] = ()) -> None:
+    """Notes of the containers that go on that they are about to be ended, for another of them has failed.
+
+    Args:
+        connection: A transaction.
+        allocation_id: The allocation.
+        silent: Ranks of those that are taken for lost.
+    """
     going_on = sa.not_(containers.c.exited) & sa.not_(containers.c.lost)
     condition = (containers.c.allocation_id == allocation_id) & going_on
+    condition &= containers.c.container_rank.not_in(silent)
     connection.execute(sa.update(containers).where(condition).values(straggler=True))
 
 
