@@ -108,7 +108,7 @@ class SlurmCluster:
         self.start_controller()
         for number in range(NODES):
             self.start_node(number)
-        wait_until(self._all_idle, what="Slurm's nodes", seconds=_START_SECONDS, pause=0.2)
+        wait_until(self.all_idle, what="Slurm's nodes", seconds=_START_SECONDS, pause=0.2)
 
     def start_controller(self) -> None:
         """Starts the controller, which goes on with what it had saved."""
@@ -143,6 +143,22 @@ class SlurmCluster:
         for name in list(self._processes):
             self.kill(name)
 
+    def all_idle(self) -> bool:
+        """Whether every node takes jobs and has none; a daemon that ended by itself fails the test."""
+        for name, process in self._processes.items():
+            if process.poll() is not None:
+                output = (self.directory / f"{name}.out").read_text(errors="replace")
+                raise AssertionError(f"{name} ended with {process.returncode}: {output[-2000:]}")
+        done = subprocess.run(
+            ["sinfo", "--noheader", "--states=idle", "--format=%D"],
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        return done.stdout.strip() == str(NODES)
+
     def _processes_of_jobs(self, node: str) -> list[psutil.Process]:
         """What runs on a node: it outlives the node's daemon."""
         found = []
@@ -164,21 +180,6 @@ class SlurmCluster:
             self._processes[name] = subprocess.Popen(
                 command, env=self.environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output
             )
-
-    def _all_idle(self) -> bool:
-        for name, process in self._processes.items():
-            if process.poll() is not None:
-                output = (self.directory / f"{name}.out").read_text(errors="replace")
-                raise AssertionError(f"{name} ended with {process.returncode}: {output[-2000:]}")
-        done = subprocess.run(
-            ["sinfo", "--noheader", "--states=idle", "--format=%D"],
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-        )
-        return done.stdout.strip() == str(NODES)
 
 
 @contextmanager

@@ -18,17 +18,18 @@ from resolute_experiments.resources.container.manager import ContainerManager
 from resolute_experiments.resources.engine_environment import EngineEnvironment
 from resolute_experiments.resources.protocol import AllocationSpec, ContainerReport, ContainerState
 from resolute_experiments.resources.settings import EngineSettings, PoolSettings
+from resolute_experiments.resources.slots import layout
 
 SPEC = AllocationSpec(allocation_id="t.1", placements=((0,),), address="a:1", token="token", pool="boxes")
 
 
-def opened(folder: Path, name: str) -> ContainerManager:
+def opened(folder: Path, name: str, **pool: Any) -> ContainerManager:
     """An engine at a socket where nobody listens."""
     settings = EngineSettings(
         name=name,
         type="container",
         options={"url": f"unix://{folder}/nobody.sock"},
-        pools=(PoolSettings(name="boxes", options={"image": "usual"}, where="resource_pools[0]"),),
+        pools=(PoolSettings(name="boxes", options={"image": "usual", **pool}, where="resource_pools[0]"),),
     )
     environment = EngineEnvironment(
         cluster_id="c",
@@ -137,3 +138,19 @@ def test_an_engine_that_was_closed_opens_no_connection(tmp_path: Path) -> None:
             await manager.inspect("t.1")
 
     asyncio.run(asyncio.wait_for(body(), 60))
+
+
+@pytest.mark.parametrize(
+    ("pool", "expected"),
+    [
+        ({"slots": 4}, ((0, 1, 2, 3),)),
+        ({"slots": 4, "slots_per_node": 1}, ((0,), (1,), (2,), (3,))),
+        ({"slots": 5, "slots_per_node": 2}, ((0, 1), (2, 3), (4,))),
+        ({"gpus": ["a", "b", "c"], "slots_per_node": 2}, ((0, 1), (2,))),
+    ],
+)
+def test_a_trial_gets_as_many_containers_as_its_slots_fill(
+    tmp_path: Path, pool: dict[str, Any], expected: tuple[tuple[int, ...], ...]
+) -> None:
+    (found,) = opened(tmp_path, "podman", **pool).pools()
+    assert layout(found, [slot.id for slot in found.slots]) == expected

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from weakref import WeakValueDictionary
 
@@ -378,8 +378,10 @@ class ContainerManager:
 
 def _pool(name: str, options: ContainerPoolOptions) -> Pool:
     gpus = tuple(Slot(number, SlotKind.GPU, device) for number, device in enumerate(options.gpus))
-    shares = tuple(Slot(number, SlotKind.CPU) for number in range(options.slots or 1))
-    return Pool(name=name, slots=gpus or shares, effective_fields=EFFECTIVE_FIELDS)
+    slots = gpus or tuple(Slot(number, SlotKind.CPU) for number in range(options.slots or 1))
+    size = options.slots_per_node or len(slots)
+    placed = tuple(replace(slot, node=slot.id // size) for slot in slots)
+    return Pool(name=name, slots=placed, effective_fields=EFFECTIVE_FIELDS)
 
 
 def _gone(found: Found) -> ContainerReport:

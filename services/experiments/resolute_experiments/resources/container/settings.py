@@ -46,6 +46,7 @@ class ContainerPoolOptions(Section):
     Attributes:
         slots: Number of slots: processor shares, where it has no GPUs.
         gpus: Names of GPUs, as CDI has them, such as ``nvidia.com/gpu=0``; each is a slot.
+        slots_per_node: Most slots of a container: a trial with more gets several. Left out, all of the pool.
         image: Image of trials whose config names none.
         cpus_per_slot: Processors of each slot; trials without slots get as many.
         memory_per_slot: Memory of each slot; trials without slots get as much.
@@ -54,6 +55,7 @@ class ContainerPoolOptions(Section):
 
     slots: Annotated[SmallCount, Field(ge=1)] | None = None
     gpus: tuple[Name, ...] = ()
+    slots_per_node: Annotated[SmallCount, Field(ge=1)] | None = None
     image: Text = ""
     cpus_per_slot: Annotated[Number, Field(gt=0)] | None = None
     memory_per_slot: ByteSize | None = None
