@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from support.clusters.distributed import DistributedTrial
 from support.clusters.embedded import EmbeddedCluster, embedded
 from support.engines.podman import IMAGE, PodmanService, podman_service
 from support.engines.several_nodes import SECONDS, stops_goes_on_and_survives, submitted
@@ -78,6 +79,14 @@ def on_podman(podman: PodmanService, folder: Path) -> Iterator[EmbeddedCluster]:
         cluster.down()
 
 
+def left_of(trial: DistributedTrial, podman: PodmanService) -> list[str]:
+    """The containers of a trial's runs."""
+    (described,) = trial.cluster.json("t", "describe", str(trial.trial.id))
+    labels = [f"label=resolute.allocation={run['allocation_id']}" for run in described["trial"]["runs"]]
+    listed = [podman.podman.run("ps", "--all", "--quiet", "--filter", label) for label in labels]
+    return [name for names in listed for name in names.split()]
+
+
 @pytest.mark.parametrize("victim", [0, 1])
 def test_ranks_on_two_nodes_of_slurm(slurm: SlurmCluster, tmp_path: Path, victim: int) -> None:
     killed: list[str] = []
@@ -113,3 +122,4 @@ def test_ranks_in_two_containers(tmp_path: Path, victim: int) -> None:
 
         with submitted(cluster, *settings) as trial:
             stops_goes_on_and_survives(trial, kill, victim=victim)
+            wait_until(lambda: not left_of(trial, podman), what="the removal", seconds=SECONDS, pause=1)
