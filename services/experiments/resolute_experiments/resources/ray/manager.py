@@ -15,6 +15,7 @@ from resolute.contracts.run.launch_order import LaunchOrder
 from resolute_experiments.backoff import LoggedBackoff, until_it_succeeds
 from resolute_experiments.resources.background.named_tasks import NamedTasks
 from resolute_experiments.resources.background.releases import Releases, Remains
+from resolute_experiments.resources.background.watched import WatchedAllocations
 from resolute_experiments.resources.protocol import (
     AllocationSpec,
     CapacityChange,
@@ -85,7 +86,7 @@ class RayResourceManager:
         self._pools = {name: _pool(name, settings, nodes=()) for name, settings in pools.items()}
         self._terms = terms
         self._poll_seconds = poll_seconds
-        self._watched: dict[str, dict[int, ContainerReport]] = {}
+        self._watched = WatchedAllocations()
         """What was last told of each container of the allocations that have not ended."""
         self._tasks = NamedTasks("ray")
         self._closed = asyncio.Event()
@@ -116,7 +117,7 @@ class RayResourceManager:
             python=self._terms.python,
             directory=self._terms.directory,
         )
-        self._watched.setdefault(spec.allocation_id, {})
+        self._watched.add(spec.allocation_id)
 
     async def inspect(self, allocation_id: str) -> Sequence[ContainerReport]:
         """Tells the state of every container by rank, and watches those that have not ended."""
@@ -124,7 +125,7 @@ class RayResourceManager:
             return []
         reports = (await self._look([allocation_id]))[allocation_id]
         if any(report.waits or report.state is ContainerState.RUNNING for report in reports):
-            self._watched.setdefault(allocation_id, {})
+            self._watched.add(allocation_id)
         return reports
 
     async def _look(self, allocation_ids: Sequence[str]) -> dict[str, list[ContainerReport]]:
@@ -184,7 +185,7 @@ class RayResourceManager:
         self._releases.release(allocation_id)
 
     def _forget(self, allocation_id: str) -> None:
-        self._watched.pop(allocation_id, None)
+        self._watched.remove(allocation_id)
 
     async def delete(self, allocation_id: str) -> None:
         """Removes all of an allocation."""
@@ -220,23 +221,13 @@ class RayResourceManager:
                 await asyncio.wait_for(self._closed.wait(), self._poll_seconds)
 
     async def _look_at_runs(self) -> list[ContainerReport]:
-        changed: list[ContainerReport] = []
-        for allocation_id, reports in (
-            (await self._look(list(self._watched))).items() if self._watched else ()
-        ):
-            told = self._watched.get(allocation_id)
-            if told is None:
-                continue
-            ended = {rank for rank, report in told.items() if report.state is ContainerState.ENDED}
-            changed += [
-                report
-                for report in reports
-                if report.container_rank not in ended and told.get(report.container_rank) != report
-            ]
-            told |= {report.container_rank: report for report in reports}
-            if all(report.state is ContainerState.ENDED for report in reports):
-                self._watched.pop(allocation_id, None)
-        return changed
+        names = self._watched.names()
+        found = await self._look(names) if names else {}
+        return [
+            change
+            for allocation_id, reports in found.items()
+            for change in self._watched.changes(allocation_id, reports)
+        ]
 
     async def _look_at_nodes(self) -> list[CapacityChange]:
         nodes = [node["resources"] for node in await self._driver.call("nodes")]

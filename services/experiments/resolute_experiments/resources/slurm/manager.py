@@ -13,6 +13,7 @@ import structlog
 
 from resolute.errors import UnavailableError
 from resolute_experiments.backoff import LoggedBackoff
+from resolute_experiments.resources.background.watched import WatchedAllocations
 from resolute_experiments.resources.local.container import LocalContainer, containers_in
 from resolute_experiments.resources.local.deliveries import Deliveries
 from resolute_experiments.resources.protocol import (
@@ -87,7 +88,7 @@ class SlurmResourceManager:
         self._prefix = f"{cluster}-"
         self._address = address
         self._poll_seconds = poll_seconds
-        self._watched: dict[str, dict[int, ContainerReport]] = {}
+        self._watched = WatchedAllocations()
         """What was last told of each container of the allocations that have not ended."""
         self._stoppers: dict[str, asyncio.Task[None]] = {}
         self._launches: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
@@ -125,7 +126,7 @@ class SlurmResourceManager:
         await asyncio.to_thread(prepare, spec, runs=self._runs, address=address, pool=pool, terms=self._terms)
         submitted = await self._client.submit(job)
         await asyncio.to_thread(note_submitted, folder, submitted.id)
-        self._watched.setdefault(spec.allocation_id, {})
+        self._watched.add(spec.allocation_id)
 
     async def inspect(self, allocation_id: str) -> Sequence[ContainerReport]:
         """Tells the state of every container by rank, and watches those that have not ended."""
@@ -133,7 +134,7 @@ class SlurmResourceManager:
             return []
         reports = await self._look_at(allocation_id)
         if any(report.waits or report.state is ContainerState.RUNNING for report in reports):
-            self._watched.setdefault(allocation_id, {})
+            self._watched.add(allocation_id)
         return reports
 
     async def _look_at(self, allocation_id: str) -> list[ContainerReport]:
@@ -188,7 +189,7 @@ class SlurmResourceManager:
 
     async def release(self, allocation_id: str, *, token: str = "") -> None:
         """Forgets an allocation that was settled, and cleans up behind it in the background."""
-        self._watched.pop(allocation_id, None)
+        self._watched.remove(allocation_id)
         self._launches.pop(allocation_id, None)
         if stopper := self._stoppers.pop(allocation_id, None):
             stopper.cancel()
@@ -231,26 +232,15 @@ class SlurmResourceManager:
 
     async def _look_at_jobs(self) -> list[ContainerReport]:
         changed: list[ContainerReport] = []
-        if not self._watched:
+        names = self._watched.names()
+        if not names:
             return changed
         live = {job.name: job for job in await self._client.live(prefix=self._prefix)}
-        for allocation_id in list(self._watched):
+        for allocation_id in names:
             name = self._name(allocation_id)
             job = live[name] if name in live else await self._client.find(name)
             reports = await asyncio.to_thread(container_reports, self._runs, allocation_id, job)
-            told = self._watched.get(allocation_id)
-            if told is None:
-                continue
-            ended = {rank for rank, report in told.items() if report.state is ContainerState.ENDED}
-            # An end is told once: the job may say more of itself until its other containers have ended.
-            changed += [
-                report
-                for report in reports
-                if report.container_rank not in ended and told.get(report.container_rank) != report
-            ]
-            told |= {report.container_rank: report for report in reports}
-            if all(report.state is ContainerState.ENDED for report in reports):
-                self._watched.pop(allocation_id, None)
+            changed += self._watched.changes(allocation_id, reports)
         return changed
 
     async def _look_at_nodes(self) -> list[CapacityChange]:
