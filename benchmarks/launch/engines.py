@@ -59,6 +59,10 @@ class Bare:
         self._cluster = cluster
         self._script = script
 
+    def run(self, name: str) -> Callable[[Path], None]:
+        """What runs the script on an engine of this name."""
+        return {"container": self.container, "slurm": self.slurm, "kubernetes": self.kubernetes}[name]
+
     def container(self, told: Path) -> None:
         """Runs a container, and waits for its end."""
         from support.engines.podman import IMAGE
@@ -141,10 +145,7 @@ def measured(name: str, folder: Path, rounds: int) -> bool:
         code.mkdir()
         for path in (script, code / "train.py"):
             path.write_text(SCRIPT)
-        submit, bare = (
-            by_submit(client, engine, cluster, script),
-            getattr(Bare(engine, cluster, script), name),
-        )
+        submit, bare = by_submit(client, engine, cluster, script), Bare(engine, cluster, script).run(name)
         pairs = []
         for _ in range(rounds + 1):
             pair = by(bare, told), by(submit, told)
