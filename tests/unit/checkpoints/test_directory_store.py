@@ -265,3 +265,21 @@ def test_nothing_is_said_to_be_removed_from_a_storage_that_is_not_mounted(
     root.rmdir()
     with pytest.raises(UnavailableError):
         store.remove_others("cluster/tensorboard/1")
+
+
+def test_each_directory_of_a_checkpoint_is_resolved_once(
+    root: Path, store: DirectoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = [File(f"{n % 20}/{n}", 3) for n in range(200)]
+    for file in files:
+        write(root, file.path)
+    real, resolved = os.path.realpath, list[str]()
+
+    def realpath(path: str) -> str:
+        resolved.append(path)
+        return real(path)
+
+    monkeypatch.setattr(os.path, "realpath", realpath)
+    assert store.faults(ID, files) == []
+    within = [path for path in map(str, resolved) if path.startswith(f"{root / ID}/")]
+    assert len(within) == len(set(within)) == 20
