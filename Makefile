@@ -1,6 +1,7 @@
 # `make setup` prepares .venv; every other target prepares what it needs itself.
 PYTHON ?= python3
 VENV := .venv
+EXTRA := dev
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 # The contract of the latest release: a file, since a tag may not travel with a clone.
@@ -8,6 +9,8 @@ RELEASED := $(shell ls protos/releases/*.binpb 2>/dev/null | sort --version-sort
 SEEDS ?= $(if $(ENGINE),1,8)
 KILLS ?= $(if $(ENGINE),50,63)
 EXPERIMENTS ?= 1000
+# How long the engine's daemon is away in `make outage`.
+SECONDS ?= 3600
 # Odd calls that `make fuzz` makes on each database.
 CALLS ?= 20000
 # Tests start hundreds of processes: they shall find modules compiled.
@@ -25,7 +28,7 @@ AZURITE := .cache/azurite/node_modules/.bin/azurite-blob
 OPENID_VERSION := 9.13.3
 OPENID := .cache/oidc-provider/.installed-$(OPENID_VERSION)
 
-.PHONY: setup demo compose-demo backends azurite oidc-provider test nightly check proto bench bench-page format deployment distributed release chaos gateway-kills soak fuzz openapi clients front engines images lock-images page check-page pictures docs clean
+.PHONY: setup demo compose-demo backends azurite oidc-provider test nightly check proto bench bench-page format deployment distributed release chaos outage gateway-kills soak fuzz openapi clients front engines images build-images images-for-compose image-programs search-on-compose lock-images page check-page pictures docs clean
 
 setup: $(STAMP)
 
@@ -33,7 +36,7 @@ setup: $(STAMP)
 $(STAMP): pyproject.toml constraints-dev.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --constraint constraints-dev.txt --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --constraint constraints-dev.txt --editable '.[$(EXTRA)]'
 	touch $(STAMP)
 
 demo: $(STAMP)
@@ -72,12 +75,13 @@ nightly: $(STAMP) $(VENV)/.distributed
 	$(PYTEST) --whole tests/distributed
 	$(MAKE) deployment
 	$(MAKE) chaos
+	for engine in container slurm kubernetes; do $(MAKE) outage ENGINE=$$engine SECONDS=300 $(if $(CI),,OPTIONAL=1) || exit 1; done
 	$(MAKE) gateway-kills
 	$(MAKE) soak
 	$(MAKE) openapi
 	$(MAKE) clients
 	$(MAKE) front
-	$(MAKE) engines
+	$(MAKE) engines WHOLE=1
 	$(MAKE) images
 	$(MAKE) fuzz CALLS=1000000
 
@@ -165,9 +169,13 @@ lock-images: $(STAMP)
 release: check
 	$(BIN)/python tools/release.py $(VERSION)
 
-# With ENGINE=container, slurm or kubernetes trials run on that engine's real daemons, which are killed too.
+# With ENGINE=container, slurm, kubernetes or ray trials run on that engine's real daemons, which are killed too.
 chaos: $(STAMP) $(if $(ENGINE),$(VENV)/.engines)
 	PYTHONPATH=tests $(BIN)/python -m faults.harness.chaos --seeds $(SEEDS) --kills $(KILLS) $(if $(WARM_START),--warm-start) $(if $(ENGINE),--engine $(ENGINE) --trials 24)
+
+# A real engine whose daemon is away for long while its trials go on: container, slurm or kubernetes.
+outage: $(VENV)/.engines
+	PYTHONPATH=tests $(BIN)/python -m faults.harness.outage --engine $(ENGINE) --seconds $(SECONDS) $(if $(OPTIONAL),--optional)
 
 # The page, a command and clients that follow through a gateway that is killed 20 times lose nothing and see nothing twice.
 gateway-kills: $(STAMP)
@@ -184,26 +192,45 @@ $(VENV)/.engines: $(STAMP)
 	touch $@
 
 # The engines, against their real daemons. tools/install_engines.sh installs those; what is missing is skipped by name.
+# A sample of the calls in whose midst a launch is cut off; WHOLE=1 takes all.
 # Nobody packages a Kubernetes: RESOLUTE_TEST_KUBE=DIR names scripts that start one (tests/support/kubernetes.py).
-engines: $(VENV)/.engines
-	$(PYTEST) tests/engines
+# Trainings by Horovod and DeepSpeed run where `make distributed` has installed those.
+engines: $(VENV)/.engines $(if $(CI),$(VENV)/.distributed)
+	$(PYTEST) $(if $(WHOLE),--whole) tests/engines
 
 # The container images, built twice and run; tools/install_images.sh installs what builds them.
 $(VENV)/.images: $(STAMP)
 	$(BIN)/python -m pip install --quiet 'cyclonedx-python-lib[json-validation]>=8'
 	touch $@
 
-images: $(VENV)/.compose page
+images: $(VENV)/.images page
+	$(MAKE) $(DEMO) setup
 	$(PYTEST) tests/images
 
-$(VENV)/.compose: $(VENV)/.images
-	$(BIN)/python -m pip install --quiet 'podman-compose>=1.2'
-	touch $@
+# Builds images by name, such as `make build-images IMAGES=trial-cuda`, with all that the build wants.
+IMAGES ?= services trial-cpu
+
+build-images: $(VENV)/.images page image-programs
+	$(BIN)/python tools/image_build/build.py $(IMAGES)
+
+# Those of deploy/compose.yaml. They are in Podman's store: where Docker serves, it is given them too.
+images-for-compose: build-images
+	if docker info >/dev/null 2>&1; then \
+	  for image in $(IMAGES); do podman save localhost/resolute-$$image | docker load || exit 1; done; fi
 
 # The search of `make demo` on deploy/compose.yaml: by Podman, with trials as containers, and with images that are built here.
-compose-demo: $(VENV)/.compose page
-	tools/install_images.sh
+# Its environment is its own: the one for development takes longer to install than all the rest.
+DEMO := VENV=.cache/compose-demo EXTRA=compose-demo
+
+compose-demo:
+	$(MAKE) --jobs 2 $(DEMO) image-programs page
+	$(MAKE) $(DEMO) search-on-compose
+
+search-on-compose: $(STAMP)
 	$(BIN)/python tools/compose_demo/run.py
+
+image-programs:
+	tools/install_images.sh
 
 # A thousand short experiments on one cluster, whose memory, descriptors and threads must stay as they are.
 soak: $(STAMP)
@@ -220,7 +247,7 @@ WEB := services/gateway/web
 
 page: $(PAGE)
 
-$(PAGE): $(shell find $(WEB) clients/typescript/src protos/resolute/api -type f -not -path '*/node_modules/*' -not -path '$(WEB)/test/*') $(STAMP)
+$(PAGE): $(shell find $(WEB) clients/typescript/src protos/resolute/api -type f -not -path '*/node_modules/*' -not -path '$(WEB)/test/*') | $(STAMP)
 	PATH="$(abspath $(BIN)):$$PATH" $(WEB)/build.sh || { rm -f $@; exit 1; }
 
 # Pictures of every view, wide and narrow, light and dark, of a cluster that trains: to be looked at when views change.

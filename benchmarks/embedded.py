@@ -18,6 +18,8 @@ import grpc
 
 from resolute.client.connection.home import Home
 from resolute.rpc.channel import open_channel
+from resolute_embedded.state_directory import StateDirectory
+from resolute_experiments.resources.local.container import containers_in
 from resolute_launch.supervisor.ports import ReservedPorts
 
 _SCHEDULED = 2
@@ -52,7 +54,7 @@ class Embedded:
 
 @contextmanager
 def embedded() -> Iterator[Embedded]:
-    """Serves an empty home with one slot until the block ends. Trials outlive it: end them before."""
+    """Serves an empty home with one slot until the block ends, and ends what runs there then."""
     with tempfile.TemporaryDirectory(prefix="resolute-bench-") as folder:
         reserved = ReservedPorts("127.0.0.1", 1)
         (port,) = reserved.numbers
@@ -80,3 +82,11 @@ def embedded() -> Iterator[Embedded]:
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait(60)
+            _end_trials(StateDirectory(Home(Path(folder))).runs)
+
+
+def _end_trials(runs: Path) -> None:
+    """Ends the trials of a cluster that was stopped: they outlive it for the next start to adopt them."""
+    for allocation in runs.iterdir() if runs.is_dir() else ():
+        for container in containers_in(runs, allocation.name):
+            container.kill()

@@ -1,13 +1,17 @@
 #!/usr/bin/env bash
-# Installs the engines that `make engines` starts for itself, where they are missing, with Debian's packages: Slurm and
-# MUNGE, OpenSSH, Podman and what makes its image, and where RESOLUTE_TEST_KUBE names scripts that start a Kubernetes, what its node and its store are made of.
+# Installs the engines that `make engines` starts for itself, where they are missing, with Debian's packages: Slurm with
+# its accounting and a MariaDB, MUNGE, OpenSSH, Podman and what makes its image, Docker with containerd, and where
+# RESOLUTE_TEST_KUBE names scripts that start a Kubernetes, kubectl and what its node and its store are made of.
 # Wants root, or a sudo that does not ask. Nothing is set up: tests start daemons of their own on loopback.
 set -euo pipefail
 
 packages=()
 PATH="$PATH:/usr/sbin:/sbin"
 command -v slurmctld >/dev/null || packages+=(slurm-wlm)
+command -v slurmdbd >/dev/null || packages+=(slurmdbd)
+command -v mariadbd >/dev/null || packages+=(mariadb-server)
 command -v munged >/dev/null || packages+=(munge)
+command -v dockerd >/dev/null || packages+=(docker.io)
 command -v sshd >/dev/null || packages+=(openssh-server)
 command -v ssh >/dev/null || packages+=(openssh-client)
 for program in mmdebstrap buildah podman runc iptables; do
@@ -17,6 +21,7 @@ for package in netavark aardvark-dns; do
     test -x "/usr/lib/podman/$package" || packages+=("$package")
 done
 if [[ -n ${RESOLUTE_TEST_KUBE:-} ]]; then
+    command -v kubectl >/dev/null || packages+=(kubernetes-client)
     command -v etcd >/dev/null || packages+=(etcd-server)
     command -v containerd >/dev/null || packages+=(containerd)
     [[ -e /usr/lib/cni/bridge || -e /opt/cni/bin/bridge ]] || packages+=(containernetworking-plugins)

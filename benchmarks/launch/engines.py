@@ -2,9 +2,9 @@
 
     python benchmarks/launch/engines.py [--engines container,slurm,kubernetes] [--rounds 7]
 
-The same script runs in the same image: submitted by the Python client (the time until its config and code are
-accepted included), and by ``podman run``, by ``sbatch``, and as a Pod made by the API, in
-turn. Each engine's real daemons are started for it; ``tools/install_engines.sh`` installs them.
+The same script runs in the same image, on as much of a processor: submitted by the Python client (the time
+until its config and code are accepted included), and by ``podman run``, by ``sbatch``, and as a Pod made by
+the API, in turn. Each engine's real daemons are started for it; ``tools/install_engines.sh`` installs them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -43,6 +44,8 @@ part.rename(sys.argv[1])
 """
 _SECONDS = 120.0
 _SLOTS = 4
+_POD_CPUS = 1.0
+"""Share of a processor of each Pod. With less it is measured how long Kubernetes holds processes back."""
 
 
 class Bare:
@@ -58,6 +61,7 @@ class Bare:
         self._engine: Any = engine
         self._cluster = cluster
         self._script = script
+        self._pods: set[str] = set()
 
     def run(self, name: str) -> Callable[[Path], None]:
         """What runs the script on an engine of this name."""
@@ -65,7 +69,7 @@ class Bare:
 
     def container(self, told: Path) -> None:
         """Runs a container, and waits for its end."""
-        from support.engines.podman import IMAGE
+        from support.engines.image import IMAGE
 
         folder = self._script.parent
         command = ["run", "--rm", "--user", "10001:10001", "--volume", f"{folder}:{folder}", IMAGE, "python3"]
@@ -92,10 +96,12 @@ class Bare:
             "image": options["image"],
             "imagePullPolicy": "Never",
             "command": [sys.executable, str(self._script), str(told)],
+            "resources": {kind: {"cpu": f"{_POD_CPUS:g}"} for kind in ("limits", "requests")},
             "volumeMounts": mounts,
         }
+        name = f"bare-{uuid.uuid4().hex[:8]}"
         body = {
-            "metadata": {"name": f"bare-{uuid.uuid4().hex[:8]}"},
+            "metadata": {"name": name},
             "spec": {
                 "restartPolicy": "Never",
                 "automountServiceAccountToken": False,
@@ -104,6 +110,15 @@ class Bare:
             },
         }
         self._engine.kubernetes.call("/api/v1/namespaces/default/pods", body)
+        self._pods.add(name)
+
+    def ended(self) -> bool:
+        """Whether no Pod of its has a share of the node any more: what is submitted would wait for that."""
+        if not self._pods:
+            return True
+        listed = self._engine.kubernetes.call("/api/v1/namespaces/default/pods")["items"]
+        phases = {each["metadata"]["name"]: each["status"].get("phase") for each in listed}
+        return all(phases[name] in {"Succeeded", "Failed"} for name in self._pods)
 
 
 def by(run: Callable[[Path], None], told: Path) -> float:
@@ -133,10 +148,20 @@ def by_submit(
     return run
 
 
+@contextmanager
+def running(name: str, folder: Path) -> Iterator[FaultEngine]:
+    """An engine, whose runs have what a bare one has."""
+    with opened(name, folder, dice=Random(0)) as engine:
+        if name == "kubernetes":
+            pods: Any = engine
+            pods.cpus_per_slot = _POD_CPUS
+        yield engine
+
+
 def measured(name: str, folder: Path, rounds: int) -> bool:
     """Measures an engine, prints a line, and returns whether it met its limit."""
     with (
-        opened(name, folder / "engine", dice=Random(0)) as engine,
+        running(name, folder / "engine") as engine,
         fault_cluster(folder, slots=_SLOTS, services_apart=False, engine=engine) as cluster,
         cluster.client() as client,
     ):
@@ -145,11 +170,12 @@ def measured(name: str, folder: Path, rounds: int) -> bool:
         code.mkdir()
         for path in (script, code / "train.py"):
             path.write_text(SCRIPT)
-        submit, bare = by_submit(client, engine, cluster, script), Bare(engine, cluster, script).run(name)
+        submit, bare = by_submit(client, engine, cluster, script), Bare(engine, cluster, script)
         pairs = []
         for _ in range(rounds + 1):
-            pair = by(bare, told), by(submit, told)
-            pairs.append(pair)
+            plainly = by(bare.run(name), told)
+            wait_until(bare.ended, what="the end of the bare one", seconds=_SECONDS, pause=0.2)
+            pairs.append((plainly, by(submit, told)))
             wait_until(
                 lambda: _quiet(engine, cluster), what="the engine to be quiet", seconds=_SECONDS, pause=0.2
             )

@@ -102,24 +102,7 @@ async def page_cluster() -> AsyncIterator[PageCluster]:
         try:
             yield PageCluster(embedded=cluster, running=running, caller=caller)
         finally:
-            await _kill_all(caller)
             await caller.channel.close()
-
-
-async def _kill_all(caller: Caller) -> None:
-    """Ends every experiment, and waits until the process of the one trial that runs is gone."""
-    listed = await caller.call("ListExperiments", token=caller.admin, page_size=1000)
-    for one in listed.experiments:
-        await caller.call("KillExperiment", token=caller.admin, experiment={"number": one.number})
-    await asyncio.wait_for(_until_free(caller), _PATIENCE_SECONDS)
-
-
-async def _until_free(caller: Caller) -> None:
-    while True:
-        cluster = await caller.call("GetCluster", token=caller.admin)
-        if not any(slot.HasField("holder") for slot in cluster.slots):
-            return
-        await asyncio.sleep(0.5)
 
 
 async def for_all(items: Iterable[Item], work: Callable[[Item], Awaitable[Any]]) -> None:

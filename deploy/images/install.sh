@@ -21,7 +21,7 @@ done
 
 # What services and trials may write, if nothing else is mounted there.
 mkdir -p /build/owned/etc/resolute /build/owned/var/lib/resolute
-for folder in authority checkpoints database store; do mkdir "/build/owned/etc/resolute/$folder"; done
+for folder in authority checkpoints database gateway store; do mkdir "/build/owned/etc/resolute/$folder"; done
 for service in experiments searcher metrics logs checkpoints preemption gateway; do
     mkdir "/build/owned/var/lib/resolute/$service"
 done

@@ -22,6 +22,7 @@
     ├── DataLossError
     ├── UnimplementedError
     ├── InternalError                     .correlation_id
+    ├── ClosedConnectionError             (never crosses the wire)
     └── ForkedProcessError                (never crosses the wire)
 
 A service raises one of these; its interceptor turns it into a status with an ``ErrorInfo``; the client's
@@ -238,6 +239,10 @@ class InternalError(ResoluteError):
     def correlation_id(self) -> str:
         """Finds the traceback in the server's log."""
         return self.metadata.get("correlation_id", "")
+
+
+class ClosedConnectionError(ResoluteError):
+    """The call was made on a connection that this process has closed."""
 
 
 class ForkedProcessError(ResoluteError):

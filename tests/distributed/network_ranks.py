@@ -1,4 +1,7 @@
-"""What each rank of ``test_networks.py`` runs: both kinds of exchange between ranks, over their network."""
+"""What each rank of ``test_networks.py`` runs: both kinds of exchange between ranks, over their network.
+
+Ranks on the nodes of engines meet by it too.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,12 @@ def by_horovod() -> tuple[float, DistributedContext]:
     return total.item(), DistributedContext.from_horovod(hvd)
 
 
+def meet() -> tuple[float, DistributedContext]:
+    """The same by what the layer of this rank wants."""
+    return by_horovod() if os.environ.get("USE_HOROVOD") else by_torch()
+
+
 if __name__ == "__main__":
-    total, ranks = by_horovod() if os.environ.get("USE_HOROVOD") else by_torch()
+    total, ranks = meet()
     with ranks:
         print("sum", total, "ranks", ranks.allgather(ranks.rank), flush=True)

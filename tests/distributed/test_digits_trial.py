@@ -53,10 +53,15 @@ def test_two_slots_that_meet_where_an_override_says_compute_what_one_does(submit
     trials = [together, submit(DIGITS, *settings, "resources.slots_per_trial=1")]
     for trial in trials:
         trial.wait_for(ExperimentState.COMPLETED)
-    # The last batch of an epoch is short, and ranks have each a share of another one: so far they are equal.
+    # The last batch of an epoch is short, and ranks have each a share of another one: so far they are
+    # equal. The first loss is that of the same weights. What follows is as near as Adam lets it be, which
+    # divides each gradient by its own size: where one is nearly zero, its rounding error decides the
+    # step, and processors round otherwise.
     for step in (10, 20):
         two, one = (losses(trial.metrics("training")[step]) for trial in trials)
-        assert two == pytest.approx(one, rel=1e-4)
+        assert two == pytest.approx(one, rel=1e-3)
+        if step == 10:
+            assert two[1] == pytest.approx(one[1], rel=1e-6)
 
 
 def losses(report: dict[str, Any]) -> list[float]:

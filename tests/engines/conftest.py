@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from support.engines.container_engine import ContainerEngine
+from support.engines.docker import DockerService, running_docker
+from support.engines.podman import PodmanService, podman_service
 from support.kubernetes import KubernetesCluster, running_kubernetes
 from support.ray import RayCluster, running_ray
 from support.slurm import SlurmCluster, running_slurm
@@ -14,6 +17,39 @@ from support.slurm import SlurmCluster, running_slurm
 if TYPE_CHECKING:
     # It wants the library of Kubernetes, which other engines' tests do without.
     from support.engines.pod_groups import Place
+
+
+@pytest.fixture(scope="module")
+def podman(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PodmanService]:
+    """Podman, serving."""
+    with podman_service(tmp_path_factory.mktemp("podman")) as service, service.serving():
+        yield service
+
+
+@pytest.fixture(scope="module")
+def docker() -> Iterator[DockerService]:
+    """Docker, serving."""
+    with running_docker() as service:
+        yield service
+
+
+@pytest.fixture(scope="module")
+def podman_engine(podman: PodmanService, tmp_path_factory: pytest.TempPathFactory) -> ContainerEngine:
+    """The engine of Podman's containers, with one runtime for all tests."""
+    return ContainerEngine(podman, tmp_path_factory.mktemp("podman-engine"))
+
+
+@pytest.fixture(scope="module")
+def docker_engine(docker: DockerService, tmp_path_factory: pytest.TempPathFactory) -> ContainerEngine:
+    """The engine of Docker's containers, with one runtime for all tests."""
+    return ContainerEngine(docker, tmp_path_factory.mktemp("docker-engine"))
+
+
+@pytest.fixture(scope="module", params=["podman", "docker"])
+def container_engine(request: pytest.FixtureRequest) -> ContainerEngine:
+    """The engine of containers, of each."""
+    engine: ContainerEngine = request.getfixturevalue(f"{request.param}_engine")
+    return engine
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 from support.backends import need_module
-from support.kubernetes import KubernetesCluster
+from support.kubernetes import KubernetesCluster, documented_rules
 
 need_module("helm_python", remedy="`make engines` installs it")
 need_module("kubernetes_asyncio", remedy="`make engines` installs it")
@@ -26,6 +26,7 @@ ROOT = Path(__file__).parents[2]
 CHART = ROOT / "deploy/helm/resolute"
 VALUES: dict[str, Any] = {
     "clusterId": "7d0f0f9e-2d6b-4b6b-9f3e-0d7a1b1f4c11",
+    "trials": {"namespace": "trials"},
     "gateway": {
         "host": "resolute.example",
         "ingress": {"enabled": True, "className": "nginx", "tlsSecret": "resolute-page"},
@@ -63,6 +64,37 @@ def test_helm_finds_nothing_wrong() -> None:
 def test_a_cluster_without_an_id_is_not_rendered() -> None:
     with pytest.raises(helm_python.HelmError, match="clusterId"):
         rendered({})
+
+
+@pytest.mark.parametrize(
+    ("trials", "complaint"),
+    [
+        ({}, "name a namespace for trials"),
+        ({"namespace": "default"}, "default has the Secrets of the services"),
+    ],
+)
+def test_trials_are_not_put_beside_the_secrets_of_the_services(
+    trials: dict[str, str], complaint: str
+) -> None:
+    with pytest.raises(helm_python.HelmError, match=complaint):
+        rendered({**VALUES, "trials": trials})
+
+
+def test_what_trials_may_mount_and_what_the_services_have_are_in_two_namespaces() -> None:
+    by_namespace: dict[str, set[str]] = {}
+    for each in rendered(VALUES):
+        by_namespace.setdefault(each["metadata"].get("namespace", "default"), set()).add(each["kind"])
+    assert by_namespace["trials"] == {"Role", "RoleBinding"}
+    told = yaml.safe_load(of_kind("ConfigMap")["team-pools"]["data"]["resource-pools.yaml"])
+    assert told["engines"]["kubernetes"]["namespace"] == "trials"
+
+
+def test_schemas_of_current_versions_take_every_object() -> None:
+    need_module("kubernetes_validate", remedy="`make engines` installs it")
+    import kubernetes_validate
+
+    for each in rendered(VALUES):
+        kubernetes_validate.validate(each, kubernetes_validate.latest_version(), strict=True)
 
 
 def test_every_service_runs_at_the_port_at_which_the_others_call_it() -> None:
@@ -143,20 +175,18 @@ def test_trials_run_by_the_account_of_the_experiments_service_with_the_documente
         nodes=1,
     )
     assert [pool.name for pool in open_engine(engine, environment).pools()] == ["default"]
-    (docs,) = [
-        text
-        for text in (ROOT / "docs/engines.md").read_text().split("```yaml\n")
-        if text.startswith("apiVersion: rbac")
-    ]
-    assert of_kind("Role")["team-trials"]["rules"] == yaml.safe_load(docs.split("```")[0])["rules"]
+    assert of_kind("Role")["team-trials"]["rules"] == documented_rules()
     spec = of_kind("Deployment")["team-experiments"]["spec"]["template"]["spec"]
     (subject,) = of_kind("RoleBinding")["team-trials"]["subjects"]
     assert subject["name"] == spec["serviceAccountName"]
 
 
 def test_an_api_server_takes_every_object(kubernetes: KubernetesCluster) -> None:
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "trials"}}
+    kubernetes.call("/api/v1/namespaces", namespace)
     for each in rendered(VALUES):
         kind = each["kind"].lower()
         plural = f"{kind}es" if kind.endswith("s") else f"{kind}s"
+        where = f"namespaces/{each['metadata'].get('namespace', 'default')}/{plural}"
         # Nothing is stored.
-        kubernetes.call(f"{_GROUPS[each['apiVersion']]}/namespaces/default/{plural}?dryRun=All", each)
+        kubernetes.call(f"{_GROUPS[each['apiVersion']]}/{where}?dryRun=All", each)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from support.clusters.embedded import EmbeddedCluster
 from support.containers import Podman
-from support.engines.podman import IMAGE, podman_service
+from support.engines.image import IMAGE
+from support.engines.podman import podman_service
 from support.ports import free_port
 from support.waiting import wait_until
 
@@ -21,6 +22,7 @@ engines:
     url: {url}
     services_address: {address}
     services_certificate: {certificate}
+    checkpoint_directories: [{storage}]
 """
 CONFIG = """
 name: boxed
@@ -57,7 +59,11 @@ def test_trial_runs_in_a_container_and_its_lines_metrics_checkpoint_and_end_arri
         port = free_port()
         certificate = home / "data/tls/certificate.pem"
         told = SETTINGS.format(
-            image=IMAGE, url=podman.url, address=f"{podman.host}:{port}", certificate=certificate
+            image=IMAGE,
+            url=podman.url,
+            address=f"{podman.host}:{port}",
+            certificate=certificate,
+            storage=storage,
         )
         (home / FILE_NAME).write_text(told)
         cluster = EmbeddedCluster(home, environment={"RESOLUTE_CHECKPOINTS_ROOTS": str(storage)})
@@ -78,12 +84,15 @@ def test_trial_runs_in_a_container_and_its_lines_metrics_checkpoint_and_end_arri
                 assert (report.steps_completed, report.metrics) == (1, {"loss": 0.25})
             (described,) = cluster.json("t", "describe", "1")
             assert [run["outcome"] for run in described["trial"]["runs"]] == ["COMPLETED"]
-            wait_until(lambda: not _names(podman.podman), what="everything to be removed", seconds=SECONDS)
+            mine = cluster.json("master", "info")["cluster_id"]
+            wait_until(
+                lambda: not _names(podman.podman, mine), what="everything to be removed", seconds=SECONDS
+            )
         finally:
             cluster.down()
 
 
-def _names(podman: Podman) -> list[str]:
-    """Containers and volumes of runs."""
-    label = ("--quiet", "--filter", "label=resolute.allocation")
+def _names(podman: Podman, cluster_id: str) -> list[str]:
+    """Containers and volumes of a cluster's runs."""
+    label = ("--quiet", "--filter", f"label=resolute.cluster={cluster_id}")
     return [*podman.run("ps", "--all", *label).split(), *podman.run("volume", "ls", *label).split()]

@@ -1,19 +1,18 @@
-"""The contract of engines, kept by containers of a real Podman through Docker's API."""
+"""The contract of engines, kept by containers of a real Podman and of a real Docker through Docker's API."""
 
 from __future__ import annotations
 
 import asyncio
-import json
-import os
-import shlex
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
-from support.clusters.control_plane import ControlPlane, control_plane
+from support.engines.container_engine import CLUSTER, ContainerEngine, environment
 from support.engines.contract import (
     ALLOCATION,
     SECONDS,
@@ -23,206 +22,48 @@ from support.engines.contract import (
     life,
     scenario,
     seen,
+    until,
 )
-from support.engines.podman import IMAGE, PodmanService, podman_service
+from support.engines.docker import DockerService, running_docker
+from support.engines.held_registry import HeldRegistry, held_registry
+from support.engines.image import IMAGE
+from support.engines.podman import PodmanService
 from support.engines.submissions import Submissions
+from support.page_commands import yaml_of
 
-from resolute.contracts.values import from_value, to_value
-from resolute.errors import ResoluteError, UnavailableError
-from resolute_experiments.resources.container.runtime import make_runtime, runtime_name
-from resolute_experiments.resources.engine_environment import EngineEnvironment
-from resolute_experiments.resources.protocol import (
-    AllocationSpec,
-    ContainerReport,
-    ContainerState,
-    ResourceManager,
-)
+from resolute.errors import DeadlineError, QuotaError, UnavailableError
+from resolute_experiments.resources.container.api import DockerApi
+from resolute_experiments.resources.protocol import ContainerReport, ContainerState
 from resolute_experiments.resources.registry import open_engine
-from resolute_experiments.resources.settings import EngineSettings, PoolSettings, read_resource_settings
+from resolute_experiments.resources.settings import read_resource_settings
 
-CLUSTER = f"{os.getpid():08x}-cluster"
-DOCS = Path(__file__).parents[2] / "docs/engines.md"
-
-
-def environment(folder: Path) -> EngineEnvironment:
-    """A cluster of this process, which sends what is left to where it was."""
-    return EngineEnvironment(
-        cluster_id=CLUSTER,
-        address="",
-        tls=None,
-        outage_timeout=3600.0,
-        log_wait=1.0,
-        runs_directory=folder / "runs",
-        slots=None,
-        nodes=1,
-    )
+OTHER = "allocation-2"
+_WAITED_SECONDS = 3.0
 
 
-class ContainerEngine:
+class TestContainersOfPodman(EngineContract, Submissions):
     """Containers of Podman."""
 
-    def __init__(self, service: PodmanService, folder: Path) -> None:
-        self.service = service
-        self._folder = folder
-        self._runtime = folder / runtime_name()
-        make_runtime(self._runtime)
-
-    def control_plane(self, script: str, **changes: Any) -> AbstractContextManager[ControlPlane]:
-        """One on a bridge of this machine."""
-        return control_plane(script, host=self.service.host, **changes)
-
-    call = "resolute_experiments.resources.container.api:DockerApi._bytes"
-
-    def open(self, **pool: Any) -> ResourceManager:
-        """Two slots."""
-        return open_engine(*self._settings(pool))
-
-    @property
-    def opened_by(self) -> tuple[EngineSettings, EngineEnvironment]:
-        """Its settings, and its cluster."""
-        return self._settings({})
-
-    def _settings(self, pool: dict[str, Any]) -> tuple[EngineSettings, EngineEnvironment]:
-        settings = EngineSettings(
-            name="podman",
-            type="container",
-            options={"url": self.service.url, "runtime": str(self._runtime)},
-            pools=(
-                PoolSettings(
-                    name="boxes", options={"slots": 2, "image": IMAGE, **pool}, where="resource_pools[0]"
-                ),
-            ),
-        )
-        return settings, environment(self._folder)
-
-    def spec(
-        self, plane: ControlPlane, *, containers: int = 1, config: dict[str, Any] | None = None
-    ) -> AllocationSpec:
-        """One slot for each container."""
-        return AllocationSpec(
-            allocation_id=plane.spec.allocation_id,
-            placements=tuple((rank,) for rank in range(containers)),
-            address=plane.address,
-            token="token-0",
-            pool="boxes",
-            config=config or {},
-        )
-
-    async def lose(self, allocation_id: str) -> None:
-        """Kills the containers from outside."""
-        label = f"label=resolute.allocation={allocation_id}"
-        for name in self.service.podman.run("ps", "--quiet", "--filter", label).split():
-            self.service.podman.run("kill", "--signal", "KILL", name)
-
-    async def remains(self) -> Sequence[str]:
-        """Containers, volumes and networks with the cluster's label."""
-        label = f"label=resolute.cluster={CLUSTER}"
-        commands = (
-            ("ps", "--all", "--quiet"),
-            ("volume", "ls", "--quiet"),
-            ("network", "ls", "--quiet"),
-        )
-        return [
-            name
-            for command in commands
-            for name in self.service.podman.run(*command, "--filter", label).split()
-        ]
-
-
-@pytest.fixture(scope="module")
-def podman(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PodmanService]:
-    """Podman, serving."""
-    with podman_service(tmp_path_factory.mktemp("podman")) as service, service.serving():
-        yield service
-
-
-@pytest.fixture(scope="module")
-def container_engine(podman: PodmanService, tmp_path_factory: pytest.TempPathFactory) -> ContainerEngine:
-    """The engine, with one runtime for all tests."""
-    return ContainerEngine(podman, tmp_path_factory.mktemp("engine"))
-
-
-class TestContainers(EngineContract, Submissions):
-    """Containers of Podman."""
-
-    # A look, the image, the engine's kind, the network twice, volume and container, a look, the network, the
+    # The versions, a look, the image, the network twice, volume and container, a look, the network, the
     # files, and the start.
     calls = 11
 
     @pytest.fixture
-    def engine(self, container_engine: ContainerEngine) -> ContainerEngine:
+    def engine(self, podman_engine: ContainerEngine) -> ContainerEngine:
         """Podman."""
-        return container_engine
+        return podman_engine
 
 
-OTHER = "allocation-2"
-LISTENS = "echo listening; exec python3 -m http.server 8000 --directory /resolute"
-ATTEMPTS = """
-import os, pathlib, socket, sys
-def reads(path):
-    return bool(pathlib.Path(path).read_bytes())
-def connects(host, port):
-    with socket.create_connection((host, port), timeout=3):
-        return True
-def finds(name):
-    roots = [path for path in pathlib.Path("/").iterdir() if path.name not in {"proc", "sys", "resolute"}]
-    return any(name in files for root in roots for _, _, files in os.walk(root))
-def is_root():
-    os.setuid(0)
-    return True
-def mounts():
-    os.chroot("/resolute")
-    return True
-processes = list(pathlib.Path("/proc").glob("[0-9]*/cmdline"))
-attempts = {
-    "passwords of the image": lambda: reads("/etc/shadow"),
-    "another run's order": lambda: finds("launch.json"),
-    "the home of root": lambda: bool(os.listdir("/root")),
-    "a file of the host": lambda: reads(sys.argv[1]),
-    "the runtime, to write": lambda: bool(pathlib.Path("/opt/resolute/start.sh").write_text("")),
-    "the socket of the engine": lambda: finds("podman.sock") or finds("docker.sock"),
-    "a process outside": lambda: any(b"system\\0service" in one.read_bytes() for one in processes),
-    "another run's network": lambda: connects(sys.argv[2], 8000),
-    "another run by name": lambda: connects(sys.argv[3], 8000),
-    "to be root": is_root,
-    "to change its root": mounts,
-}
-for name, attempt in attempts.items():
-    try:
-        done = attempt()
-    except (OSError, PermissionError):
-        done = False
-    print("REACHED" if done else "refused", name)
-"""
+class TestContainersOfDocker(EngineContract, Submissions):
+    """Containers of Docker."""
 
+    # Three more, by which Docker chooses a subnet for the network.
+    calls = 14
 
-def test_a_trial_reaches_nothing_of_others_and_of_the_machine(container_engine: ContainerEngine) -> None:
-    engine = container_engine
-    secret = engine._folder / "secret-of-the-host"
-    secret.write_text("secret")
-
-    async def body() -> None:
-        name = f"resolute-{CLUSTER[:8]}-{OTHER}-0"
-        with (
-            engine.control_plane(LISTENS, allocation_id=OTHER) as other,
-            engine.control_plane("", files={"attempts.py": ATTEMPTS}) as plane,
-        ):
-            async with cleared(engine, OTHER), life(engine) as living:
-                await living.manager.launch(engine.spec(other))
-                await seen(other, "listening")
-                described = json.loads(engine.service.podman.run("inspect", name))[0]
-                (network,) = described["NetworkSettings"]["Networks"].values()
-                arguments = shlex.join([str(secret), network["IPAddress"], name])
-                script = f"python3 attempts.py {arguments}; echo tried"
-                config = {**from_value(plane.spec.config), "entrypoint": script}
-                plane.spec.config.CopyFrom(to_value(config))
-                await living.manager.launch(engine.spec(plane))
-                await seen(plane, "tried")
-                said = [text for text in plane.text() if text != "tried"]
-                assert len(said) == 11
-                assert [text for text in said if not text.startswith("refused ")] == []
-
-    scenario(body)
+    @pytest.fixture
+    def engine(self, docker_engine: ContainerEngine) -> ContainerEngine:
+        """Docker."""
+        return docker_engine
 
 
 def test_scripts_import_resolute_in_an_image_that_has_only_python(container_engine: ContainerEngine) -> None:
@@ -240,8 +81,8 @@ def test_scripts_import_resolute_in_an_image_that_has_only_python(container_engi
 
 
 def test_the_example_of_the_docs_opens(tmp_path: Path) -> None:
-    (example,) = [text for text in DOCS.read_text().split("```yaml\n") if "type: container" in text]
-    (tmp_path / "pools.yaml").write_text(example.split("```")[0])
+    _, example = yaml_of("docs/containers.md", having="type: container")
+    (tmp_path / "pools.yaml").write_text(example)
     settings = read_resource_settings(tmp_path / "pools.yaml")
     (told,) = [one for one in settings.engines if one.type == "container"]
     (pool,) = open_engine(told, environment(tmp_path)).pools()
@@ -257,13 +98,164 @@ def test_an_image_that_cannot_be_pulled_is_the_reason_of_the_failure(
         with engine.control_plane("echo never") as plane:
             async with cleared(engine), life(engine) as living:
                 image = {"environment": {"image": {"cpu": "localhost/nowhere:1"}}}
-                with pytest.raises(ResoluteError, match="nowhere"):
-                    await living.manager.launch(engine.spec(plane, config=image))
+                await living.manager.launch(engine.spec(plane, config=image))
+                (ended,) = await living.ended()
                 pulled = [one for one in living.events if isinstance(one, ContainerReport)]
                 assert pulled[0].state is ContainerState.STARTING
                 assert "localhost/nowhere:1 is being pulled" in pulled[0].reason
+                assert ended.exit is not None
+                assert "nowhere" in ended.exit.failure
                 assert plane.calls == []
 
+    scenario(body)
+
+
+@contextmanager
+def pulling_engine(podman: PodmanService, folder: Path, registry: HeldRegistry) -> Iterator[ContainerEngine]:
+    """The engine by a Podman of its own that asks a registry."""
+    asking = replace(podman.podman, registries=registry.settings)
+    service = replace(podman, podman=asking, socket=folder / "pulls.sock")
+    with service.serving():
+        yield ContainerEngine(service, folder, options={"image_patience": SECONDS})
+
+
+@pytest.fixture
+def registry(podman: PodmanService, tmp_path: Path) -> Iterator[HeldRegistry]:
+    """A registry with an image that has Python."""
+    with held_registry(podman.podman, IMAGE, tmp_path) as registry:
+        yield registry
+
+
+def of_image(image: str) -> dict[str, Any]:
+    """A config whose containers are of an image."""
+    return {"environment": {"image": {"cpu": image}}}
+
+
+def test_other_runs_go_on_while_a_registry_keeps_an_image_waiting(
+    podman: PodmanService, tmp_path: Path, registry: HeldRegistry
+) -> None:
+    async def body(engine: ContainerEngine) -> None:
+        with (
+            engine.control_plane("echo pulled") as plane,
+            engine.control_plane("echo beside", allocation_id=OTHER) as other,
+        ):
+            async with cleared(engine, OTHER), life(engine) as living:
+                waits = engine.spec(plane, config=of_image(registry.image))
+                await living.manager.launch(waits)
+                await asyncio.to_thread(registry.asked.wait, SECONDS)
+                await living.manager.launch(waits)
+                (report,) = await living.manager.inspect(ALLOCATION)
+                assert report.state is ContainerState.STARTING
+                assert f"image {registry.image} is being pulled" in report.reason
+
+                await living.manager.launch(engine.spec(other))
+                (ended,) = await living.ended()
+                assert (ended.allocation_id, other.text()) == (OTHER, ["beside"])
+                registry.let.set()
+                await living.ended(2)
+                assert plane.text() == ["pulled"]
+                assert plane.calls.count("GetLaunchSpec") == 1
+
+    with pulling_engine(podman, tmp_path, registry) as engine:
+        scenario(partial(body, engine))
+
+
+@pytest.mark.parametrize("end", ["stop", "kill"])
+def test_a_run_that_waits_for_its_image_ends_at_once_and_has_lost_nothing(
+    podman: PodmanService, tmp_path: Path, registry: HeldRegistry, end: str
+) -> None:
+    async def body(engine: ContainerEngine) -> None:
+        with engine.control_plane("echo never") as plane:
+            async with cleared(engine), life(engine) as living:
+                await living.manager.launch(engine.spec(plane, config=of_image(registry.image), containers=2))
+                await asyncio.to_thread(registry.asked.wait, SECONDS)
+                if end == "stop":
+                    await living.manager.stop(ALLOCATION, grace=SECONDS)
+                else:
+                    await living.manager.kill(ALLOCATION)
+                for report in await living.ended(2):
+                    assert report.exit is not None
+                    assert report.exit.acknowledged
+                assert await living.manager.inspect(ALLOCATION) == []
+                assert plane.calls == []
+
+    with pulling_engine(podman, tmp_path, registry) as engine:
+        scenario(partial(body, engine))
+
+
+def test_a_run_waits_for_a_registry_that_is_unavailable(
+    podman: PodmanService, tmp_path: Path, registry: HeldRegistry
+) -> None:
+    async def body(engine: ContainerEngine) -> None:
+        with engine.control_plane("echo pulled") as plane:
+            async with cleared(engine), life(engine) as living:
+                registry.down = True
+                registry.let.set()
+                await living.manager.launch(engine.spec(plane, config=of_image(registry.image)))
+
+                async def told() -> bool:
+                    reports = await living.manager.inspect(ALLOCATION)
+                    return "cannot be pulled" in reports[0].reason
+
+                await until(told, "the registry to be asked")
+                registry.down = False
+                await living.ended()
+                assert plane.text() == ["pulled"]
+
+    with pulling_engine(podman, tmp_path, registry) as engine:
+        scenario(partial(body, engine))
+
+
+def test_a_registry_that_says_nothing_is_not_taken_for_an_engine_that_is_away(
+    podman: PodmanService, tmp_path: Path, registry: HeldRegistry
+) -> None:
+    async def body(engine: ContainerEngine) -> None:
+        hasty = DockerApi(engine.service.url, silence_seconds=1.0)
+        try:
+            with pytest.raises(DeadlineError, match="see whether its registry answers"):
+                async for _ in hasty.pull(registry.image):
+                    pass
+        finally:
+            await hasty.close()
+
+    with pulling_engine(podman, tmp_path, registry) as engine:
+        scenario(partial(body, engine))
+
+
+def test_a_run_that_spoils_the_record_of_its_end_is_lost(container_engine: ContainerEngine) -> None:
+    engine = container_engine
+    script = "cd /resolute/run && mkdir exit.json && head -c 20000000 /dev/zero > exit.json/x; exit 3"
+
+    async def body() -> None:
+        with engine.control_plane(script) as plane:
+            async with cleared(engine), life(engine) as living:
+                await living.manager.launch(engine.spec(plane))
+                (report,) = await living.ended()
+                assert report.lost
+                assert await living.states() == [ContainerState.ENDED]
+
+    scenario(body)
+
+
+def test_what_is_left_is_sent_after_somebody_cleaned_the_engine_up(container_engine: ContainerEngine) -> None:
+    engine, image = container_engine, "localhost/once:1"
+
+    async def body() -> None:
+        with engine.control_plane("echo training; sleep 1; echo last words; exit 0") as plane:
+            async with cleared(engine), life(engine) as living:
+                await living.manager.launch(engine.spec(plane, config=of_image(image)))
+                await seen(plane, "training")
+                plane.takes_lines = False
+                await living.ended()
+                await asyncio.to_thread(engine.service.run, "rmi", image)
+                # Podman keeps a network while a container has it.
+                network = ("network", "rm", f"resolute-{CLUSTER[:8]}-{ALLOCATION}")
+                await asyncio.to_thread(partial(engine.service.run, *network, check=False))
+                plane.takes_lines = True
+                await living.manager.release(ALLOCATION, token="token-fresh")
+                await seen(plane, "last words")
+
+    engine.service.run("tag", IMAGE, image)
     scenario(body)
 
 
@@ -294,15 +286,35 @@ def test_the_limits_of_the_pool_hold_inside(container_engine: ContainerEngine) -
     scenario(body)
 
 
-def test_a_trial_goes_on_while_the_engine_is_away_and_its_end_is_heard_of_after_that(
-    podman: PodmanService, container_engine: ContainerEngine, tmp_path: Path
+def test_who_waits_for_a_container_keeps_no_processor_busy(
+    podman: PodmanService, podman_engine: ContainerEngine, tmp_path: Path
 ) -> None:
-    engine = ContainerEngine(replace(podman, socket=tmp_path / "other.sock"), container_engine._folder)
+    service = replace(podman, socket=tmp_path / "other.sock")
+    engine = ContainerEngine(service, podman_engine.folder)
+
+    async def body() -> None:
+        with engine.control_plane(TRAIN) as plane, service.serving() as served:
+            async with cleared(engine), life(engine) as living:
+                await living.manager.launch(engine.spec(plane))
+                await seen(plane, "training")
+                used = await asyncio.to_thread(psutil.Process(served.pid).cpu_times)
+                await asyncio.sleep(_WAITED_SECONDS)
+                now = await asyncio.to_thread(psutil.Process(served.pid).cpu_times)
+                assert now.user + now.system - used.user - used.system < _WAITED_SECONDS / 5
+
+    scenario(body)
+
+
+def test_a_trial_goes_on_while_the_engine_is_away_and_its_end_is_heard_of_after_that(
+    podman: PodmanService, podman_engine: ContainerEngine, tmp_path: Path
+) -> None:
+    service = replace(podman, socket=tmp_path / "other.sock")
+    engine = ContainerEngine(service, podman_engine.folder)
 
     async def body() -> None:
         with engine.control_plane(TRAIN, preemption_timeout=0.2) as plane:
-            async with cleared(container_engine):
-                with engine.service.serving() as served:
+            async with cleared(podman_engine):
+                with service.serving() as served:
                     async with life(engine) as living:
                         await living.manager.launch(engine.spec(plane))
                         await seen(plane, "training")
@@ -314,9 +326,51 @@ def test_a_trial_goes_on_while_the_engine_is_away_and_its_end_is_heard_of_after_
                             await living.manager.launch(engine.spec(plane))
                         plane.send_signal(preempt=True)
                         await asyncio.to_thread(plane.wait_for, lambda: plane.exits, seconds=SECONDS)
-                        with engine.service.serving():
+                        with service.serving():
                             (report,) = await living.ended()
                             assert report.exit is not None
                             assert await living.states() == [ContainerState.ENDED]
+
+    scenario(body)
+
+
+def test_a_launch_is_put_off_while_docker_has_no_subnet_left(tmp_path: Path) -> None:
+    async def body(engine: ContainerEngine) -> None:
+        with engine.control_plane("echo launched") as plane:
+            async with cleared(engine), life(engine) as living:
+                await asyncio.to_thread(engine.service.run, "network", "create", "other")
+                with pytest.raises(QuotaError, match="no subnet left"):
+                    await living.manager.launch(engine.spec(plane))
+                assert await living.manager.inspect(ALLOCATION) == []
+                await asyncio.to_thread(engine.service.run, "network", "rm", "other")
+                await living.manager.launch(engine.spec(plane))
+                await living.ended()
+                assert plane.text() == ["launched"]
+
+    with running_docker(subnets="172.30.0.0/24") as docker:
+        scenario(partial(body, ContainerEngine(docker, tmp_path)))
+
+
+def test_trials_go_on_while_docker_is_away_where_its_settings_say_so(
+    docker: DockerService, docker_engine: ContainerEngine
+) -> None:
+    engine = docker_engine
+
+    async def body() -> None:
+        with engine.control_plane(TRAIN, preemption_timeout=0.2) as plane:
+            async with cleared(engine), life(engine) as living:
+                await living.manager.launch(engine.spec(plane))
+                await seen(plane, "training")
+                await asyncio.to_thread(docker.kill)
+                try:
+                    with pytest.raises(UnavailableError, match="does not answer"):
+                        await living.manager.inspect(ALLOCATION)
+                    plane.send_signal(preempt=True)
+                    await asyncio.to_thread(plane.wait_for, lambda: plane.exits, seconds=SECONDS)
+                finally:
+                    await asyncio.to_thread(docker.start)
+                (report,) = await living.ended()
+                assert report.exit is not None
+                assert await living.states() == [ContainerState.ENDED]
 
     scenario(body)

@@ -14,7 +14,7 @@ from support.engines.pod_groups import (
     Place,
     until,
 )
-from support.kubernetes import UNBOUND_TOKEN
+from support.kubernetes import UNBOUND_TOKEN, documented_rules
 
 from resolute.errors import (
     FailedPreconditionError,
@@ -25,8 +25,6 @@ from resolute.errors import (
 from resolute_experiments.resources.kubernetes.client import KubernetesClient
 from resolute_experiments.resources.kubernetes.connection import KubernetesApi
 from resolute_experiments.resources.kubernetes.pods import GROUP_LABEL
-
-DOCS = Path(__file__).parents[2] / "docs/engines.md"
 
 
 def test_refusals_have_the_reason_of_kubernetes(place: Place, tmp_path: Path) -> None:
@@ -44,8 +42,6 @@ def test_refusals_have_the_reason_of_kubernetes(place: Place, tmp_path: Path) ->
 
 def test_rights_that_are_documented_are_enough(place: Place, tmp_path: Path) -> None:
     roles = "/apis/rbac.authorization.k8s.io/v1/namespaces/default"
-    (said,) = [text for text in DOCS.read_text().split("```yaml\n") if "kind: Role" in text]
-    rules = yaml.safe_load(said.split("```")[0])["rules"]
     binding = {
         "metadata": {"name": place.name},
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": place.name},
@@ -53,7 +49,7 @@ def test_rights_that_are_documented_are_enough(place: Place, tmp_path: Path) -> 
     }
 
     async def bind(client: KubernetesClient, api: KubernetesApi) -> None:
-        await api.create(f"{roles}/roles", {"metadata": {"name": place.name}, "rules": rules})
+        await api.create(f"{roles}/roles", {"metadata": {"name": place.name}, "rules": documented_rules()})
         await api.create(f"{roles}/rolebindings", binding)
 
     async def unbind(client: KubernetesClient, api: KubernetesApi) -> None:

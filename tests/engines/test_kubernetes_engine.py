@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import uuid
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.backends import need_module
-from support.clusters.control_plane import ControlPlane, control_plane
 from support.engines.contract import (
     ALLOCATION,
     SECONDS,
@@ -28,132 +25,33 @@ from support.engines.contract import (
 )
 from support.engines.submissions import Submissions
 from support.kubernetes import KubernetesCluster
+from support.page_commands import yaml_of
 from support.ports import free_port
 
 from resolute.errors import InvalidArgumentError, UnavailableError
 from resolute_experiments.resources.engine_environment import EngineEnvironment
 from resolute_experiments.resources.protocol import (
-    AllocationSpec,
     ContainerReport,
     ContainerState,
     EvictionNotice,
     Placement,
-    ResourceManager,
 )
 from resolute_experiments.resources.registry import open_engine
-from resolute_experiments.resources.settings import EngineSettings, PoolSettings, read_resource_settings
+from resolute_experiments.resources.settings import read_resource_settings
 
 need_module("kubernetes_asyncio", remedy="`make engines` installs it")
 
-from resolute_experiments.resources.kubernetes.connection import KubernetesApi  # noqa: E402 - wants what was asked for above
+from support.engines.kubernetes_engine import KubernetesEngine  # noqa: E402 - wants what was asked for above
+
+from resolute_experiments.resources.kubernetes.connection import KubernetesApi  # noqa: E402
 from resolute_experiments.resources.kubernetes.pods import CONTAINER  # noqa: E402
 
-DOCS = Path(__file__).parents[2] / "docs/engines.md"
 SAVES = (
     'trap "echo hit; exit 9" TERM; echo training; '
     "until python3 -c \"import socket; socket.create_connection(('{host}', {port}))\" 2>/dev/null; "
     "do sleep 0.1; done; echo saved"
 )
 """Dies of a SIGTERM; ends well, as after a checkpoint, once a port is open."""
-
-
-class KubernetesEngine:
-    """Pods of one test's cluster, which run this installation on the machine's own programs."""
-
-    def __init__(
-        self, kubernetes: KubernetesCluster, folder: Path, *, pool: dict[str, Any], **options: Any
-    ) -> None:
-        self.kubernetes = kubernetes
-        self._folder = folder
-        self.pool = pool
-        self.options = options
-        self.cluster = f"{uuid.uuid4().hex[:12]}"
-
-    def control_plane(self, script: str, **changes: Any) -> AbstractContextManager[ControlPlane]:
-        """One at the address of the node."""
-        return control_plane(script, host=self.kubernetes.host, **changes)
-
-    call = "resolute_experiments.resources.kubernetes.connection:KubernetesApi._answer"
-
-    def open(self) -> ResourceManager:
-        """A pool of processors."""
-        return open_engine(*self.opened_by)
-
-    @property
-    def opened_by(self) -> tuple[EngineSettings, EngineEnvironment]:
-        """Its settings, and a cluster of its own."""
-        settings = EngineSettings(
-            name="kube",
-            type="kubernetes",
-            options={**self.kubernetes.engine_options, **self.options},
-            pools=(
-                PoolSettings(
-                    name="pods",
-                    options={**self.kubernetes.pool_options, **self.pool},
-                    where="resource_pools[0]",
-                ),
-            ),
-        )
-        environment = EngineEnvironment(
-            cluster_id=self.cluster,
-            address="",
-            tls=None,
-            outage_timeout=3600.0,
-            log_wait=1.0,
-            runs_directory=self._folder / "runs",
-            slots=None,
-            nodes=1,
-        )
-        return settings, environment
-
-    def spec(
-        self, plane: ControlPlane, *, containers: int = 1, config: dict[str, Any] | None = None
-    ) -> AllocationSpec:
-        """One slot for each container."""
-        return AllocationSpec(
-            allocation_id=plane.spec.allocation_id,
-            placements=tuple((rank,) for rank in range(containers)),
-            address=plane.address,
-            token="token-0",
-            pool="pods",
-            config=config or {},
-        )
-
-    async def lose(self, allocation_id: str) -> None:
-        """Kills the first processes of the trial's containers."""
-        for pod in await self.objects("pods", f"resolute/allocation={allocation_id}"):
-            statuses = {each["name"]: each for each in pod["status"]["containerStatuses"]}
-            self.kubernetes.kill_container(statuses[CONTAINER]["containerID"])
-
-    async def remains(self) -> Sequence[str]:
-        """Everything with the cluster's label."""
-        found = [await self.objects(kind) for kind in ("services", "secrets", "pods")]
-        return [each["metadata"]["name"] for objects in found for each in objects]
-
-    async def objects(self, kind: str, selector: str = "") -> list[dict[str, Any]]:
-        """What there is of a kind."""
-        async with self._api() as api:
-            labels = ",".join(filter(None, (f"resolute/cluster={self.cluster}", selector)))
-            listed = await api.get(f"/api/v1/namespaces/default/{kind}", labelSelector=labels)
-        return list(listed["items"])
-
-    async def create(self, path: str, manifest: dict[str, Any]) -> None:
-        """Creates something."""
-        async with self._api() as api:
-            await api.create(f"/api/v1/namespaces/default/{path}", manifest)
-
-    async def delete(self, path: str, *, grace_seconds: int) -> None:
-        """Deletes something."""
-        async with self._api() as api:
-            await api.delete(f"/api/v1/namespaces/default/{path}", {"gracePeriodSeconds": grace_seconds})
-
-    @asynccontextmanager
-    async def _api(self) -> AsyncIterator[KubernetesApi]:
-        api = await KubernetesApi.connect(kubeconfig=self.kubernetes.kubeconfig)
-        try:
-            yield api
-        finally:
-            await api.close()
 
 
 @pytest.fixture
@@ -206,6 +104,42 @@ class TestKubernetes(EngineContract, Submissions):
                             assert report.exit is not None
                             assert report.exit.acknowledged
                     assert not plane.calls.count("GetLaunchSpec")
+
+        scenario(body)
+
+    def test_what_waits_of_a_run_that_is_stopped_is_taken_away_at_once_and_the_rest_exits_by_itself(
+        self, engine: KubernetesEngine
+    ) -> None:
+        alone = {
+            "labelSelector": {"matchLabels": {"resolute/cluster": engine.cluster}},
+            "topologyKey": "kubernetes.io/hostname",
+        }
+        affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [alone]}}
+        config = {"environment": {"pod_spec": {"spec": {"affinity": affinity}}}}
+
+        async def body() -> None:
+            with engine.control_plane(TRAIN, container_count=2, collective_key="k") as plane:
+                async with cleared(engine), life(engine) as living:
+                    await living.manager.launch(engine.spec(plane, containers=2, config=config))
+
+                    async def one_runs() -> bool:
+                        states = await living.states()
+                        return sorted(state.value for state in states) == ["QUEUED", "RUNNING"]
+
+                    await until(one_runs, "one Pod to run while the other waits")
+                    await asyncio.to_thread(plane.wait_for, lambda: plane.announced, seconds=SECONDS)
+                    (first,) = plane.announced
+                    await living.manager.stop(ALLOCATION, grace=3600.0)
+                    reports = await living.ended(2)
+                    assert {report.container_rank for report in reports} == {0, 1}
+                    for report in reports:
+                        assert report.exit is not None
+                        assert (report.exit.exit_code, report.exit.acknowledged) == (0, True)
+                    async with life(engine) as second:
+                        told = {one.container_rank: one for one in await second.manager.inspect(ALLOCATION)}
+                        assert all(one.exit is not None and one.exit.acknowledged for one in told.values())
+                    assert not [one for one in living.events if isinstance(one, EvictionNotice)]
+                    assert [said.container_rank for said in plane.exits] == [first]
 
         scenario(body)
 
@@ -361,8 +295,8 @@ class TestKubernetes(EngineContract, Submissions):
 
 
 def test_the_example_of_the_docs_opens(tmp_path: Path) -> None:
-    (example,) = [text for text in DOCS.read_text().split("```yaml\n") if "type: kubernetes" in text]
-    (tmp_path / "pools.yaml").write_text(example.split("```")[0])
+    _, example = yaml_of("docs/kubernetes.md", having="type: kubernetes\n")
+    (tmp_path / "pools.yaml").write_text(example)
     settings = read_resource_settings(tmp_path / "pools.yaml")
     (told,) = [one for one in settings.engines if one.type == "kubernetes"]
     environment = EngineEnvironment(

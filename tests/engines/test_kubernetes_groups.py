@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,10 +16,12 @@ from support.engines.pod_groups import (
     in_state,
     until,
 )
+from support.kubernetes import KubernetesCluster
 
 from resolute.errors import (
     DeadlineError,
     InvalidArgumentError,
+    QuotaError,
     UnavailableError,
 )
 from resolute_experiments.resources.kubernetes import objects
@@ -38,6 +41,18 @@ def test_one_name_is_one_group(place: Place) -> None:
             (f"{place.name}-1", 1),
         ]
         assert (again.parts, again.complete) == (2, True)
+
+    place.run(work)
+
+
+def test_changes_of_one_object_at_once_are_all_made(place: Place) -> None:
+    async def work(client: KubernetesClient, api: KubernetesApi) -> None:
+        await client.submit(place.group(WAITS))
+        path = f"/api/v1/namespaces/default/services/{place.name}"
+        names = {f"note-{number}" for number in range(4)}
+        changes = [{"metadata": {"annotations": {name: "made"}}} for name in names]
+        await asyncio.gather(*(api.patch(path, change) for change in changes))
+        assert names <= set((await api.get(path))["metadata"]["annotations"])
 
     place.run(work)
 
@@ -99,6 +114,44 @@ def test_submission_that_meets_others_at_a_quota_is_tried_again(place: Place) ->
         submitted = await client.submit(group)
         assert [pod.part for pod in submitted.pods] == [0, 1]
         assert submitted.pods[0].uid == found.pods[0].uid
+
+    place.run(work)
+
+
+@pytest.mark.parametrize(("kind", "room", "more"), [("pods", "1", "1"), ("services", "0", "1")])
+def test_group_for_which_a_namespace_has_no_room_is_turned_away_and_leaves_nothing(
+    kubernetes: KubernetesCluster, place: Place, kind: str, room: str, more: str
+) -> None:
+    path = f"/api/v1/namespaces/{place.name}/resourcequotas"
+    kubernetes.call("/api/v1/namespaces", {"metadata": {"name": place.name}})
+    quota = {"metadata": {"name": "one"}, "spec": {"hard": {kind: room}}}
+
+    async def work(_: KubernetesClient, api: KubernetesApi) -> None:
+        client = KubernetesClient(api, namespace=place.name)
+        await api.create(path, quota)
+
+        async def counted() -> bool:
+            return bool((await api.get(f"{path}/one")).get("status", {}).get("hard"))
+
+        async def gone() -> bool:
+            return await client.find(place.name) is None
+
+        await until(counted, bool, what="the quota to be counted")
+        with pytest.raises(QuotaError, match="exceeded quota: one"):
+            await client.submit(place.group(WAITS, WAITS))
+        await until(gone, bool, what="the first Pod to be removed")
+        await api.patch(f"{path}/one", {"spec": {"hard": {kind: more}}})
+
+        async def taken() -> bool:
+            try:
+                await client.submit(place.group(WAITS))
+            except (QuotaError, UnavailableError):
+                return False
+            return True
+
+        await until(taken, bool, what="room for one Pod")
+        await client.delete(place.name)
+        await until(gone, bool, what="the Pod to be removed")
 
     place.run(work)
 

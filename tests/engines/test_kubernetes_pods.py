@@ -19,10 +19,12 @@ from support.engines.pod_groups import (
     until,
 )
 
+from resolute.contracts.run.last_word import BEGAN
 from resolute_experiments.resources.kubernetes.client import KubernetesClient
 from resolute_experiments.resources.kubernetes.connection import KubernetesApi
 from resolute_experiments.resources.kubernetes.objects import PodGroup
 from resolute_experiments.resources.kubernetes.pods import GROUP_LABEL, Pod, PodState
+from resolute_experiments.resources.kubernetes.states import report_of
 
 
 def test_pod_that_fits_nowhere_waits_with_the_reason_of_kubernetes(place: Place) -> None:
@@ -80,6 +82,22 @@ def test_container_killed_for_its_memory_says_so(place: Place) -> None:
         await client.submit(PodGroup(name=place.name, pods=(pod,)))
         (ended,) = await in_state(client, place.name, PodState.ENDED)
         assert (ended.reason, ended.exit_code, ended.disrupted) == ("OOMKilled", 137, False)
+
+    place.run(work)
+
+
+def test_container_killed_for_its_memory_with_its_supervisor_has_failed(place: Place) -> None:
+    # As where the kernel kills all of a container: what its first process has said last is that it began.
+    script = f"echo '{BEGAN}' > /dev/termination-log; exec python3 -c \"b'x' * (1 << 30)\""
+    pod = host_pod(("sh", "-c", script), resources={"limits": {"memory": "64Mi"}})
+
+    async def work(client: KubernetesClient, api: KubernetesApi) -> None:
+        await client.submit(PodGroup(name=place.name, pods=(pod,)))
+        (ended,) = await in_state(client, place.name, PodState.ENDED)
+        record = report_of(ended).exit
+        assert record is not None
+        assert record.exit_code == 137
+        assert "64Mi; raise memory_per_slot of the pool" in record.failure
 
     place.run(work)
 

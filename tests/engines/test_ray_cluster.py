@@ -10,6 +10,10 @@ import pytest
 from support.page_commands import blocks_of, run_script, script_of
 from support.ray import PYTHON, RayCluster
 
+from resolute_embedded.doctor import Verdict
+from resolute_embedded.doctor.engines.ray_nodes import check_ray_nodes
+from resolute_experiments.resources.settings import EngineSettings, PoolSettings
+
 PAGE = "docs/ray.md"
 
 
@@ -21,9 +25,20 @@ def test_the_commands_of_the_page_lead_from_the_settings_to_a_search(ray: RayClu
     script += "\nresolute e list-trials 1\nresolute t describe 1"
     said = run_script(script, tmp_path, timeout=900)
     assert "it answers, and has 0 runs of this cluster" in said
+    assert f"all 2 have Resolute at {sys.executable}" in said
     listed = said.rpartition("+ resolute e list-trials 1")[2].partition("+ resolute t describe")[0]
     assert len(re.findall(r"\bCOMPLETED\b", listed)) == 4
     assert re.search(r"\bnodes\b", said.rpartition("+ resolute resource-pool list")[2])
+
+
+def test_doctor_names_the_nodes_without_resolute_and_what_they_said(ray: RayCluster) -> None:
+    options = {"address": ray.address, "driver_python": str(PYTHON), "python": "/none/python"}
+    pool = PoolSettings(name="nodes", options={"slot_type": "cpu"}, where="resource_pools[0]")
+    (finding,) = check_ray_nodes(EngineSettings(name="far", type="ray", options=options, pools=(pool,)))
+    assert finding.verdict is Verdict.FAULT
+    assert "cannot be used at /none/python on 2 of 2: " in finding.detail
+    assert "No such file or directory" in finding.detail
+    assert finding.remedy
 
 
 def test_only_the_installation_and_the_nodes_are_left_out_of_the_page() -> None:

@@ -302,6 +302,37 @@ class TestRay(EngineContract, Submissions):
 
         scenario(body)
 
+    def test_what_a_run_left_on_a_machine_that_died_is_sent_when_that_is_a_node_again(
+        self, ray: RayCluster, tmp_path: Path
+    ) -> None:
+        engine = RayEngine(ray, tmp_path / "runs", resources={"worker": 1})
+        said = tmp_path / "say"
+        script = f"echo training; until [ -e {said} ]; do sleep 0.05; done; echo last words; {TRAIN}"
+
+        async def body() -> None:
+            with engine.control_plane(script) as plane:
+                async with cleared(engine), life(engine) as living:
+                    await living.manager.launch(engine.spec(plane))
+                    await seen(plane, "training")
+                    plane.takes_lines = False
+                    said.touch()
+                    await wait_until_async(
+                        lambda: _spooled(engine, b"last words"), seconds=SECONDS, what="the line on disk"
+                    )
+                    keeper = engine.supervisor().parent()
+                    assert keeper is not None
+                    await asyncio.to_thread(ray.kill_machine, "worker")
+                    try:
+                        (report,) = await living.ended()
+                        assert report.lost
+                        assert _is_gone(keeper), "nobody is there to send"
+                        plane.takes_lines = True
+                    finally:
+                        await asyncio.to_thread(ray.start_worker)
+                    await seen(plane, "last words")
+
+        scenario(body)
+
     def test_runs_end_with_a_head_that_died_and_its_successor_knows_nothing_of_them(
         self, ray: RayCluster, engine: RayEngine
     ) -> None:
@@ -359,3 +390,8 @@ def _driver_of(engine: RayEngine) -> psutil.Process:
     """The driver that this process has started for an engine."""
     (found,) = [child for child in psutil.Process().children() if engine.prefix in child.cmdline()]
     return found
+
+
+def _spooled(engine: RayEngine, words: bytes) -> bool:
+    """Whether the only run has written some words into its spool."""
+    return any(words in path.read_bytes() for path in engine.directory.glob("*/run/spool/*"))

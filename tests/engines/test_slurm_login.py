@@ -59,7 +59,7 @@ def test_job_is_submitted_seen_signalled_and_cancelled_over_ssh(
         first = asyncio.run(client.submit(spec))
         assert asyncio.run(client.submit(spec)).id == first.id
         printed("it's /")
-        asyncio.run(client.signal(spec.name, signal="USR1"))
+        asyncio.run(commands.run(["scancel", f"--name={spec.name}", "--full", "--signal=USR1"]))
         printed("told")
         assert len(asyncio.run(client.nodes())) == NODES
     finally:
@@ -74,9 +74,15 @@ def test_words_arrive_as_they_are(commands: SlurmCommands) -> None:
 
 
 def test_faults_there_are_told_from_faults_on_the_way(commands: SlurmCommands, tmp_path: Path) -> None:
+    spec = JobSpec(
+        name=f"run-{uuid.uuid4().hex}",
+        script="#!/bin/sh\n",
+        output="/dev/null",
+        options=("--partition=none",),
+    )
     with pytest.raises(FailedPreconditionError, match=r"sbatch failed: .*invalid partition"):
-        asyncio.run(commands.run(["sbatch", "--partition=none"], stdin=b"#!/bin/sh\n"))
-    with pytest.raises(FailedPreconditionError, match=r"no-such failed: .*No such file"):
+        asyncio.run(SlurmClient(commands).submit(spec))
+    with pytest.raises(UnavailableError, match=r"no-such failed: .*No such file"):
         asyncio.run(commands.run(["no-such"]))
     assert commands.login is not None
     for login, complaint in (

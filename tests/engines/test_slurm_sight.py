@@ -9,7 +9,7 @@ from pathlib import Path
 from support.slurm import NODES, SlurmCluster
 
 from resolute_embedded.doctor import Finding, Verdict
-from resolute_embedded.doctor.nodes import check_nodes
+from resolute_embedded.doctor.engines.slurm_nodes import check_nodes
 from resolute_experiments.resources.settings import EngineSettings, PoolSettings
 from resolute_experiments.resources.slurm.client import JobSpec, SlurmClient
 from resolute_experiments.resources.slurm.commands import SlurmCommands

@@ -1,22 +1,37 @@
-"""Builds images as `make images` does, under names of their own."""
+"""Builds images as a user does, under names of their own."""
 
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 from support.containers import Podman
 from support.page_commands import ROOT
 
-PREFIX = "localhost/resolute-test-"
+_PREFIX = "localhost/resolute-test-"
+_SECONDS = 3000.0
 
 
-def build_image(podman: Podman, name: str, cache: Path) -> str:
-    """Builds one; returns its id."""
+@dataclass(frozen=True)
+class Built:
+    """An image that the command line built.
+
+    Attributes:
+        identifier: Its id.
+        bom: Its bill of materials.
+    """
+
+    identifier: str
+    bom: Path
+
+
+def build_from_nothing(podman: Podman, name: str, folder: Path) -> Built:
+    """Builds an image with nothing of earlier builds, in an empty folder."""
     program = ROOT / "tools/image_build/build.py"
-    output = ROOT / "build/images"
     said = podman.command(
-        [sys.executable, program, name, "--prefix", PREFIX, "--cache", cache, "--output", output],
-        timeout=900.0,
+        [sys.executable, program, name, "--prefix", _PREFIX, "--cache", folder, "--output", folder],
+        timeout=_SECONDS,
     )
-    return said.split()[1]
+    _, identifier, bom = said.split()
+    return Built(identifier, Path(bom))

@@ -1,11 +1,21 @@
-"""The images, each built once."""
+"""The images of the demonstration: built once for all that is tested of them."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
-from images.builds import PREFIX, build_image
+from compose_demo.images import Images, build_missing
 from support.containers import Podman
 from support.page_commands import ROOT
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Lets tests build images, which takes long on a busy machine."""
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.timeout(3600))
 
 
 @pytest.fixture(scope="session")
@@ -15,14 +25,9 @@ def podman(tmp_path_factory: pytest.TempPathFactory) -> Podman:
 
 
 @pytest.fixture(scope="session")
-def services_image(podman: Podman) -> str:
-    """Name of the image of the services."""
-    build_image(podman, "services", ROOT / ".cache/images")
-    return f"{PREFIX}services"
-
-
-@pytest.fixture(scope="session")
-def trial_image(podman: Podman) -> str:
-    """Name of the image of trials on CPUs."""
-    build_image(podman, "trial-cpu", ROOT / ".cache/images")
-    return f"{PREFIX}trial-cpu"
+def images(podman: Podman) -> Images:
+    """Names of the images."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in podman.environment.items():
+            patch.setenv(name, value)
+        return build_missing(ROOT / ".cache/images")

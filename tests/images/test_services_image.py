@@ -8,7 +8,8 @@ import uuid
 from pathlib import Path
 
 import pytest
-from images.builds import build_image
+from compose_demo.images import Images
+from images.builds import Built, build_from_nothing
 from support.containers import Podman
 from support.page_commands import ROOT
 from support.ports import free_port
@@ -18,18 +19,24 @@ SERVICES = ("searcher", "metrics", "logs", "checkpoints", "experiments", "preemp
 _HARDENED = ("--read-only", "--cap-drop=all", "--security-opt=no-new-privileges", "--network=host")
 
 
+@pytest.fixture(scope="module")
+def built_again(podman: Podman, tmp_path_factory: pytest.TempPathFactory) -> Built:
+    """The image of the services, from nothing but the checkout."""
+    return build_from_nothing(podman, "services", tmp_path_factory.mktemp("built"))
+
+
 def test_two_builds_from_nothing_but_the_lock_give_one_image(
-    podman: Podman, services_image: str, tmp_path: Path
+    podman: Podman, images: Images, built_again: Built
 ) -> None:
-    first = podman.run("image", "inspect", "--format={{.Id}}", services_image).strip()
-    assert build_image(podman, "services", tmp_path) == first
+    first = podman.run("image", "inspect", "--format={{.Id}}", images.services).strip()
+    assert built_again.identifier == first
 
 
 def test_no_layer_and_no_history_has_settings_of_apt_or_pip(
-    podman: Podman, services_image: str, trial_image: str, tmp_path: Path
+    podman: Podman, images: Images, tmp_path: Path
 ) -> None:
-    for name in (services_image, trial_image):
-        folder = tmp_path / name.rpartition("-")[2]
+    for number, name in enumerate((images.services, images.trial)):
+        folder = tmp_path / str(number)
         podman.run("save", "--format=oci-dir", f"--output={folder}", name)
         config = podman.run("image", "inspect", name)
         texts = [config, *(blob.read_text() for blob in folder.rglob("*") if _is_json(blob))]
@@ -88,7 +95,7 @@ def _is_tar(blob: Path) -> bool:
 
 @pytest.mark.parametrize("service", SERVICES)
 def test_a_service_runs_on_a_read_only_root_as_nobody_special(
-    podman: Podman, services_image: str, service: str
+    podman: Podman, images: Images, service: str
 ) -> None:
     settings = {
         "RESOLUTE_CLUSTER_ID": str(uuid.uuid4()),
@@ -103,11 +110,11 @@ def test_a_service_runs_on_a_read_only_root_as_nobody_special(
     upgrade = [] if service == "gateway" else ["--upgrade"]
     writable = f"--volume=/var/lib/resolute/{service}"
     container = podman.run(
-        "run", "--detach", *_HARDENED, writable, *variables, services_image, service, *upgrade
+        "run", "--detach", *_HARDENED, writable, *variables, images.services, service, *upgrade
     ).strip()
     try:
         wait_until(
-            lambda: _answers(podman, container, service), what=f"{service} to serve", seconds=120.0, pause=0.5
+            lambda: _answers(podman, container, service), what=f"{service} to serve", seconds=600.0, pause=0.5
         )
         assert podman.run("exec", container, "id", "-u").strip() == "10001"
         assert "Read-only" in podman.command(
@@ -124,8 +131,8 @@ def _answers(podman: Podman, container: str, service: str) -> bool:
     return "serves" in podman.command(["sh", "-c", script], check=False)
 
 
-def test_the_bill_of_materials_lists_what_is_locked(services_image: str) -> None:
-    listed = json.loads((ROOT / "build/images/services.cdx.json").read_text())
+def test_the_bill_of_materials_lists_what_is_locked(built_again: Built) -> None:
+    listed = json.loads(built_again.bom.read_text())
     assert listed["specVersion"] == "1.6"
     named = {(c["purl"].partition("/")[0], c["name"]) for c in listed["components"]}
     lines = (ROOT / "deploy/locks/debian-services.txt").read_text().splitlines()

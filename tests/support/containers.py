@@ -28,6 +28,8 @@ class Podman:
     """Runs commands of Podman, and of the tools that use it."""
 
     settings: Path
+    registries: Path | None = None
+    """What is said of registries; None for what the machine says."""
 
     @classmethod
     def found(cls, folder: Path) -> Podman:
@@ -41,7 +43,10 @@ class Podman:
     @property
     def environment(self) -> dict[str, str]:
         """The variables that its commands want."""
-        return {**os.environ, "CONTAINERS_CONF": str(self.settings), "BUILDAH_ISOLATION": "chroot"}
+        variables = {**os.environ, "CONTAINERS_CONF": str(self.settings), "BUILDAH_ISOLATION": "chroot"}
+        if self.registries is not None:
+            variables["CONTAINERS_REGISTRIES_CONF"] = str(self.registries)
+        return variables
 
     def run(self, *arguments: str, check: bool = True, timeout: float = 300.0) -> str:
         """Runs ``podman ARGUMENTS``; returns its standard output."""

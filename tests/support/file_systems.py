@@ -1,7 +1,8 @@
-"""Disks that are soon full."""
+"""Disks that are soon full, and files that may not be read."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -36,3 +37,16 @@ def small_file_system(folder: Path, size: str) -> Iterator[Path]:
         yield folder
     finally:
         subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+@contextmanager
+def as_somebody_else() -> Iterator[None]:
+    """Root may read everything, so become somebody who may not."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)

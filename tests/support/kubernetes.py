@@ -27,6 +27,7 @@ from urllib.request import Request, urlopen
 import psutil
 import yaml
 from support.backends import missing
+from support.page_commands import yaml_of
 from support.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
@@ -52,6 +53,7 @@ UNBOUND_TOKEN = "alice-token"
 """Token of a user who may do nothing until roles are bound to ``alice``."""
 _START_SECONDS = 300.0
 _END_SECONDS = 60.0
+_ENTER_SECONDS = 300.0
 _PORTS = 7
 
 
@@ -86,6 +88,11 @@ class KubernetesCluster:
         listed = self.call("/api/v1/namespaces/default/pods")
         return [each["metadata"]["name"] for each in listed["items"]]
 
+    def running_pods(self) -> list[str]:
+        """Names of those whose containers all run."""
+        listed = self.call("/api/v1/namespaces/default/pods")["items"]
+        return [each["metadata"]["name"] for each in listed if _runs(each)]
+
     def evict(self, pod: str) -> None:
         """Evicts a Pod, as the drain of its node does."""
         body = {"metadata": {"name": pod}}
@@ -115,6 +122,10 @@ class KubernetesCluster:
         with urlopen(asked, timeout=60):
             pass
 
+    def load_images(self, archive: Path) -> None:
+        """Gives the node images from an archive as ``docker save`` writes it."""
+        self._enter("ctr", "-n", "k8s.io", "images", "import", str(archive))
+
     def kill_kubelet(self) -> None:
         """Ends the node's kubelet: its Pods go on, and nobody hears of them."""
         self._run("node.sh", "kill")
@@ -131,6 +142,12 @@ class KubernetesCluster:
         """
         self._tasks("kill", "--signal", "SIGKILL", container_id.removeprefix("containerd://"))
 
+    def kill_pod(self, pod: str) -> None:
+        """Ends every process of all containers of a Pod."""
+        found = self.call(f"/api/v1/namespaces/default/pods/{pod}")
+        for status in found["status"]["containerStatuses"]:
+            self.kill_container(status["containerID"])
+
     def kill_all_containers(self) -> None:
         """Ends every container of the node, those that hold Pods together included."""
         for name in self._tasks("ls", "--quiet").split():
@@ -138,9 +155,17 @@ class KubernetesCluster:
             self._tasks("kill", "--signal", "SIGKILL", name, check=False)
 
     def _tasks(self, *arguments: str, check: bool = True) -> str:
-        enter = [str(self._directory / "run/enter"), "ctr", "-n", "k8s.io", "task", *arguments]
+        return self._enter("ctr", "-n", "k8s.io", "task", *arguments, check=check)
+
+    def _enter(self, *command: str, check: bool = True) -> str:
+        """Runs a command where the node's containerd is."""
         done = subprocess.run(
-            enter, check=check, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60
+            [str(self._directory / "run/enter"), *command],
+            check=check,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_ENTER_SECONDS,
         )
         return done.stdout
 
@@ -223,11 +248,24 @@ class KubernetesCluster:
         return done.stdout
 
 
+def _runs(pod: Mapping[str, Any]) -> bool:
+    statuses = pod["status"].get("containerStatuses") or ()
+    return bool(statuses) and all("running" in each["state"] for each in statuses)
+
+
 def _lives(process: psutil.Process) -> bool:
     try:
         return process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
+
+
+def documented_rules() -> list[dict[str, Any]]:
+    """The rules of the Role that the page gives the services."""
+    (text,) = yaml_of("docs/kubernetes.md", having="kind: Role\n")
+    (role,) = [each for each in yaml.safe_load_all(text) if each["kind"] == "Role"]
+    rules: list[dict[str, Any]] = role["rules"]
+    return rules
 
 
 @contextmanager

@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[2]
 _COMMANDS = r"(?:^<!-- not run: (?P<reason>.+?) -->\n)?^```(?:bash|sh|shell)\n(?P<code>.*?)^```$"
 _FILE = r"^<!-- file: (?P<name>\S+) -->\n```\w+\n(?P<text>.*?)^```$"
 _BLOCK = re.compile(f"{_COMMANDS}|{_FILE}", re.MULTILINE | re.DOTALL)
+_YAML = re.compile(r"^```yaml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,11 @@ def blocks_of(page: str) -> list[Block]:
     """The blocks of a page, which is named from the root of the project."""
     found = _BLOCK.finditer((ROOT / page).read_text())
     return [Block(match["code"] or _kept(match), match["reason"] or "") for match in found]
+
+
+def yaml_of(page: str, *, having: str) -> list[str]:
+    """The blocks of YAML of a page that have some text."""
+    return [text for text in _YAML.findall((ROOT / page).read_text()) if having in text]
 
 
 def _kept(match: re.Match[str]) -> str:
@@ -68,12 +74,12 @@ def run_script(
     shutil.copytree(ROOT / "examples", folder / "examples", ignore=shutil.ignore_patterns("__pycache__"))
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("DET_", "RESOLUTE_"))}
     environment |= {
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}",
         "RESOLUTE_HOME": str(folder / "home"),
         "XDG_DATA_HOME": str(folder / "data"),
         "OMP_NUM_THREADS": "1",
         **(variables or {}),
     }
+    environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
     command = ["bash", "-c", script]
     try:
         if answers is not None:

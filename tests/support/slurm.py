@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -15,6 +16,8 @@ from pathlib import Path
 import psutil
 from support.backends import missing
 from support.ports import free_port
+from support.slurm_accounting import PROGRAMS as ACCOUNTING_PROGRAMS
+from support.slurm_accounting import SlurmAccounting
 from support.waiting import wait_until
 
 NODES = 4
@@ -49,13 +52,16 @@ PreemptMode=REQUEUE
 ReturnToService=2
 SlurmdTimeout=10
 KillWait=2
-AccountingStorageType=accounting_storage/none
+{accounting}
 JobAcctGatherType=jobacct_gather/none
 {nodes}
 PartitionName=batch Nodes=ALL Default=YES PriorityTier=1
 PartitionName=spot Nodes=ALL PriorityTier=1 GraceTime=60
+PartitionName=hasty Nodes=ALL PriorityTier=1 GraceTime=1
 PartitionName=urgent Nodes=ALL PriorityTier=10
 """
+
+_NO_ACCOUNTING = "AccountingStorageType=accounting_storage/none"
 
 
 class SlurmCluster:
@@ -63,10 +69,12 @@ class SlurmCluster:
 
     Args:
         directory: Holds all of it.
+        accounting: Keeps its jobs, which its controller then forgets after seconds; None for nothing.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, accounting: SlurmAccounting | None = None) -> None:
         self.directory = directory
+        self.accounting = accounting
         self.environment = {
             "PATH": _SEARCH_PATH,
             "SLURM_CONF": str(directory / "slurm.conf"),
@@ -88,7 +96,12 @@ class SlurmCluster:
         )
         (self.directory / "slurm.conf").write_text(
             _CONF.format(
-                host=host, port=free_port(), user=getpass.getuser(), directory=self.directory, nodes=nodes
+                host=host,
+                port=free_port(),
+                user=getpass.getuser(),
+                directory=self.directory,
+                nodes=nodes,
+                accounting=self.accounting.settings if self.accounting else _NO_ACCOUNTING,
             )
         )
 
@@ -105,6 +118,9 @@ class SlurmCluster:
             ],
         )
         wait_until((at / "munge.socket").exists, what="munged", seconds=_START_SECONDS)
+        if self.accounting:
+            # A controller that has never heard of its accounting does not start without it.
+            self.accounting.start(self.environment)
         self.start_controller()
         for number in range(NODES):
             self.start_node(number)
@@ -119,6 +135,16 @@ class SlurmCluster:
         process = self._processes.pop("slurmctld")
         process.terminate()
         process.wait(_END_SECONDS)
+
+    @contextmanager
+    def controller_suspended(self) -> Iterator[None]:
+        """Has the controller take connections and answer none, as one that has too much to do."""
+        process = self._processes["slurmctld"]
+        process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            process.send_signal(signal.SIGCONT)
 
     def start_node(self, number: int) -> None:
         """Starts the daemon of a node."""
@@ -142,6 +168,8 @@ class SlurmCluster:
         """Ends everything that was started, and what jobs have left."""
         for name in list(self._processes):
             self.kill(name)
+        if self.accounting:
+            self.accounting.stop()
 
     def all_idle(self) -> bool:
         """Whether every node takes jobs and has none; a daemon that ended by itself fails the test."""
@@ -183,14 +211,19 @@ class SlurmCluster:
 
 
 @contextmanager
-def running_slurm() -> Iterator[SlurmCluster]:
-    """A Slurm of its own; skips where it is not installed."""
-    for program in ("slurmctld", "slurmd", "sbatch", "munged"):
+def running_slurm(*, accounting: bool = False) -> Iterator[SlurmCluster]:
+    """A Slurm of its own; skips where it is not installed.
+
+    Args:
+        accounting: Whether it has accounting, and a controller that forgets jobs after seconds.
+    """
+    for program in ("slurmctld", "slurmd", "sbatch", "munged", *(ACCOUNTING_PROGRAMS if accounting else ())):
         if shutil.which(program, path=_SEARCH_PATH) is None:
             missing(f"Slurm is missing: no {program}; tools/install_engines.sh installs it")
     # Not pytest's own directory: the path of a socket must be short.
-    with tempfile.TemporaryDirectory(prefix="slurm-") as directory:
-        cluster = SlurmCluster(Path(directory))
+    with tempfile.TemporaryDirectory(prefix="slurm-") as folder:
+        directory = Path(folder)
+        cluster = SlurmCluster(directory, accounting=SlurmAccounting(directory) if accounting else None)
         cluster.configure()
         try:
             cluster.start()

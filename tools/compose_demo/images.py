@@ -7,22 +7,23 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from image_build import build, rootfs
+from image_build import build, rootfs, wheels
 from image_build.commands import ROOT, run
 
 PREFIX = "localhost/resolute-demo-"
 STAND_INS = Path(__file__).with_name("stand_ins")
-_STAND_INS_ROOT = rootfs.Rootfs("stand-ins", "essential", ("postgresql-15",))
 _OURS = (
     *("sdk", "launchers", "services", "compat", "protos/resolute", "pyproject.toml"),
     *("deploy/locks", "deploy/images", "tools/image_build"),
 )
 """Files and folders of this repository that decide what is in the images of ours."""
+_THEIRS = ("deploy/locks/debian-services.txt", "tools/image_build", str(STAND_INS.relative_to(ROOT)))
 _PASSED_OVER = {"__pycache__", "node_modules", ".svelte-kit"}
 
 
@@ -35,8 +36,23 @@ class Images:
     stand_ins: str
 
 
+@dataclass(frozen=True)
+class _Recipe:
+    """How an image is made.
+
+    Attributes:
+        base: The root file system that it begins with.
+        ingredients: Files and folders of this repository that decide what is in it.
+        install: Builds it upon its base, of which the first argument gives the id; returns its id.
+    """
+
+    base: rootfs.Rootfs
+    ingredients: Sequence[str]
+    install: Callable[[Callable[[], str], build.Options], str]
+
+
 def build_missing(cache: Path) -> Images:
-    """Builds the images that are not there for the files as they are now, two at a time.
+    """Builds the images that are not there for the files as they are now.
 
     Args:
         cache: Keeps root file systems between builds.
@@ -44,20 +60,57 @@ def build_missing(cache: Path) -> Images:
     Raises:
         SystemExit: A build failed; the message has what it said.
     """
-    builders = {"trial-cpu": _build_ours, "services": _build_ours, "stand-ins": _build_stand_ins}
-    ours, theirs = fingerprint(_OURS), fingerprint(("tools/image_build", str(STAND_INS.relative_to(ROOT))))
-    tags = {"trial-cpu": ours, "services": ours, "stand-ins": theirs}
-    names = {name: f"{PREFIX}{name}:{tag}" for name, tag in tags.items()}
-    missing = [name for name, image in names.items() if not _exists(image)]
-    cache.mkdir(parents=True, exist_ok=True)
-    with ThreadPoolExecutor(max_workers=2, thread_name_prefix="image") as pool:
-        jobs = {name: pool.submit(builders[name], name, cache) for name in missing}
-        for name, job in jobs.items():
-            identifier = job.result()
+    recipes = {
+        "trial-cpu": _Recipe(rootfs.TRIAL, _OURS, partial(build.install, "trial-cpu")),
+        "services": _Recipe(rootfs.SERVICES, _OURS, partial(build.install, "services")),
+        "stand-ins": _Recipe(rootfs.SERVICES, _THEIRS, _install_stand_ins),
+    }
+    names = {name: f"{PREFIX}{name}:{fingerprint(recipe.ingredients)}" for name, recipe in recipes.items()}
+    missing = {name: recipe for name, recipe in recipes.items() if not _exists(names[name])}
+    if missing:
+        cache.mkdir(parents=True, exist_ok=True)
+        for name, identifier in _build(missing, cache):
             run(["podman", "tag", identifier, names[name]])
             sys.stdout.write(f"built {names[name]}\n")
             sys.stdout.flush()
     return Images(names["services"], names["trial-cpu"], names["stand-ins"])
+
+
+def _build(recipes: Mapping[str, _Recipe], cache: Path) -> Iterator[tuple[str, str]]:
+    """Builds images, at the same time where none waits for another; gives the name and the id of each."""
+    with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(thread_name_prefix="image") as pool:
+        # Each root file system once, though two images begin with it.
+        bases = {
+            base: pool.submit(_bare, base, cache) for base in {recipe.base for recipe in recipes.values()}
+        }
+        options = build.Options(PREFIX, cache, build.APT_SOURCES, wheels.build_own(Path(scratch)))
+        jobs = {
+            name: pool.submit(recipe.install, bases[recipe.base].result, options)
+            for name, recipe in recipes.items()
+        }
+        for name, job in jobs.items():
+            yield name, job.result()
+
+
+def _bare(kind: rootfs.Rootfs, cache: Path) -> str:
+    return build.bare(kind, cache=cache, apt_sources=build.APT_SOURCES)
+
+
+def _install_stand_ins(base: Callable[[], str], options: build.Options) -> str:
+    """Installs PostgreSQL and the S3 server into one image, each with an entry of its own."""
+    with tempfile.TemporaryDirectory() as scratch:
+        context = Path(scratch)
+        for file in STAND_INS.iterdir():
+            shutil.copy(file, context)
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-compile", "--only-binary=:all:"]
+        locked = ["--no-deps", "--require-hashes", f"--requirement={STAND_INS / 'wheels.txt'}"]
+        run([*pip, *locked, f"--target={context / 'packages'}"])
+        return build.buildah(
+            context / "Containerfile",
+            context,
+            tag=f"{options.prefix}stand-ins",
+            arguments={"BASE": base()},
+        )
 
 
 def fingerprint(ingredients: Sequence[str]) -> str:
@@ -81,28 +134,3 @@ def _files(ingredients: Sequence[str]) -> Iterator[Path]:
 def _exists(image: str) -> bool:
     listed = run(["podman", "images", "--format={{.Repository}}:{{.Tag}}"])
     return image in listed.split()
-
-
-def _options(cache: Path) -> build.Options:
-    return build.Options(
-        prefix=PREFIX, output=cache, cache=cache, apt_sources=Path("/etc/apt/sources.list.d")
-    )
-
-
-def _build_ours(name: str, cache: Path) -> str:
-    return build.build(name, _options(cache))
-
-
-def _build_stand_ins(name: str, cache: Path) -> str:
-    """Builds PostgreSQL and the S3 server into one image, each with an entry of its own."""
-    recipe = hashlib.sha256(repr(_STAND_INS_ROOT).encode()).hexdigest()[:16]
-    tar = cache / f"debian-{name}-{recipe}.tar"
-    if not tar.exists():
-        rootfs.bootstrap(_STAND_INS_ROOT, cache, sources=_options(cache).apt_sources).rename(tar)
-    base = build.from_tar(tar, f"{PREFIX}debian-{name}")
-    with tempfile.TemporaryDirectory() as scratch:
-        context = Path(scratch)
-        for file in STAND_INS.iterdir():
-            shutil.copy(file, context)
-        shutil.copy(Path(sys.executable).with_name("rclone"), context)
-        return build.buildah(PREFIX + name, context / "Containerfile", context, arguments={"BASE": base})

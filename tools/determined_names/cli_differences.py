@@ -11,9 +11,11 @@ _TASKS = "the tasks are the trials, by their numbers"
 _ROLES = "there are four roles: ClusterAdmin, WorkspaceAdmin, Editor, Viewer"
 _POLICIES = "`tasks` is refused: commands and TensorBoard are experiments, whose policies count for them"
 
+_IN_POOLS = "machines and slots are numbered from 0 in each pool, which `--resource-pool` names"
+
 DIFFERENCES: Mapping[str, str] = {
-    "agent disable": "machines are numbered from 0; trials checkpoint and go on elsewhere",
-    "agent enable": "machines are numbered from 0",
+    "agent disable": f"{_IN_POOLS}; trials checkpoint and go on elsewhere",
+    "agent enable": _IN_POOLS,
     "agent list": "machines are numbered from 0",
     "checkpoint describe": "takes several, separated by commas",
     "checkpoint download --mode": "`master` is the checkpoints service",
@@ -44,8 +46,8 @@ DIFFERENCES: Mapping[str, str] = {
     "rbac describe-role": _ROLES,
     "rbac list-roles": _ROLES,
     "rbac unassign-role": _ROLES,
-    "slot disable": "slots are numbered from 0; a trial checkpoints and goes on elsewhere",
-    "slot enable": "slots are numbered from 0",
+    "slot disable": f"{_IN_POOLS}; a trial checkpoints and goes on elsewhere",
+    "slot enable": _IN_POOLS,
     "slot list": "slots are numbered from 0",
     "task kill": _TASKS,
     "task list": _TASKS,

@@ -13,16 +13,19 @@ import re
 import shutil
 import sys
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from image_build import bom, rootfs, wheels
+from image_build import rootfs, wheels
 from image_build.commands import DATE, ROOT, run
 
 LOCKS = ROOT / "deploy/locks"
 SOURCES = ROOT / "deploy/images"
+APT_SOURCES = Path("/etc/apt/sources.list.d")
+"""Where this machine has apt's sources."""
 
 
 @dataclass(frozen=True)
@@ -45,18 +48,35 @@ IMAGES = {
 
 @dataclass(frozen=True)
 class Options:
-    """What the command line says."""
+    """What all images of a build have in common.
+
+    Attributes:
+        prefix: What their names begin with.
+        cache: Keeps root file systems.
+        apt_sources: File or folder with apt's sources.
+        own: Resolute's wheel.
+    """
 
     prefix: str
-    output: Path
     cache: Path
     apt_sources: Path
+    own: Path
 
 
 def build(name: str, options: Options) -> str:
     """Builds an image, and what it is based on; returns its id."""
+    return install(name, lambda: base_of(IMAGES[name], options), options)
+
+
+def install(name: str, base: Callable[[], str], options: Options) -> str:
+    """Installs upon its base what an image has by its lock; returns the image's id.
+
+    Args:
+        name: Which image.
+        base: Gives the id of the base; it is asked when all wheels are there.
+        options: What all images of a build have in common.
+    """
     image = IMAGES[name]
-    base = base_of(image, options)
     with tempfile.TemporaryDirectory() as scratch:
         context, folder = Path(scratch) / "context", Path(scratch) / "wheels"
         context.mkdir()
@@ -65,12 +85,16 @@ def build(name: str, options: Options) -> str:
         shutil.copy(LOCKS / image.lock, context)
         wheels.fetch(LOCKS / image.lock, folder)
         wheels.fetch(LOCKS / "pip.txt", folder)
-        wheels.build_own(folder)
-        arguments = {"BASE": base} | (
+        shutil.copy(options.own, folder)
+        arguments = {"BASE": base()} | (
             {"LOCK": image.lock} if image.containerfile == "trial.Containerfile" else {}
         )
         return buildah(
-            options.prefix + name, SOURCES / image.containerfile, context, arguments=arguments, wheels=folder
+            SOURCES / image.containerfile,
+            context,
+            tag=options.prefix + name,
+            arguments=arguments,
+            wheels=folder,
         )
 
 
@@ -78,35 +102,39 @@ def base_of(image: Image, options: Options) -> str:
     """Makes what an image is based on; returns the id of that."""
     if isinstance(image.base, str):
         return build(image.base, options)
-    tar = rootfs.make(image.base, options.cache, sources=options.apt_sources)
-    return from_tar(tar, f"{options.prefix}debian-{image.base.name}")
+    return bare(image.base, cache=options.cache, apt_sources=options.apt_sources)
 
 
-def from_tar(tar: Path, tag: str) -> str:
-    """Makes an image of a root file system alone; returns its id."""
+def bare(kind: rootfs.Rootfs, *, cache: Path, apt_sources: Path) -> str:
+    """Makes an image of a root file system alone; returns its id.
+
+    It has no name: an image keeps the name of what it is based on, and would be another by another name.
+    """
+    tar = rootfs.make(kind, cache, sources=apt_sources)
     # Beside the tar, for a link to it does not reach another file system.
-    with tempfile.TemporaryDirectory(dir=tar.parent) as scratch:
+    with tempfile.TemporaryDirectory(dir=cache) as scratch:
         context = Path(scratch)
         (context / "Containerfile").write_text("FROM scratch\nADD root.tar /\n")
         (context / "root.tar").hardlink_to(tar)
-        return buildah(tag, context / "Containerfile", context)
+        return buildah(context / "Containerfile", context)
 
 
 def buildah(
-    tag: str,
     containerfile: Path,
     context: Path,
     *,
+    tag: str | None = None,
     arguments: dict[str, str] | None = None,
     wheels: Path | None = None,
 ) -> str:
     """Builds by a Containerfile; returns the id. No time and no name of this machine goes into it."""
     given = [f"--build-arg={name}={value}" for name, value in (arguments or {}).items()]
     mounts = [f"--volume={wheels}:/wheels:ro"] if wheels else []
+    named = [] if tag is None else [f"--tag={tag}"]
     label = f"--label=org.opencontainers.image.version={version()}"
     said = run(
         ["buildah", "build", "--quiet", "--pull-never", "--layers=false", f"--timestamp={DATE}",
-         "--identity-label=false", label, *given, *mounts, f"--file={containerfile}", f"--tag={tag}", context]
+         "--identity-label=false", label, *given, *mounts, *named, f"--file={containerfile}", context]
     )  # fmt: skip
     return said.strip().splitlines()[-1]
 
@@ -118,17 +146,17 @@ def version() -> str:
     return found[1]
 
 
-def write_bom(name: str, identifier: str, options: Options) -> Path:
+def write_bom(image: str, identifier: str, path: Path) -> None:
     """Writes the bill of materials of an image."""
+    # Only this wants the library that writes them.
+    from image_build import bom
+
     container = run(["buildah", "from", "--pull-never", identifier]).strip()
     try:
         root = Path(run(["buildah", "mount", container]).strip())
-        text = bom.document(root, image=options.prefix + name, identifier=identifier)
+        path.write_text(bom.document(root, image=image, identifier=identifier))
     finally:
         run(["buildah", "rm", container])
-    path = options.output / f"{name}.cdx.json"
-    path.write_text(text)
-    return path
 
 
 def main() -> None:
@@ -142,18 +170,18 @@ def main() -> None:
     )
     parser.add_argument("--output", type=Path, default=ROOT / "build/images", help="for bills of materials")
     parser.add_argument("--cache", type=Path, default=ROOT / ".cache/images", help="keeps root file systems")
-    parser.add_argument(
-        "--apt-sources", type=Path, default=Path("/etc/apt/sources.list.d"), help="[%(default)s]"
-    )
+    parser.add_argument("--apt-sources", type=Path, default=APT_SOURCES, help="[%(default)s]")
     given = parser.parse_args()
-    options = Options(given.prefix, given.output, given.cache, given.apt_sources)
-    for folder in (options.output, options.cache):
+    for folder in (given.output, given.cache):
         folder.mkdir(parents=True, exist_ok=True)
-    for name in given.names:
-        identifier = build(name, options)
-        listed = write_bom(name, identifier, options)
-        sys.stdout.write(f"{options.prefix}{name} {identifier} {listed}\n")
-        sys.stdout.flush()
+    with tempfile.TemporaryDirectory() as scratch:
+        options = Options(given.prefix, given.cache, given.apt_sources, wheels.build_own(Path(scratch)))
+        for name in given.names:
+            identifier = build(name, options)
+            listed = given.output / f"{name}.cdx.json"
+            write_bom(given.prefix + name, identifier, listed)
+            sys.stdout.write(f"{given.prefix}{name} {identifier} {listed}\n")
+            sys.stdout.flush()
 
 
 if __name__ == "__main__":

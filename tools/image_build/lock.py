@@ -10,6 +10,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from image_build import rootfs
+from image_build.build import APT_SOURCES
 from image_build.commands import ROOT, run
 
 LOCKS = ROOT / "deploy/locks"
@@ -26,7 +27,7 @@ _INPUTS = {
 def main() -> None:
     """Writes the locks."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--apt-sources", type=Path, default=Path("/etc/apt/sources.list.d"))
+    parser.add_argument("--apt-sources", type=Path, default=APT_SOURCES)
     parser.add_argument(
         "--find-links",
         help="where wheels of PyTorch for CPUs are",

@@ -22,6 +22,11 @@ _NOT_NEEDED = (
     "/usr/share/locale/*",
     "/usr/share/lintian/*",
 )
+_DPKG = (
+    *(f"path-exclude={path}" for path in _NOT_NEEDED),
+    # Half-built root file systems are thrown away: nothing need be on the disk before the next package.
+    "force-unsafe-io",
+)
 _PREPARE = f"""\
 set -eu
 echo 'resolute:x:{USER}:{USER}::/var/lib/resolute:/usr/sbin/nologin' >> "$1/etc/passwd"
@@ -71,7 +76,7 @@ def make(rootfs: Rootfs, cache: Path, *, sources: Path) -> Path:
     Raises:
         SystemExit: The archive has other versions than the lock.
     """
-    recipe = repr((rootfs, _PREPARE, _NOT_NEEDED, rootfs.lock.read_text() if rootfs.lock.exists() else ""))
+    recipe = repr((rootfs, _PREPARE, _DPKG, rootfs.lock.read_text() if rootfs.lock.exists() else ""))
     path = cache / f"debian-{rootfs.name}-{hashlib.sha256(recipe.encode()).hexdigest()[:16]}.tar"
     if not path.exists():
         made = bootstrap(rootfs, cache, sources=sources)
@@ -90,7 +95,7 @@ def bootstrap(rootfs: Rootfs, folder: Path, *, sources: Path) -> Path:
     with tempfile.NamedTemporaryFile("w", suffix=".sh") as hook:
         hook.write(_PREPARE)
         hook.flush()
-        options = [f"--dpkgopt=path-exclude={path}" for path in _NOT_NEEDED]
+        options = [f"--dpkgopt={option}" for option in _DPKG]
         run(
             [
                 "mmdebstrap",

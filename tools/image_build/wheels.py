@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from pathlib import Path
 
@@ -41,13 +40,15 @@ def fetch(lock: Path, folder: Path) -> None:
     )
 
 
-def build_own(folder: Path) -> None:
-    """Builds the wheel of this checkout, with the page."""
+def build_own(folder: Path) -> Path:
+    """Builds the wheel of this checkout, with the page; returns it.
+
+    Raises:
+        SystemExit: There is no page.
+    """
     page = ROOT / "services/gateway/resolute_gateway/page/index.html"
     if not page.exists():
         raise SystemExit("the page is not built: run `make page`")
-    scratch = folder / "own"
-    run([sys.executable, "-m", "build", "--wheel", "--outdir", scratch, ROOT])
-    for wheel in scratch.iterdir():
-        shutil.move(str(wheel), folder / wheel.name)
-    scratch.rmdir()
+    run([sys.executable, "-m", "build", "--wheel", "--outdir", folder, ROOT])
+    (wheel,) = folder.glob("*.whl")
+    return wheel

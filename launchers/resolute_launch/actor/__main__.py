@@ -1,12 +1,25 @@
-"""Keeps the supervisor of an actor: ``python -m resolute_launch.actor FOLDER``, a child of nobody."""
+"""Keeps the supervisor of an actor, a child of nobody; or what keepers left that died with this machine.
+
+``python -m resolute_launch.actor FOLDER``, or ``python -m resolute_launch.actor DIRECTORY PREFIX``.
+"""
 
 import os
 import sys
 from pathlib import Path
 
-from resolute_launch.actor.keeper import keep
 
-# Ray kills the children of a worker with it, and who keeps a supervisor must outlive that to end it.
+def main() -> int:
+    """Does what the arguments say; returns 0 if everything has arrived."""
+    from resolute_launch.actor.keeper import keep, keep_leftovers
+
+    if len(sys.argv) > 2:
+        keep_leftovers(Path(sys.argv[1]), sys.argv[2])
+        return 0
+    return keep(Path(sys.argv[1]), heard=sys.stdin, told=sys.stdout)
+
+
+# Ray kills the children of a worker with it, and who keeps a supervisor must outlive that to end it. What is
+# imported takes a while, in which the worker may end.
 if os.fork():
     os._exit(0)
-sys.exit(keep(Path(sys.argv[1]), heard=sys.stdin, told=sys.stdout))
+sys.exit(main())

@@ -8,6 +8,8 @@ sent. What else it prints says why no supervisor began.
 
 from __future__ import annotations
 
+import fcntl
+import glob
 import json
 import os
 import shutil
@@ -21,12 +23,16 @@ from resolute.contracts.files.atomic_files import read_json
 from resolute.contracts.processes import ProcessIdentity
 from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.exit_record import ExitRecord
+from resolute.contracts.run.keeping import KILL
 from resolute.contracts.run.last_word import BEGAN, say
 from resolute.contracts.run.launch_order import LaunchOrder
-from resolute_launch.node.keeper import KILL, end_what_is_left, keep_supervisor, place_order
+from resolute.contracts.run.lock import is_locked
+from resolute_launch.node.keeper import end_what_is_left, keep_supervisor, place_order
 
 RUN = "run"
 """Folder of the container's: the run directory."""
+_KEPT = "kept"
+"""File of the container's folder that its keeper locks; the kernel gives up the lock with the keeper."""
 _TAIL_CHARACTERS = 2000
 
 
@@ -41,14 +47,23 @@ def keep(folder: Path, *, heard: TextIO, told: TextIO) -> int:
     Returns:
         0 if everything has arrived.
     """
+    if not _lock(folder):
+        # Whoever kept it meanwhile has sent everything.
+        _tell(told, over=True)
+        return 0
     run = RunDirectory(folder / RUN)
     if run.launch_file.exists():
         # The keeper before this one was lost, and what it kept has no owner.
         _end_supervisor(run)
         end_what_is_left(run)
     else:
+        order = heard.readline()
+        if not order:
+            # The actor ended before it said what to start.
+            shutil.rmtree(folder)
+            return 0
         run.path.mkdir(mode=0o700, exist_ok=True)
-        LaunchOrder.from_json(json.loads(heard.readline())).write(run.launch_file)
+        LaunchOrder.from_json(json.loads(order)).write(run.launch_file)
         place_order(run, os.environ)
         _keep(run, heard)
     _tell(told, word=_last_word(run))
@@ -64,6 +79,37 @@ def keep(folder: Path, *, heard: TextIO, told: TextIO) -> int:
         shutil.rmtree(folder, ignore_errors=True)
     _tell(told, over=code == 0)
     return code
+
+
+def keep_leftovers(directory: Path, prefix: str) -> None:
+    """Keeps in processes of their own what keepers left that died with this machine.
+
+    Args:
+        directory: Where the folders of containers lie.
+        prefix: Begins the names of those of one cluster.
+    """
+    for folder in directory.glob(f"{glob.escape(prefix)}*"):
+        if (
+            RunDirectory(folder / RUN).launch_file.exists()
+            and not is_locked(folder / _KEPT)
+            and not os.fork()
+        ):
+            with Path(os.devnull).open("r+") as nobody:
+                os._exit(keep(folder, heard=nobody, told=nobody))
+
+
+def _lock(folder: Path) -> bool:
+    """Locks a folder for as long as this process lives; waits for who has locked it.
+
+    Returns:
+        Whether the folder is there.
+    """
+    try:
+        descriptor = os.open(folder / _KEPT, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except FileNotFoundError:
+        return False
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    return folder.exists()
 
 
 def _keep(run: RunDirectory, heard: TextIO) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import logging
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from resolute.contracts.files.archive import extract_archive
 from resolute.contracts.run.directory import RunDirectory
-from resolute.errors import DataLossError
+from resolute.errors import DataLossError, InvalidArgumentError
 
 ATTEMPTS = 3
 """How often a damaged archive is fetched before the run fails."""
@@ -58,6 +58,32 @@ def fetch(
     shutil.rmtree(run.work, ignore_errors=True)
     with archive.open("rb") as stream:
         extract_archive(stream, run.work, interrupted=interrupted)
+
+
+def link(work: Path, links: Mapping[str, str]) -> None:
+    """Puts links beside the code; one takes the place of a directory or a file that the code has there.
+
+    Args:
+        work: The working directory.
+        links: What each leads to, by its path in the working directory.
+
+    Raises:
+        InvalidArgumentError: One would lie where a link leads: nothing is removed there.
+        OSError: One cannot be made.
+    """
+    for name, target in links.items():
+        place = work / name
+        if not place.parent.resolve().is_relative_to(work.resolve()):
+            raise InvalidArgumentError(
+                f"bind_mounts: {name} lies outside of the working directory, by a link in it: "
+                "choose another path"
+            )
+        if place.is_dir() and not place.is_symlink():
+            shutil.rmtree(place)
+        else:
+            place.unlink(missing_ok=True)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.symlink_to(target)
 
 
 def _download(target: Path, chunks: Iterable[bytes], interrupted: Callable[[], bool]) -> str:

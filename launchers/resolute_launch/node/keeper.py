@@ -1,11 +1,7 @@
 """Starts the supervisor of one container on this node, and stays until nothing of it runs.
 
-The folder of the allocation lies on storage that the nodes share::
-
-    RANK/        run directory of the container
-    RANK/left    nothing of the container runs any more; written by its keeper
-    stop         its runs are to checkpoint and exit
-    kill         its runs are to end at once
+The folder of the allocation lies on storage that the nodes share. It has the run directory of each container,
+by its rank, and the files by which it is ended (`resolute.contracts.run.keeping`).
 
 A batch system that is about to take a node away may tell many processes at once. Keepers look for files: who
 trains shall hear of it from the platform alone, and end after a checkpoint.
@@ -26,16 +22,11 @@ from pathlib import Path
 from resolute.contracts.files.atomic_files import read_json
 from resolute.contracts.processes import ProcessIdentity
 from resolute.contracts.run.directory import RunDirectory
+from resolute.contracts.run.keeping import KILL, LEFT, STOP
 from resolute.contracts.run.launch_order import LaunchOrder
 from resolute.contracts.run.remaining_output import note_loss, saved_output
 from resolute_launch.container.entrypoint_process import END_SECONDS, process_tree_of
 
-STOP = "stop"
-"""What is asked for: the run is to checkpoint and exit. A file of an allocation's folder has this name."""
-KILL = "kill"
-"""What is asked for: the run is to end at once. A file of an allocation's folder has this name."""
-LEFT_FILE = "left"
-"""File of a run directory: nothing of the container runs any more."""
 _POLL_SECONDS = 0.25
 """How often shared storage is asked for the stop: it tells nobody by itself."""
 
@@ -56,7 +47,7 @@ def main(arguments: Sequence[str]) -> int:
     place_order(run, os.environ)
     # A list of names: network file systems remember for long that a single one was not there.
     code = keep_supervisor(run, lambda: os.listdir(folder))  # noqa: PTH208 - names alone are wanted
-    (run.path / LEFT_FILE).touch()
+    (run.path / LEFT).touch()
     return code
 
 

@@ -11,10 +11,11 @@ from pathlib import Path
 
 from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.exit_record import ExitRecord
+from resolute.contracts.run.keeping import STOP
 from resolute.contracts.run.last_word import BEGAN, say
 from resolute.contracts.run.launch_order import LaunchOrder
 from resolute.contracts.run.lock import RunLock
-from resolute_launch.node.keeper import STOP, keep_supervisor
+from resolute_launch.node.keeper import keep_supervisor
 
 RUN = "run"
 """Folder of the Pod's volume: the run directory."""

@@ -223,6 +223,7 @@ class RunExecutor:
             stop=threading.Event(),
             purpose="fetching the code",
         )
+        model_definition.link(self._run.work, self._task.order.links)
         if self._interrupted():
             raise InterruptedError
 

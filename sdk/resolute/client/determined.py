@@ -110,7 +110,7 @@ class Determined:
         self.logout()
 
     def logout(self) -> None:
-        """Closes the connection; a later call opens another."""
+        """Closes the connection: calls of this object and of what it returned raise ClosedConnectionError."""
         self._services.session.close()
 
     def get_session_username(self) -> str:

@@ -23,3 +23,13 @@ def to_duration(seconds: float) -> Duration:
 def seconds_of(message: Duration | Timestamp) -> float:
     """The seconds of a message; zero for one that is absent."""
     return message.ToMicroseconds() / 1_000_000
+
+
+def seconds_at(text: object) -> float:
+    """The Unix seconds of a moment as RFC 3339 writes it; zero for one before 1970, and for anything else."""
+    moment = Timestamp()
+    try:
+        moment.FromJsonString(text)  # type: ignore[arg-type]
+    except ValueError:
+        return 0.0
+    return max(0.0, seconds_of(moment))

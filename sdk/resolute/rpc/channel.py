@@ -1,4 +1,4 @@
-"""Channels to the services: options, retries, deadlines, tokens and the guard against use after a fork."""
+"""Channels to the services: options, retries, deadlines, tokens, guards against use after a fork or close."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from resolute.contracts.calls.keepalive import KEEPALIVE_OPTIONS
 from resolute.contracts.calls.retries import NO_GRPC_RETRIES
 from resolute.contracts.calls.tls import ClientTls
 from resolute.errors import ForkedProcessError
+from resolute.rpc.closable_channel import ClosableChannel
 from resolute.rpc.interceptors import CallInterceptor
 
 TokenSource = Callable[[], str]
@@ -43,15 +44,18 @@ def open_channel(
         trace_id: Follows a run through every service; a fresh one a call when empty.
 
     Returns:
-        A channel that refuses to be used in a forked child.
+        A channel that refuses to be used in a forked child, and after it was closed.
     """
-    if tls is None:
-        channel = grpc.insecure_channel(address, options=CHANNEL_OPTIONS)
-    else:
-        options = (*CHANNEL_OPTIONS, *tls.options)
-        channel = grpc.secure_channel(address, tls.credentials(), options=options)
-    caller = CallInterceptor(address=address, token=token, trace_id=trace_id, guard=_fork_guard())
+    channel = ClosableChannel(_channel(address, tls), address=address)
+    guards = (_fork_guard(), channel.check)
+    caller = CallInterceptor(address=address, token=token, trace_id=trace_id, guards=guards)
     return grpc.intercept_channel(channel, caller)
+
+
+def _channel(address: str, tls: ClientTls | None) -> grpc.Channel:
+    if tls is None:
+        return grpc.insecure_channel(address, options=CHANNEL_OPTIONS)
+    return grpc.secure_channel(address, tls.credentials(), options=(*CHANNEL_OPTIONS, *tls.options))
 
 
 def _fork_guard() -> Callable[[], None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
 import grpc
@@ -48,19 +48,19 @@ class CallInterceptor(
         address: str,
         token: Callable[[], str] | None,
         trace_id: str,
-        guard: Callable[[], None],
+        guards: Sequence[Callable[[], None]],
     ) -> None:
         self._address = address
         self._token = token
         self._trace_id = trace_id
-        self._guard = guard
+        self._guards = guards
 
     def intercept_unary_unary(self, continuation: Any, client_call_details: Any, request: Any) -> Any:
         """Makes one call and waits for its answer."""
         retries = Retries(_timeout_of(client_call_details, DEFAULT_DEADLINE))
         while True:
             call = continuation(self._complete(client_call_details, retries.seconds_left), request)
-            failure = call.exception()
+            failure = _failure_of(call)
             if failure is None:
                 return call
             pause = retries.pause_after(failure.code().name)
@@ -75,7 +75,7 @@ class CallInterceptor(
         # What was read of the requests cannot be sent again: only the caller can begin anew.
         timeout = _timeout_of(client_call_details, DEFAULT_DEADLINE)
         call = continuation(self._complete(client_call_details, timeout), request_iterator)
-        failure = call.exception()
+        failure = _failure_of(call)
         if failure is not None:
             raise to_typed_error(failure, self._address) from None
         return call
@@ -90,7 +90,8 @@ class CallInterceptor(
         )
 
     def _complete(self, details: Any, timeout: float | None) -> CallDetails:
-        self._guard()
+        for guard in self._guards:
+            guard()
         metadata = list(details.metadata or [])
         metadata.append((TRACE_HEADER, self._trace_id or uuid.uuid4().hex))
         if own_header():
@@ -101,6 +102,18 @@ class CallInterceptor(
         return CallDetails(
             details.method, timeout, metadata, details.credentials, details.wait_for_ready, None
         )
+
+
+def _failure_of(call: Any) -> Any:
+    """How a call failed; None if it did not.
+
+    Raises:
+        ValueError: The channel was closed as the call began.
+    """
+    failure = call.exception()
+    if isinstance(failure, ValueError):
+        raise failure
+    return failure
 
 
 def _timeout_of(details: Any, default: float) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import sys
@@ -16,7 +17,8 @@ _SKIPPED = frozenset({"__pycache__", "site-packages", "node_modules", "checkpoin
 def copy_code(trial_class: type, destination: Path, *, on_cluster: bool) -> None:
     """Copies the code that a trial's class needs to be imported again.
 
-    Large files are data and stay behind; so does what is hidden.
+    Large files are data and stay behind; so does what is hidden, and what this process may not read: a script
+    may lie anywhere, and a checkpoint matters more than what happens to be beside it.
 
     Args:
         trial_class: The class.
@@ -32,7 +34,8 @@ def copy_code(trial_class: type, destination: Path, *, on_cluster: bool) -> None
             break
         target = destination / path.relative_to(root)
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, target)
+        with contextlib.suppress(PermissionError, FileNotFoundError):
+            shutil.copyfile(path, target)
 
 
 def trial_class_name(trial_class: type) -> str:
@@ -59,13 +62,22 @@ def _directory_of(trial_class: type) -> Path | None:
 def _files(root: Path, *, python_only: bool) -> Iterator[Path]:
     for folder, folders, names in os.walk(root):
         folders[:] = sorted(name for name in folders if _belongs(Path(folder, name)))
-        for name in sorted(names):
-            path = Path(folder, name)
-            wanted = name.endswith(".py") or not python_only
-            if wanted and path.is_file() and path.stat().st_size <= _MAX_FILE:
-                yield path
+        yield from (path for path in map(Path(folder).joinpath, sorted(names)) if _is_code(path, python_only))
 
 
 def _belongs(folder: Path) -> bool:
-    hidden = folder.name.startswith(".") or folder.name in _SKIPPED
-    return not hidden and not folder.is_symlink() and not (folder / "pyvenv.cfg").exists()
+    if folder.name.startswith(".") or folder.name in _SKIPPED or folder.is_symlink():
+        return False
+    try:
+        return not (folder / "pyvenv.cfg").exists()
+    except PermissionError:
+        return False
+
+
+def _is_code(path: Path, python_only: bool) -> bool:
+    if python_only and path.suffix != ".py":
+        return False
+    try:
+        return path.is_file() and path.stat().st_size <= _MAX_FILE
+    except (PermissionError, FileNotFoundError):
+        return False

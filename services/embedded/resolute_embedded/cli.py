@@ -226,7 +226,7 @@ def take_over(url: str) -> None:
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--nodes", is_flag=True, help="Also run a job of seconds on the nodes of each pool of Slurm.")
+@click.option("--nodes", is_flag=True, help="Also run a job of seconds on the nodes of Slurm and Ray.")
 def doctor(as_json: bool, nodes: bool) -> None:
     """Diagnose problems of the cluster of this machine and suggest fixes.
 

@@ -93,7 +93,7 @@ async def serve(state: StateDirectory, options: Options, *, ready: Ready) -> Non
         revoked=revoked,
         refusals=refusals,
     )
-    experiments = _experiments(state, options, environment, address=address)
+    experiments = _experiments(state, options, environment, address=address, remote=remote)
     others = [
         _create(blueprint, state, peers=peers, cluster_id=cluster_id) for blueprint in SUPPORTING_SERVICES
     ]
@@ -158,11 +158,17 @@ def _create(blueprint: Blueprint, state: StateDirectory, *, peers: Peers, cluste
 
 
 def _experiments(
-    state: StateDirectory, options: Options, environment: Environment, *, address: str
+    state: StateDirectory,
+    options: Options,
+    environment: Environment,
+    *,
+    address: str,
+    remote: RemoteAccess | None,
 ) -> ExperimentsService:
     upgrade(EXPERIMENTS, state.database_url(EXPERIMENTS.name))
     settings = ExperimentsSettings(
         address=address,
+        remote_tls=None if remote is None else remote.trusted,
         runs_directory=state.runs,
         slots=options.slots,
         nodes=int(os.environ.get("RESOLUTE_LOCAL_NODES") or 1),

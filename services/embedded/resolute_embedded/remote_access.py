@@ -11,11 +11,14 @@ import socket
 from dataclasses import dataclass
 from pathlib import Path
 
-from resolute.contracts.calls.tls import fingerprint_of
+from resolute.contracts.calls.tls import ClientTls, fingerprint_of
 from resolute.errors import InvalidArgumentError
 from resolute_embedded.port import choose_remote_port
 from resolute_embedded.state_directory import StateDirectory
 from resolute_serving.tls import Listener, ServerTls, TlsFiles, is_loopback
+
+_ALWAYS = "localhost"
+"""A name that every certificate has that the cluster makes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +52,8 @@ class RemoteAccess:
     """That of gRPC."""
     fingerprint: str
     """SHA-256 of a certificate that nobody else signed; empty for none."""
+    trusted: ClientTls | None
+    """Whom trials on other machines trust here; None for a plain port."""
 
     @classmethod
     def prepare(cls, state: StateDirectory, options: RemoteOptions) -> RemoteAccess | None:
@@ -73,10 +78,12 @@ class RemoteAccess:
             tls=None if files is None else ServerTls(files),
             insecure=options.insecure,
         )
-        fingerprint = ""
-        if files is not None and options.tls_self_signed:
-            fingerprint = fingerprint_of(files.certificate.read_bytes())
-        return cls(listener=listener, fingerprint=fingerprint)
+        if files is None or not options.tls_self_signed:
+            return cls(listener=listener, fingerprint="", trusted=None if files is None else ClientTls())
+        certificate = files.certificate.read_bytes()
+        # Who trusts this very certificate needs no name of the machine in it, which may be another by now.
+        trusted = ClientTls(authority=certificate, server_name=_ALWAYS)
+        return cls(listener=listener, fingerprint=fingerprint_of(certificate), trusted=trusted)
 
     @property
     def names(self) -> frozenset[str]:
@@ -99,7 +106,7 @@ def _files(state: StateDirectory, options: RemoteOptions, host: str) -> TlsFiles
             raise InvalidArgumentError("give either --tls-self-signed, or --tls-cert and --tls-key")
         from resolute_embedded.self_signed import self_signed
 
-        names = dict.fromkeys([_shown(host), socket.gethostname(), "localhost", "127.0.0.1", "::1"])
+        names = dict.fromkeys([_shown(host), socket.gethostname(), _ALWAYS, "127.0.0.1", "::1"])
         return self_signed(state.tls, names=list(names), now=dt.datetime.now(dt.timezone.utc))
     if not any(given):
         return None

@@ -61,7 +61,9 @@ class ServiceGauges:
         pools = [pool for pool in self._fleet.pools() if pool.placement is Placement.OURS]
         known = {(pool.name, slot.id) for pool in pools for slot in pool.slots}
         held = {(run.resource_pool, slot) for run in unfinalized(connection) for slot in run.slot_ids} & known
-        out_of_use = {(self._fleet.default_pool, slot) for slot in disabled_slots.read(connection)}
+        out_of_use = {
+            (pool, slot) for pool, slots in disabled_slots.read(connection).items() for slot in slots
+        }
         disabled = known & out_of_use - held
         slots = {"held": held, "disabled": disabled, "free": known - held - disabled}
         first = connection.execute(

@@ -156,6 +156,7 @@ class ExperimentsService:
             cluster_id=environment.cluster_id,
             address=settings.address,
             tls=settings.tls,
+            remote_tls=settings.remote_tls,
             outage_timeout=settings.outage_timeout,
             log_wait=settings.log_wait,
             runs_directory=settings.runs_directory,

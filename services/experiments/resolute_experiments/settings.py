@@ -25,6 +25,8 @@ class ExperimentsSettings:
     """``host:port`` where supervisors and trials reach all services."""
     tls: ClientTls | None = None
     """Whom they trust there; None for a plain port."""
+    remote_tls: ClientTls | None = None
+    """Whom trials of other machines trust where these reach the services; None for the same."""
     runs_directory: Path
     """Where the local resource manager keeps a directory for each run."""
     slots: int | None = None

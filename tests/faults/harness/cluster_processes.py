@@ -38,6 +38,26 @@ def processes_of(home: Path) -> list[ClusterProcess]:
     return sorted(_found(home), key=lambda victim: victim.identity.pid)
 
 
+def running(program: str, beginning: str) -> list[ProcessIdentity]:
+    """Finds every process that runs a program on something.
+
+    Args:
+        program: One of its arguments.
+        beginning: Begins another one, such as the directory that it works in.
+    """
+    found = []
+    for entry in _PROC.iterdir():
+        identity = ProcessIdentity.of(int(entry.name)) if entry.name.isdigit() else None
+        try:
+            arguments = (entry / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        ours = any(argument.startswith(beginning.encode()) for argument in arguments)
+        if identity is not None and ours and program.encode() in arguments:
+            found.append(identity)
+    return found
+
+
 def _found(home: Path) -> Iterator[ClusterProcess]:
     runs = str(home / "runs").encode() + b"/"
     for entry in _PROC.iterdir():

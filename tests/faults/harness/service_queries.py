@@ -11,6 +11,7 @@ import grpc
 from support.clusters.embedded import EmbeddedCluster
 
 from resolute.api.checkpoints.v1 import checkpoint_pb2, checkpoints_service_pb2, checkpoints_service_pb2_grpc
+from resolute.api.experiments.v1 import cluster_service_pb2, cluster_service_pb2_grpc
 from resolute.api.logs.v1 import line_pb2, logs_service_pb2, logs_service_pb2_grpc
 from resolute.api.metrics.v1 import metrics_service_pb2, metrics_service_pb2_grpc, report_pb2
 from resolute.api.searcher.v1 import event_pb2, search_pb2, searcher_service_pb2, searcher_service_pb2_grpc
@@ -36,6 +37,12 @@ def channel_to(cluster: EmbeddedCluster) -> Iterator[grpc.Channel]:
 def address_of(cluster: EmbeddedCluster) -> str:
     """Where a cluster that is up listens."""
     return str(json.loads((cluster.home / "endpoint.json").read_text())["address"])
+
+
+def problems_of(channel: grpc.Channel) -> list[str]:
+    """What keeps the cluster from working, in its own words."""
+    stub = cluster_service_pb2_grpc.ClusterServiceStub(channel)
+    return list(stub.GetCluster(cluster_service_pb2.GetClusterRequest()).problems)
 
 
 def search(channel: grpc.Channel, search_id: str) -> search_pb2.Search:

@@ -22,6 +22,8 @@ _ROOT = Path(__file__).parents[3]
 DISTRIBUTED = _ROOT / "examples" / "distributed"
 _HARNESS = "resolute_launch.harness"
 _RANK_VARIABLES = ("RANK", "HOROVOD_RANK")
+_PAUSE = 0.2
+"""Seconds between two looks: who asks all the time takes the processor from the ranks."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,12 +105,15 @@ class DistributedTrial:
             running = state is ExperimentState.PAUSED and self.trial.state is not TrialState.PAUSED
             return now is state and not running
 
-        wait_until(there, what=f"experiment {self.number} to be {state}", seconds=timeout)
+        wait_until(there, what=f"experiment {self.number} to be {state}", seconds=timeout, pause=_PAUSE)
 
     def wait_for_step(self, step: int, *, timeout: float = 120) -> None:
         """Waits until it has reported at least so many steps."""
         wait_until(
-            lambda: max(self.reported("training"), default=0) >= step, what=f"step {step}", seconds=timeout
+            lambda: max(self.reported("training"), default=0) >= step,
+            what=f"step {step}",
+            seconds=timeout,
+            pause=_PAUSE,
         )
 
     def log(self, rank: int | None = None) -> str:

@@ -1,4 +1,4 @@
-"""Docker's API served by a real Podman, an image with Python alone, and an address that containers reach."""
+"""Docker's API served by a real Podman, and an address that containers reach."""
 
 from __future__ import annotations
 
@@ -10,15 +10,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from support.backends import missing
 from support.containers import Podman
+from support.engines.image import IMAGE, root_file_system
 from support.waiting import wait_until
 
-ROOT = Path(__file__).parents[3]
-IMAGE = "localhost/resolute-test-python"
-"""Debian with Python 3.11, and nothing of Resolute."""
 _NETWORK = f"resolute-test-{os.getpid()}"
-_PACKAGES = "python3,ca-certificates,libstdc++6"
 
 
 @dataclass(frozen=True)
@@ -29,11 +25,16 @@ class PodmanService:
     socket: Path
     host: str
     """Address of this machine that containers reach, and nobody else does."""
+    apart: tuple[str, ...] = ("--opt=isolate=true",)
 
     @property
     def url(self) -> str:
         """Where it serves."""
         return f"unix://{self.socket}"
+
+    def run(self, *arguments: str, check: bool = True) -> str:
+        """Runs ``podman ARGUMENTS``; returns its standard output."""
+        return self.podman.run(*arguments, check=check)
 
     @contextmanager
     def serving(self) -> Iterator[subprocess.Popen[bytes]]:
@@ -69,15 +70,4 @@ def podman_service(folder: Path) -> Iterator[PodmanService]:
 def _make_image(podman: Podman) -> None:
     if podman.run("image", "exists", IMAGE, check=False) == "" and IMAGE in podman.run("images"):
         return
-    if not any(Path(folder, "mmdebstrap").exists() for folder in ("/usr/bin", "/bin")):
-        missing("mmdebstrap is not here: tools/install_engines.sh installs it")
-    tar = ROOT / ".cache/engines/python.tar"
-    if not tar.exists():
-        tar.parent.mkdir(parents=True, exist_ok=True)
-        made = tar.with_suffix(".part.tar")
-        podman.command(
-            ["mmdebstrap", "--quiet", "--variant=essential", f"--include={_PACKAGES}", "bookworm", made],
-            timeout=1200,
-        )
-        made.rename(tar)
-    podman.run("import", str(tar), IMAGE)
+    podman.run("import", str(root_file_system()), IMAGE)

@@ -3,46 +3,103 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from support.clusters.distributed import TORCHRUN, DistributedTrial
-from support.clusters.embedded import EmbeddedCluster
+from support.backends import need_module
+from support.clusters.distributed import DEEPSPEED, HOROVOD, TORCHRUN, DistributedScript, DistributedTrial
+from support.engines.nodes import SECONDS, Nodes
 
 from resolute.client import ExperimentState
 
-SECONDS = 240.0
+EXAMPLES: Mapping[str, DistributedScript] = {
+    "torch_distributed": TORCHRUN,
+    "horovod": HOROVOD,
+    "deepspeed": DEEPSPEED,
+}
+"""What ranks train by, for each launch layer."""
 STEPS = 400
 _EVERY = 50
 """Steps between two checkpoints."""
-_RANKS = Path(__file__).parents[2] / "engines" / "world_ranks.py"
+_TESTS = Path(__file__).parents[2]
+_RANKS = _TESTS / "engines" / "world_ranks.py"
+_MEETING = _TESTS / "distributed" / "network_ranks.py"
 
 
-@contextmanager
-def submitted(cluster: EmbeddedCluster, *settings: str) -> Iterator[DistributedTrial]:
-    """Submits the example of torchrun, whose ranks say where they are; no restart is allowed to it.
+def need_layer(layer: str) -> None:
+    """Skips the test where what a layer launches is not installed."""
+    if layer != "torch_distributed":
+        need_module(layer)
+
+
+def stops_goes_on_and_survives(nodes: Nodes, layer: str, *, victim: int) -> None:
+    """Pauses a trial, activates it, ends the node of one of its ranks, and lets it complete.
 
     Args:
-        cluster: The cluster.
-        settings: More keys of the config, each as ``name=value``.
+        nodes: Where it runs.
+        layer: The launch layer.
+        victim: The rank whose node is ended.
     """
-    with cluster.client() as client:
-        yield DistributedTrial.create(
-            cluster,
+    with nodes.cluster.client() as client:
+        example = EXAMPLES[layer]
+        trial = DistributedTrial.create(
+            nodes.cluster,
             client,
-            replace(TORCHRUN, script=_RANKS.name, includes=(_RANKS,)),
-            f"entrypoint=python3 -m determined.launch.torch_distributed {_RANKS.name}",
+            replace(example, script=_RANKS.name, includes=(_RANKS, _MEETING)),
+            f"entrypoint=python3 -m determined.launch.{layer} {_RANKS.name} {Path(example.script).stem}",
             f"searcher.max_length={STEPS}",
             f"hyperparameters.checkpoint_every={_EVERY}",
             "hyperparameters.seconds_per_step=0.05",
             "max_restarts=0",
-            *settings,
+            *nodes.settings,
         )
+        try:
+            stopped = _stops(trial)
+            _goes_on(trial, stopped)
+            nodes.kill(_nodes_of(trial)[-1][victim])
+            _survives(trial, stopped)
+        finally:
+            trial.experiment.reload()
+            if not trial.experiment.state.is_terminal:
+                trial.experiment.kill()
+            nodes.recover()
 
 
-def nodes_of(trial: DistributedTrial) -> list[dict[int, str]]:
+def _stops(trial: DistributedTrial) -> int:
+    """Pauses it; returns the step at which all ranks have stopped."""
+    trial.wait_for_step(20, timeout=SECONDS)
+    trial.experiment.pause()
+    trial.wait_for(ExperimentState.PAUSED, timeout=SECONDS)
+    first, second = trial.logged_steps("stopped at step")
+    assert first == second < STEPS
+    return first
+
+
+def _goes_on(trial: DistributedTrial, stopped: int) -> None:
+    """Activates it; returns once this run has a checkpoint, from which the next one resumes then."""
+    trial.experiment.activate()
+    trial.wait_for_step(stopped // _EVERY * _EVERY + _EVERY + 10, timeout=SECONDS)
+
+
+def _survives(trial: DistributedTrial, stopped: int) -> None:
+    """Waits until it has completed on other nodes."""
+    trial.wait_for(ExperimentState.COMPLETED, timeout=SECONDS)
+    resumed = trial.logged_steps("resumed at step")
+    assert resumed[:2] == [stopped] * 2
+    assert len(resumed) == 4
+    assert resumed[2] == resumed[3] > stopped
+    assert resumed[2] % _EVERY == 0
+    assert trial.logged_steps("finished at step") == [STEPS, STEPS]
+    assert len(_nodes_of(trial)) == 3
+    assert _outcomes(trial) == ["PREEMPTED", "LOST", "COMPLETED"]
+    assert trial.restarts == 0
+    # The pause and the death cost time, and no report.
+    assert set(trial.reported("training")) == set(range(10, STEPS + 1, 10))
+    assert trial.reported("validation") == [STEPS]
+
+
+def _nodes_of(trial: DistributedTrial) -> list[dict[int, str]]:
     """The node of each rank, for each run whose ranks have met; all had two ranks on two nodes."""
     told = re.findall(r"\[rank=(\d+)\].* world of 2, sum 3, on (\S+)", trial.log())
     runs = [{int(rank): node for rank, node in told[at : at + 2]} for at in range(0, len(told), 2)]
@@ -50,44 +107,7 @@ def nodes_of(trial: DistributedTrial) -> list[dict[int, str]]:
     return runs
 
 
-def outcomes(trial: DistributedTrial) -> list[str]:
+def _outcomes(trial: DistributedTrial) -> list[str]:
     """How its runs ended."""
     (described,) = trial.cluster.json("t", "describe", str(trial.trial.id))
     return [run["outcome"] for run in described["trial"]["runs"]]
-
-
-def stops_goes_on_and_survives(
-    trial: DistributedTrial, kill_node: Callable[[str], None], *, victim: int
-) -> None:
-    """Pauses a trial, activates it, ends the node of one of its ranks, and lets it complete.
-
-    Args:
-        trial: As ``submitted`` made it.
-        kill_node: Ends a node with all that runs on it.
-        victim: The rank whose node is ended.
-    """
-    trial.wait_for_step(20, timeout=SECONDS)
-    trial.experiment.pause()
-    trial.wait_for(ExperimentState.PAUSED, timeout=SECONDS)
-    stopped = trial.logged_steps("stopped at step")
-    assert len(stopped) == 2
-    assert stopped[0] == stopped[1] < STEPS
-
-    trial.experiment.activate()
-    # Past a checkpoint of this run, so that the next one resumes from there and not from the pause.
-    trial.wait_for_step(stopped[0] // _EVERY * _EVERY + _EVERY + 10, timeout=SECONDS)
-    kill_node(nodes_of(trial)[-1][victim])
-    trial.wait_for(ExperimentState.COMPLETED, timeout=SECONDS)
-
-    resumed = trial.logged_steps("resumed at step")
-    assert resumed[:2] == stopped
-    assert len(resumed) == 4
-    assert resumed[2] == resumed[3] > stopped[0]
-    assert resumed[2] % _EVERY == 0
-    assert trial.logged_steps("finished at step") == [STEPS, STEPS]
-    assert len(nodes_of(trial)) == 3
-    assert outcomes(trial) == ["PREEMPTED", "LOST", "COMPLETED"]
-    assert trial.restarts == 0
-    # The pause and the death cost time, and no report.
-    assert set(trial.reported("training")) == set(range(10, STEPS + 1, 10))
-    assert trial.reported("validation") == [STEPS]

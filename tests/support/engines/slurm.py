@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from support.clusters.control_plane import ControlPlane, control_plane
+from support.engines.contract import spec_of
 from support.slurm import SlurmCluster
 from support.ssh import LoginServer
 
@@ -51,7 +52,8 @@ class SlurmEngine:
         self._commands = replace(commands_of(engine, slurm.environment), deadline_seconds=60.0)
         self.python = sys.executable
         self._cluster_id = uuid.uuid4().hex
-        self._cluster = f"resolute-{self._cluster_id[:8]}"
+        self.cluster = f"resolute-{self._cluster_id[:8]}"
+        """Begins the names of its jobs."""
 
     call = "resolute_experiments.resources.slurm.commands:SlurmCommands.run"
 
@@ -91,20 +93,13 @@ class SlurmEngine:
             pools={"batch": self._pool},
             runs=self._runs,
             terms=terms,
-            cluster=self._cluster,
+            cluster=self.cluster,
             poll_seconds=0.2,
         )
 
     def spec(self, plane: ControlPlane, *, containers: int = 1, **changes: Any) -> AllocationSpec:
         """One slot for each container."""
-        return AllocationSpec(
-            allocation_id=plane.spec.allocation_id,
-            placements=tuple((rank,) for rank in range(containers)),
-            address=plane.address,
-            token="token-0",
-            pool="batch",
-            **changes,
-        )
+        return spec_of(plane, pool="batch", containers=containers, **changes)
 
     async def lose(self, allocation_id: str) -> None:
         """Kills the supervisors alone."""
@@ -117,4 +112,4 @@ class SlurmEngine:
     async def remains(self) -> Sequence[str]:
         """The run directories and the jobs."""
         folders = [folder.name for folder in self._runs.iterdir()] if self._runs.is_dir() else []
-        return [*folders, *(job.name for job in await self.client.live(prefix=self._cluster))]
+        return [*folders, *(job.name for job in await self.client.live(prefix=self.cluster))]

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 from pathlib import Path
 from typing import Any
 
-import psutil
 import torch
 from support.training import rank_processes
 from support.training.trials import equal, newest_checkpoint
@@ -45,10 +43,7 @@ def _start_and_kill(backend: str, directory: Path) -> None:
             else:
                 raise AssertionError("the training ended before it could be killed")
         finally:
-            launcher = psutil.Process(process.pid)
-            for each in (launcher, *launcher.children(recursive=True)):
-                with contextlib.suppress(psutil.NoSuchProcess):
-                    each.kill()
+            rank_processes.end_all(process)
 
 
 def _left(directory: Path, rank: int) -> dict[str, Any]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
+import pytest
 import torch.distributed as dist
 from support.backends import missing
 from support.ports import free_port
@@ -59,10 +63,11 @@ def command_of(backend: str, script: Path, *arguments: str) -> list[str]:
 
 
 def start(backend: str, script: Path, *arguments: str) -> subprocess.Popen[str]:
-    """Starts a script on one rank or two; its output is text."""
+    """Starts a script on one rank or two; its output is text, and a process that aborts says where it was."""
     environment = {
         **os.environ,
         "OMP_NUM_THREADS": "1",
+        "PYTHONFAULTHANDLER": "1",
         "PYTHONPATH": str(TESTS),
         "RESOLUTE_COLLECTIVE_PORTS": f"{free_port()},{free_port()}",
     }
@@ -77,8 +82,21 @@ def start(backend: str, script: Path, *arguments: str) -> subprocess.Popen[str]:
 
 
 def finish(backend: str, script: Path, *arguments: str, timeout: float = 100) -> str:
-    """Runs a script to its end; returns what it said, and fails with that if the script failed."""
+    """Runs a script to its end; returns what it said, and fails with that if the script failed or hung."""
     with start(backend, script, *arguments) as process:
-        said, _ = process.communicate(timeout=timeout)
+        try:
+            said, _ = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            end_all(process, signal.SIGABRT)
+            said, _ = process.communicate(timeout=timeout)
+            pytest.fail(f"{script.name} had not ended after {timeout} s; where its processes were:\n{said}")
     assert process.returncode == 0, said
     return said
+
+
+def end_all(process: subprocess.Popen[str], signum: int = signal.SIGKILL) -> None:
+    """Sends a signal to a launcher and to everything that it started."""
+    launcher = psutil.Process(process.pid)
+    for each in (launcher, *launcher.children(recursive=True)):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            each.send_signal(signum)

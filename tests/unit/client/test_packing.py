@@ -7,11 +7,10 @@ import os
 import socket
 import tarfile
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from support.file_systems import as_somebody_else
 
 from resolute.client.submission.file_tree import ModelDefinitionError
 from resolute.client.submission.packing import CHUNK_BYTES, configured_limit, pack
@@ -209,19 +208,6 @@ def test_names_that_are_not_text_are_refused(code: Path) -> None:
     os.close(os.open(os.fsencode(code) + b"/caf\xe9", os.O_CREAT))
     with pytest.raises(ModelDefinitionError, match="is not valid UTF-8"):
         packed(code)
-
-
-@contextmanager
-def as_somebody_else() -> Iterator[None]:
-    """Root may read everything, so become somebody who may not."""
-    if os.geteuid() != 0:
-        yield
-        return
-    os.seteuid(65534)
-    try:
-        yield
-    finally:
-        os.seteuid(0)
 
 
 @pytest.mark.parametrize("name", ["secret.py", "closed"])

@@ -6,14 +6,18 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import yaml
 from compose_demo.stages import STAGES
+from image_build.rootfs import USER
+from support.page_commands import blocks_of
 
 from resolute_embedded.apart.environment import FILES_VARIABLE
 from resolute_embedded.apart.preparation import prepare
+from resolute_experiments.resources.container.settings import ContainerPoolOptions
 from resolute_experiments.resources.engine_environment import EngineEnvironment
 from resolute_experiments.resources.registry import open_engine
 from resolute_experiments.resources.settings import read_resource_settings
@@ -53,8 +57,10 @@ def test_every_setting_is_one_that_the_services_know() -> None:
 
 def test_what_settings_and_mounts_name_is_prepared(tmp_path: Path) -> None:
     names = re.findall(r"--name ([a-z]+)", SERVICES["prepare"]["entrypoint"][-1])
-    assert set(OURS) < set(names), "each service is called by its name, which its certificate must have"
-    prepare(tmp_path, names=names)
+    assert set(names) == set(SERVICE_NAMES), "each is called by its name, which its certificate must have"
+    gateway_names = re.findall(r"--gateway ([a-z]+)", SERVICES["prepare"]["entrypoint"][-1])
+    assert "gateway" in gateway_names
+    prepare(tmp_path, names=names, gateway_names=gateway_names)
     # The one file that its shell writes.
     assert f"/etc/resolute/pools.new {POOLS}" in SERVICES["prepare"]["entrypoint"][-1]
     assert SERVICES["experiments"]["environment"]["RESOLUTE_RESOURCE_POOLS"] == POOLS
@@ -65,9 +71,10 @@ def test_what_settings_and_mounts_name_is_prepared(tmp_path: Path) -> None:
             for part in (str(value).split(":") if variable == FILES_VARIABLE else [str(value)])
         ]
         named = [re.sub(r"^.*passfile=", "", file) for file in files]
+        seen = tmp_path / "gateway" if name == "gateway" else tmp_path
         for file in named:
             if file.startswith("/etc/resolute/") and file != POOLS:
-                assert (tmp_path / file.removeprefix("/etc/resolute/")).is_file(), f"{name}: {file}"
+                assert (seen / file.removeprefix("/etc/resolute/")).is_file(), f"{name}: {file}"
     folders = {mount.partition(":")[::2] for mount in SERVICES["prepare"]["volumes"]}
     for folder in tmp_path.iterdir():
         if folder.is_dir():
@@ -77,24 +84,52 @@ def test_what_settings_and_mounts_name_is_prepared(tmp_path: Path) -> None:
     assert (tmp_path / "store/keys.env").is_file()
 
 
-def test_a_secret_is_seen_by_whom_it_is_for_alone() -> None:
+def test_a_service_sees_its_own_state_and_the_secrets_that_are_for_it() -> None:
+    states = {f"{name}-state" for name in SERVICE_NAMES}
+    database = {"database-socket", "database-secret"}
+    services = {name: {"settings", *database, f"{name}-state"} for name in SERVICE_NAMES}
+    services["preemption"] -= database
+    services["checkpoints"].add("checkpoints-secret")
+    secrets = {f"{name}-secret" for name in ("database", "store", "checkpoints", "authority", "gateway")}
+    expected = {
+        "prepare": {"settings", *secrets, *states},
+        "tokens": {"settings", *database, *states},
+        "database": {"postgresql", "database-socket", "database-secret"},
+        "store": {"objects", "store-secret"},
+        "gateway": {"gateway-secret"},
+        **services,
+    }
     for name, service in SERVICES.items():
-        seen = {
-            mount.partition(":")[0]
-            for mount in service.get("volumes", ())
-            if mount.partition(":")[0].endswith("-secret")
-        }
-        expected = {
-            "prepare": {"database-secret", "store-secret", "checkpoints-secret", "authority-secret"},
-            "database": {"database-secret"},
-            "store": {"store-secret"},
-            "checkpoints": {"checkpoints-secret"},
-        }
-        assert seen == expected.get(name, set())
+        assert {mount.partition(":")[0] for mount in service["volumes"] if mount[0] != "/"} == expected[name]
 
 
-def test_services_of_ours_have_no_rights_and_a_root_that_nobody_writes_to() -> None:
-    for name in (*OURS, "tokens", "prepare"):
+def test_the_database_is_reached_by_its_socket_alone() -> None:
+    assert SERVICES["database"]["network_mode"] == "none"
+    without = {name for name in OURS if "RESOLUTE_DATABASE_URL" not in SERVICES[name]["environment"]}
+    assert without == {"gateway", "preemption"}
+    for name in {*OURS, "tokens"} - without:
+        assert "host=/run/postgresql&" in SERVICES[name]["environment"]["RESOLUTE_DATABASE_URL"]
+        assert "database-socket:/run/postgresql:ro" in SERVICES[name]["volumes"]
+
+
+def test_only_what_has_open_ports_is_in_a_network_that_trials_reach() -> None:
+    apart = {name for name, network in COMPOSE["networks"].items() if network}
+    assert COMPOSE["networks"]["default"]["driver_opts"] == {"isolate": "true"}
+    assert COMPOSE["networks"]["inside"] == {"internal": True}
+    for name, service in SERVICES.items():
+        if name != "database":
+            assert bool(set(service["networks"]) - apart) == ("ports" in service), name
+            # Podman's rules for an open port lead to any of the networks that are not internal.
+            assert "ports" not in service or "default" not in service["networks"]
+
+
+def test_trials_are_another_user_than_the_services() -> None:
+    (engine,) = yaml.safe_load(SERVICES["prepare"]["environment"]["POOLS"])["engines"].values()
+    assert engine["user"] != f"{USER}:{USER}"
+
+
+def test_services_and_the_store_have_no_rights_and_a_root_that_nobody_writes_to() -> None:
+    for name in (*OURS, "tokens", "prepare", "store"):
         service = SERVICES[name]
         assert (service["read_only"], service["cap_drop"]) == (True, ["ALL"])
         assert service["security_opt"] == ["no-new-privileges"]
@@ -119,6 +154,19 @@ def test_trials_run_by_the_engine_whose_socket_is_mounted(tmp_path: Path) -> Non
     )
     (pool,) = open_engine(engine, environment).pools()
     assert (pool.name, len(pool.slots)) == ("default", 2)
+
+
+def test_a_pool_has_the_slots_and_the_limits_that_variables_give() -> None:
+    given = {"RESOLUTE_SLOTS": "8", "RESOLUTE_CPUS_PER_SLOT": "1.5", "RESOLUTE_MEMORY_PER_SLOT": "4 GiB"}
+    text = (ROOT / "deploy/compose.yaml").read_text()
+    for name, value in given.items():
+        text = re.sub(rf"\$\{{{name}:-\w+\}}", value, text)
+    pools = yaml.safe_load(yaml.safe_load(text)["services"]["prepare"]["environment"]["POOLS"])
+    (pool,) = pools["resource_pools"]
+    options = ContainerPoolOptions.model_validate(
+        {name: pool[name] for name in ("slots", "cpus_per_slot", "memory_per_slot")}
+    )
+    assert (options.slots, options.cpus_per_slot, options.memory_per_slot) == (8, 1.5, 4 << 30)
 
 
 def test_every_volume_is_declared_by_a_name_that_no_other_begins_with() -> None:
@@ -159,3 +207,33 @@ def test_the_demonstration_starts_a_service_after_what_it_needs() -> None:
         started.update(stage.services)
         ended.update(stage.ends)
     assert started == set(SERVICES)
+
+
+def test_the_settings_are_those_of_the_head_of_the_file_and_of_its_page() -> None:
+    text, page = (ROOT / "deploy/compose.yaml").read_text(), (ROOT / "docs/compose.md").read_text()
+    head, _, _ = text.partition("\nname: ")
+    used = set(re.findall(r"\$\{(RESOLUTE_\w+)", text))
+    assert set(re.findall(r"RESOLUTE_\w+", head)) == used
+    rows = [line for line in page.splitlines() if line.startswith("| `RESOLUTE_")]
+    assert set(re.findall(r"`(RESOLUTE_\w+)`", "".join(rows))) == used
+    written = set(re.findall(r"^(RESOLUTE_\w+)=", page, re.MULTILINE))
+    assert written <= used
+    assert "deploy/.env" in (ROOT / ".gitignore").read_text()
+
+
+def test_a_value_by_default_is_the_same_throughout_the_file() -> None:
+    found = re.findall(r"\$\{(RESOLUTE_\w+):-([^}]*)\}", (ROOT / "deploy/compose.yaml").read_text())
+    assert len(dict(found)) == len(set(found))
+
+
+def test_the_commands_of_the_page_are_bash_that_wants_no_terminal() -> None:
+    blocks = blocks_of("docs/compose.md")
+    assert len(blocks) == 4
+    for block in blocks:
+        subprocess.run(["bash", "-n", "-c", block.code], check=True)
+        for command in re.findall(r"docker compose [^;)|\n]*", block.code):
+            # With a terminal what is printed would end with a carriage return.
+            assert "exec" not in command.split() or "-T" in command.split(), command
+            assert "cp" not in command.split(), "podman-compose has none"
+        for targets in re.findall(r"^make (.*)$", block.code, re.MULTILINE):
+            subprocess.run(["make", "--dry-run", *targets.split()], cwd=ROOT, check=True, capture_output=True)

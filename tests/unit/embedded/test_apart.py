@@ -50,10 +50,32 @@ def test_preparing_twice_keeps_what_is_there(tmp_path: Path) -> None:
     assert (tmp_path / "authority.pem").read_bytes() == before[tmp_path / "authority.pem"]
 
 
-@pytest.mark.parametrize("name", ["gateway", "127.0.0.1"])
-def test_who_trusts_the_authority_trusts_the_certificate(tmp_path: Path, name: str) -> None:
+def test_the_password_of_an_older_cluster_moves_to_where_only_some_services_see_it(tmp_path: Path) -> None:
     prepare(tmp_path, names=["gateway"])
-    files = TlsFiles(certificate=tmp_path / "server.pem", key=tmp_path / "server-key.pem")
+    moved = tmp_path / "database/pgpass"
+    text = moved.read_text()
+    assert text == f"*:*:*:*:{(tmp_path / 'database/password').read_text()}\n"
+    moved.rename(tmp_path / "pgpass")
+    prepare(tmp_path, names=["gateway"])
+    assert (moved.read_text(), (tmp_path / "pgpass").exists()) == (text, False)
+
+
+def test_the_gateway_has_a_folder_with_its_own_certificate_and_no_password(tmp_path: Path) -> None:
+    prepare(tmp_path, names=["logs"], gateway_names=["gateway"])
+    folder = tmp_path / "gateway"
+    assert {path.name for path in folder.iterdir()} == {
+        "cluster.env", "authority.pem", "server.pem", "server-key.pem"
+    }  # fmt: skip
+    assert (folder / "server-key.pem").read_bytes() != (tmp_path / "server-key.pem").read_bytes()
+    for shared in ("cluster.env", "authority.pem"):
+        assert (folder / shared).read_bytes() == (tmp_path / shared).read_bytes()
+
+
+@pytest.mark.parametrize(("folder", "name"), [(".", "logs"), (".", "127.0.0.1"), ("gateway", "gateway")])
+def test_who_trusts_the_authority_trusts_the_certificate(tmp_path: Path, folder: str, name: str) -> None:
+    prepare(tmp_path, names=["logs"], gateway_names=["gateway"])
+    own = tmp_path / folder
+    files = TlsFiles(certificate=own / "server.pem", key=own / "server-key.pem")
     trusting = ssl.create_default_context(cafile=str(tmp_path / "authority.pem"))
     left, right = socket.socketpair()
     serving = files.read().context

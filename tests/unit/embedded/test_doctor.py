@@ -71,7 +71,7 @@ def test_engine_that_does_not_answer_is_a_fault_with_its_own_words(state: StateD
     finding = found(state, "engine hpc")
     assert finding.verdict is Verdict.FAULT
     assert "login node nobody@login.invalid cannot be reached" in finding.detail
-    assert "docs/engines.md" in finding.remedy
+    assert "docs/slurm.md" in finding.remedy
 
 
 def test_settings_of_engines_that_are_wrong_are_a_fault(state: StateDirectory) -> None:

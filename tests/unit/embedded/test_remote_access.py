@@ -6,10 +6,11 @@ import datetime as dt
 from pathlib import Path
 
 import pytest
+from cryptography import x509
 from support.certificates import Authority
 
 from resolute.client.connection.home import Home
-from resolute.contracts.calls.tls import fingerprint_of
+from resolute.contracts.calls.tls import ClientTls, fingerprint_of
 from resolute.errors import InvalidArgumentError
 from resolute_embedded.remote_access import RemoteAccess, RemoteOptions
 from resolute_embedded.self_signed import self_signed
@@ -48,12 +49,25 @@ def test_a_given_certificate_is_used_and_has_no_fingerprint_to_confirm(
     assert made.listener.tls is not None
     assert (made.fingerprint, len(made.announcement)) == ("", 1)
     assert EVERYBODY not in made.announcement[0]
+    assert made.trusted == ClientTls(), "its authority is a public one, or the settings of an engine name it"
+
+
+def test_trials_trust_the_certificate_that_was_made_whatever_the_address(state: StateDirectory) -> None:
+    made = RemoteAccess.prepare(state, RemoteOptions(host=EVERYBODY, tls_self_signed=True))
+    assert made is not None
+    assert made.trusted is not None
+    certificate = (state.tls / "certificate.pem").read_bytes()
+    assert made.trusted.authority == certificate
+    names = x509.load_pem_x509_certificate(certificate).extensions.get_extension_for_class(
+        x509.SubjectAlternativeName
+    )
+    assert made.trusted.server_name in names.value.get_values_for_type(x509.DNSName)
 
 
 def test_plain_ports_are_served_where_somebody_insists(state: StateDirectory) -> None:
     made = RemoteAccess.prepare(state, RemoteOptions(host=EVERYBODY, insecure=True))
     assert made is not None
-    assert made.listener.tls is None
+    assert (made.listener.tls, made.trusted) == (None, None)
     assert "without TLS" in made.announcement[0]
 
 

@@ -3,208 +3,36 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from support.clocks import ManualClock
+from sqlalchemy.engine import Connection
 from support.engines.contract import until
-from support.engines.rows import EXPERIMENT, TRIAL, Tokens
+from support.engines.scripted import SLOTS, Cluster, fresh_database, scenario
 from support.waiting import wait_until_async
 
 from resolute.contracts.run.exit_record import ExitRecord
 from resolute.errors import UnavailableError
-from resolute_experiments.blueprint import BLUEPRINT
-from resolute_experiments.context import ServiceContext
-from resolute_experiments.notifier import Notifier
-from resolute_experiments.resources.engine import Engine
-from resolute_experiments.resources.fleet import Fleet
-from resolute_experiments.resources.leases import Leases
 from resolute_experiments.resources.protocol import (
-    AllocationSpec,
     CapacityChange,
     ContainerReport,
     ContainerState,
-    EngineEvent,
     EvictionNotice,
-    Placement,
     Pool,
-    Slot,
-    SlotKind,
 )
-from resolute_experiments.resources.run_spans import RunSpans
 from resolute_experiments.retention.garbage_collection import trials_awaiting_reports
-from resolute_experiments.scheduling.scheduler import Scheduler
-from resolute_experiments.scheduling.wait_reasons import WaitReasons
-from resolute_experiments.store import experiments, runs, schema, trials
-from resolute_experiments.store.directory import workspaces
+from resolute_experiments.scheduling.disabling import disable
+from resolute_experiments.store import runs, schema
 from resolute_serving.database.engine import Database
-from resolute_serving.server.bootstrap import upgrade
-
-SLOTS = tuple(Slot(number, SlotKind.CPU) for number in range(2))
-
-
-class Scripted:
-    """An engine that says what a test wants, and notes what it is asked; an absent one refuses everything."""
-
-    def __init__(self, *pools: Pool, prompt: bool = False) -> None:
-        self._pools = pools
-        self.prompt = prompt
-        self.away = False
-        self.asked: list[tuple[str, str]] = []
-        self.specs: dict[str, AllocationSpec] = {}
-        self.reports: dict[str, ContainerReport] = {}
-        self.events: asyncio.Queue[EngineEvent | None] = asyncio.Queue()
-
-    def pools(self) -> Sequence[Pool]:
-        return self._pools
-
-    def _note(self, what: str, allocation_id: str = "") -> None:
-        if self.away:
-            raise UnavailableError("nobody answers at far:1")
-        self.asked.append((what, allocation_id))
-
-    async def launch(self, spec: AllocationSpec) -> None:
-        self._note("launch", spec.allocation_id)
-        self.specs[spec.allocation_id] = spec
-
-    async def inspect(self, allocation_id: str) -> Sequence[ContainerReport]:
-        self._note("inspect", allocation_id)
-        return [self.reports[allocation_id]] if allocation_id in self.reports else []
-
-    async def stop(self, allocation_id: str, *, grace: float) -> None:
-        self._note("stop", allocation_id)
-
-    async def kill(self, allocation_id: str) -> None:
-        self._note("kill", allocation_id)
-
-    async def deliver_lines(self, tokens: Mapping[str, str]) -> bool:
-        self._note("deliver_lines", *tokens)
-        return True
-
-    async def release(self, allocation_id: str, *, token: str = "") -> None:
-        self._note("release", allocation_id)
-
-    async def leftovers(self) -> Sequence[str]:
-        self._note("leftovers")
-        return ()
-
-    async def unreported(self) -> Sequence[str]:
-        self._note("unreported")
-        return ()
-
-    async def backlog_seconds(self) -> float:
-        self._note("backlog_seconds")
-        return 7.0
-
-    async def watch(self) -> AsyncIterator[EngineEvent]:
-        while (event := await self.events.get()) is not None:
-            yield event
-
-    async def close(self) -> None:
-        await self.events.put(None)
-
-
-class Cluster:
-    """Two engines with a pool each: ``default`` is ours to place, ``far`` has a queue of its own."""
-
-    def __init__(self, database: Database) -> None:
-        self.database, self.clock = database, ManualClock()
-        self.near = Scripted(Pool(name="default", slots=SLOTS), prompt=True)
-        self.far = Scripted(
-            Pool(name="far", placement=Placement.ENGINE, slots_per_node=2, most_allocations=2)
-        )
-        self.core = ServiceContext(
-            database=database,
-            notifier=Notifier(),
-            clock=self.clock,
-            cluster_id="cluster",
-            preemption_timeout=60.0,
-        )
-        leases = Leases(self.clock, ttl=30.0)
-        self.engines = [
-            Engine(
-                manager,
-                self.core,
-                name=name,
-                leases=leases,
-                issue_token=Tokens().issue,
-                address="a:1",
-                spans=RunSpans({}),
-            )
-            for name, manager in (("near", self.near), ("distant", self.far))
-        ]
-        self.fleet = Fleet(self.engines, default_pool="default", pools_are_named=True)
-        self.reasons = WaitReasons(self.fleet.wait_reason)
-        self.scheduler = Scheduler(
-            database,
-            fleet=self.fleet,
-            notifier=self.core.notifier,
-            clock=self.clock,
-            wait_reasons=self.reasons,
-            preemption_timeout=60.0,
-            spans=RunSpans({}),
-        )
-
-    async def submit(self, name: str, *, pool: str, slots: int = 1) -> None:
-        """An experiment with one trial that waits; both have this name."""
-        resources = {"slots_per_trial": slots, "max_slots": None}
-        values = {
-            **EXPERIMENT,
-            "id": name,
-            "request_id": name,
-            "config": {**EXPERIMENT["config"], "resources": resources},
-            "resource_pool": pool,
-        }
-        await self.database.write(lambda c: experiments.insert(c, values, [b"code"]))
-        trial = {**TRIAL, "id": name, "request_id": name, "experiment_id": name, "state": "QUEUED"}
-        trial |= {"run": 0, "closed": False}
-        await self.database.write(lambda c: trials.insert(c, trial))
-
-    async def experiment(self, name: str) -> experiments.Experiment:
-        """An experiment, now."""
-        return await self.database.read(lambda c: experiments.get(c, experiment_id=name))
-
-    async def trial(self, name: str) -> trials.Trial:
-        """A trial, now."""
-        return await self.database.read(lambda c: trials.get(c, trial_id=name))
-
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        """Lets the engines' own tasks run."""
-        task = asyncio.create_task(self.fleet.run())
-        try:
-            yield
-        finally:
-            self.core.notifier.close()
-            await task
-
-    def wakes(self, condition: Any) -> Any:
-        """Looks at a condition after every engine was woken."""
-        for engine in self.engines:
-            engine.wake()
-        return condition()
 
 
 @pytest.fixture
-def cluster(tmp_path: Path) -> Any:
-    url = f"sqlite:///{tmp_path}/experiments.sqlite"
-    upgrade(BLUEPRINT, url)
-    database = Database(url, name="experiments")
-    yield database
-    database.close()
-
-
-def scenario(database: Database, body: Any) -> None:
-    async def whole() -> None:
-        made = Cluster(database)
-        await database.write(lambda c: workspaces.create(c, "w", owner="ada", now=1.0))
-        await asyncio.wait_for(body(made), 60)
-
-    asyncio.run(whole())
+def cluster(tmp_path: Path) -> Iterator[Database]:
+    """Its database."""
+    with fresh_database(tmp_path) as database:
+        yield database
 
 
 def test_each_run_is_launched_by_the_engine_of_its_pool(cluster: Database) -> None:
@@ -257,6 +85,31 @@ def test_an_engine_that_does_not_answer_holds_up_nobody_else(cluster: Database) 
             await wait_until_async(lambda: made.wakes(lambda: ("launch", "there.1") in made.far.asked))
             await wait_until_async(lambda: made.wakes(lambda: ("release", "there.1") in made.far.asked))
             assert made.fleet.problems() == []
+            experiment = await made.experiment("there")
+            assert not await trials_awaiting_reports(
+                experiment, unreported=made.fleet.unreported, database=made.database
+            )
+
+            # What it could not be told of yet may have reports too.
+            made.far.away = True
+            await made.fleet.release(there)
+            assert await made.fleet.unreported(experiment) == ["there.1"]
+
+    scenario(cluster, body)
+
+
+def test_an_engine_that_nobody_needs_is_named_all_the_same_while_it_is_away(cluster: Database) -> None:
+    async def body(made: Cluster) -> None:
+        async with made.running():
+            await made.fleet.recover()
+            assert made.fleet.problems() == []
+            made.far.away = True
+            made.clock.advance(60)
+            await wait_until_async(lambda: made.wakes(made.fleet.problems))
+            assert "engine distant does not answer" in made.fleet.problems()[0]
+            made.far.away = False
+            made.clock.advance(10)
+            await wait_until_async(lambda: made.wakes(lambda: not made.fleet.problems()))
 
     scenario(cluster, body)
 
@@ -314,15 +167,14 @@ def test_a_run_that_its_engine_does_not_know_any_more_is_lost_once_it_falls_sile
         await made.scheduler.schedule()
         await made.engines[1].launch_pending()
         await made.engines[1]._enforce()
-        made.clock.advance(31)
-        for _ in range(3):
-            # Nobody was heard of yet: it may be on its way.
-            made.clock.advance(14)
-            await made.engines[1]._enforce()
+        # For as long as a lease lasts it may be on its way.
+        made.clock.advance(14)
+        await made.engines[1]._enforce()
         (container,) = await made.database.read(lambda c: runs.containers_of(c, "there.1"))
         assert not container.lost
-        await made.database.write(lambda c: runs.update_container(c, "there.1", 0, pid=4711))
-        await made.engines[1]._enforce()
+        for _ in range(3):
+            made.clock.advance(14)
+            await made.engines[1]._enforce()
         (container,) = await made.database.read(lambda c: runs.containers_of(c, "there.1"))
         assert container.lost
 
@@ -388,6 +240,30 @@ def test_the_quota_of_a_workspace_counts_the_slots_of_all_pools(cluster: Databas
         await made.scheduler.schedule()
         assert [run.allocation_id for run in await made.database.read(runs.unfinalized)] == ["here.1"]
         assert "hold 2 of at most 3 slots" in made.reasons.explain(await made.trial("there"))
+
+    scenario(cluster, body)
+
+
+def test_slots_are_disabled_in_one_pool_alone(cluster: Database) -> None:
+    async def body(made: Cluster) -> None:
+        made.near.add_pool(Pool(name="boxes", slots=SLOTS))
+
+        def out_of_use(connection: Connection) -> None:
+            disable(connection, [0], pool="boxes", drain=False, moment=made.core.moment())
+
+        await made.submit("boxed", pool="boxes")
+        await made.submit("here", pool="")
+        await made.scheduler.schedule()
+        await made.database.write(out_of_use)
+        signals = {run.allocation_id: run.preempt for run in await made.database.read(runs.unfinalized)}
+        assert signals == {"boxed.1": True, "here.1": False}, "both hold slot 0, each of its pool"
+        await made.submit("wide", pool="boxes", slots=2)
+        await made.submit("next", pool="boxes")
+        await made.submit("beside", pool="")
+        await made.scheduler.schedule()
+        held = {run.allocation_id: run.slot_ids for run in await made.database.read(runs.unfinalized)}
+        assert held == {"boxed.1": (0,), "here.1": (0,), "beside.1": (1,)}
+        assert "(1 more are disabled)" in made.reasons.explain(await made.trial("wide"))
 
     scenario(cluster, body)
 

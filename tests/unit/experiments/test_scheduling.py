@@ -8,7 +8,7 @@ from itertools import islice
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resolute_experiments.scheduling.placement import Demand, SlotInventory
+from resolute_experiments.scheduling.placement import Demand, EngineQueue, SlotInventory
 from resolute_experiments.scheduling.policy import Placement, Plan, Request, Share, SlotHolder, plan
 from resolute_experiments.scheduling.waits import BEHIND
 
@@ -63,6 +63,15 @@ def test_the_reason_of_an_experiment_is_that_of_its_first_waiting_trial() -> Non
 
 def test_task_without_slots_starts_even_when_nothing_is_free() -> None:
     assert placed([request("large", 2), request("aux", 0)], [], free=[]) == ["aux"]
+
+
+def test_trials_without_slots_take_places_of_an_engines_queue_as_others_do() -> None:
+    queue = [request("a", 0), request("b", 1), request("c", 0), request("d", 0)]
+    result = plan(queue, [], EngineQueue(room=2, most=3))
+    assert result.placements == (Placement("a", ()), Placement("b", (0,)))
+    assert "it is given 3 at a time" in result.waits.reason("c", "e")
+    assert result.waits.reason("d", "e") == BEHIND
+    assert plan(queue, [], EngineQueue(room=0, most=3)).placements == ()
 
 
 def test_experiments_of_a_workspace_share_its_quota_and_hold_back_nobody_else() -> None:

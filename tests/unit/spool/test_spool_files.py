@@ -209,7 +209,18 @@ def test_the_acknowledgement_only_moves_forward(tmp_path: Path) -> None:
     ack = AckFile.of(spool)
     ack.advance(100)
     ack.advance(50)
-    assert AckFile.of(spool).offset == 100
+    assert AckFile.of(spool).offset == AckFile.read_offset(spool) == 100
+
+
+@pytest.mark.parametrize("content", [None, b"", b"1234567"])
+def test_nothing_of_a_spool_has_arrived_whose_acknowledgement_is_not_there(
+    tmp_path: Path, content: bytes | None
+) -> None:
+    spool = tmp_path / "rank0-1-a-0001.metrics"
+    if content is not None:
+        AckFile.path_for(spool).write_bytes(content)
+    assert AckFile.read_offset(spool) == 0
+    assert AckFile.path_for(spool).exists() == (content is not None), "it is read, not made"
 
 
 def test_long_lines_are_split_and_none_is_lost(tmp_path: Path) -> None:

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import asyncio
 import re
-import uuid
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import yaml
+from wire.cli.scripted_cluster import ClusterHandlers
 from wire.cli.scripted_explanations import ExplanationHandlers
 from wire.cli.scripted_state import TERMINAL, State, in_order
 
@@ -34,7 +34,7 @@ from resolute_serving.context import actor
 from resolute_serving.pagination import decode_token, encode_token, page_size
 
 
-class Handlers(ExplanationHandlers):
+class Handlers(ClusterHandlers, ExplanationHandlers):
     """Handlers of every service; each is registered for what it can answer."""
 
     def __init__(self, state: State, issue_token: Callable[[str], str], changed: asyncio.Condition) -> None:
@@ -42,15 +42,6 @@ class Handlers(ExplanationHandlers):
         self._issue_token = issue_token
         self._users: list[str] = []
         self._changed = changed
-
-    def _enter(self, method: str) -> None:
-        self.state.callers.append(actor())
-        self._fail(method)
-
-    def _fail(self, name: str) -> None:
-        fault = self.state.faults[name].pop(0) if self.state.faults[name] else None
-        if fault is not None:
-            raise fault
 
     def _experiment(self, key: experiment_pb2.ExperimentKey) -> experiment_pb2.Experiment:
         for message in self.state.experiments:
@@ -394,23 +385,6 @@ class Handlers(ExplanationHandlers):
         return checkpoints_service_pb2.CheckStorageResponse(steps=[step])
 
     # cluster, access, searcher
-
-    async def GetCluster(self, _request: Any, _context: Any) -> Any:
-        self._enter("GetCluster")
-        return cluster_service_pb2.GetClusterResponse(
-            version="9.9.9",
-            cluster_id=str(uuid.UUID(int=1)),
-            problems=self.state.problems,
-            slots=self.state.slots,
-        )
-
-    async def FollowServerLog(self, request: Any, _context: Any) -> Any:
-        self._enter("FollowServerLog")
-        response = cluster_service_pb2.FollowServerLogResponse
-        yield response(lines=["first", "second"][-request.tail :])
-        if request.follow:
-            yield response()
-            yield response(lines=["third"])
 
     async def SetTemplate(self, request: Any, _context: Any) -> Any:
         self._enter("SetTemplate")

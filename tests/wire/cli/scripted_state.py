@@ -58,6 +58,7 @@ class State:
         self.jobs: list[job_pb2.Job] = []
         self.environments: dict[int, run_environment_pb2.RunEnvironment] = {}
         self.slots: list[cluster_service_pb2.Slot] = []
+        self.resource_pools: list[cluster_service_pb2.ResourcePool] = []
         self.callers: list[str] = []
         self.problems: list[str] = []
         self.faults: dict[str, list[Exception | None]] = defaultdict(list)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,12 @@ from typing import Any
 import pytest
 from support.browser import assert_accessible
 from support.services.gateway import need_http
+from support.services.metrics import block
 from support.services.page_visit import MARKUP, Visit, visit_page
+from support.waiting import wait_until_async
+
+from resolute_experiments.resources.local.container import LocalContainer
+from resolute_experiments.transitions.signals import allocation_id
 
 need_http()
 
@@ -106,3 +112,57 @@ async def open_many(visit: Visit) -> None:
         is_log = number and not number % 2
         await tab.get_by_text("seen in every tab of a log" if is_log else re.compile("paus")).first.wait_for()
         assert await tab.get_by_role("status").inner_text() == "live"
+
+
+def test_runs_whose_machine_was_taken_away_say_how_many_steps_that_cost(tmp_path: Path) -> None:
+    visit_page(BUILT, tmp_path, look_at_lost_steps)
+
+
+async def look_at_lost_steps(visit: Visit) -> None:
+    page = visit.page
+    [trial] = await visit.create(resources={"slots_per_trial": 1, "preemptible": True})
+    await visit.report(trial)
+    await visit.save(trial, b"weights of step 40")
+    await report_three_steps_more(visit, trial)
+    await visit.sign_in()
+    await page.goto(f"{visit.url}/trials/{trial.number}?tab=runs")
+    await end_run(visit, trial, run=1)
+    await lost(page, run=1).get_by_text("3 steps lost", exact=True).wait_for()
+    await end_run(visit, trial, run=2)
+    await lost(page, run=2).get_by_text("0 steps lost", exact=True).wait_for()
+    await lost(page, run=3).get_by_text("\u2013", exact=True).wait_for()
+    assert await lost(page, run=1).inner_text() == "3 steps lost"
+    await assert_accessible(page)
+
+
+async def report_three_steps_more(visit: Visit, trial: Any) -> None:
+    """Reports steps that no checkpoint has."""
+    owner, token = visit.owner(trial)
+    await visit.caller.call(
+        "IngestReports",
+        token=token,
+        source="later",
+        first_sequence=0,
+        count=3,
+        blocks=[block("training", range(3), [41, 42, 43], loss=[0.5, 0.5, 0.5])],
+        searcher_metric="loss",
+        smaller_is_better=True,
+        **owner,
+    )
+
+
+async def end_run(visit: Visit, trial: Any, *, run: int) -> None:
+    """Ends all of a run at once, as the end of its machine does."""
+    runs = visit.folder / "data/experiments/runs"
+    container = LocalContainer(runs, allocation_id(trial.trial_id, run), 0)
+    await wait_until_async(lambda: container.supervisor is not None)
+    await asyncio.to_thread(container.kill)
+
+
+def lost(page: Any, *, run: int) -> Any:
+    """The cell of a run that says how many steps its end lost."""
+    table = page.get_by_label("Runs").locator("table")
+    row = table.locator("tbody tr").filter(
+        has=page.locator("td:first-child", has_text=re.compile(f"^{run}$"))
+    )
+    return row.get_by_title("Steps that the next run repeats")

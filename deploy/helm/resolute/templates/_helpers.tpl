@@ -21,9 +21,9 @@ gateway: 8080
 {{- end }}
 
 {{- define "resolute.trialsNamespace" -}}
-{{ .Values.trials.namespace | default .Release.Namespace }}
-{{- end }}
-
-{{- define "resolute.gatewayHost" -}}
-{{ .Values.gateway.host | default (printf "%s-gateway.%s.svc" .Release.Name .Release.Namespace) }}
+{{- $namespace := required "trials.namespace: name a namespace for trials, where no Secrets of the services are" .Values.trials.namespace -}}
+{{- if eq $namespace .Release.Namespace -}}
+{{- fail (printf "trials.namespace: %s has the Secrets of the services, and a pod_spec may mount every Secret beside it: name another namespace" $namespace) -}}
+{{- end -}}
+{{ $namespace }}
 {{- end }}

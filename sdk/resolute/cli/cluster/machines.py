@@ -40,13 +40,13 @@ class _Machine:
 
 @dataclass(frozen=True)
 class _Pool:
-    """Machines that configs name together."""
+    """Machines that configs name together; the numbers are None where its engine alone knows them."""
 
     name: str
-    machines: int
-    slots: int
-    slots_in_use: int
-    slots_disabled: int
+    machines: int | None
+    slots: int | None
+    slots_in_use: int | None
+    slots_disabled: int | None
     queued_trials: int | None
     """None where there are several pools: the queue is one for all."""
 
@@ -101,7 +101,7 @@ def list_slots(settings: Settings, output: Format) -> None:
 @format_option
 @click.pass_obj
 def list_pools(settings: Settings, output: Format) -> None:
-    """List the resource pools that have slots."""
+    """List the resource pools, with what is known of their slots."""
     print_items(_pools(settings.services().cluster.get()), _POOL_COLUMNS, output=output)
 
 
@@ -115,7 +115,7 @@ def describe_pool(settings: Settings, name: str, output: Format) -> None:
     named = [pool for pool in pools if pool.name == name]
     if not named:
         others = ", ".join(repr(pool.name) for pool in pools)
-        raise click.UsageError(f"There is no resource pool {name!r} with slots; there are: {others}.")
+        raise click.UsageError(f"There is no resource pool {name!r}; there are: {others}.")
     print_items(named, _POOL_COLUMNS, output=output)
 
 
@@ -169,14 +169,20 @@ def _machine(pool: str, number: int, slots: Sequence[SlotRecord]) -> _Machine:
 def _pools(cluster: ClusterRecord) -> list[_Pool]:
     ordered = groupby(_machines(cluster.slots), key=attrgetter("resource_pool"))
     machines = {name: list(held) for name, held in ordered}
-    return [
-        _Pool(
-            name,
-            len(held),
-            sum(one.slots for one in held),
-            sum(one.slots_in_use for one in held),
-            sum(one.slots_disabled for one in held),
-            cluster.queued_trials if len(machines) == 1 else None,
-        )
-        for name, held in machines.items()
-    ]
+    # A service of an earlier version tells of slots alone.
+    names = list(dict.fromkeys([*(pool.name for pool in cluster.resource_pools), *machines]))
+    queued = cluster.queued_trials if len(names) == 1 else None
+    return [_pool(name, machines.get(name, ()), queued) for name in names]
+
+
+def _pool(name: str, machines: Sequence[_Machine], queued: int | None) -> _Pool:
+    if not machines:
+        return _Pool(name, None, None, None, None, queued)
+    return _Pool(
+        name,
+        len(machines),
+        sum(one.slots for one in machines),
+        sum(one.slots_in_use for one in machines),
+        sum(one.slots_disabled for one in machines),
+        queued,
+    )

@@ -88,9 +88,9 @@ class Session:
         return make(self._open())
 
     def close(self) -> None:
-        """Closes the channel; the next use opens another."""
+        """Closes the channel if one was opened; calls on it raise ClosedConnectionError from then on."""
         with self._lock:
-            channels, self._channels, self._channel = self._channels, [], None
+            channels, self._channels = self._channels, []
         for channel in channels:
             channel.close()
 

@@ -35,19 +35,33 @@ class Cluster:
         """Returns identity, version and slots."""
         return convert.cluster(self._stub.GetCluster(_pb.GetClusterRequest()))
 
-    def disable_slots(self, slot_ids: Sequence[int], *, drain: bool = False) -> None:
+    def disable_slots(self, slot_ids: Sequence[int], *, resource_pool: str = "", drain: bool = False) -> None:
         """Lets no run start on slots until they are enabled again.
 
         Args:
-            slot_ids: Numbers of the slots.
+            slot_ids: Numbers of the slots in their pool.
+            resource_pool: Their pool; empty for the default one.
             drain: Whether runs that hold them go on to their end. Otherwise they checkpoint and exit, and
                 their trials wait for other slots.
-        """
-        self._stub.DisableSlots(_pb.DisableSlotsRequest(slot_ids=slot_ids, drain=drain))
 
-    def enable_slots(self, slot_ids: Sequence[int]) -> None:
-        """Lets runs start on slots again."""
-        self._stub.EnableSlots(_pb.EnableSlotsRequest(slot_ids=slot_ids))
+        Raises:
+            InvalidArgumentError: There is no such slot, or the engine of the pool gives out its slots by
+                itself; the message says by which commands of its own.
+        """
+        request = _pb.DisableSlotsRequest(slot_ids=slot_ids, drain=drain, resource_pool=resource_pool)
+        self._stub.DisableSlots(request)
+
+    def enable_slots(self, slot_ids: Sequence[int], *, resource_pool: str = "") -> None:
+        """Lets runs start on slots again.
+
+        Args:
+            slot_ids: Numbers of the slots in their pool.
+            resource_pool: Their pool; empty for the default one.
+
+        Raises:
+            InvalidArgumentError: As for ``disable_slots``.
+        """
+        self._stub.EnableSlots(_pb.EnableSlotsRequest(slot_ids=slot_ids, resource_pool=resource_pool))
 
     def server_config(self) -> dict[str, Any]:
         """Returns the settings that the server was started with, by name."""

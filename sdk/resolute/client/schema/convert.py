@@ -370,6 +370,9 @@ def cluster(message: cluster_service_pb2.GetClusterResponse) -> records.ClusterR
         ),
         queued_trials=message.queued_trials,
         problems=tuple(message.problems),
+        resource_pools=tuple(
+            records.PoolRecord(pool.name, pool.placed_by_engine) for pool in message.resource_pools
+        ),
     )
 
 

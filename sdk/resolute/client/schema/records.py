@@ -396,6 +396,15 @@ class SlotRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class PoolRecord:
+    """A resource pool."""
+
+    name: str
+    placed_by_engine: bool = False
+    """Whether its engine gives out its slots by itself: they cannot be disabled here."""
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterRecord:
     """The cluster as a whole."""
 
@@ -405,6 +414,8 @@ class ClusterRecord:
     queued_trials: int
     problems: tuple[str, ...] = ()
     """What keeps it from working, such as a full disk, each with its remedy."""
+    resource_pools: tuple[PoolRecord, ...] = ()
+    """All pools, the default one first."""
 
 
 @dataclass(frozen=True, slots=True)

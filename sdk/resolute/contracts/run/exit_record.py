@@ -12,6 +12,10 @@ from resolute.contracts.run.gpu_usage import GpuUsage
 
 _REASONS = frozenset({"", *(name.removeprefix("EARLY_EXIT_REASON_") for name in EarlyExitReason.keys()[1:])})
 _LARGEST_CODE = 2**31 - 1
+_FAILED_LAUNCH = 125
+"""What shells and container engines exit with when they cannot start something."""
+_KILLED = 137
+"""The exit code of what SIGKILL ended."""
 _LATEST_TIME = 253402300799.0
 """The end of the year 9999, beyond which no date goes."""
 _LONGEST_FAILURE = 64 * 1024
@@ -38,6 +42,34 @@ class ExitRecord:
     """Unix time at which its script had initialized the Core API; zero if it never did."""
     gpu_usage: GpuUsage | None = None
     """What its GPUs did; None if nothing was measured."""
+
+    @classmethod
+    def withdrawn(cls) -> ExitRecord:
+        """The end of what was told to end before it began: nothing ran, so nothing was lost."""
+        return cls(exit_code=0, acknowledged=True)
+
+    @classmethod
+    def failed_launch(cls, why: object) -> ExitRecord:
+        """The end of what could not be launched."""
+        return cls(exit_code=_FAILED_LAUNCH, failure=f"the run could not be started: {why}")
+
+    @classmethod
+    def out_of_memory(cls, passed: str, *, remedy: str, end_time: float = 0.0) -> ExitRecord:
+        """The end of what passed its memory limit, by its engine's word: its supervisor was killed with it.
+
+        Args:
+            passed: Names the limit.
+            remedy: Which setting raises it, as a request.
+            end_time: Unix time of the end; zero where that is not known.
+        """
+        return cls(
+            exit_code=_KILLED,
+            failure=(
+                f"the run was killed for lack of memory: it used more than {passed}; {remedy}, or use "
+                "smaller batches or fewer workers of data loaders"
+            ),
+            end_time=end_time,
+        )
 
     @classmethod
     def read(cls, path: Path) -> ExitRecord | None:

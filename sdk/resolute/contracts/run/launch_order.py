@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +53,8 @@ class LaunchOrder:
     """Seconds that the containers of one run have to find each other."""
     warm_directory: str = ""
     """Directory of the parked processes that runs are forked from; empty where every run starts cold."""
+    links: Mapping[str, str] = field(default_factory=dict)
+    """Links in the working directory beside the code, by their paths in it: to what is mounted elsewhere."""
     log_level: str = "INFO"
     """Level of the supervisor's own log."""
 

@@ -14,6 +14,7 @@ from cryptography.x509.oid import NameOID
 
 from resolute.contracts.files.atomic_files import write_atomically
 
+AUTHORITY_CERTIFICATE = "authority.pem"
 _YEARS = 10
 _PUBLIC = 0o644
 
@@ -30,7 +31,7 @@ def issue_all(directory: Path, *, authority: Path, names: Sequence[str], now: fl
         now: The time, as seconds since 1970.
     """
     moment = dt.datetime.fromtimestamp(now, tz=dt.timezone.utc)
-    signer, key = _authority(directory / "authority.pem", authority / "authority-key.pem", moment)
+    signer, key = _authority(directory / AUTHORITY_CERTIFICATE, authority / "authority-key.pem", moment)
     server = directory / "server.pem"
     if server.exists() and _names(x509.load_pem_x509_certificate(server.read_bytes())) == set(names):
         return

@@ -80,14 +80,20 @@ def health(service: str) -> None:
 @click.option(
     "--name", "names", multiple=True, help="Name or address that the certificate is for; repeat it."
 )
-def prepare(directory: Path, names: tuple[str, ...]) -> None:
+@click.option(
+    "--gateway",
+    "gateway_names",
+    multiple=True,
+    help="Name or address of the gateway, which gets a folder and a certificate of its own; repeat it.",
+)
+def prepare(directory: Path, names: tuple[str, ...], gateway_names: tuple[str, ...]) -> None:
     """Writes what a new cluster begins with: its id, secrets of its stores, an authority and a certificate.
 
     What is there already stays, so it may be repeated.
     """
     from resolute_embedded.apart.preparation import prepare as write
 
-    write(directory, names=names)
+    write(directory, names=names, gateway_names=gateway_names)
 
 
 @main.command()

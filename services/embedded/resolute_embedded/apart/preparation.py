@@ -9,22 +9,24 @@ from pathlib import Path
 
 from resolute.contracts.clock import SYSTEM_CLOCK
 from resolute.contracts.files.atomic_files import write_atomically
-from resolute_embedded.apart.certificates import issue_all
+from resolute_embedded.apart.certificates import AUTHORITY_CERTIFICATE, issue_all
 
 CLUSTER = "cluster.env"
 """Settings of every service."""
-DATABASE, STORE, CHECKPOINTS, AUTHORITY = "database", "store", "checkpoints", "authority"
-"""Folders that may be volumes of their own: for the database's container, for the object store's, for the
-checkpoints service's, and for this program's alone."""
+DATABASE, STORE, CHECKPOINTS, AUTHORITY, GATEWAY = "database", "store", "checkpoints", "authority", "gateway"
+"""Folders that may be volumes of their own: for the database's container and its clients, for the object
+store's, for the checkpoints service's, for this program's alone, and for the gateway's, which sees nothing
+else."""
 _PRIVATE = 0o600
 
 
-def prepare(directory: Path, *, names: Sequence[str]) -> None:
+def prepare(directory: Path, *, names: Sequence[str], gateway_names: Sequence[str] = ()) -> None:
     """Writes the files that are missing.
 
     Args:
         directory: Where they lie.
         names: Names and addresses that the certificate is for, besides this machine.
+        gateway_names: Those of a gateway that is given a folder of its own, with a certificate of its own.
     """
     directory.mkdir(parents=True, exist_ok=True)
     cluster = directory / CLUSTER
@@ -37,17 +39,37 @@ def prepare(directory: Path, *, names: Sequence[str]) -> None:
             directory / CHECKPOINTS / "store.env",
             f"RESOLUTE_CHECKPOINTS_S3_ACCESS_KEY={access}\nRESOLUTE_CHECKPOINTS_S3_SECRET_KEY={secret}\n",
         )
-        write_secret(directory / "pgpass", f"*:*:*:*:{password}\n")
         # Last: where it is, the others are.
         write_secret(cluster, f"RESOLUTE_CLUSTER_ID={uuid.uuid4()}\n")
-    for_names = list(dict.fromkeys(["localhost", "127.0.0.1", *names]))
-    issue_all(directory, authority=directory / AUTHORITY, names=for_names, now=SYSTEM_CLOCK.time())
+    _give_password_to_services(directory)
+    authority, now = directory / AUTHORITY, SYSTEM_CLOCK.time()
+    issue_all(directory, authority=authority, names=_with_this_machine(names), now=now)
+    if gateway_names:
+        gateway = directory / GATEWAY
+        write_secret(gateway / CLUSTER, cluster.read_text())
+        _share(gateway / AUTHORITY_CERTIFICATE, (directory / AUTHORITY_CERTIFICATE).read_text())
+        issue_all(gateway, authority=authority, names=_with_this_machine(gateway_names), now=now)
 
 
 def write_secret(path: Path, text: str) -> None:
     """Writes a file that only its owner can read."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     write_atomically(path, text, mode=_PRIVATE, sync=True)
+
+
+def _give_password_to_services(directory: Path) -> None:
+    """Writes the database's password for libpq, in the folder that only services with a database see.
+
+    Earlier versions wrote it beside the settings of all services: it is removed there.
+    """
+    folder = directory / DATABASE
+    if not (folder / "pgpass").exists():
+        write_secret(folder / "pgpass", f"*:*:*:*:{(folder / 'password').read_text()}\n")
+    (directory / "pgpass").unlink(missing_ok=True)
+
+
+def _with_this_machine(names: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(["localhost", "127.0.0.1", *names]))
 
 
 def _share(path: Path, text: str) -> None:

@@ -24,7 +24,7 @@ def run_checks(state: StateDirectory, *, nodes: bool = False) -> Iterator[Findin
 
     Args:
         state: The home.
-        nodes: Whether to look from the nodes of engines of Slurm too, by jobs of seconds.
+        nodes: Whether to look from the nodes of engines of Slurm and Ray too, by jobs of seconds.
 
     Yields:
         What was found, good and bad, each as soon as it is known.

@@ -12,6 +12,7 @@ from resolute_experiments.admission.config_policies import faults_of_resources
 from resolute_experiments.config.loading.canonical import canonical
 from resolute_experiments.config.loading.document import read_document
 from resolute_experiments.config.loading.parse import sanity_faults
+from resolute_experiments.config.sections.resources import LEAST_PRIORITY
 from resolute_experiments.config.validation.errors import ConfigError, Fault
 from resolute_experiments.config.validation.rejections import faults_of
 from resolute_experiments.config.validation.section import Int, Json, Section, SmallCount
@@ -27,7 +28,7 @@ class _Resources(Section):
 
 class _Constraints(Section):
     resources: _Resources = _Resources()
-    priority_limit: Annotated[Int, Field(ge=1, le=99)] | None = None
+    priority_limit: Annotated[Int, Field(ge=1, le=LEAST_PRIORITY)] | None = None
 
 
 class _Document(Section):

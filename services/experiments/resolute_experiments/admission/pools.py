@@ -6,7 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from resolute.errors import InvalidConfigError, Violation
+from resolute.errors import Violation
+from resolute_experiments.config import Ineffective
+from resolute_experiments.specs.cautions import Caution
+from resolute_experiments.specs.host_access import HostAccess
+from resolute_experiments.specs.refusals import refused_config
+from resolute_experiments.specs.requirements import Requirement
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,6 +26,14 @@ class PoolTerms:
     """Most slots of a trial that must be on one node."""
     effective_fields: frozenset[str] = frozenset()
     """Fields that have an effect there, of those that have none for processes of this machine."""
+    host_access: HostAccess | None = None
+    """What of the engine's machine configs may have; None where nothing of it is given by name."""
+    ineffective: tuple[Ineffective, ...] = ()
+    """Fields that have no effect there, of those that have one for processes of this machine."""
+    requirements: tuple[Requirement, ...] = ()
+    """What fields must be there."""
+    cautions: tuple[Caution, ...] = ()
+    """What is warned of in configs that it takes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +58,9 @@ class PoolsOffered:
             if pool.name == wanted:
                 return pool
         there = ", ".join(sorted(pool.name for pool in self.pools))
-        raise _refused("resources.resource_pool", f"found {wanted!r}; expected one of the pools: {there}")
+        raise refused_config(
+            Violation("resources.resource_pool", f"found {wanted!r}; expected one of the pools: {there}")
+        )
 
     def check_slots(self, config: Mapping[str, Any]) -> None:
         """Checks that the pool of a config can ever run its trials.
@@ -60,12 +75,5 @@ class PoolsOffered:
             owner = f"pool {pool.name!r}" if self.named else "this cluster"
             node = f"of the largest node{f' of {owner}' if self.named else ''}"
             whose = f"{node}, since is_single_node is true" if single_node else f"of {owner}"
-            raise _refused(
-                "resources.slots_per_trial", f"found {slots}; expected at most {most}, the slots {whose}"
-            )
-
-
-def _refused(path: str, reason: str) -> InvalidConfigError:
-    return InvalidConfigError(
-        f"the experiment config has 1 fault:\n  {path}: {reason}", violations=[Violation(path, reason)]
-    )
+            reason = f"found {slots}; expected at most {most}, the slots {whose}"
+            raise refused_config(Violation("resources.slots_per_trial", reason))

@@ -18,6 +18,7 @@ from resolute_experiments.admission.policy_documents import read_policies
 from resolute_experiments.admission.pools import PoolsOffered
 from resolute_experiments.admission.unmanaged_runs import UnmanagedRun, read_unmanaged_run
 from resolute_experiments.config import (
+    LOCAL_PROCESSES,
     ConfigError,
     ExperimentConfig,
     Layer,
@@ -29,6 +30,7 @@ from resolute_experiments.config import (
 from resolute_experiments.config.loading.canonical import canonical
 from resolute_experiments.config.loading.document import read_document
 from resolute_experiments.config.loading.parse import sanity_faults
+from resolute_experiments.specs.requirements import require
 from resolute_experiments.specs.search import search_spec
 from resolute_experiments.specs.storage import storage
 from resolute_experiments.store.config_policies import ConfigPolicies
@@ -177,10 +179,17 @@ def prepare_config(
     storage(content)
     admission.pools.check_slots(content)
     pool = admission.pools.chosen(content)
-    warnings = ineffective_fields(
-        config, cluster_defaults=admission.cluster_defaults, effective=pool.effective_fields
+    if pool.host_access is not None:
+        pool.host_access.require(content)
+    require(content, pool.requirements)
+    ineffective = ineffective_fields(
+        config,
+        cluster_defaults=admission.cluster_defaults,
+        table=(*LOCAL_PROCESSES, *pool.ineffective),
+        effective=pool.effective_fields,
     )
-    return Accepted(config, tuple(str(warning) for warning in warnings), pool.name)
+    cautions = [said for one in pool.cautions for said in one.warnings(content)]
+    return Accepted(config, (*map(str, ineffective), *cautions), pool.name)
 
 
 def workspace_of(config_yaml: str, layers: Sequence[Layer]) -> str:

@@ -8,8 +8,9 @@ from typing import Any
 import structlog
 
 from resolute.api.checkpoints.v1 import checkpoints_service_pb2
-from resolute.errors import InvalidConfigError, ResoluteError, Violation
+from resolute.errors import ResoluteError, Violation
 from resolute_experiments.clients import Clients
+from resolute_experiments.specs.refusals import refused_config
 from resolute_experiments.specs.storage import storage
 
 _PATH = "checkpoint_storage"
@@ -45,7 +46,4 @@ class StorageRoots:
             _log.info("the storage of a config was not checked", error=str(error))
             return
         if answer.refusal:
-            raise InvalidConfigError(
-                f"the experiment config has 1 fault:\n  {_PATH}: {answer.refusal}",
-                violations=[Violation(_PATH, answer.refusal)],
-            )
+            raise refused_config(Violation(_PATH, answer.refusal))

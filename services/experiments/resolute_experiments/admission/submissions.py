@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy.engine import Connection
 
 from resolute.contracts.clock import Clock
-from resolute.errors import InvalidConfigError, Violation
+from resolute.errors import Violation
 from resolute_experiments.admission import model_definition
 from resolute_experiments.admission.config_policies import Enforced
 from resolute_experiments.admission.preparation import Accepted, Admission, ConfigReader
@@ -24,6 +24,7 @@ from resolute_experiments.config import (
     ExperimentConfig,
     Layer,
 )
+from resolute_experiments.specs.refusals import refused_config
 from resolute_experiments.specs.storage import without_secrets
 from resolute_experiments.states import ExperimentState
 from resolute_experiments.store import audit, config_policies, experiments, templates
@@ -136,10 +137,8 @@ class Submissions:
         resource = Resource(Kind.TRIAL_NUMBER, str(number))
         found = await self._database.read(lambda c: locations.workspaces_of(c, [resource]))
         if resource not in found or not current_grants.get().sees(found[resource]):
-            path, reason = "searcher.source_trial_id", f"found {number}; there is no such trial"
-            raise InvalidConfigError(
-                f"the experiment config has 1 fault:\n  {path}: {reason}",
-                violations=[Violation(path, reason)],
+            raise refused_config(
+                Violation("searcher.source_trial_id", f"found {number}; there is no such trial")
             )
 
     async def submit(self, submission: Submission) -> tuple[Experiment, tuple[str, ...]]:
@@ -220,8 +219,5 @@ class Submissions:
 def _check_kind(kind: ExperimentKind, config: ExperimentConfig) -> None:
     method = config.to_dict()["searcher"]["name"]
     if kind is not ExperimentKind.SEARCH and method != "single":
-        path = "searcher.name"
         reason = f"found {method!r}; a {kind.value.lower()} is one trial, whose method is 'single'"
-        raise InvalidConfigError(
-            f"the experiment config has 1 fault:\n  {path}: {reason}", violations=[Violation(path, reason)]
-        )
+        raise refused_config(Violation("searcher.name", reason))

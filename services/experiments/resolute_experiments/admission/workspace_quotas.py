@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlalchemy.engine import Connection
 
 from resolute.errors import InvalidConfigError, QuotaError, Violation
+from resolute_experiments.specs.refusals import refused_config
 from resolute_experiments.store.directory import projects, workspaces
 from resolute_experiments.store.directory.workspaces import Workspace
 from resolute_serving.auth.grants import current_grants
@@ -68,7 +69,4 @@ def _check_quota(connection: Connection, workspace: Workspace, *, slots: int) ->
 
 
 def _misplaced(field: str, name: str, reason: str) -> InvalidConfigError:
-    reason = f"found {name!r}; {reason}"
-    return InvalidConfigError(
-        f"the experiment config has 1 fault:\n  {field}: {reason}", violations=[Violation(field, reason)]
-    )
+    return refused_config(Violation(field, f"found {name!r}; {reason}"))

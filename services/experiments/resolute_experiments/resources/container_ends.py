@@ -16,8 +16,6 @@ from resolute_experiments.resources.leases import Leases
 from resolute_experiments.resources.protocol import ContainerReport, ContainerState
 from resolute_experiments.store import runs
 
-_FAILED_LAUNCH = 125
-"""Exit code of a container that could not be started, as shells and container engines use it."""
 _log = structlog.get_logger("fleet")
 
 
@@ -96,18 +94,28 @@ class ContainerEnds:
     async def note_all_lost(self, run: runs.Run, containers: Sequence[runs.Container]) -> None:
         """Notes that nothing is left of a run that was under way."""
         _log.warning("nothing is left here of a run that was under way", allocation=run.allocation_id)
+        await self._note_all(run, containers, None)
+
+    async def note_never_began(self, run: runs.Run, containers: Sequence[runs.Container]) -> None:
+        """Notes that a run was told to end before anything of it began."""
+        await self._note_all(run, containers, ExitRecord.withdrawn())
+
+    async def _note_all(
+        self, run: runs.Run, containers: Sequence[runs.Container], record: ExitRecord | None
+    ) -> None:
         for container in containers:
             await self.note(
                 ContainerReport(
                     allocation_id=run.allocation_id,
                     container_rank=container.container_rank,
                     state=ContainerState.ENDED,
+                    exit=record,
                 )
             )
 
     async def note_failed_launch(self, run: runs.Run, failure: str) -> None:
         """Notes that a run could not be started."""
-        moment = self._core.moment()
+        moment, record = self._core.moment(), ExitRecord.failed_launch(failure)
 
         def work(connection: Connection) -> None:
             for container in runs.containers_of(connection, run.allocation_id):
@@ -119,8 +127,8 @@ class ContainerEnds:
                     exited=True,
                     # One that had begun was ended before, and is missed by anyone who watches it.
                     lost=False,
-                    exit_code=_FAILED_LAUNCH,
-                    failure=f"the run could not be started: {failure}",
+                    exit_code=record.exit_code,
+                    failure=record.failure,
                 )
 
         await self._core.database.write(work)

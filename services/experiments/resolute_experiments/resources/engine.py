@@ -7,16 +7,20 @@ and are launched, noted, ended and released once it answers again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import TypeVar
 
 import structlog
 from sqlalchemy.engine import Connection
 
-from resolute.errors import NotFoundError, UnavailableError
+from resolute.errors import NotFoundError, QuotaError, UnavailableError
 from resolute_experiments.backoff import LoggedBackoff
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.notifier import SCHEDULER_WAKEUP
+from resolute_experiments.resources.background.attempts import try_each
+from resolute_experiments.resources.background.turned_away import TurnedAway
+from resolute_experiments.resources.background.waiting_containers import WaitingContainers
 from resolute_experiments.resources.container_ends import ContainerEnds
 from resolute_experiments.resources.evictions import Evictions
 from resolute_experiments.resources.leases import Leases
@@ -34,16 +38,16 @@ from resolute_experiments.resources.run_spans import RunSpans
 from resolute_experiments.resources.slots import layout
 from resolute_experiments.resources.stragglers import Stragglers
 from resolute_experiments.specs.identity import run_identity
-from resolute_experiments.store import experiments, runs, trials
+from resolute_experiments.store import experiments, runs
 from resolute_serving.context import TrialRun
 
 T = TypeVar("T")
 _TICK_SECONDS = 5.0
+_QUIET_SECONDS = 30.0
+"""An engine of which nothing was asked for so long is asked: people shall hear that it is away."""
 _KILL_GRACE_SECONDS = 15.0
 _LAUNCHES_AT_ONCE = 8
 """How many launches an engine is asked for at a time that takes long to answer."""
-_KILLS_AT_ONCE = 8
-"""How many runs an engine ends at a time: each may take seconds, and nothing else is looked after then."""
 
 _log = structlog.get_logger("fleet")
 
@@ -90,13 +94,15 @@ class Engine:
         self._launching = asyncio.Lock()
         self._launched: set[str] = set()
         """Allocations that this process has launched, or found launched. Only runs that have not ended."""
-        self._waiting: dict[str, str] = {}
-        """Allocations that the engine has and did not begin, with its reason. Only live runs."""
+        self._waiting = WaitingContainers(name)
+        """Containers that the engine has and did not begin. Only of live runs."""
         self._stopped: set[str] = set()
-        """Those of them that were taken back because of their signal."""
+        """Allocations that were taken back because of their signal while something of them waited."""
         self._unreleased: dict[str, runs.Run] = {}
         """Settled runs that the engine could not be told of yet."""
+        self._turned_away = TurnedAway()
         self._recovered = False
+        self._asked_at = core.clock.monotonic()
         self.name = name
         """Names it in settings and messages."""
         self.problem = ""
@@ -112,8 +118,8 @@ class Engine:
         return self._manager.pools()
 
     def wait_reason(self, allocation_id: str) -> str:
-        """Says why the engine has not begun an allocation that it has; empty where nothing is known."""
-        return self._waiting.get(allocation_id, "")
+        """Says why the engine has not begun an allocation; empty where nothing is known."""
+        return self._waiting.reason(allocation_id) or self._turned_away.reason(allocation_id)
 
     def wake(self) -> None:
         """Has it look now, in its own task, at what there is to do."""
@@ -137,27 +143,36 @@ class Engine:
             live = {run.allocation_id: run for run in await self._live()}
             self._launched &= live.keys()
             self._stopped &= live.keys()
-            self._waiting = {name: reason for name, reason in self._waiting.items() if name in live}
-            places = asyncio.Semaphore(1 if self.prompt else _LAUNCHES_AT_ONCE)
+            self._waiting.keep(live.keys())
+            self._turned_away.ask_again(live.keys())
             pending = [run for name, run in live.items() if name not in self._launched]
-            failures = await asyncio.gather(*(self._try_to_launch(run, places) for run in pending))
-        for failure in filter(None, failures):
-            raise failure
+            new = [run for run in pending if run not in self._turned_away]
+            again = [run for run in pending if run in self._turned_away]
+            launch = partial(try_each, self._launch_or_keep)
+            steps = (
+                partial(launch, new, at_once=1 if self.prompt else _LAUNCHES_AT_ONCE),
+                # The first that is turned away again answers for the rest of its pool.
+                partial(launch, again, at_once=1),
+            )
+            await try_each(_call, steps, at_once=1)
 
     async def _live(self) -> list[runs.Run]:
         """Its runs that were not settled, oldest first."""
         names = {pool.name for pool in self.pools()}
         return [run for run in await self._database.read(runs.unfinalized) if run.resource_pool in names]
 
-    async def _try_to_launch(self, run: runs.Run, places: asyncio.Semaphore) -> Exception | None:
-        async with places:
-            try:
-                await self._launch_unless_running(run)
-            except Exception as failure:  # noqa: BLE001 - one run must not keep the others from starting
-                return failure
-            self._launched.add(run.allocation_id)
-            self._notifier.notify(run.experiment_id)
-            return None
+    async def _launch_or_keep(self, run: runs.Run) -> None:
+        """Launches a run, unless its pool takes no more now."""
+        if run.signal_deadline is None and self._turned_away.would_be_again(run):
+            return
+        try:
+            await self._launch_unless_running(run)
+        except QuotaError as full:
+            self._turned_away.add(run, str(full))
+            return
+        self._turned_away.remove(run)
+        self._launched.add(run.allocation_id)
+        self._notifier.notify(run.experiment_id)
 
     async def _launch_unless_running(self, run: runs.Run) -> None:
         containers = await self._database.read(lambda c: runs.containers_of(c, run.allocation_id))
@@ -174,6 +189,10 @@ class Engine:
         elif any(container.pid for container in containers):
             # It ran, and nothing of it is here: its trial continues from its last checkpoint, as another run.
             await self._ends.note_all_lost(run, containers)
+        elif run.signal_deadline is not None:
+            # It would begin only to end. A submission of which the answer was lost may be under way.
+            await self._ask(self._manager.kill(run.allocation_id))
+            await self._ends.note_never_began(run, containers)
         else:
             await self._launch(run, containers)
 
@@ -182,7 +201,7 @@ class Engine:
         try:
             await self._ask(self._manager.launch(spec))
             self._spans.launched(run, at=self._clock.time())
-        except UnavailableError:
+        except (UnavailableError, QuotaError):
             raise
         except Exception as error:  # noqa: BLE001 - whatever it is, the trial must hear of it instead of waiting for ever
             _log.exception("launch failed", allocation=run.allocation_id)
@@ -192,14 +211,15 @@ class Engine:
 
     async def _spec(self, run: runs.Run, containers: Sequence[runs.Container]) -> AllocationSpec:
         def work(connection: Connection) -> AllocationSpec:
+            experiment = experiments.get(connection, experiment_id=run.experiment_id)
             return AllocationSpec(
                 allocation_id=run.allocation_id,
                 placements=tuple(container.slot_ids for container in containers),
                 address=self._address,
                 token=self._issue_token(run_identity(connection, run)),
                 pool=run.resource_pool,
-                config=experiments.get(connection, experiment_id=run.experiment_id).config,
-                excluded_nodes=frozenset(trials.get(connection, trial_id=run.trial_id).excluded_nodes),
+                config=experiment.config,
+                priority=experiment.priority,
             )
 
         return await self._database.read(work)
@@ -207,13 +227,22 @@ class Engine:
     async def recover(self) -> None:
         """Finds out, after a start of this service, what became of every run that had not ended.
 
+        Runs of which that cannot be said are in the log; ``run`` tries again.
+
         Raises:
             UnavailableError: The engine does not answer; to be repeated.
         """
-        await self.launch_pending()
-        for allocation_id in await self._ask(self._manager.leftovers()):
-            await self._release_leftover(allocation_id)
-        self._recovered = True
+        try:
+            await try_each(_call, (self.launch_pending, self._release_leftovers), at_once=1)
+        except UnavailableError:
+            raise
+        except Exception:  # noqa: BLE001 - one run must not keep the service from starting
+            _log.exception("what became of some runs is not known yet", engine=self.name)
+
+    async def _release_leftovers(self) -> None:
+        if not self._recovered:
+            await try_each(self._release_leftover, await self._ask(self._manager.leftovers()))
+            self._recovered = True
 
     async def _release_leftover(self, allocation_id: str) -> None:
         """Releases a run that was settled in the last moment of an earlier life of this service."""
@@ -245,14 +274,25 @@ class Engine:
             await asyncio.gather(watcher, return_exceptions=True)
 
     async def _look(self) -> None:
-        if not self._recovered:
-            await self.recover()
-        await self._enforce()
-        await self.launch_pending()
-        await self._ends.note_again()
-        await self._evictions.note_again()
-        for run in list(self._unreleased.values()):
-            await self.release(run)
+        steps = (
+            self._ends.note_again,
+            self._evictions.note_again,
+            self.launch_pending,
+            self._release_leftovers,
+            self._enforce,
+            self._release_again,
+            self._ask_if_quiet,
+        )
+        await try_each(_call, steps, at_once=1)
+
+    async def _release_again(self) -> None:
+        await try_each(self.release, list(self._unreleased.values()))
+
+    async def _ask_if_quiet(self) -> None:
+        """Finds out whether the engine answers, where nothing else was asked of it."""
+        quiet = self._clock.monotonic() - self._asked_at
+        if quiet > (_TICK_SECONDS if self.problem else _QUIET_SECONDS):
+            await self._ask(self._manager.leftovers())
 
     async def _watch(self) -> None:
         backoff = LoggedBackoff(_log, "the watch over the containers failed", engine=self.name)
@@ -267,7 +307,7 @@ class Engine:
 
     async def _take(self, event: EngineEvent) -> None:
         if isinstance(event, ContainerReport):
-            self._note_waiting(event)
+            self._waiting.note(event)
             await self._ends.note_or_keep(event)
         elif isinstance(event, EvictionNotice):
             await self._evictions.note_or_keep(event)
@@ -275,49 +315,60 @@ class Engine:
             self._notifier.notify(SCHEDULER_WAKEUP)
 
     async def _heard(self, report: ContainerReport) -> None:
-        self._note_waiting(report)
+        self._waiting.note(report)
         await self._ends.note(report)
-
-    def _note_waiting(self, report: ContainerReport) -> None:
-        if report.waits:
-            self._waiting[report.allocation_id] = report.reason or f"waits in the queue of {self.name}"
-        else:
-            self._waiting.pop(report.allocation_id, None)
 
     async def _enforce(self) -> None:
         """Ends what did not end when it was told to, and looks after those that fell silent."""
-        now = self._clock.time()
         live = await self._live()
-        outlasting = []
-        for run in live:
-            deadline = run.signal_deadline
-            if run.kill and deadline is not None and now > deadline + _KILL_GRACE_SECONDS:
-                outlasting.append(run.allocation_id)
-            elif deadline is not None and run.allocation_id in self._waiting.keys() - self._stopped:
-                # Nobody is there yet who could hear of its signal.
-                await self._ask(self._manager.stop(run.allocation_id, grace=max(deadline - now, 0.0)))
-                self._stopped.add(run.allocation_id)
-        await _at_once(self.kill, outlasting)
-        await self._end_stragglers(live)
-        for allocation_id in self._leases.expired(run.allocation_id for run in live):
-            await self._look_after(allocation_id)
+        steps = (self._end_late, self._end_stragglers, self._look_after_silent)
+        await try_each(lambda step: step(live), steps, at_once=1)
+
+    async def _end_late(self, live: Sequence[runs.Run]) -> None:
+        now = self._clock.time()
+
+        async def end(run: runs.Run) -> None:
+            deadline, allocation_id = run.signal_deadline, run.allocation_id
+            if deadline is None:
+                return
+            if run.kill and now > deadline + _KILL_GRACE_SECONDS:
+                await self.kill(allocation_id)
+            elif allocation_id in self._waiting and allocation_id not in self._stopped:
+                # Of what waits nobody is there yet who could hear of its signal.
+                await self._ask(self._manager.stop(allocation_id, grace=max(deadline - now, 0.0)))
+                self._stopped.add(allocation_id)
+
+        await try_each(end, live)
+
+    async def _look_after_silent(self, live: Sequence[runs.Run]) -> None:
+        # Nobody is heard of what waits in the engine's queue, and the watch tells when it begins.
+        names = [
+            run.allocation_id
+            for run in live
+            if run.allocation_id in self._launched and not self._waiting.nothing_began(run.allocation_id)
+        ]
+        await try_each(self._look_after, self._leases.expired(names))
 
     async def _look_after(self, allocation_id: str) -> None:
-        """Asks after a run that fell silent; one that ran and that the engine does not know now is lost."""
+        """Asks after a run that fell silent: one that the engine does not know any more is lost.
+
+        So is one that was never heard of: what it was handed to may have died before its supervisor spoke.
+        """
         reports = await self._ask(self._manager.inspect(allocation_id))
+        # Asked once for each lease that runs out, not at each look.
+        self._leases.renew(allocation_id)
         for report in reports:
             await self._heard(report)
         if not reports:
             run = await self._database.read(lambda c: runs.get(c, allocation_id))
             containers = await self._database.read(lambda c: runs.containers_of(c, allocation_id))
-            if any(container.pid for container in containers):
-                await self._ends.note_all_lost(run, containers)
+            await self._ends.note_all_lost(run, containers)
 
     async def _end_stragglers(self, live: Sequence[runs.Run]) -> None:
         """Ends the containers of a run of which another has failed: they might wait for it forever."""
         pools = {pool.name: pool for pool in self.pools()}
         distributed = [run for run in live if len(layout(pools[run.resource_pool], run.slot_ids)) > 1]
-        await _at_once(self._end_straggler, await self._stragglers.overdue(distributed))
+        await try_each(self._end_straggler, await self._stragglers.overdue(distributed))
 
     async def _end_straggler(self, allocation_id: str) -> None:
         _log.info("another container has failed: the rest is ended", allocation=allocation_id)
@@ -325,12 +376,18 @@ class Engine:
         await self.kill(allocation_id)
 
     async def unreported(self) -> Sequence[str]:
-        """Names every allocation of which reports wait that have not arrived."""
-        return await self._ask(self._manager.unreported())
+        """Names every allocation of which reports wait that have not arrived.
+
+        Raises:
+            UnavailableError: After a start the engine was not yet asked what is left of earlier runs.
+        """
+        if not self._recovered:
+            raise UnavailableError(f"engine {self.name} has not told yet what it has of earlier runs")
+        return sorted({*self._unreleased, *await self._manager.unreported()})
 
     async def backlog_seconds(self) -> float:
         """For how long reports or lines of some run have waited without any of them arriving."""
-        return await self._ask(self._manager.backlog_seconds())
+        return await self._manager.backlog_seconds()
 
     async def kill(self, allocation_id: str) -> None:
         """Ends every process of an allocation at once."""
@@ -369,18 +426,11 @@ class Engine:
         except UnavailableError as failure:
             self.problem = f"engine {self.name} does not answer, so its runs are not looked after: {failure}"
             raise
+        finally:
+            self._asked_at = self._clock.monotonic()
         self.problem = ""
         return found
 
 
-async def _at_once(end: Callable[[str], Awaitable[None]], allocations: Iterable[str]) -> None:
-    """Ends allocations, some at a time; if one cannot be ended the others are, and its failure is raised."""
-    places = asyncio.Semaphore(_KILLS_AT_ONCE)
-
-    async def one(allocation_id: str) -> None:
-        async with places:
-            await end(allocation_id)
-
-    answers = await asyncio.gather(*map(one, allocations), return_exceptions=True)
-    for failure in filter(None, answers):
-        raise failure
+async def _call(step: Callable[[], Awaitable[None]]) -> None:
+    await step()

@@ -11,11 +11,12 @@ import structlog
 from resolute.errors import UnavailableError
 from resolute_experiments.admission.pools import PoolsOffered, PoolTerms
 from resolute_experiments.resources.engine import Engine
-from resolute_experiments.resources.protocol import Placement, Pool, Slot
+from resolute_experiments.resources.protocol import Placement, Pool
 from resolute_experiments.resources.slots import by_node
 from resolute_experiments.store.experiments import Experiment
 from resolute_experiments.store.runs import Run
 
+_CHOICE = "resources.resource_pool"
 _log = structlog.get_logger("fleet")
 
 
@@ -50,11 +51,6 @@ class Fleet:
         """
         return next(pool for pool in self._engine(name).pools() if pool.name == (name or self.default_pool))
 
-    @property
-    def default_slots(self) -> Sequence[Slot]:
-        """The slots of the default pool: those that can be taken out of use."""
-        return self.pools()[0].slots
-
     def names_of(self, pool: Pool) -> Sequence[str]:
         """The names that experiments have for a pool; none where there is one for all of them."""
         if not self.pools_are_named:
@@ -68,7 +64,8 @@ class Fleet:
 
     def offered(self) -> PoolsOffered:
         """What configs may ask of the pools, as they are now."""
-        return PoolsOffered(pools=tuple(map(_terms, self.pools())), named=self.pools_are_named)
+        named = self.pools_are_named
+        return PoolsOffered(pools=tuple(terms_of(pool, named=named) for pool in self.pools()), named=named)
 
     def problems(self) -> list[str]:
         """Says which engines do not answer."""
@@ -161,11 +158,24 @@ class Fleet:
         )
 
 
-def _terms(pool: Pool) -> PoolTerms:
+def terms_of(pool: Pool, *, named: bool) -> PoolTerms:
+    """What configs may ask of a pool.
+
+    Args:
+        pool: The pool, as it is now.
+        named: Whether the settings name the pools, so that configs choose among them.
+    """
     if pool.placement is Placement.ENGINE:
         most, largest = pool.most_slots, pool.slots_per_node
     else:
         most, largest = len(pool.slots), max(map(len, by_node(pool.slots)), default=0)
     return PoolTerms(
-        name=pool.name, most_slots=most, largest_node=largest, effective_fields=pool.effective_fields
+        name=pool.name,
+        most_slots=most,
+        largest_node=largest,
+        host_access=pool.host_access,
+        effective_fields=pool.effective_fields | ({_CHOICE} if named else set()),
+        ineffective=pool.ineffective,
+        requirements=pool.requirements,
+        cautions=pool.cautions,
     )

@@ -55,7 +55,8 @@ class Leases:
         self._deadlines.pop(allocation_id, None)
 
     def settled(self, allocation_id: str) -> None:
-        """Forgets the containers of a run that was settled."""
+        """Forgets a run that was settled."""
+        self._deadlines.pop(allocation_id, None)
         self._heard.pop(allocation_id, None)
 
     def expired(self, live: Iterable[str]) -> list[str]:

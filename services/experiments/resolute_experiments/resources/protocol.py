@@ -8,6 +8,11 @@ from enum import Enum
 from typing import Any, Protocol, TypeAlias
 
 from resolute.contracts.run.exit_record import ExitRecord
+from resolute_experiments.config import Ineffective
+from resolute_experiments.config.sections.resources import DEFAULT_PRIORITY
+from resolute_experiments.specs.cautions import Caution
+from resolute_experiments.specs.host_access import HostAccess
+from resolute_experiments.specs.requirements import Requirement
 
 
 class SlotKind(Enum):
@@ -29,6 +34,10 @@ class Slot:
     """Of a GPU, what ``CUDA_VISIBLE_DEVICES`` lists for it: its UUID where that is known."""
     node: int = 0
     """The machine that has it, from 0; slots of different ones never share a container."""
+
+
+MOST_ALLOCATIONS = 64
+"""How many allocations an engine that places is given at a time, unless the settings of its pool say it."""
 
 
 class Placement(Enum):
@@ -54,10 +63,20 @@ class Pool:
     """Where the engine places: slots of each container of an allocation that wants more than one node has."""
     most_slots: int | None = None
     """Where the engine places: most slots of an allocation; None where the engine alone knows."""
-    most_allocations: int = 64
+    most_allocations: int = MOST_ALLOCATIONS
     """Where the engine places: how many allocations it is given at a time. The others wait here."""
+    taken_out_by: str = ""
+    """Where the engine places: by which of its own commands a node is taken out of use, for messages."""
     effective_fields: frozenset[str] = frozenset()
     """Fields of configs that have an effect here, of those that have none for processes of this machine."""
+    host_access: HostAccess | None = None
+    """What of the engine's machine configs may have; None where nothing of it is given by name."""
+    ineffective: tuple[Ineffective, ...] = ()
+    """Fields of configs that have no effect here, of those that have one for processes of this machine."""
+    requirements: tuple[Requirement, ...] = ()
+    """What fields of configs must be here."""
+    cautions: tuple[Caution, ...] = ()
+    """What is warned of in configs that it takes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,8 +95,8 @@ class AllocationSpec:
     """Name of the pool that was chosen; the engine has it."""
     config: Mapping[str, Any] = field(default_factory=dict)
     """The whole config of the experiment, which an engine reads its own sections of."""
-    excluded_nodes: frozenset[int] = frozenset()
-    """Where the engine places: nodes of the pool that a log policy excludes."""
+    priority: int = DEFAULT_PRIORITY
+    """How urgent the experiment is now, from 1 (most) to 99."""
 
 
 class ContainerState(Enum):
@@ -162,6 +181,7 @@ class ResourceManager(Protocol):
 
         Raises:
             UnavailableError: The engine does not answer; whether it has the allocation is not known.
+            QuotaError: The pool takes no more now; the message has the engine's reason. It is asked again.
             Exception: It refuses the allocation for good; the message says why.
         """
 

@@ -28,8 +28,8 @@ def disable(
             exit, and their trials wait for other slots.
         moment: Now.
     """
-    disabled_slots.write(connection, slot_ids, draining=drain, now=moment.now)
-    audit.record(connection, "disable_slots", _label(slot_ids), now=moment.now, drain=drain)
+    disabled_slots.write(connection, slot_ids, pool=pool, draining=drain, now=moment.now)
+    audit.record(connection, "disable_slots", _label(slot_ids, pool), now=moment.now, drain=drain)
     if drain:
         return
     for run in runs.unfinalized(connection):
@@ -46,11 +46,11 @@ def disable(
             )
 
 
-def enable(connection: Connection, slot_ids: Collection[int], *, now: float) -> None:
-    """Lets runs start on slots again."""
-    disabled_slots.remove(connection, slot_ids)
-    audit.record(connection, "enable_slots", _label(slot_ids), now=now)
+def enable(connection: Connection, slot_ids: Collection[int], *, pool: str, now: float) -> None:
+    """Lets runs start on slots of a pool again."""
+    disabled_slots.remove(connection, slot_ids, pool=pool)
+    audit.record(connection, "enable_slots", _label(slot_ids, pool), now=now)
 
 
-def _label(slot_ids: Collection[int]) -> str:
-    return f"slots {', '.join(map(str, sorted(slot_ids)))}"
+def _label(slot_ids: Collection[int], pool: str) -> str:
+    return f"slots {', '.join(map(str, sorted(slot_ids)))} of pool {pool}"

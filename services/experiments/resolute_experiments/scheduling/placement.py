@@ -40,6 +40,9 @@ class Inventory(Protocol):
     def slots_of(self, nodes: frozenset[int]) -> frozenset[int]:
         """All slots of some nodes."""
 
+    def is_limited(self, demand: Demand) -> bool:
+        """Whether the demand may have to wait; else it is met at once, whatever there is."""
+
     def choose(self, demand: Demand) -> tuple[int, ...] | None:
         """Chooses slots for a demand, all of them or none."""
 
@@ -71,6 +74,10 @@ class EngineQueue:
     def slots_of(self, nodes: frozenset[int]) -> frozenset[int]:
         """None is known."""
         return frozenset()
+
+    def is_limited(self, demand: Demand) -> bool:
+        """An allocation without slots takes a place as others do."""
+        return True
 
     def choose(self, demand: Demand) -> tuple[int, ...] | None:
         """Numbers the slots of a demand, if there is a place."""
@@ -138,6 +145,10 @@ class SlotInventory:
         for slot in sorted(self.free):
             found[self.nodes[slot]].append(slot)
         return found
+
+    def is_limited(self, demand: Demand) -> bool:
+        """Slots are limited, and nothing else."""
+        return demand.slots > 0
 
     def choose(self, demand: Demand) -> tuple[int, ...] | None:
         """Chooses free slots for a demand, all of them or none.

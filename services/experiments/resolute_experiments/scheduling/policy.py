@@ -3,8 +3,9 @@
 The more urgent priority comes first. Among equals the experiment with the smaller share of slots for its
 weight is next, and within an experiment it is first come, first served. Anyone who is next and does not fit
 holds back everyone behind, so that a large trial gets its turn; it may take slots from less urgent trials,
-which then checkpoint and queue again. Trials without slots, and those that only a limit of their experiment
-or of its workspace holds back, hold back nobody. Which slots fit a trial is told by ``placement``.
+which then checkpoint and queue again. Trials that only a limit of their experiment or of its workspace holds
+back hold back nobody. Which slots fit a trial, and whether one without slots may have to wait at all, is told
+by ``placement``.
 """
 
 from __future__ import annotations
@@ -160,10 +161,10 @@ class _Pass:
     def run(self, queue: Sequence[Request]) -> Plan:
         waiting: dict[str, deque[tuple[int, Request]]] = {}
         for position, request in enumerate(queue):
-            if request.demand.slots == 0:
-                self._placements.append(Placement(request.trial_id, ()))
-            else:
+            if self._machines.is_limited(request.demand):
                 waiting.setdefault(request.experiment_id, deque()).append((position, request))
+            else:
+                self._placements.append(Placement(request.trial_id, ()))
         while waiting:
             experiment_id = min(waiting, key=lambda key: self._sort_key(*waiting[key][0]))
             _, request = waiting[experiment_id][0]

@@ -122,10 +122,10 @@ class Scheduler:
         for run in running:
             holders[run.resource_pool].append(_holder(run, scheduling_ranks[run.experiment_id]))
         held = policy.slots_by_workspace([holder for there in holders.values() for holder in there])
+        disabled = disabled_slots.read(connection)
         plans: list[Plan] = []
         for pool in self._fleet.pools():
-            disabled = disabled_slots.read(connection) if pool.name == self._fleet.default_pool else ()
-            machines = _inventory(pool, holders[pool.name], disabled)
+            machines = _inventory(pool, holders[pool.name], disabled.get(pool.name, {}))
             queue = pending_trials(
                 connection, per_experiment=machines.room + 1, pools=self._fleet.names_of(pool)
             )

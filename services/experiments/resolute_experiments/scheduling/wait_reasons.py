@@ -64,7 +64,8 @@ class WaitReasons:
 
     def explain(self, trial: Trial) -> str:
         """Says why a trial waits or how its last run ended; empty when there is nothing to say."""
-        if trial.state is TrialState.STARTING:
+        # Of one that runs, a part may wait still.
+        if trial.state in {TrialState.STARTING, TrialState.RUNNING}:
             return self._engine_reason(allocation_id(trial.id, trial.run)) or trial.explanation
         if trial.state is not TrialState.QUEUED:
             return trial.explanation

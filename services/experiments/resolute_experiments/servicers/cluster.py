@@ -22,6 +22,7 @@ from resolute_experiments.resources.fleet import Fleet
 from resolute_experiments.resources.protocol import Placement
 from resolute_experiments.scheduling.disabling import disable, enable
 from resolute_experiments.servicers.checks.fields import any_of, check_length
+from resolute_experiments.servicers.checks.slots import named_slots
 from resolute_experiments.servicers.messages.experiments import timestamp
 from resolute_experiments.servicers.server import ServerHandlers
 from resolute_experiments.store import audit, disabled_slots, runs, templates, trials
@@ -74,9 +75,10 @@ class ClusterServicer(ServerHandlers, cluster_service_pb2_grpc.ClusterServiceSer
                 for slot in run.slot_ids
             }
             slots = []
-            for pool in self._fleet.pools():
+            pools = self._fleet.pools()
+            for pool in pools:
                 placed_here = pool.placement is Placement.OURS
-                out_of_use = disabled if pool.name == self._fleet.default_pool else {}
+                out_of_use = disabled.get(pool.name, {}) if placed_here else {}
                 for slot in pool.slots:
                     holder = holders.get((pool.name, slot.id)) if placed_here else None
                     slots.append(
@@ -96,6 +98,10 @@ class ClusterServicer(ServerHandlers, cluster_service_pb2_grpc.ClusterServiceSer
                 version=distribution.version(),
                 slots=slots,
                 queued_trials=trials.queued_count(connection),
+                resource_pools=[
+                    pb2.ResourcePool(name=pool.name, placed_by_engine=pool.placement is Placement.ENGINE)
+                    for pool in pools
+                ],
             )
 
         return await self._core.database.read(work)
@@ -108,33 +114,23 @@ class ClusterServicer(ServerHandlers, cluster_service_pb2_grpc.ClusterServiceSer
 
     async def DisableSlots(self, request: pb2.DisableSlotsRequest, context: Any) -> pb2.DisableSlotsResponse:
         """Lets no run start on slots any more."""
-        slots = self._named(request.slot_ids)
-        await self._core.database.write(lambda c: self._disable(c, slots, drain=request.drain))
+        named = named_slots(self._fleet, request.slot_ids, pool_name=request.resource_pool)
+
+        def work(connection: Connection) -> None:
+            moment = self._core.moment()
+            disable(connection, named.slot_ids, pool=named.pool, drain=request.drain, moment=moment)
+
+        await self._core.database.write(work)
         self._core.notifier.notify(SIGNAL_CHANGES, SCHEDULER_WAKEUP)
         return pb2.DisableSlotsResponse()
 
-    def _disable(self, connection: Connection, slots: frozenset[int], *, drain: bool) -> None:
-        disable(connection, slots, pool=self._fleet.default_pool, drain=drain, moment=self._core.moment())
-
     async def EnableSlots(self, request: pb2.EnableSlotsRequest, context: Any) -> pb2.EnableSlotsResponse:
         """Lets runs start on slots again."""
-        slots, now = self._named(request.slot_ids), self._core.clock.time()
-        await self._core.database.write(lambda c: enable(c, slots, now=now))
+        named = named_slots(self._fleet, request.slot_ids, pool_name=request.resource_pool)
+        now = self._core.clock.time()
+        await self._core.database.write(lambda c: enable(c, named.slot_ids, pool=named.pool, now=now))
         self._core.notifier.notify(SCHEDULER_WAKEUP)
         return pb2.EnableSlotsResponse()
-
-    def _named(self, slot_ids: Sequence[int]) -> frozenset[int]:
-        """The slots that a request names.
-
-        Raises:
-            InvalidArgumentError: It names none, or some that are not here.
-        """
-        known, named = {slot.id for slot in self._fleet.default_slots}, frozenset(slot_ids)
-        if not named:
-            raise invalid("slot_ids", "slot_ids is empty: name the slots")
-        if unknown := sorted(named - known):
-            raise invalid("slot_ids", f"there is no slot {unknown[0]}; the cluster has 0 to {len(known) - 1}")
-        return named
 
     async def SetTemplate(self, request: pb2.SetTemplateRequest, context: Any) -> pb2.SetTemplateResponse:
         """Writes a template; replaces one of the same name."""

@@ -382,6 +382,8 @@ config_policies = sa.Table(
 disabled_slots = sa.Table(
     "disabled_slots",
     metadata,
+    # A number is unique in its pool.
+    sa.Column("resource_pool", sa.String(128), primary_key=True),
     sa.Column("slot_id", sa.BigInteger, primary_key=True, autoincrement=False),
     # Whether the run that holds it goes on to its end.
     sa.Column("draining", sa.Boolean, nullable=False),

@@ -14,7 +14,8 @@ from typing import Any
 
 from faults.harness.cluster_processes import Role
 from faults.harness.engines.engine import Kill, Place
-from support.engines.podman import IMAGE, PodmanService, podman_service
+from support.engines.image import IMAGE
+from support.engines.podman import PodmanService, podman_service
 from support.waiting import wait_until
 
 from resolute_experiments.resources.container.request import CLUSTER, RANK
@@ -62,6 +63,15 @@ class ContainerEngine:
             service.kill()
             service.wait(_END_SECONDS)
 
+    @contextmanager
+    def away(self) -> Iterator[None]:
+        """Nobody serves Podman's API."""
+        self.stop()
+        try:
+            yield
+        finally:
+            self.start()
+
     def settings(self, place: Place) -> Mapping[str, Any]:
         """One pool, whose containers may mount the evidence."""
         engine = {
@@ -70,6 +80,7 @@ class ContainerEngine:
             "services_address": f"{self.host}:{place.port}",
             "services_certificate": str(place.certificate),
             "bind_mounts": [str(place.evidence)],
+            "checkpoint_directories": [str(place.checkpoints)],
         }
         pool = {"pool_name": "boxes", "engine": "podman", "slots": _SLOTS, "image": IMAGE}
         return {"resource_pools": [pool], "engines": {"podman": engine}}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from faults.harness.cluster_processes import Role
 
@@ -61,3 +62,15 @@ class FaultEngine(Protocol):
 
     def left_over(self, home: Path) -> Sequence[str]:
         """Names what the engine still has of the home's cluster."""
+
+
+@runtime_checkable
+class InterruptibleEngine(FaultEngine, Protocol):
+    """An engine whose trials go on while its daemon is away.
+
+    Neither is ``ray``, which ends its nodes a minute after their head, nor ``local``, whose daemon is the
+    control plane.
+    """
+
+    def away(self) -> AbstractContextManager[None]:
+        """Takes the daemon away until the block ends; it is back, or about to be, after that."""

@@ -6,7 +6,7 @@ import random
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,8 @@ class KubernetesEngine:
     """
 
     variables: Mapping[str, str] = {}
+    cpus_per_slot = 0.4
+    """Four runs at once shall fit a machine of two processors, what sends their lines included."""
 
     def __init__(self, kubernetes: KubernetesCluster, *, dice: random.Random) -> None:
         self.kubernetes = kubernetes
@@ -41,6 +43,10 @@ class KubernetesEngine:
         """The node's address."""
         return self.kubernetes.host
 
+    def away(self) -> AbstractContextManager[None]:
+        """No API server, neither for us nor for the node."""
+        return self.kubernetes.killed_api_server()
+
     def settings(self, place: Place) -> Mapping[str, Any]:
         """One pool, whose Pods run this installation."""
         engine = {
@@ -49,8 +55,7 @@ class KubernetesEngine:
             "services_address": f"{self.host}:{place.port}",
             "services_certificate": str(place.certificate),
         }
-        # Four runs at once shall fit a machine of two processors, what sends their lines included.
-        options = {**self.kubernetes.pool_options, "cpus_per_slot": 0.4}
+        options = {**self.kubernetes.pool_options, "cpus_per_slot": self.cpus_per_slot}
         return {
             "resource_pools": [{"pool_name": "pods", "engine": "kube", **options}],
             "engines": {"kube": engine},

@@ -11,7 +11,7 @@ from faults.harness.engines.engine import FaultEngine
 from faults.harness.engines.local import LocalEngine
 
 LOCAL = "local"
-ENGINES = (LOCAL, "container", "slurm", "kubernetes")
+ENGINES = (LOCAL, "container", "slurm", "kubernetes", "ray")
 
 
 @contextmanager
@@ -39,5 +39,10 @@ def opened(name: str, folder: Path, *, dice: random.Random) -> Iterator[FaultEng
 
         with attacked_kubernetes(dice=dice) as kubernetes:
             yield kubernetes
+    elif name == "ray":
+        from faults.harness.engines.ray import attacked_ray
+
+        with attacked_ray(dice=dice) as ray:
+            yield ray
     else:
         yield LocalEngine()

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from faults.harness.cluster_processes import Role
+from faults.harness.cluster_processes import Role, running
 from faults.harness.engines.engine import Kill, Place
 from support.slurm import NODES, SlurmCluster, running_slurm
 
@@ -20,8 +20,7 @@ from resolute.contracts.processes import ProcessIdentity
 
 _AWAY_SECONDS = (0.0, 15.0)
 """How long a daemon or a node is away: shorter and longer than Slurm's patience with a node, 10 s."""
-_PROC = Path("/proc")
-_SUPERVISOR = b"resolute_launch.supervisor"
+_SUPERVISOR = "resolute_launch.supervisor"
 
 
 class SlurmEngine:
@@ -39,6 +38,15 @@ class SlurmEngine:
         self.slurm = slurm
         self._directory = directory
         self._dice = dice
+
+    @contextmanager
+    def away(self) -> Iterator[None]:
+        """No controller; the daemons of the nodes stay."""
+        self.slurm.stop_controller()
+        try:
+            yield
+        finally:
+            self.slurm.start_controller()
 
     @property
     def variables(self) -> Mapping[str, str]:
@@ -84,16 +92,7 @@ class SlurmEngine:
         ]
 
     def _supervisors(self) -> list[ProcessIdentity]:
-        begins, found = f"{self._directory}/".encode(), []
-        for entry in _PROC.iterdir():
-            identity = ProcessIdentity.of(int(entry.name)) if entry.name.isdigit() else None
-            try:
-                arguments = (entry / "cmdline").read_bytes().split(b"\0")
-            except OSError:
-                continue
-            if identity and _SUPERVISOR in arguments and any(one.startswith(begins) for one in arguments):
-                found.append(identity)
-        return found
+        return running(_SUPERVISOR, f"{self._directory}/")
 
     def _restart_controller(self) -> bool:
         self.slurm.kill("slurmctld")

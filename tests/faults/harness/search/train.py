@@ -68,8 +68,11 @@ class Training:
         print(line, flush=True)
         self._journal.note("printed", line)
 
+    def loss(self) -> float:
+        return loss(self._x, self.step)
+
     def report(self, group: str) -> None:
-        metrics = {"loss": loss(self._x, self.step)}
+        metrics = {"loss": self.loss()}
         self._journal.note("reporting", group, self.step)
         if group == "training":
             self._context.train.report_training_metrics(steps_completed=self.step, metrics=metrics)

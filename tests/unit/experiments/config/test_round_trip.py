@@ -97,6 +97,13 @@ SEARCHER = st.one_of(
 )
 
 KEEP = {"save_experiment_best": COUNT, "save_trial_best": COUNT, "save_trial_latest": COUNT}
+
+
+def stays_below(path: str) -> bool:
+    """Whether a path surely does not lead out of the working directory, or to it."""
+    return not {".", "/"} & set(path)
+
+
 PATH = st.lists(st.sampled_from(["a", "b", "..", "."]), max_size=2).map(lambda steps: "/" + "/".join(steps))
 STORAGE = st.one_of(
     section(
@@ -197,7 +204,7 @@ CONFIG = section(
     resources=RESOURCES,
     environment=ENVIRONMENT,
     bind_mounts=st.lists(
-        section({"host_path": PATH, "container_path": NAME.filter(lambda path: path != ".")}, read_only=FLAG),
+        section({"host_path": PATH, "container_path": NAME.filter(stays_below)}, read_only=FLAG),
         max_size=2,
         unique_by=lambda mount: str(mount["container_path"]),
     ),

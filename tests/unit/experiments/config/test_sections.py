@@ -273,11 +273,43 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         {"bind_mounts": [{"host_path": "/a", "container_path": "."}]},
         'bind_mounts[0].container_path: found "."; expected a path other than the working directory itself',
     ),
+    *(
+        (
+            {"bind_mounts": [{"host_path": "/a", "container_path": path}]},
+            f'bind_mounts[0].container_path: found "{path}"; expected {wanted}',
+        )
+        for path, wanted in (
+            ("./", "a path other than the working directory itself"),
+            ("//", "a path other than the topmost directory"),
+            ("a/../../b", "an absolute path, or one below the working directory"),
+            ("/resolute", "a path outside of /resolute, which is the platform's own"),
+            ("//resolute/./run", "a path outside of /resolute, which is the platform's own"),
+            ("/a/../opt/resolute/lib", "a path outside of /opt/resolute, which is the platform's own"),
+        )
+    ),
     (
         {
             "bind_mounts": [
                 {"host_path": "/a", "container_path": "c"},
                 {"host_path": "/b", "container_path": "c"},
+            ]
+        },
+        "bind_mounts[1].container_path: c is mounted twice; expected a path of its own for each mount",
+    ),
+    (
+        {
+            "bind_mounts": [
+                {"host_path": "/a", "container_path": "./c"},
+                {"host_path": "/b", "container_path": "c/d"},
+            ]
+        },
+        "bind_mounts[1].container_path: c/d lies in another mount, c; expected a path of its own",
+    ),
+    (
+        {
+            "bind_mounts": [
+                {"host_path": "/a", "container_path": "c/"},
+                {"host_path": "/b", "container_path": "./c"},
             ]
         },
         "bind_mounts[1].container_path: c is mounted twice; expected a path of its own for each mount",
@@ -336,6 +368,18 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     (
         {"slurm": {"sbatch_args": ["-Jx"]}},
         "slurm.sbatch_args[0]: found -Jx; expected options other than those",
+    ),
+    (
+        {"slurm": {"sbatch_args": ["--deadline=now", "--exclude=n1", "-Qv", "--arra=1-50"]}},
+        "slurm.sbatch_args[3]: found --arra; expected options other",
+    ),
+    (
+        {"slurm": {"sbatch_args": ["--distribution=block", "--dep=singleton"]}},
+        "slurm.sbatch_args[1]: found --dep; expected options other",
+    ),
+    (
+        {"slurm": {"sbatch_args": ["-QJx"]}},
+        "slurm.sbatch_args[0]: found -QJx; expected options other",
     ),
     ({"slurm": {"slots_per_node": 0}}, "slurm.slots_per_node: found 0; expected 1 or more"),
     (

@@ -115,7 +115,7 @@ def test_a_defect_ends_neither_a_removal_nor_the_watch_over_an_end(
     async def body() -> None:
         nonlocal asked
         await manager.release("t.1")
-        await wait_until_async(lambda: manager._released == set())
+        await wait_until_async(lambda: manager._releases.names() == [])
         assert await manager.unreported() == []
         asked = 0
         manager._watch_one(found)

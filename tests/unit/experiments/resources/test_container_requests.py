@@ -21,19 +21,23 @@ from resolute_experiments.resources.container.files import exit_record, launch_f
 from resolute_experiments.resources.container.request import ContainerRequest
 from resolute_experiments.resources.container.settings import ContainerEngineOptions, ContainerPoolOptions
 from resolute_experiments.resources.protocol import AllocationSpec
+from resolute_experiments.specs.host_access import HostAccess
+
+NOTHING = HostAccess(where="engines.podman")
 
 
 def request(
-    *, engine: dict[str, Any] | None = None, pool: dict[str, Any] | None = None, **config: Any
+    *, access: HostAccess = NOTHING, pool: dict[str, Any] | None = None, **config: Any
 ) -> ContainerRequest:
     return ContainerRequest(
         spec=AllocationSpec(
             allocation_id="t.1", placements=((0, 1),), address="a:1", token="secret-token", config=config
         ),
         labels={"resolute.allocation": "t.1"},
-        engine=ContainerEngineOptions.model_validate(engine or {}),
+        engine=ContainerEngineOptions(),
         pool=ContainerPoolOptions.model_validate({"image": "usual", **(pool or {})}),
         runtime="/runtime",
+        access=access,
     )
 
 
@@ -60,6 +64,8 @@ def test_limits_follow_the_slots() -> None:
     assert host["NanoCpus"] == 1_000_000_000
     assert host["Memory"] == host["MemorySwap"] == 2 << 30
     assert (host["PidsLimit"], host["ShmSize"]) == (100, 4096)
+    assert body(request(pool={"shm_size": "1 GiB"}))["HostConfig"]["ShmSize"] == 1 << 30
+    assert body(request())["HostConfig"]["ShmSize"] == 4 << 30
 
 
 def test_the_image_is_that_of_the_config_for_the_kind_of_slot_or_that_of_the_pool() -> None:
@@ -74,41 +80,32 @@ def test_the_image_is_that_of_the_config_for_the_kind_of_slot_or_that_of_the_poo
         request(pool={"image": ""}).image  # noqa: B018  # reading it is the act
 
 
-def test_a_shared_directory_of_checkpoints_is_where_it_is_outside() -> None:
-    made = request(checkpoint_storage={"type": "shared_fs", "host_path": "/checkpoints"})
-    mount = body(made)["HostConfig"]["Mounts"][-1]
-    assert (mount["Source"], mount["Target"], mount["ReadOnly"]) == ("/checkpoints", "/checkpoints", False)
-
-
-def test_directories_that_the_settings_allow_are_mounted() -> None:
-    mounts = [{"host_path": "/data/sets", "container_path": "sets", "read_only": True}]
-    made = request(engine={"bind_mounts": ["/data"]}, bind_mounts=mounts)
-    mount = body(made)["HostConfig"]["Mounts"][-1]
-    assert (mount["Source"], mount["Target"]) == ("/data/sets", "/resolute/run/work/sets")
-    assert mount["ReadOnly"]
-
-
-@pytest.mark.parametrize("path", ["/etc", "/data/../etc", "/database", "/run/podman/podman.sock"])
-def test_other_directories_are_refused_by_name(path: str) -> None:
+def test_of_the_machine_a_container_has_what_the_settings_name_and_the_config_asks_for() -> None:
+    access = HostAccess(
+        where="engines.podman",
+        bind_mounts=("/data", "/dev/fuse"),
+        checkpoint_directories=("/other", "/checkpoints"),
+        capabilities=("SYS_PTRACE", "CAP_SYS_NICE"),
+    )
     made = request(
-        engine={"bind_mounts": ["/data"]}, bind_mounts=[{"host_path": path, "container_path": "/x"}]
+        access=access,
+        bind_mounts=[{"host_path": "/data/", "container_path": "sets", "read_only": True}],
+        checkpoint_storage={"type": "shared_fs", "host_path": "/checkpoints", "storage_path": "team/a"},
+        resources={"devices": [{"host_path": "/dev/fuse", "container_path": "/dev/fuse", "mode": "rw"}]},
+        environment={
+            "add_capabilities": ["CAP_SYS_PTRACE", "sys_nice"],
+            "drop_capabilities": ["CAP_SYS_NICE"],
+        },
     )
-    with pytest.raises(InvalidArgumentError, match=r"bind_mounts\[0\].host_path: .* mount /data"):
-        body(made)
-
-
-def test_devices_and_capabilities_are_refused_unless_the_settings_allow_them() -> None:
-    devices = [{"host_path": "/dev/fuse", "container_path": "/dev/fuse", "mode": "rw"}]
-    with pytest.raises(InvalidArgumentError, match=r"resources.devices\[0\].host_path"):
-        body(request(resources={"devices": devices}))
-    made = body(request(engine={"bind_mounts": ["/dev/fuse"]}, resources={"devices": devices}))
-    assert made["HostConfig"]["Devices"][0]["CgroupPermissions"] == "rw"
-    with pytest.raises(InvalidArgumentError, match=r"found 'SYS_ADMIN'; .* allow none"):
-        body(request(environment={"add_capabilities": ["CAP_SYS_ADMIN"]}))
-    allowed = request(
-        engine={"capabilities": ["SYS_PTRACE"]}, environment={"add_capabilities": ["SYS_PTRACE"]}
-    )
-    assert body(allowed)["HostConfig"]["CapAdd"] == ["SYS_PTRACE"]
+    host = body(made)["HostConfig"]
+    assert [(one["Source"], one["Target"], one["ReadOnly"]) for one in host["Mounts"][2:]] == [
+        ("/data", "/resolute/mounts/0", True),
+        ("/checkpoints", "/checkpoints", False),
+    ]
+    assert made.links == {"sets": "/resolute/mounts/0"}
+    (device,) = host["Devices"]
+    assert (device["PathOnHost"], device["CgroupPermissions"]) == ("/dev/fuse", "rw")
+    assert host["CapAdd"] == ["SYS_PTRACE"]
 
 
 def test_ports_are_published_on_the_loopback_interface_of_the_engine() -> None:
@@ -148,16 +145,29 @@ def packed(content: bytes) -> bytes:
     return buffer.getvalue()
 
 
-def started(folder: Path, *, path: str) -> subprocess.CompletedProcess[str]:
+def started(folder: Path, *, path: str, **variables: str) -> subprocess.CompletedProcess[str]:
     script = folder / "start.sh"
     script.write_text(Path(runtime.__file__).with_name("start.sh").read_text())
     command = ["/bin/sh", str(script), "this"]
-    return subprocess.run(command, env={"PATH": path}, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        command, env={"PATH": path, **variables}, capture_output=True, text=True, check=False
+    )
 
 
 def test_an_image_without_python_is_told_so(tmp_path: Path) -> None:
     done = started(tmp_path, path=str(tmp_path))
     assert (done.returncode, "the image has no Python" in done.stderr) == (127, True)
+
+
+def test_an_image_whose_python_is_too_old_is_told_so_and_not_to_make_a_runtime_for_it(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/python3").symlink_to(sys.executable)
+    # What is asked is the interpreter that runs the tests, told that it is another.
+    (tmp_path / "sitecustomize.py").write_text("import sys\nsys.version_info = (3, 9, 2, 'final', 0)\n")
+    done = started(tmp_path, path=f"{tmp_path}/bin:{os.environ['PATH']}", PYTHONPATH=str(tmp_path))
+    assert done.returncode == 126
+    assert "a trial wants python3, 3.10 or newer" in done.stderr
+    assert "make one for it" not in done.stderr
 
 
 def test_an_image_with_a_python_that_the_runtime_was_not_made_for_is_told_so(tmp_path: Path) -> None:

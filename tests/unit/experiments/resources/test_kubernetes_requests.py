@@ -1,29 +1,32 @@
-"""What Kubernetes is asked for, what of a config is refused by name, and what its Pods' ends mean."""
+"""What Kubernetes is asked for, and what of a config is refused by name."""
 
 from __future__ import annotations
 
 import base64
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from support.backends import need_module
 
-from resolute.contracts.run.exit_record import ExitRecord
-from resolute.contracts.run.last_word import BEGAN, say
 from resolute.contracts.run.launch_order import LaunchOrder
 from resolute.errors import InvalidArgumentError
 from resolute_experiments.resources.kubernetes import objects
-from resolute_experiments.resources.kubernetes.pods import CONTAINER, parse_pod
+from resolute_experiments.resources.kubernetes.pods import CONTAINER
 from resolute_experiments.resources.kubernetes.request import PodRequest, group_name
 from resolute_experiments.resources.kubernetes.settings import KubernetesEngineOptions, KubernetesPoolOptions
-from resolute_experiments.resources.protocol import AllocationSpec, ContainerReport, ContainerState
+from resolute_experiments.resources.protocol import AllocationSpec
 from resolute_experiments.resources.settings import parse_options
 
-need_module("kubernetes_asyncio", remedy="`make engines` installs it")
-
-from resolute_experiments.resources.kubernetes.states import report_of  # noqa: E402 - it wants what was asked for above
-
+CONFINED = {
+    "runAsUser": 10001,
+    "runAsGroup": 10001,
+    "runAsNonRoot": True,
+    "allowPrivilegeEscalation": False,
+    "capabilities": {"drop": ["ALL"]},
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
 ALLOCATION = "3f0c7a52-6d1e-4c58-9d0b-0a8f6f0b7c11.12"
 
 
@@ -62,12 +65,74 @@ def test_a_pod_has_no_rights_beyond_its_own_and_no_secret_in_what_others_can_rea
     assert "secret-token" not in json.dumps(made)
     assert made["spec"]["automountServiceAccountToken"] is False
     for each in made["spec"]["containers"]:
-        assert each["securityContext"] == {
-            "runAsUser": 10001,
-            "runAsGroup": 10001,
-            "allowPrivilegeEscalation": False,
-            "capabilities": {"drop": ["ALL"]},
+        assert each["securityContext"] == CONFINED
+
+
+def test_each_container_is_what_a_restricted_namespace_admits_unless_a_pod_spec_says_otherwise() -> None:
+    made = pod(request(engine={"runtime_image": "services:1"}))["spec"]
+    for each in (*made["containers"], *made["initContainers"]):
+        assert each["securityContext"] == CONFINED
+    loose = {"runAsNonRoot": False, "seccompProfile": {"type": "Unconfined"}}
+    as_root = {key: value for key, value in CONFINED.items() if key != "runAsNonRoot"}
+    own = containers(request(engine={"user": "0:0"}))[CONTAINER]["securityContext"]
+    assert own == {**as_root, "runAsUser": 0, "runAsGroup": 0}
+    of_pod = {"pod_spec": {"spec": {"securityContext": loose}}}
+    made = pod(request(environment=of_pod))["spec"]
+    assert made["securityContext"] == loose
+    assert not made["containers"][0]["securityContext"].keys() & loose.keys()
+    of_container = {"spec": {"containers": [{"name": CONTAINER, "securityContext": loose}]}}
+    own = containers(request(pool={"pod_spec": of_container}))[CONTAINER]["securityContext"]
+    assert own == {**CONFINED, **loose}
+
+
+@pytest.mark.parametrize(
+    "pool",
+    [
+        {"slot_type": "cpu", "cpus_per_slot": 0.5, "memory_per_slot": "1 GiB"},
+        {"kueue_queue": "team", "priority_classes": [{"name": "batch"}]},
+    ],
+)
+def test_schemas_of_current_versions_take_every_object_of_a_run(pool: dict[str, Any]) -> None:
+    need_module("kubernetes_validate", remedy="`make engines` installs it")
+    import kubernetes_validate
+
+    made = request(
+        engine={"runtime_image": "services:1"},
+        pool=pool,
+        resources={"shm_size": 1 << 20},
+        environment={"pod_spec": {"spec": {"tolerations": [{"key": "spot", "operator": "Exists"}]}}},
+    )
+    order = LaunchOrder(allocation_id=ALLOCATION, master="a:1", token="secret-token")
+    group = made.group({0: order, 1: order})
+    for each in (objects.service(group), objects.secret(group, owner="o"), pod(made, 0), pod(made, 1)):
+        kubernetes_validate.validate(each, kubernetes_validate.latest_version(), strict=True)
+
+
+def test_shared_memory_is_memory_unless_a_pod_spec_mounts_its_own() -> None:
+    def shared(**config: Any) -> list[Any]:
+        volumes = pod(request(**config))["spec"]["volumes"]
+        return [one["emptyDir"] for one in volumes if one["name"] == "resolute-shm"]
+
+    assert shared() == [{"medium": "Memory"}]
+    assert shared(resources={"shm_size": 1 << 20}) == [{"medium": "Memory", "sizeLimit": str(1 << 20)}]
+    mounted = {"name": CONTAINER, "volumeMounts": [{"name": "own", "mountPath": "/dev/shm/"}]}
+    spec = {"containers": [mounted], "volumes": [{"name": "own", "emptyDir": {}}]}
+    made = {"environment": {"pod_spec": {"spec": spec}}}
+    assert shared(**made) == []
+    (own,) = [one for one in pod(request(**made))["spec"]["containers"] if one["name"] == CONTAINER]
+    assert [one["mountPath"] for one in own["volumeMounts"]].count("/dev/shm/") == 1
+
+
+def test_a_queue_of_kueue_is_given_all_pods_of_a_run_as_one_group_of_its_own() -> None:
+    made = [pod(request(pool={"kueue_queue": "team"}), rank)["metadata"] for rank in (0, 1)]
+    for each in made:
+        assert each["labels"]["kueue.x-k8s.io/queue-name"] == "team"
+        assert each["labels"]["kueue.x-k8s.io/pod-group-name"] == group_name(ALLOCATION)
+        assert each["annotations"] == {
+            "kueue.x-k8s.io/pod-group-total-count": "2",
+            "kueue.x-k8s.io/retriable-in-group": "false",
         }
+    assert "kueue" not in json.dumps(pod(request()))
 
 
 def test_each_pod_has_its_order_in_the_secret() -> None:
@@ -134,10 +199,27 @@ def test_the_pod_spec_of_a_config_is_laid_over_that_of_the_pool() -> None:
     assert {"name": "data", "mountPath": "/data"} in own["volumeMounts"]
 
 
+def test_the_class_of_a_pod_follows_the_priority_unless_a_config_names_one() -> None:
+    classes = [{"up_to": 90, "name": "batch"}, {"up_to": 10, "name": "urgent"}]
+    named = {"pod_spec": {"spec": {"priorityClassName": "mine"}}}
+
+    def class_of(priority: int, **config: Any) -> str | None:
+        made = request(pool={"priority_classes": classes}, **config)
+        of_priority = replace(made, spec=replace(made.spec, priority=priority))
+        name: str | None = pod(of_priority)["spec"].get("priorityClassName")
+        return name
+
+    assert [class_of(1), class_of(10), class_of(42), class_of(99)] == ["urgent", "urgent", "batch", None]
+    assert class_of(1, environment=named) == "mine"
+
+
 def test_a_runtime_is_copied_from_its_image_before_the_trial_begins() -> None:
     made = pod(request(engine={"runtime_image": "services:1"}))
     (first,) = made["spec"]["initContainers"]
-    assert (first["image"], first["command"][-1]) == ("services:1", "/opt/resolute")
+    # Not where the image of the services has its packages.
+    (made_at,) = (mount["mountPath"] for mount in first["volumeMounts"])
+    assert (first["image"], first["command"][-1]) == ("services:1", made_at)
+    assert made_at != "/opt/resolute"
     for each in made["spec"]["containers"]:
         assert each["command"][:3] == ["/bin/sh", "/opt/resolute/start.sh", "resolute_launch.pod"]
         assert {"name": "resolute-runtime", "mountPath": "/opt/resolute", "readOnly": True} in each[
@@ -155,48 +237,3 @@ def test_a_pod_spec_of_settings_that_could_not_be_merged_is_refused() -> None:
         parse_options(
             KubernetesPoolOptions, {"pod_spec": {"spec": {"hostNetwork": True}}}, at="resource_pools[1]"
         )
-
-
-def ended(*, deleted: bool = False, **terminated: Any) -> ContainerReport:
-    """What is reported of a Pod whose container ended so."""
-    metadata: dict[str, Any] = {
-        "name": "a-0",
-        "uid": "u",
-        "labels": {"resolute/part": "1", "resolute/allocation": ALLOCATION},
-    }
-    if deleted:
-        metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    statuses = [{"name": CONTAINER, "state": {"terminated": terminated}}] if terminated else []
-    return report_of(
-        parse_pod(
-            {
-                "metadata": metadata,
-                "spec": {"nodeName": "n"},
-                "status": {"phase": "Failed", "containerStatuses": statuses},
-            }
-        )
-    )
-
-
-def test_the_end_is_what_the_container_said_of_it() -> None:
-    record = ExitRecord(exit_code=3, failure="x", end_time=1.0)
-    report = ended(exitCode=0, reason="OOMKilled", message=say(record))
-    assert (report.allocation_id, report.container_rank) == (ALLOCATION, 1)
-    assert (report.state, report.exit, report.reason) == (ContainerState.ENDED, record, "OOMKilled")
-
-
-def test_a_container_whose_supervisor_was_killed_is_lost() -> None:
-    report = ended(exitCode=137, reason="Error", message=BEGAN)
-    assert report.lost
-
-
-def test_a_container_that_never_began_is_a_failure_with_what_it_said() -> None:
-    report = ended(exitCode=127, reason="Error", message="the image has no Python")
-    assert report.exit is not None
-    assert report.exit.failed_before_entrypoint
-    assert report.exit.failure.endswith("the image has no Python")
-
-
-def test_a_container_that_never_began_because_its_pod_had_to_go_is_lost() -> None:
-    assert ended(deleted=True, exitCode=137, reason="Error").lost
-    assert ended().lost

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 import pytest
 from support.backends import need_module
 from support.waiting import wait_until_async
 
-from resolute.errors import UnavailableError
+from resolute.errors import DeadlineError, FailedPreconditionError, UnavailableError
 from resolute_experiments.resources.kubernetes.settings import KubernetesEngineOptions
 
 need_module("kubernetes_asyncio", remedy="`make engines` installs it")
 
+from kubernetes_asyncio.client import ApiClient, Configuration  # noqa: E402
+
 from resolute_experiments.resources.background.releases import Releases, Remains  # noqa: E402
+from resolute_experiments.resources.kubernetes import manager as kubernetes_manager  # noqa: E402
 from resolute_experiments.resources.kubernetes.connection import KubernetesApi  # noqa: E402 - they want what was asked for above
 from resolute_experiments.resources.kubernetes.manager import KubernetesEngineTerms, KubernetesManager  # noqa: E402
 
@@ -128,7 +133,7 @@ def test_a_defect_does_not_end_a_removal(capsys: pytest.CaptureFixture[str]) -> 
         await releases.close()
 
     scenario(body)
-    assert capsys.readouterr().out.count("a run cannot be removed yet") == 2
+    assert capsys.readouterr().out.count("a run cannot be removed yet") == 1, "the same again is no news"
 
 
 class StubbornManager(KubernetesManager):
@@ -150,5 +155,79 @@ def test_a_defect_does_not_end_the_ending_of_what_outlasts_its_grace() -> None:
         await manager._kill_later("t.1", 0.0)
         assert manager.ended == 3
         await manager.close()
+
+    scenario(body)
+
+
+def test_all_who_ask_meanwhile_share_one_attempt_to_connect() -> None:
+    async def body() -> None:
+        attempts, answer = 0, asyncio.Event()
+
+        async def refused() -> KubernetesApi:
+            nonlocal attempts
+            attempts += 1
+            await answer.wait()
+            raise FailedPreconditionError("there are no credentials")
+
+        manager = manager_of(refused)
+        asked = [asyncio.create_task(manager.find(f"t.{number}")) for number in range(8)]
+        await wait_until_async(lambda: attempts)
+        asked.pop().cancel()
+        answer.set()
+        failures = await asyncio.gather(*asked, return_exceptions=True)
+        assert {type(failure) for failure in failures} == {UnavailableError}
+        assert attempts == 1
+        with pytest.raises(UnavailableError, match="no credentials"):
+            await manager.find("t.1")
+        assert attempts == 2
+        await manager.close()
+
+    scenario(body)
+
+
+def test_credentials_that_take_long_are_waited_for_with_a_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kubernetes_manager, "_CONNECT_SECONDS", 0.1)
+
+    async def body() -> None:
+        manager = manager_of(_never)
+        with pytest.raises(DeadlineError, match="see whether the program ends that the kubeconfig names"):
+            await manager.find("t.1")
+        asking = asyncio.create_task(manager.find("t.1"))
+        await wait_until_async(lambda: named("kubernetes-connect"))
+        await manager.close()
+        with pytest.raises(UnavailableError):
+            await asking
+        assert named("kubernetes-connect") == []
+
+    scenario(body)
+
+
+def test_a_program_for_credentials_that_does_not_end_is_started_once(tmp_path: Path) -> None:
+    program, done = tmp_path / "login", tmp_path / "done"
+    program.write_text(f"#!/bin/sh\nwhile [ ! -e {done} ]; do sleep 0.1; done\n")
+    program.chmod(0o700)
+    execute = {"apiVersion": "client.authentication.k8s.io/v1", "command": str(program)}
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "a",
+        "clusters": [{"name": "a", "cluster": {"server": "https://127.0.0.1:9"}}],
+        "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
+        "users": [{"name": "a", "user": {"exec": execute}}],
+    }
+    (tmp_path / "kubeconfig").write_text(json.dumps(config))
+
+    async def body() -> None:
+        api = KubernetesApi(
+            ApiClient(Configuration()), kubeconfig=str(tmp_path / "kubeconfig"), deadline_seconds=0.2
+        )
+        # As after an answer that its token has expired.
+        for _ in range(2):
+            with pytest.raises(DeadlineError):
+                await api._reading.outcome()
+        assert named("kubernetes-credentials") == ["kubernetes-credentials"]
+        done.touch()
+        await wait_until_async(lambda: not named("kubernetes-credentials"))
+        await api.close()
 
     scenario(body)

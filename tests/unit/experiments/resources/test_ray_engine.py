@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.waiting import wait_until_async
 
 from resolute.contracts.run.exit_record import ExitRecord
 from resolute.contracts.run.last_word import BEGAN, say
@@ -162,6 +164,31 @@ def test_missing_library_says_what_to_install(tmp_path: Path) -> None:
     driver = Driver("127.0.0.1:1", prefix="resolute-c-", python=str(bare))
     with pytest.raises(UnavailableError, match=r"pip install 'resolute-train\[ray\]'"):
         asyncio.run(_ask(driver))
+
+
+def test_watch_ends_with_the_engine_though_ray_was_being_asked(tmp_path: Path) -> None:
+    asked = tmp_path / "asked"
+    # It takes the first question, and answers none.
+    silent = tmp_path / "python"
+    silent.write_text(f"#!/bin/sh\nread question\ntouch {asked}\nexec cat\n")
+    silent.chmod(0o755)
+    text = (
+        "resource_pools: [{pool_name: a, engine: far}]\n"
+        f'engines: {{far: {{type: ray, address: "head:1", driver_python: {silent}}}}}\n'
+    )
+
+    async def watched() -> list[Any]:
+        (manager,) = opened(tmp_path, text)
+        watching = asyncio.ensure_future(_all(manager.watch()))
+        await wait_until_async(asked.exists, what="the question")
+        await manager.close()
+        return await watching
+
+    assert asyncio.run(watched()) == []
+
+
+async def _all(events: AsyncIterator[Any]) -> list[Any]:
+    return [event async for event in events]
 
 
 def _seen(one: dict[str, Any], **more: Any) -> dict[str, Any]:

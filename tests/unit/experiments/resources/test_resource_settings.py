@@ -91,6 +91,13 @@ def test_a_fault_is_told_with_its_place(tmp_path: Path, text: str, fault: str) -
         ),
         ("resource_pools: [{pool_name: a, slots: 3}]", r"resource_pools\[0\].slots: .*unknown"),
         ("resource_pools: [{pool_name: a}, {pool_name: b}]", "this machine is one pool, 'a'"),
+        (
+            """
+            resource_pools: [{pool_name: a, engine: b, slots: 4, slots_per_node: 2}]
+            engines: {b: {type: container, url: "unix:///s", networks: false}}
+            """,
+            r"resource_pools\[0\].slots_per_node: a trial of more than 2 slots has several containers",
+        ),
     ],
 )
 def test_an_engine_refuses_options_that_it_does_not_know(tmp_path: Path, text: str, fault: str) -> None:

@@ -36,9 +36,10 @@ STORED = {
     "bind_mounts": [{"host_path": "/data/sets", "container_path": "/sets", "read_only": True}],
     "checkpoint_storage": {"type": "shared_fs", "host_path": "/shared/checkpoints"},
 }
-WRITES = (
-    '#!/bin/sh\nfor word in "${0##*/}" "$@"; do printf "%s\\0" "$word"; done >> "$CALLS"\necho >> "$CALLS"\n'
-)
+# Each into a file of its own, there when it is whole: the listener is called beside the rest, and ended.
+WRITES = """#!/bin/sh
+for word in "${0##*/}" "$@"; do printf "%s\\0" "$word"; done > "$0.$$" && mv "$0.$$" "$CALLS/$$"
+"""
 
 
 def calls(folder: Path, spec: AllocationSpec, **pool: Any) -> list[list[str]]:
@@ -48,12 +49,13 @@ def calls(folder: Path, spec: AllocationSpec, **pool: Any) -> list[list[str]]:
     assert spec.token not in repr(job)
     programs, written = folder / "programs", folder / "calls"
     programs.mkdir()
+    written.mkdir()
     for name in ("srun", "apptainer", "enroot"):
         (programs / name).write_text(WRITES)
         (programs / name).chmod(0o700)
     environment = {"PATH": f"{programs}:/usr/bin:/bin", "CALLS": str(written)}
     subprocess.run(["sh", "-c", job.script], env=environment, check=True, timeout=60)
-    lines = [line.rstrip("\0").split("\0") for line in written.read_text().splitlines()]
+    lines = [call.read_text().rstrip("\0").split("\0") for call in written.iterdir()]
     return [line for line in lines if "listen" not in line]
 
 
@@ -141,7 +143,7 @@ def test_a_pool_without_containers_runs_bare_processes_whatever_the_image(tmp_pa
 @pytest.mark.parametrize(
     ("pool", "config", "complaint"),
     [
-        ({"container": "apptainer"}, {}, "environment.image is not given and pool batch has no image"),
+        ({"container": "apptainer"}, {}, "environment.image is not given and the pool has no image"),
         ({"container": "enroot", "image": "python:3.11"}, {}, "Enroot starts files: make one by"),
         (
             {"container": "pyxis", "image": "a"},
@@ -159,7 +161,7 @@ def test_what_no_command_line_can_say_is_refused(
     pool: Mapping[str, Any], config: Mapping[str, Any], complaint: str
 ) -> None:
     spec = replace(ONE, config=config)
-    with pytest.raises(FailedPreconditionError, match=complaint):
+    with pytest.raises((InvalidArgumentError, FailedPreconditionError), match=complaint):
         job_of(spec, name="n", folder=Path(FOLDER), pool=SlurmPool(**pool), terms=TERMS)
 
 

@@ -10,9 +10,10 @@ import pytest
 
 from resolute.contracts.files.atomic_files import write_json
 from resolute.contracts.run.exit_record import ExitRecord
+from resolute.contracts.run.keeping import LEFT, STOP
 from resolute.contracts.run.launch_order import LaunchOrder
 from resolute.contracts.run.remaining_output import lost_file
-from resolute.errors import FailedPreconditionError, InvalidArgumentError
+from resolute.errors import InvalidArgumentError, InvalidConfigError
 from resolute_experiments.resources.engine_environment import EngineEnvironment
 from resolute_experiments.resources.local.container import LocalContainer
 from resolute_experiments.resources.protocol import AllocationSpec, ContainerReport, ContainerState
@@ -20,11 +21,9 @@ from resolute_experiments.resources.registry import open_engine
 from resolute_experiments.resources.settings import read_resource_settings
 from resolute_experiments.resources.slurm.jobs import Job, JobState
 from resolute_experiments.resources.slurm.settings import SlurmPool
-from resolute_experiments.resources.slurm.states import container_reports
+from resolute_experiments.resources.slurm.states import container_reports, lacks_an_end
 from resolute_experiments.resources.slurm.submission import (
-    LEFT_FILE,
     OUTPUT_FILE,
-    STOP_FILE,
     SupervisorTerms,
     job_of,
     note_submitted,
@@ -41,12 +40,9 @@ JOB = Job(
     state=JobState.RUNNING,
     slurm_state="RUNNING",
     reason="",
-    exit_code=0,
-    restarts=0,
-    nodes="n",
 )
 GPUS = SlurmPool(partition="gpu", slots_per_node=2, gpu_type="a100")
-DOCS = Path(__file__).parents[4] / "docs" / "engines.md"
+DOCS = Path(__file__).parents[4] / "docs" / "slurm.md"
 
 
 def opened(folder: Path, text: str) -> Any:
@@ -66,7 +62,7 @@ def opened(folder: Path, text: str) -> Any:
 
 
 def test_settings_of_the_documentation_are_accepted(tmp_path: Path) -> None:
-    (example,) = [text for text in DOCS.read_text().split("```yaml\n") if "type: slurm" in text]
+    _, example = [text for text in DOCS.read_text().split("```yaml\n") if "type: slurm" in text]
     local, slurm = sorted(opened(tmp_path, example.split("```")[0]), key=lambda one: str(type(one)))
     assert [pool.name for pool in local.pools()] == ["default"]
     assert [(pool.name, pool.slots_per_node) for pool in slurm.pools()] == [("gpu", 8), ("spot", 8)]
@@ -117,9 +113,22 @@ def test_options_of_a_config_come_after_those_of_its_pool() -> None:
     assert options(pool, sbatch_args=("--qos=b",), slots_per_node=2)[:2] == ("--qos=a", "--qos=b")
 
 
-def test_other_slots_of_each_node_are_refused() -> None:
-    with pytest.raises(FailedPreconditionError, match="found 4; pool batch gives 2 slots of each node"):
+def test_what_the_pool_does_not_give_is_refused_when_the_settings_changed_after_the_submission() -> None:
+    with pytest.raises(InvalidConfigError, match="found 4; pool 'batch' gives 2 slots of each node"):
         options(GPUS, slots_per_node=4)
+    with pytest.raises(InvalidConfigError, match=r"slurm\.gpu_type: found 'a100'"):
+        options(SlurmPool(slot_type="cpu"), gpu_type="a100")
+
+
+def test_niceness_grows_with_each_step_of_the_priority_where_the_pool_says_so() -> None:
+    def nice(pool: SlurmPool, priority: int) -> list[str]:
+        spec = replace(SPEC, priority=priority)
+        job = job_of(spec, name="n", folder=Path("/s/t.1"), pool=pool, terms=TERMS)
+        return [option for option in job.options if option.startswith("--nice")]
+
+    assert nice(GPUS, 1) == nice(GPUS, 99) == []
+    stepped = GPUS.model_copy(update={"nice_per_priority": 100})
+    assert [*nice(stepped, 1), *nice(stepped, 42)] == ["--nice=0", "--nice=4100"]
 
 
 def test_no_token_is_in_what_is_submitted(tmp_path: Path) -> None:
@@ -168,6 +177,23 @@ def test_what_was_not_submitted_is_unknown_and_what_was_and_is_forgotten_is_lost
     assert [report.lost for report in left.look(None)] == [True, True]
 
 
+def test_slurms_word_is_wanted_for_what_it_had_and_whose_end_nobody_told(left: Left) -> None:
+    def lacking() -> bool:
+        return lacks_an_end(left.runs, SPEC.allocation_id)
+
+    assert not lacking()
+    note_submitted(left.folder, 7)
+    assert lacking()
+    for container in (left.first, left.second):
+        assert lacking()
+        ExitRecord(exit_code=0).write(container.run.exit_file)
+    assert not lacking()
+
+
+def test_what_has_begun_was_submitted_whether_that_was_noted_or_not(left: Left) -> None:
+    assert lacks_an_end(left.began().runs, SPEC.allocation_id)
+
+
 def test_job_in_the_queue_waits_with_its_reason(left: Left) -> None:
     job = replace(JOB, state=JobState.QUEUED, slurm_state="PENDING", reason="Priority")
     (first, _) = left.look(job)
@@ -178,7 +204,7 @@ def test_container_whose_keeper_left_has_ended_while_others_run(left: Left) -> N
     left.began()
     ExitRecord(exit_code=3).write(left.first.run.exit_file)
     assert states(left.look(JOB)) == [ContainerState.RUNNING] * 2
-    (left.first.run.path / LEFT_FILE).touch()
+    (left.first.run.path / LEFT).touch()
     ended, runs = left.look(JOB)
     assert (ended.state, ended.exit, runs.state) == (
         ContainerState.ENDED,
@@ -199,8 +225,23 @@ def test_supervisors_that_went_with_their_job_are_lost_and_their_logs_will_say_s
     assert all(report.lost for report in left.look(None))
 
 
+@pytest.mark.parametrize("begun", [True, False])
+def test_supervisors_that_were_killed_with_a_job_that_took_too_much_memory_have_failed(
+    left: Left, begun: bool
+) -> None:
+    if begun:
+        left.began()
+    ExitRecord(exit_code=3).write(left.second.run.exit_file)
+    first, second = left.look(replace(JOB, state=JobState.ENDED, slurm_state="OUT_OF_MEMORY"))
+    assert first.exit is not None
+    assert first.exit.exit_code == 137
+    assert "the memory of job 7 of Slurm" in first.exit.failure
+    assert "--mem" in first.exit.failure
+    assert second.exit == ExitRecord(exit_code=3), "what a supervisor has told holds"
+
+
 def test_job_that_was_stopped_in_the_queue_lost_nothing(left: Left) -> None:
-    (left.folder / STOP_FILE).touch()
+    (left.folder / STOP).touch()
     for report in left.look(replace(JOB, state=JobState.ENDED, slurm_state="CANCELLED")):
         assert report.exit == ExitRecord(exit_code=0, acknowledged=True)
 

@@ -12,7 +12,7 @@ def report(rank: int, state: ContainerState, reason: str = "") -> ContainerRepor
 
 def test_each_change_is_told_once() -> None:
     watched = WatchedAllocations()
-    watched.add("a")
+    watched.add("a", containers=2)
     queued = report(0, ContainerState.QUEUED, "Priority")
     assert watched.changes("a", [queued]) == [queued]
     assert watched.changes("a", [queued]) == []
@@ -22,7 +22,7 @@ def test_each_change_is_told_once() -> None:
 
 def test_an_end_is_told_once_whatever_the_engine_says_of_it_later() -> None:
     watched = WatchedAllocations()
-    watched.add("a")
+    watched.add("a", containers=2)
     other = report(1, ContainerState.RUNNING)
     ended = report(0, ContainerState.ENDED)
     assert watched.changes("a", [ended, other]) == [ended, other]
@@ -32,8 +32,8 @@ def test_an_end_is_told_once_whatever_the_engine_says_of_it_later() -> None:
 
 def test_an_allocation_is_watched_until_all_of_it_has_ended() -> None:
     watched = WatchedAllocations()
-    watched.add("a")
-    watched.add("a")
+    watched.add("a", containers=2)
+    watched.add("a", containers=2)
     ends = [report(rank, ContainerState.ENDED) for rank in range(2)]
     assert watched.changes("a", ends) == ends
     assert watched.names() == []
@@ -42,6 +42,16 @@ def test_an_allocation_is_watched_until_all_of_it_has_ended() -> None:
 
 def test_nothing_is_told_of_an_allocation_that_was_removed() -> None:
     watched = WatchedAllocations()
-    watched.add("a")
+    watched.add("a", containers=2)
     watched.remove("a")
     assert watched.changes("a", [report(0, ContainerState.RUNNING)]) == []
+
+
+def test_what_waited_at_an_engine_that_forgot_it_has_ended() -> None:
+    watched = WatchedAllocations()
+    watched.add("a", containers=3)
+    watched.changes("a", [report(0, ContainerState.QUEUED, "full"), report(1, ContainerState.RUNNING)])
+    reason = "its engine knows nothing of it any more"
+    assert watched.changes("a", []) == [report(rank, ContainerState.ENDED, reason) for rank in (0, 2)]
+    assert watched.names() == []
+    assert watched.changes("a", []) == []

@@ -68,6 +68,7 @@ class GetClusterResponse(google.protobuf.message.Message):
     SLOTS_FIELD_NUMBER: builtins.int
     QUEUED_TRIALS_FIELD_NUMBER: builtins.int
     PROBLEMS_FIELD_NUMBER: builtins.int
+    RESOURCE_POOLS_FIELD_NUMBER: builtins.int
     cluster_id: builtins.str
     """UUID of the cluster."""
     version: builtins.str
@@ -82,6 +83,10 @@ class GetClusterResponse(google.protobuf.message.Message):
     def problems(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """What keeps the cluster from working, such as a full disk, each with its remedy; empty when all is well."""
 
+    @property
+    def resource_pools(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___ResourcePool]:
+        """Every resource pool, the default one first."""
+
     def __init__(
         self,
         *,
@@ -90,10 +95,33 @@ class GetClusterResponse(google.protobuf.message.Message):
         slots: collections.abc.Iterable[global___Slot] | None = ...,
         queued_trials: builtins.int = ...,
         problems: collections.abc.Iterable[builtins.str] | None = ...,
+        resource_pools: collections.abc.Iterable[global___ResourcePool] | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["cluster_id", b"cluster_id", "problems", b"problems", "queued_trials", b"queued_trials", "slots", b"slots", "version", b"version"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["cluster_id", b"cluster_id", "problems", b"problems", "queued_trials", b"queued_trials", "resource_pools", b"resource_pools", "slots", b"slots", "version", b"version"]) -> None: ...
 
 global___GetClusterResponse = GetClusterResponse
+
+@typing.final
+class ResourcePool(google.protobuf.message.Message):
+    """Machines that configs name together."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: builtins.int
+    PLACED_BY_ENGINE_FIELD_NUMBER: builtins.int
+    name: builtins.str
+    """Its name, unique in the cluster."""
+    placed_by_engine: builtins.bool
+    """Whether its engine gives out its slots by itself. What holds them is not told here, and they cannot be disabled here."""
+    def __init__(
+        self,
+        *,
+        name: builtins.str = ...,
+        placed_by_engine: builtins.bool = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["name", b"name", "placed_by_engine", b"placed_by_engine"]) -> None: ...
+
+global___ResourcePool = ResourcePool
 
 @typing.final
 class Slot(google.protobuf.message.Message):
@@ -109,7 +137,7 @@ class Slot(google.protobuf.message.Message):
     DRAINING_FIELD_NUMBER: builtins.int
     RESOURCE_POOL_FIELD_NUMBER: builtins.int
     slot_id: builtins.int
-    """Number of the slot, from 0."""
+    """Number of the slot in its pool, from 0."""
     kind: global___SlotKind.ValueType
     """What it is."""
     node: builtins.int
@@ -174,21 +202,25 @@ class DisableSlotsRequest(google.protobuf.message.Message):
 
     SLOT_IDS_FIELD_NUMBER: builtins.int
     DRAIN_FIELD_NUMBER: builtins.int
+    RESOURCE_POOL_FIELD_NUMBER: builtins.int
     drain: builtins.bool
     """Whether runs that hold them go on to their end. Otherwise those are asked to checkpoint and exit, and their trials
     wait for other slots.
     """
+    resource_pool: builtins.str
+    """Their pool; empty for the default one. A pool whose engine gives out its slots by itself is refused."""
     @property
     def slot_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """Numbers of the slots, at least one."""
+        """Numbers of the slots in their pool, at least one."""
 
     def __init__(
         self,
         *,
         slot_ids: collections.abc.Iterable[builtins.int] | None = ...,
         drain: builtins.bool = ...,
+        resource_pool: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["drain", b"drain", "slot_ids", b"slot_ids"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["drain", b"drain", "resource_pool", b"resource_pool", "slot_ids", b"slot_ids"]) -> None: ...
 
 global___DisableSlotsRequest = DisableSlotsRequest
 
@@ -211,16 +243,20 @@ class EnableSlotsRequest(google.protobuf.message.Message):
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     SLOT_IDS_FIELD_NUMBER: builtins.int
+    RESOURCE_POOL_FIELD_NUMBER: builtins.int
+    resource_pool: builtins.str
+    """Their pool; empty for the default one. A pool whose engine gives out its slots by itself is refused."""
     @property
     def slot_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """Numbers of the slots, at least one."""
+        """Numbers of the slots in their pool, at least one."""
 
     def __init__(
         self,
         *,
         slot_ids: collections.abc.Iterable[builtins.int] | None = ...,
+        resource_pool: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["slot_ids", b"slot_ids"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["resource_pool", b"resource_pool", "slot_ids", b"slot_ids"]) -> None: ...
 
 global___EnableSlotsRequest = EnableSlotsRequest
 

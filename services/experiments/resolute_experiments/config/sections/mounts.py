@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Sequence
+from pathlib import PurePosixPath
 from typing import Annotated, ClassVar, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, Field
@@ -15,10 +17,25 @@ from resolute_experiments.config.validation.section import Flag, Name, Section, 
 _MODES = re.compile(r"[rwm]+")
 
 
-def _not_the_workdir(path: str) -> str:
-    if path == ".":
+_OWN = (PurePosixPath("/resolute"), PurePosixPath("/opt/resolute"))
+"""Where containers have what the platform puts into them."""
+
+
+def _container_path(path: str) -> str:
+    # From the topmost directory on, whichever the path begins at: a relative one must not leave its own.
+    place = posixpath.normpath(path).lstrip("/")
+    if place == ".":
         raise reject("a path other than the working directory itself")
-    return path
+    if not place:
+        raise reject("a path other than the topmost directory")
+    if place.split("/")[0] == "..":
+        raise reject("an absolute path, or one below the working directory")
+    if path.startswith("/"):
+        for own in _OWN:
+            if PurePosixPath("/", place).is_relative_to(own):
+                raise reject(f"a path outside of {own}, which is the platform's own")
+        return path
+    return place
 
 
 def _mode(mode: str) -> str:
@@ -38,7 +55,7 @@ class BindMount(Section):
     """
 
     host_path: AbsolutePath = Field(description="an absolute path on the host")
-    container_path: Annotated[Name, AfterValidator(_not_the_workdir)] = Field(
+    container_path: Annotated[Name, AfterValidator(_container_path)] = Field(
         description="the path that the container sees"
     )
     read_only: Flag = False
@@ -79,5 +96,22 @@ def _one_mount_a_path(mounts: Sequence[_Mount]) -> Sequence[_Mount]:
     return mounts
 
 
-BindMounts: TypeAlias = Annotated[tuple[BindMount, ...], AfterValidator(_one_mount_a_path)]
+def _none_in_another(mounts: Sequence[BindMount]) -> Sequence[BindMount]:
+    """Those beside the code are links: one in another would lie in a directory of the host."""
+    beside = {path for mount in mounts if not (path := PurePosixPath(mount.container_path)).is_absolute()}
+    details = []
+    for index, mount in enumerate(mounts):
+        above = next((one for one in PurePosixPath(mount.container_path).parents if one in beside), None)
+        if above is not None:
+            problem = f"{mount.container_path} lies in another mount, {above}"
+            error = reject("a path of its own for each mount", problem=problem)
+            details.append(located_error((index, "container_path"), mount.container_path, error))
+    if details:
+        raise combined_error(details)
+    return mounts
+
+
+BindMounts: TypeAlias = Annotated[
+    tuple[BindMount, ...], AfterValidator(_one_mount_a_path), AfterValidator(_none_in_another)
+]
 Devices: TypeAlias = Annotated[tuple[Device, ...], AfterValidator(_one_mount_a_path)]

@@ -23,7 +23,9 @@ from resolute_experiments.config.validation.section import (
 )
 
 DEFAULT_PRIORITY = 42
-"""Priority of experiments that name none; 1 is the most urgent, 99 the least."""
+"""Priority of experiments that name none; 1 is the most urgent."""
+LEAST_PRIORITY = 99
+"""The least urgent one."""
 _SIZE = re.compile(r"(?P<number>(?:[0-9]*\.)?[0-9]+) ?(?:(?P<prefix>[kmgtp])(?:i?b)?|b)?", re.IGNORECASE)
 _PREFIXES = " kmgtp"
 
@@ -65,7 +67,7 @@ class Resources(Section):
     slots_per_trial: SmallCount = 1
     max_slots: SmallCount | None = None
     weight: Annotated[Number, Field(gt=0)] = 1
-    priority: Annotated[Int, Field(ge=1, le=99)] | None = None
+    priority: Annotated[Int, Field(ge=1, le=LEAST_PRIORITY)] | None = None
     resource_pool: Text = ""
     shm_size: ByteSize | None = None
     devices: Devices = ()

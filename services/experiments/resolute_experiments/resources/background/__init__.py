@@ -1,1 +1,1 @@
-"""What engines do in the background: tasks with names, watching, and the removal of what was released."""
+"""What engines do again and again: named tasks, attempts, watching, and the removal of what was released."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -11,7 +11,7 @@ import structlog
 
 from resolute.contracts.calls.backoff import Backoff
 from resolute.contracts.clock import SYSTEM_CLOCK
-from resolute.errors import InternalError, ResoluteError
+from resolute_experiments.backoff import LoggedBackoff
 from resolute_experiments.resources.background.named_tasks import NamedTasks
 
 _POLL_SECONDS = 0.25
@@ -141,23 +141,20 @@ class Releases:
 
     async def _remove(self, allocation_id: str) -> None:
         backoff = Backoff(longest=_LONGEST_PAUSE_SECONDS)
-        while not await self._answered(self._removed(allocation_id), allocation_id):  # noqa: ASYNC110 - engines tell nobody
+        failures = LoggedBackoff(
+            self._log, "a run cannot be removed yet", longest=_LONGEST_PAUSE_SECONDS, allocation=allocation_id
+        )
+        while True:
+            try:
+                if await self._removed(allocation_id):
+                    break
+            except Exception as failure:  # noqa: BLE001 - a defect must not leave it there for good
+                await asyncio.sleep(failures.failed(failure))
+                continue
+            failures.succeeded()
             await asyncio.sleep(backoff.failed())
         self._since.pop(allocation_id, None)
         self._forget(allocation_id)
-
-    async def _answered(self, asked: Awaitable[bool], allocation_id: str) -> bool:
-        try:
-            return await asked
-        except Exception as failure:  # noqa: BLE001 - a defect must not leave it there for good
-            expected = isinstance(failure, ResoluteError) and not isinstance(failure, InternalError)
-            self._log.warning(
-                "a run cannot be removed yet",
-                allocation=allocation_id,
-                reason=str(failure),
-                exc_info=None if expected else failure,
-            )
-            return False
 
     async def _removed(self, allocation_id: str) -> bool:
         remains = await self._allocations.remains(allocation_id)

@@ -12,19 +12,27 @@ import aiohttp
 
 from resolute.errors import (
     ConflictError,
+    DeadlineError,
     FailedPreconditionError,
     InvalidArgumentError,
     NotFoundError,
     ResoluteError,
     UnavailableError,
 )
+from resolute_experiments.resources.container.images import unpulled, with_tag
 
-_VERSION = "v1.40"
-"""Docker 19.03 and Podman 4 serve it, and all that are newer."""
+_VERSION = (1, 40)
+"""Docker 19.03 and Podman 4 serve it. A newer Docker that does not is asked in the oldest that it serves."""
 PODMAN = "/v4.0.0/libpod"
 """What paths of Podman's own API begin with."""
+_ABOUT = "/version"
+"""Has the versions of the API that are served, and is there without one."""
+_OUTDATED = "is too old"
+"""What Docker says of a version that it serves no longer."""
 _UNIX = "unix://"
 _READ_BYTES = 1 << 16
+_POLL = "250ms"
+"""How often Podman looks whether a container has ended, for one that waits."""
 _WAIT_SECONDS = 10.0
 """For how long one call waits for the end of a container."""
 _LIVELY = frozenset({"running", "paused", "restarting", "stopping"})
@@ -33,6 +41,8 @@ _ERRORS: Mapping[int, type[ResoluteError]] = {
     404: NotFoundError,
     409: ConflictError,
 }
+_BUSY = frozenset({429, 502, 503, 504})
+"""The engine, or what is before it, cannot answer now; the same call may succeed later."""
 _LAST_SUCCESS = 304
 """304 says that it is so already."""
 _LOST = (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, asyncio.TimeoutError, OSError)
@@ -44,16 +54,26 @@ class DockerApi:
     Args:
         url: ``unix:///path`` or ``http://host:port``; the latter only where nobody else can reach it.
         deadline_seconds: How long one call may take.
+        silence_seconds: For how long a pull may say nothing.
         answer_bytes: How much one answer may have.
     """
 
-    def __init__(self, url: str, *, deadline_seconds: float = 60.0, answer_bytes: int = 16 << 20) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        deadline_seconds: float = 60.0,
+        silence_seconds: float = 600.0,
+        answer_bytes: int = 16 << 20,
+    ) -> None:
         self.url = url
         """Where it is."""
         self._deadline_seconds = deadline_seconds
+        self._silence_seconds = silence_seconds
         self._answer_bytes = answer_bytes
         self._session: aiohttp.ClientSession | None = None
         self._closed = False
+        self._about: Mapping[str, Any] | None = None
 
     async def get(self, path: str, **query: Any) -> Any:
         """Reads something.
@@ -119,47 +139,91 @@ class DockerApi:
         Raises:
             UnavailableError: The engine does not answer any more.
         """
-        path = f"/containers/{container}/wait"
+        path, query = f"/containers/{container}/wait", {"condition": "not-running"}
+        if await self.is_podman():
+            # Docker's call keeps a processor busy there, up to version 4.5 (issue 18150 of Podman).
+            path, query = f"{PODMAN}{path}", {"interval": _POLL}
         try:
             while await self._runs(container):
-                wait = self._bytes("POST", path, query={"condition": "not-running"}, timeout=None)
+                wait = self._bytes("POST", path, query=query, timeout=None)
                 # Podman 4.3 may miss an end in the moment in which a wait for it begins.
                 with suppress(asyncio.TimeoutError):
                     await asyncio.wait_for(wait, _WAIT_SECONDS)
         except NotFoundError:
             return
 
+    async def is_podman(self) -> bool:
+        """Whether it is Podman, which has an API of its own besides.
+
+        Raises:
+            UnavailableError: The engine does not answer.
+        """
+        parts = (await self._described()).get("Components") or ()
+        return any("Podman" in part.get("Name", "") for part in parts)
+
+    async def _versioned(self, path: str) -> str:
+        if path == _ABOUT or path.startswith(PODMAN):
+            return path
+        least = (await self._described()).get("MinAPIVersion") or "0"
+        major, minor = max(_VERSION, tuple(map(int, least.split("."))))
+        return f"/v{major}.{minor}{path}"
+
+    async def _described(self) -> Mapping[str, Any]:
+        if self._about is None:
+            self._about = await self.get(_ABOUT)
+        return self._about
+
     async def _runs(self, container: str) -> bool:
         state = (await self.get(f"/containers/{container}/json"))["State"]
         return bool(state["Running"] or state.get("Status") in _LIVELY)
+
+    async def has_image(self, image: str) -> bool:
+        """Whether an image is there.
+
+        Raises:
+            UnavailableError: The engine does not answer.
+        """
+        try:
+            await self.get(f"/images/{image}/json")
+        except NotFoundError:
+            return False
+        return True
 
     async def pull(self, image: str, *, credentials: str = "") -> AsyncIterator[str]:
         """Pulls an image; tells how far it is.
 
         Args:
-            image: Its name.
+            image: Its name; the latest one without a tag.
             credentials: For its registry, as the API wants them.
 
         Raises:
-            FailedPreconditionError: It cannot be pulled; the message has the engine's reason.
+            UnpulledImageError: It cannot be pulled now; the message has the engine's reason.
+            FailedPreconditionError: It never can be; the message has the engine's reason.
+            DeadlineError: Nothing was heard of it for too long.
             UnavailableError: The engine does not answer.
         """
+        silence = self._silence_seconds
         headers = {"X-Registry-Auth": credentials} if credentials else {}
         try:
             async with self._opened().post(
-                f"/{_VERSION}/images/create",
-                params={"fromImage": image},
+                await self._versioned("/images/create"),
+                params={"fromImage": with_tag(image)},
                 headers=headers,
-                timeout=aiohttp.ClientTimeout(total=None, sock_read=self._deadline_seconds * 10),
+                timeout=aiohttp.ClientTimeout(total=None, sock_read=silence),
             ) as response:
                 if response.status > _LAST_SUCCESS:
-                    raise FailedPreconditionError(_reason(await response.content.read(self._answer_bytes)))
+                    reason = _reason(await response.content.read(self._answer_bytes))
+                    raise unpulled(image, reason, status=response.status)
                 async for line in response.content:
                     told = json.loads(line) if line.strip() else {}
-                    if problem := told.get("error"):
-                        raise FailedPreconditionError(str(problem))
+                    if problem := (told.get("errorDetail") or {}).get("message") or told.get("error"):
+                        raise unpulled(image, str(problem))
                     if words := told.get("status") or told.get("stream"):
                         yield " ".join(filter(None, (str(words).strip(), told.get("progress"))))
+        except asyncio.TimeoutError:
+            raise DeadlineError(
+                f"nothing was heard of image {image} for {silence:g} s: see whether its registry answers"
+            ) from None
         except _LOST as failure:
             raise self._away(failure) from failure
 
@@ -184,12 +248,13 @@ class DockerApi:
         data: bytes | None = None,
         timeout: float | None = -1.0,
     ) -> bytes:
+        at = await self._versioned(path)
         total = self._deadline_seconds if timeout == -1.0 else timeout
         headers = {"Content-Type": "application/x-tar"} if data is not None else None
         try:
             async with self._opened().request(
                 method,
-                path if path.startswith(PODMAN) else f"/{_VERSION}{path}",
+                at,
                 params={name: _text(value) for name, value in query.items()},
                 json=body,
                 data=data,
@@ -201,11 +266,19 @@ class DockerApi:
             raise self._away(failure) from failure
         if response.status <= _LAST_SUCCESS:
             return raw
-        kind = _ERRORS.get(response.status, FailedPreconditionError)
-        if "already in use" in _reason(raw):
+        raise self._refusal(response.status, f"{method} {path}: {_reason(raw)}")
+
+    def _refusal(self, status: int, reason: str) -> ResoluteError:
+        if _OUTDATED in reason:
+            # It was upgraded meanwhile: the next call asks for its versions again.
+            self._about = None
+            return UnavailableError(reason)
+        if "already in use" in reason:
             # Podman's answer where two are made at once.
-            kind = ConflictError
-        raise kind(f"{method} {path}: {_reason(raw)}")
+            return ConflictError(reason)
+        if status in _BUSY:
+            return UnavailableError(reason)
+        return _ERRORS.get(status, FailedPreconditionError)(reason)
 
     async def _bounded(self, response: aiohttp.ClientResponse) -> bytes:
         found = bytearray()

@@ -8,8 +8,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+import structlog
+from pydantic import ByteSize
+
 from resolute.contracts.run.exit_record import ExitRecord
-from resolute.errors import ConflictError, NotFoundError
+from resolute.contracts.times import seconds_at
+from resolute.errors import ConflictError, FailedPreconditionError, NotFoundError, UnavailableError
 from resolute_experiments.resources.container.api import DockerApi
 from resolute_experiments.resources.container.files import (
     EXIT_FILE,
@@ -22,7 +26,12 @@ from resolute_experiments.resources.container.networks import Networks
 from resolute_experiments.resources.container.request import ALLOCATION, CLUSTER, RANK, ContainerRequest
 from resolute_experiments.resources.protocol import ContainerReport, ContainerState
 
+_log = structlog.get_logger("container")
 _LOG_LINES = 20
+_KILL_SECONDS = 15.0
+"""How long a container may take to end that was killed."""
+_KILLED = 137
+"""The exit code of what SIGKILL ended."""
 _SALVAGE = "-salvage"
 """Ends the name of a container that sends what another left."""
 _UNBEGUN = frozenset({"created", "configured", "initialized"})
@@ -162,14 +171,24 @@ class Containers:
         if found.running:
             return _report(found, ContainerState.RUNNING)
         record = await self._exit(found.name)
-        state = (await self._api.get(f"/containers/{found.name}/json"))["State"]
-        return _report(found, ContainerState.ENDED, record=record, reason=_reason(state))
+        described = await self._api.get(f"/containers/{found.name}/json")
+        if record is None:
+            record = _out_of_memory(described)
+        return _report(found, ContainerState.ENDED, record=record, reason=_reason(described["State"]))
 
     async def lost(self, found: Found) -> bool:
         """Whether the supervisor of an ended container did not say how it ended."""
         return await self._exit(found.name) is None
 
     async def _exit(self, name: str) -> ExitRecord | None:
+        try:
+            return await self._said_exit(name)
+        except FailedPreconditionError as failure:
+            # The files are the trial's own to spoil, such as by a folder in their place.
+            _log.warning("how a run ended cannot be read", container=name, reason=str(failure))
+            return None
+
+    async def _said_exit(self, name: str) -> ExitRecord | None:
         try:
             return exit_record(await self._api.get_archive(name, EXIT_FILE))
         except NotFoundError:
@@ -188,12 +207,22 @@ class Containers:
             await self._api.post(f"/containers/{found.name}/kill", signal=name)
 
     async def kill(self, found: Found) -> None:
-        """Ends a container, and waits for it; one that never began is removed."""
+        """Ends a container, and waits for it; one that never began is removed.
+
+        Raises:
+            UnavailableError: It does not end, such as one that waits for a disk that does not answer.
+        """
         if found.unbegun:
             await self._api.delete(f"/containers/{found.name}", force=True)
         elif found.running:
             await self.signal(found, "SIGKILL")
-            await self._api.until_stopped(found.name)
+            try:
+                await asyncio.wait_for(self._api.until_stopped(found.name), _KILL_SECONDS)
+            except asyncio.TimeoutError:
+                raise UnavailableError(
+                    f"container {found.name} still runs {_KILL_SECONDS:g} s after it was killed: see what "
+                    "its processes wait for, such as a disk that does not answer"
+                ) from None
 
     async def salvage(
         self, found: Found, request: ContainerRequest, *, token: str, arguments: Sequence[str]
@@ -204,10 +233,18 @@ class Containers:
             owner = owner_of(request.engine.user)
             await self._api.put_archive(found.name, VOLUME, token_file(token, owner=owner))
         network = self.prefix(found.allocation_id) if request.engine.networks else ""
+        if network:
+            # Whoever cleans up an engine removes networks in which nothing runs.
+            await self.networks.make(network, request.labels)
         body = request.salvage_body(found.name, network=network, arguments=list(arguments))
         # An earlier life's does what is wanted.
         await self._make(name, body)
-        await self._api.post(f"/containers/{name}/start")
+        try:
+            await self._api.post(f"/containers/{name}/start")
+        except (NotFoundError, FailedPreconditionError):
+            # Its network may be one that was removed: the next attempt makes another.
+            await self._api.delete(f"/containers/{name}", force=True)
+            raise
         await self._api.until_stopped(name)
         try:
             state = (await self._api.get(f"/containers/{name}/json"))["State"]
@@ -250,3 +287,18 @@ def _reason(state: Mapping[str, Any]) -> str:
     if state.get("OOMKilled"):
         return "the engine ended it because it used more memory than it may"
     return str(state.get("Error") or f"its first process exited with {state.get('ExitCode')}")
+
+
+def _out_of_memory(described: Mapping[str, Any]) -> ExitRecord | None:
+    """The end of a container that was killed for passing its memory limit, its supervisor included.
+
+    One without a limit was killed because its machine had no memory left: it is lost.
+    """
+    state, limit = described["State"], (described.get("HostConfig") or {}).get("Memory")
+    if not (state.get("OOMKilled") and state.get("ExitCode") == _KILLED and limit):
+        return None
+    return ExitRecord.out_of_memory(
+        f"the memory limit of its container, {ByteSize(limit).human_readable()}",
+        remedy="raise memory_per_slot of the pool",
+        end_time=seconds_at(state.get("FinishedAt")),
+    )

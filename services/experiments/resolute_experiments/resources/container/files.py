@@ -12,6 +12,8 @@ from resolute.contracts.run.launch_order import LaunchOrder
 
 VOLUME = "/resolute"
 """Where a container sees it."""
+MOUNTS = f"{VOLUME}/mounts"
+"""Where directories are mounted that the working directory has links to."""
 RUN = f"{VOLUME}/run"
 """The run directory."""
 EXIT_FILE = f"{RUN}/exit.json"

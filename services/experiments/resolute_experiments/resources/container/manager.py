@@ -6,22 +6,27 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from weakref import WeakValueDictionary
 
 import structlog
 
 from resolute.contracts.calls.backoff import Backoff
-from resolute.contracts.clock import SYSTEM_CLOCK
 from resolute.contracts.run.launch_order import LaunchOrder
-from resolute.errors import NotFoundError, ResoluteError, UnavailableError
+from resolute.errors import ResoluteError
 from resolute_experiments.backoff import LoggedBackoff, until_it_succeeds
+from resolute_experiments.resources.background.attempts import try_each
 from resolute_experiments.resources.background.named_tasks import NamedTasks
 from resolute_experiments.resources.container.api import DockerApi
 from resolute_experiments.resources.container.containers import Containers, Found, owner_of
 from resolute_experiments.resources.container.files import VOLUME, launch_files
+from resolute_experiments.resources.container.images import registry_header
+from resolute_experiments.resources.container.pulls import Pulls
+from resolute_experiments.resources.container.releases import ContainerReleases
 from resolute_experiments.resources.container.request import EFFECTIVE_FIELDS, ContainerRequest
 from resolute_experiments.resources.container.settings import ContainerEngineOptions, ContainerPoolOptions
+from resolute_experiments.resources.foreign_fields import STARTS_COLD
 from resolute_experiments.resources.protocol import (
     AllocationSpec,
     ContainerReport,
@@ -31,9 +36,10 @@ from resolute_experiments.resources.protocol import (
     Slot,
     SlotKind,
 )
+from resolute_experiments.specs.host_access import HostAccess
 
 _LONGEST_PAUSE_SECONDS = 60.0
-"""Between two attempts to send what a run left, or to reach an engine that is away."""
+"""Between two attempts to reach an engine that is away."""
 _START_SECONDS = 20.0
 """What a container that sends lines may take to start."""
 _log = structlog.get_logger("container")
@@ -53,6 +59,8 @@ class ContainerEngineTerms:
     """Seconds that a run continues while no service answers."""
     log_wait: float
     """Seconds that the end of a run waits for the logs service to take the run's last lines."""
+    access: HostAccess
+    """What of the engine's machine configs may have."""
     make_runtime: Callable[[], Path]
     """Makes the runtime where it is missing, and returns its directory on the engine's machine. It blocks."""
     remove_runtimes: Callable[..., None] | None
@@ -83,42 +91,60 @@ class ContainerManager:
         self._options = options
         self._pool_options = pools
         self._terms = terms
-        self._pools = tuple(_pool(name, one) for name, one in pools.items())
+        self._pools = tuple(_pool(name, one, terms.access) for name, one in pools.items())
         self._containers = Containers(api, cluster_id=terms.cluster_id)
         self._events: asyncio.Queue[EngineEvent | None] = asyncio.Queue()
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         """One for each thing that nobody does twice at a time, while somebody does it."""
-        self._progress: dict[str, str] = {}
-        """What is done for allocations that are being launched."""
         self._tasks = NamedTasks("container")
+        self._pulls = Pulls(
+            tell=self._events.put_nowait, kill=self._kill_containers, patience=options.image_patience
+        )
         self._runtime = ""
-        self._released: set[str] = set()
-        """Allocations of which the rest is being sent and removed."""
-        self._undelivered: dict[str, float] = {}
-        """Since when what some of them left could not be sent; monotonic seconds."""
+        self._releases = ContainerReleases(
+            api, self._containers, send=self._send, patience=terms.outage_timeout + _START_SECONDS
+        )
 
     def pools(self) -> Sequence[Pool]:
         """Its pools, as the settings have them."""
         return self._pools
 
     async def launch(self, spec: AllocationSpec) -> None:
-        """Creates and starts the containers of an allocation; those that are there are left alone."""
+        """Creates and starts the containers of an allocation; those that are there are left alone.
+
+        An image that has to be pulled is pulled after this has returned, and the containers start after that.
+        """
+        # Admission has refused other configs, by the settings of that time: they may be others now.
+        self._terms.access.require(spec.config)
         request = await self._request(spec)
         async with self._lock(spec.allocation_id):
-            try:
-                await self._launch(request)
-            finally:
-                self._progress.pop(spec.allocation_id, None)
+            there = await self._containers.of(spec.allocation_id)
+            if len(there) < len(spec.placements) and not await self._has_image(request):
+                self._pulls.begin(
+                    spec.allocation_id,
+                    containers=len(spec.placements),
+                    reason=f"image {request.image} is being pulled",
+                    launch=partial(self._pull_and_launch, request),
+                )
+            else:
+                await self._launch(request, there)
 
-    async def _launch(self, request: ContainerRequest) -> None:
-        spec = request.spec
-        there = {found.rank: found for found in await self._containers.of(spec.allocation_id)}
+    async def _has_image(self, request: ContainerRequest) -> bool:
+        return not request.pulls_always and await self._api.has_image(request.image)
+
+    async def _pull_and_launch(self, request: ContainerRequest) -> None:
+        allocation_id = request.spec.allocation_id
+        async for progress in self._api.pull(request.image, credentials=self._credentials(request.image)):
+            self._pulls.say(allocation_id, f"image {request.image} is being pulled: {progress}")
+        async with self._lock(allocation_id):
+            await self._launch(request, await self._containers.of(allocation_id))
+
+    async def _launch(self, request: ContainerRequest, found_now: Sequence[Found]) -> None:
+        spec, there = request.spec, {found.rank for found in found_now}
         network = ""
-        if len(there) < len(spec.placements):
-            await self._pull(request)
-            if self._options.networks:
-                network = self._containers.prefix(spec.allocation_id)
-                await self._containers.networks.make(network, request.labels)
+        if len(there) < len(spec.placements) and self._options.networks:
+            network = self._containers.prefix(spec.allocation_id)
+            await self._containers.networks.make(network, request.labels)
         for rank in range(len(spec.placements)):
             name = self._containers.name(spec.allocation_id, rank)
             if rank not in there:
@@ -128,6 +154,9 @@ class ContainerManager:
         for found in await self._containers.of(spec.allocation_id):
             if found.unbegun:
                 await self._start(found, request)
+            if not found.ended:
+                # Also of one whose start was not answered: it was told to wait.
+                await self._events.put(_runs(found))
             self._watch_one(found)
 
     async def _start(self, found: Found, request: ContainerRequest) -> None:
@@ -135,49 +164,18 @@ class ContainerManager:
         if self._options.networks:
             network = self._containers.prefix(found.allocation_id)
             address = await self._containers.networks.address(network, found.rank)
-        order = self._order(request.spec, found.rank, address)
+        order = replace(self._order(request.spec, found.rank, address), links=request.links)
         owner = owner_of(self._options.user)
         await self._api.put_archive(found.name, VOLUME, launch_files(order, owner=owner))
         await self._api.post(f"/containers/{found.name}/start")
-        await self._events.put(
-            ContainerReport(
-                allocation_id=found.allocation_id, container_rank=found.rank, state=ContainerState.RUNNING
-            )
-        )
-
-    async def _pull(self, request: ContainerRequest) -> None:
-        """Pulls the image where it is not there, and says how far that is."""
-        if not request.pulls_always:
-            try:
-                await self._api.get(f"/images/{request.image}/json")
-            except NotFoundError:
-                pass
-            else:
-                return
-        self._tell(request.spec.allocation_id, f"image {request.image} is being pulled")
-        async for progress in self._api.pull(request.image, credentials=self._credentials(request.image)):
-            self._tell(request.spec.allocation_id, f"image {request.image} is being pulled: {progress}")
 
     def _credentials(self, image: str) -> str:
-        registry, separator, _ = image.partition("/")
-        path = (self._options.credentials or {}).get(registry if separator else "docker.io")
-        return Path(path).read_text().strip() if path else ""
-
-    def _tell(self, allocation_id: str, reason: str) -> None:
-        if self._progress.get(allocation_id) != reason:
-            self._progress[allocation_id] = reason
-            self._events.put_nowait(
-                ContainerReport(
-                    allocation_id=allocation_id,
-                    container_rank=0,
-                    state=ContainerState.STARTING,
-                    reason=reason,
-                )
-            )
+        path = self._options.credentials
+        return registry_header(Path(path), image) if path else ""
 
     async def inspect(self, allocation_id: str) -> Sequence[ContainerReport]:
         """Tells the state of every container by rank."""
-        if allocation_id in self._released:
+        if allocation_id in self._releases:
             return []
         reports = []
         for found in await self._containers.of(allocation_id):
@@ -185,15 +183,25 @@ class ContainerManager:
             if report.state is ContainerState.RUNNING:
                 self._watch_one(found)
             reports.append(report)
-        return reports
+        there = {report.container_rank for report in reports}
+        reports += self._pulls.reports(allocation_id, there=there)
+        return sorted(reports, key=lambda report: report.container_rank)
 
     async def stop(self, allocation_id: str, *, grace: float) -> None:
-        """Sends SIGTERM to the supervisors, and kills what outlasts the grace."""
-        found = [one for one in await self._containers.of(allocation_id) if one.running]
-        for one in found:
+        """Sends SIGTERM to the supervisors, and kills what outlasts the grace; what waits just ends."""
+        running = [one for one in await self._withdrawn(allocation_id) if one.running]
+        for one in running:
             await self._containers.signal(one, "SIGTERM")
-        if found:
+        if running:
             self._tasks.start(f"stop {allocation_id}", self._kill_later(allocation_id, grace))
+
+    async def _withdrawn(self, allocation_id: str) -> list[Found]:
+        """The containers of an allocation; no more will be started of it."""
+        # One that is being started right now is waited for.
+        async with self._lock(allocation_id):
+            there = await self._containers.of(allocation_id)
+            self._pulls.withdraw(allocation_id, there={one.rank for one in there})
+        return there
 
     async def _kill_later(self, allocation_id: str, seconds: float) -> None:
         await asyncio.sleep(seconds)
@@ -202,8 +210,11 @@ class ContainerManager:
 
     async def kill(self, allocation_id: str) -> None:
         """Ends the containers of an allocation at once."""
-        for found in await self._containers.of(allocation_id):
-            await self._containers.kill(found)
+        await self._withdrawn(allocation_id)
+        await self._kill_containers(allocation_id)
+
+    async def _kill_containers(self, allocation_id: str) -> None:
+        await try_each(self._containers.kill, await self._containers.of(allocation_id))
 
     async def deliver_lines(self, tokens: Mapping[str, str]) -> bool:
         """Sends, for a bounded time, the lines of lost supervisors; the others have sent theirs."""
@@ -231,7 +242,8 @@ class ContainerManager:
         return all(answer is True for answer in answers)
 
     async def _send(self, found: Found, token: str, *arguments: str) -> bool:
-        image = (await self._api.get(f"/containers/{found.name}/json"))["Config"]["Image"]
+        # Its name may be another image's by now, or none's.
+        image = (await self._api.get(f"/containers/{found.name}/json"))["Image"]
         spec = AllocationSpec(
             allocation_id=found.allocation_id,
             placements=((),),
@@ -250,45 +262,20 @@ class ContainerManager:
     async def release(self, allocation_id: str, *, token: str = "") -> None:
         """Forgets an allocation; what it left is sent, and it is removed, in the background."""
         self._tasks.cancel(f"stop {allocation_id}")
-        self._released.add(allocation_id)
-        self._tasks.start(f"release {allocation_id}", self._clean(allocation_id, token))
-
-    async def _clean(self, allocation_id: str, token: str) -> None:
-        backoff = LoggedBackoff(
-            _log, "a run cannot be removed yet", longest=_LONGEST_PAUSE_SECONDS, allocation=allocation_id
-        )
-
-        async def removed() -> None:
-            try:
-                await self._send_rest(allocation_id, token)
-                await self._containers.remove(allocation_id)
-            except Exception:
-                self._undelivered.setdefault(allocation_id, SYSTEM_CLOCK.monotonic())
-                raise
-
-        await until_it_succeeds(removed, backoff)
-        self._undelivered.pop(allocation_id, None)
-        self._released.discard(allocation_id)
-
-    async def _send_rest(self, allocation_id: str, token: str) -> None:
-        for found in await self._containers.of(allocation_id):
-            if found.running:
-                await self._api.until_stopped(found.name)
-            if not found.unbegun and not await self._send(found, token):
-                raise UnavailableError(f"what {found.name} left could not be sent")
+        self._pulls.forget(allocation_id)
+        self._releases.release(allocation_id, token=token)
 
     async def leftovers(self) -> Sequence[str]:
         """Names every allocation of this cluster of which the engine has something."""
-        return [one for one in await self._containers.allocations() if one not in self._released]
+        return [one for one in await self._containers.allocations() if one not in self._releases]
 
     async def unreported(self) -> Sequence[str]:
-        """Names the released allocations of which something could not be sent yet."""
-        return sorted(self._undelivered)
+        """Names the released allocations of which something may not have been sent yet."""
+        return self._releases.names()
 
     async def backlog_seconds(self) -> float:
         """For how long something could not be sent."""
-        now = SYSTEM_CLOCK.monotonic()
-        return max((now - since for since in self._undelivered.values()), default=0.0)
+        return self._releases.seconds()
 
     async def watch(self) -> AsyncIterator[EngineEvent]:
         """Tells of containers that began or ended, until ``close``."""
@@ -297,7 +284,9 @@ class ContainerManager:
 
     async def close(self) -> None:
         """Ends the watching. Containers continue."""
+        await self._pulls.close()
         await self._tasks.close()
+        await self._releases.close()
         await self._api.close()
         await self._events.put(None)
 
@@ -343,6 +332,7 @@ class ContainerManager:
             engine=self._options,
             pool=self._pool_options[spec.pool or self._pools[0].name],
             runtime=self._runtime,
+            access=self._terms.access,
         )
 
     async def _remove_runtimes(self, folder: Path) -> None:
@@ -376,12 +366,24 @@ class ContainerManager:
         )
 
 
-def _pool(name: str, options: ContainerPoolOptions) -> Pool:
+def _pool(name: str, options: ContainerPoolOptions, access: HostAccess) -> Pool:
     gpus = tuple(Slot(number, SlotKind.GPU, device) for number, device in enumerate(options.gpus))
     slots = gpus or tuple(Slot(number, SlotKind.CPU) for number in range(options.slots or 1))
     size = options.slots_per_node or len(slots)
     placed = tuple(replace(slot, node=slot.id // size) for slot in slots)
-    return Pool(name=name, slots=placed, effective_fields=EFFECTIVE_FIELDS)
+    return Pool(
+        name=name,
+        slots=placed,
+        effective_fields=EFFECTIVE_FIELDS,
+        ineffective=(STARTS_COLD,),
+        host_access=access,
+    )
+
+
+def _runs(found: Found) -> ContainerReport:
+    return ContainerReport(
+        allocation_id=found.allocation_id, container_rank=found.rank, state=ContainerState.RUNNING
+    )
 
 
 def _gone(found: Found) -> ContainerReport:

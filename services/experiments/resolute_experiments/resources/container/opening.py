@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from resolute.contracts.calls.tls import ClientTls
+from resolute.errors import InvalidArgumentError
 from resolute_experiments.resources.container.api import DockerApi
 from resolute_experiments.resources.container.manager import ContainerEngineTerms, ContainerManager
 from resolute_experiments.resources.container.runtime import make_runtime, remove_others, runtime_name
@@ -14,6 +15,7 @@ from resolute_experiments.resources.container.settings import ContainerEngineOpt
 from resolute_experiments.resources.engine_environment import EngineEnvironment
 from resolute_experiments.resources.protocol import ResourceManager
 from resolute_experiments.resources.settings import EngineSettings, parse_options
+from resolute_experiments.specs.host_access import HostAccess
 
 
 def open_container_engine(settings: EngineSettings, environment: EngineEnvironment) -> ResourceManager:
@@ -27,19 +29,38 @@ def open_container_engine(settings: EngineSettings, environment: EngineEnvironme
     pools = {
         pool.name: parse_options(ContainerPoolOptions, pool.options, at=pool.where) for pool in settings.pools
     }
-    trusted = options.services_certificate
-    tls = ClientTls.read(Path(trusted)) if trusted else environment.tls
+    _check_meeting_places(settings, options, pools)
     terms = ContainerEngineTerms(
         cluster_id=environment.cluster_id,
         address=environment.address,
-        tls=None if tls is None else tls.to_json(),
+        tls=environment.trust(options.services_address, options.services_certificate),
         outage_timeout=environment.outage_timeout,
         log_wait=environment.log_wait,
+        access=HostAccess(
+            where=settings.where,
+            bind_mounts=options.bind_mounts,
+            checkpoint_directories=options.checkpoint_directories,
+            capabilities=options.capabilities,
+        ),
         make_runtime=partial(_runtime, options.runtime, _folder(settings, environment)),
         # What an operator made is the operator's to remove.
         remove_runtimes=None if options.runtime else remove_others,
     )
     return ContainerManager(DockerApi(options.url), options=options, pools=pools, terms=terms)
+
+
+def _check_meeting_places(
+    settings: EngineSettings, engine: ContainerEngineOptions, pools: Mapping[str, ContainerPoolOptions]
+) -> None:
+    """Refuses runs of several containers where these have no address by which they find each other."""
+    for pool in settings.pools:
+        told = pools[pool.name]
+        together = told.slots_per_node or 0
+        if not engine.networks and 0 < together < (len(told.gpus) or told.slots or 1):
+            raise InvalidArgumentError(
+                f"{pool.where}.slots_per_node: a trial of more than {together} slots has several containers, "
+                f"which meet on a network of their own; remove it, or {settings.where}.networks: false"
+            )
 
 
 def _folder(settings: EngineSettings, environment: EngineEnvironment) -> Path:

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
-from resolute.errors import InvalidArgumentError
-from resolute_experiments.resources.container.files import RUN, VOLUME
+from resolute_experiments.resources.container.files import MOUNTS, RUN, VOLUME
 from resolute_experiments.resources.container.settings import ContainerEngineOptions, ContainerPoolOptions
 from resolute_experiments.resources.protocol import AllocationSpec
+from resolute_experiments.specs.host_access import HostAccess, capability
+from resolute_experiments.specs.image import image_of
 
 CLUSTER, ALLOCATION, RANK = "resolute.cluster", "resolute.allocation", "resolute.rank"
 """Labels of everything that is a cluster's."""
@@ -41,6 +42,8 @@ class ContainerRequest:
     """Settings of the pool."""
     runtime: str
     """Directory on the engine's machine with the runtime."""
+    access: HostAccess
+    """What of the engine's machine the config may have."""
 
     @property
     def image(self) -> str:
@@ -49,12 +52,7 @@ class ContainerRequest:
         Raises:
             InvalidArgumentError: Neither the config nor the pool names one.
         """
-        named = (self._environment.get("image") or {}).get("cuda" if self.pool.gpus else "cpu")
-        if not (named or self.pool.image):
-            raise InvalidArgumentError(
-                "environment.image is not given and the pool has no image of its own: name one"
-            )
-        return str(named or self.pool.image)
+        return image_of(self.spec.config, gpus=bool(self.pool.gpus), of_pool=self.pool.image)
 
     @property
     def pulls_always(self) -> bool:
@@ -71,7 +69,7 @@ class ContainerRequest:
             address: Its address there; empty for any.
 
         Raises:
-            InvalidArgumentError: The config asks for what the settings do not allow.
+            InvalidArgumentError: There is no image.
         """
         ports: dict[str, Any] = {
             f"{port}/tcp": {} for port in (self._environment.get("ports") or {}).values()
@@ -118,8 +116,7 @@ class ContainerRequest:
             limits["NanoCpus"] = int(self.pool.cpus_per_slot * shares * _NANO)
         if self.pool.memory_per_slot is not None:
             limits["Memory"] = limits["MemorySwap"] = self.pool.memory_per_slot * shares
-        if size := self._resources.get("shm_size"):
-            limits["ShmSize"] = size
+        limits["ShmSize"] = self._resources.get("shm_size") or self.pool.shm_size
         return {
             **limits,
             "CapDrop": ["ALL"],
@@ -133,64 +130,55 @@ class ContainerRequest:
         }
 
     def _capabilities(self) -> list[str]:
-        wanted = [
-            name.upper().removeprefix("CAP_") for name in self._environment.get("add_capabilities") or ()
-        ]
-        allowed = {name.upper().removeprefix("CAP_") for name in self.engine.capabilities}
-        dropped = {
-            name.upper().removeprefix("CAP_") for name in self._environment.get("drop_capabilities") or ()
-        }
-        for name in wanted:
-            if name not in allowed:
-                raise InvalidArgumentError(
-                    f"environment.add_capabilities: found {name!r}; the settings of the engine allow "
-                    f"{', '.join(sorted(allowed)) or 'none'}"
-                )
+        dropped = {capability(name) for name in self._environment.get("drop_capabilities") or ()}
+        wanted = [capability(name) for name in self._environment.get("add_capabilities") or ()]
         return [name for name in wanted if name not in dropped]
 
+    @property
+    def links(self) -> dict[str, str]:
+        """What is linked into the working directory, by its path there.
+
+        A mount in the working directory itself would be emptied before the code is unpacked there.
+        """
+        return {
+            path: f"{MOUNTS}/{number}"
+            for number, mount in enumerate(self.spec.config.get("bind_mounts") or ())
+            if not PurePosixPath(path := mount["container_path"]).is_absolute()
+        }
+
     def _bind_mounts(self) -> list[dict[str, Any]]:
-        mounts = []
-        for index, mount in enumerate(self.spec.config.get("bind_mounts") or ()):
-            self._check_path(mount["host_path"], f"bind_mounts[{index}].host_path")
-            mounts.append(
-                _bind(
-                    mount["host_path"],
-                    str(PurePosixPath(RUN, "work", mount["container_path"])),
-                    read_only=bool(mount.get("read_only")),
-                    propagation=mount.get("propagation") or "rprivate",
-                )
+        mounts = [
+            _bind(
+                self._named(mount["host_path"]),
+                self.links.get(mount["container_path"], mount["container_path"]),
+                read_only=bool(mount.get("read_only")),
+                propagation=mount.get("propagation") or "rprivate",
             )
-        storage = self.spec.config.get("checkpoint_storage") or {}
-        if storage.get("type") == "shared_fs" and storage.get("host_path"):
-            # The checkpoints service allows only roots that operators named.
-            mounts.append(_bind(storage["host_path"], storage["host_path"]))
+            for mount in self.spec.config.get("bind_mounts") or ()
+        ]
+        checkpoints = self.access.checkpoint_directory(self.spec.config)
+        if checkpoints is not None:
+            mounts.append(_bind(checkpoints, checkpoints))
         return mounts
 
     def _devices(self) -> list[dict[str, str]]:
-        found = []
-        for index, device in enumerate(self._resources.get("devices") or ()):
-            self._check_path(device["host_path"], f"resources.devices[{index}].host_path")
-            found.append(
-                {
-                    "PathOnHost": device["host_path"],
-                    "PathInContainer": device["container_path"],
-                    "CgroupPermissions": device.get("mode") or "mrw",
-                }
-            )
-        return found
+        return [
+            {
+                "PathOnHost": self._named(device["host_path"]),
+                "PathInContainer": device["container_path"],
+                "CgroupPermissions": device.get("mode") or "mrw",
+            }
+            for device in self._resources.get("devices") or ()
+        ]
 
     def _gpus(self, rank: int) -> list[dict[str, Any]]:
         names = [self.pool.gpus[slot] for slot in self.spec.placements[rank] if self.pool.gpus]
         return [{"Driver": "cdi", "DeviceIDs": names}] if names else []
 
-    def _check_path(self, path: str, field: str) -> None:
-        found = PurePosixPath(path)
-        allowed = [PurePosixPath(one) for one in self.engine.bind_mounts]
-        if ".." in found.parts or not any(found == one or one in found.parents for one in allowed):
-            there = ", ".join(map(str, allowed)) or "nothing"
-            raise InvalidArgumentError(
-                f"{field}: found {path!r}; the settings of the engine let configs mount {there}"
-            )
+    def _named(self, path: str) -> str:
+        named = self.access.mountable(path)
+        assert named is not None, f"{path} was required of the settings"
+        return named
 
     @property
     def _environment(self) -> Mapping[str, Any]:

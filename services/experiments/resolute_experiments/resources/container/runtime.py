@@ -3,6 +3,7 @@
 ::
 
     start.sh              finds the image's Python, or says what the image lacks
+    cp311/name            names the installation that it was made of
     cp311/start/          first on the path: adds the next at its end, so that the image's own packages win
     cp311/site/           Resolute and the packages that it needs, as they are installed here
 
@@ -21,14 +22,18 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 
 from resolute.contracts.distribution import NAME, version
+from resolute.errors import FailedPreconditionError
 
 _REQUIREMENT = re.compile(r"[A-Za-z0-9._-]+")
 _OWN = ("resolute", "resolute_launch")
+_NAME_FILE = "name"
+_UNNAMED = "0.1.0"
+"""The last version whose runtimes do not say what they were made of."""
 _SITE = """\
 # Anything that the image has itself comes first.
 import pathlib, site
@@ -51,16 +56,22 @@ def make_runtime(folder: Path) -> None:
     """Makes the part for the Python that runs this, unless it is there.
 
     Raises:
+        FailedPreconditionError: The runtime there is another one, which containers may have mounted.
         OSError: It cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
     tag = f"cp{sys.version_info.major}{sys.version_info.minor}"
-    shutil.copyfile(Path(__file__).with_name("start.sh"), folder / "start.sh")
-    if (folder / tag).is_dir():
+    there = parts(folder)
+    _require_same(folder, tag, there)
+    if tag in there:
         return
     with tempfile.TemporaryDirectory(dir=folder) as made:
+        start = Path(made) / "start.sh"
+        shutil.copyfile(Path(__file__).with_name(start.name), start)
+        start.replace(folder / start.name)
         part = Path(made) / tag
         (part / "start").mkdir(parents=True)
+        (part / _NAME_FILE).write_text(runtime_name())
         (part / "start/sitecustomize.py").write_text(_SITE)
         _copy_packages(part / "site")
         _compile(part)
@@ -68,6 +79,26 @@ def make_runtime(folder: Path) -> None:
         for path in (part, *part.rglob("*")):
             path.chmod(path.stat().st_mode | (0o555 if path.is_dir() else 0o444))
         part.rename(folder / tag)
+
+
+def parts(folder: Path) -> Mapping[str, str]:
+    """The parts of a runtime, and the name of the runtime that each was made for."""
+    found = {}
+    for part in filter(Path.is_dir, sorted(folder.glob("cp3*"))):
+        name = part / _NAME_FILE
+        found[part.name] = name.read_text() if name.is_file() else _UNNAMED
+    return found
+
+
+def _require_same(folder: Path, tag: str, there: Mapping[str, str]) -> None:
+    name = runtime_name()
+    for other, found in there.items():
+        # Another Python has another installation, of the same version.
+        if found != name if other == tag else not found.startswith(f"{version()}-"):
+            raise FailedPreconditionError(
+                f"{folder}/{other} is of Resolute {found}, and this is {name}: `mv {folder} {folder}.old` "
+                "and repeat this. Containers that run keep the old one; remove it once they have ended."
+            )
 
 
 def remove_others(folder: Path, *, used: Collection[str]) -> None:
@@ -139,4 +170,7 @@ def _required(name: str) -> Iterator[Distribution]:
 
 
 if __name__ == "__main__":
-    make_runtime(Path(sys.argv[1]))
+    try:
+        make_runtime(Path(sys.argv[1]))
+    except FailedPreconditionError as failure:
+        sys.exit(str(failure))

@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import posixpath
+from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
 
 from resolute_experiments.config.sections.resources import ByteSize
+from resolute_experiments.config.validation.rejections import reject
 from resolute_experiments.config.validation.section import Flag, Name, Number, Section, SmallCount, Text
 
-Seconds = Annotated[Number, Field(gt=0)]
+
+def _plain(path: str) -> str:
+    if not posixpath.isabs(path) or path != posixpath.normpath(path) or path.startswith("//"):
+        raise reject("an absolute path without . and .., and without a slash at its end")
+    if path == "/":
+        raise reject("a path below /: whoever has that has the machine")
+    return path
+
+
+HostPath = Annotated[Name, AfterValidator(_plain)]
+"""A path of the engine's machine, spelled in the one way by which it is compared."""
 
 
 class ContainerEngineOptions(Section):
@@ -18,15 +33,19 @@ class ContainerEngineOptions(Section):
     Attributes:
         url: Where Docker's API is served.
         services_address: ``host:port`` where containers reach the services; empty for the same as here.
-        services_certificate: File with the certificates to trust there, as PEM; empty for those that this
-            machine trusts at the services, if any.
+        services_certificate: File with the certificates to trust there, as PEM; empty for those of the
+            services.
         runtime: Directory on the engine's machine with what is mounted into images so that supervisors run
             there; empty to make it from this installation, when the engine is on this machine.
         user: Who trials are in their containers, as ``uid:gid``.
         networks: Whether each allocation has a network of its own. If not, all share the engine's default.
-        bind_mounts: Directories of the engine's machine that configs may mount, and what lies below.
+        bind_mounts: Directories of the engine's machine that configs may mount, and devices that they may
+            have. What lies below one is seen where that is mounted, and is not mounted by itself.
+        checkpoint_directories: Directories of the engine's machine for checkpoints of the type ``shared_fs``.
+            One is mounted, writable, into each trial whose checkpoints lie there or below.
         capabilities: Linux capabilities that configs may add.
-        credentials: Files with credentials for registries, by registry, as ``docker login`` writes them.
+        credentials: File with credentials for registries, as ``docker login`` writes it; empty for none.
+        image_patience: Seconds for which a registry may be away or answer with errors before a run fails.
     """
 
     url: Name = "unix:///run/podman/podman.sock"
@@ -35,9 +54,33 @@ class ContainerEngineOptions(Section):
     runtime: Text = ""
     user: Annotated[Text, Field(pattern=r"^[0-9]+:[0-9]+$")] = "10001:10001"
     networks: Flag = True
-    bind_mounts: tuple[Name, ...] = ()
+    bind_mounts: tuple[HostPath, ...] = ()
+    checkpoint_directories: tuple[HostPath, ...] = ()
     capabilities: tuple[Name, ...] = ()
-    credentials: dict[str, Name] | None = None
+    credentials: Text = ""
+    image_patience: Annotated[Number, Field(ge=0)] = 300
+
+    @classmethod
+    def relations(cls, given: Mapping[str, Any]) -> Iterator[tuple[str, PydanticCustomError]]:
+        """A directory below another that trials may write to is whatever a trial makes of it."""
+        fields = ("bind_mounts", "checkpoint_directories")
+        named = {path for field in fields for path in _texts(given.get(field))}
+        for field in fields:
+            for path in _texts(given.get(field)):
+                for above in sorted(named & set(map(str, PurePosixPath(path).parents))):
+                    yield (
+                        field,
+                        reject(
+                            "",
+                            problem=f"{path} lies in {above}, where a trial may put a link in its place",
+                            hint="name one of the two",
+                        ),
+                    )
+
+
+def _texts(value: Any) -> list[str]:
+    """The texts of a list that was not validated yet."""
+    return [one for one in value if isinstance(one, str)] if isinstance(value, (list, tuple)) else []
 
 
 class ContainerPoolOptions(Section):
@@ -51,6 +94,7 @@ class ContainerPoolOptions(Section):
         cpus_per_slot: Processors of each slot; trials without slots get as many.
         memory_per_slot: Memory of each slot; trials without slots get as much.
         pids: Most processes and threads of a container.
+        shm_size: Shared memory of containers whose config says nothing of it.
     """
 
     slots: Annotated[SmallCount, Field(ge=1)] | None = None
@@ -60,3 +104,5 @@ class ContainerPoolOptions(Section):
     cpus_per_slot: Annotated[Number, Field(gt=0)] | None = None
     memory_per_slot: ByteSize | None = None
     pids: Annotated[SmallCount, Field(ge=16)] = 4096
+    # What Determined gives. By itself a container has 64 MiB, in which workers of a DataLoader die.
+    shm_size: ByteSize = 4 << 30

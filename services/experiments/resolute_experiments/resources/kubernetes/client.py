@@ -11,14 +11,18 @@ from resolute.errors import (
     AlreadyExistsError,
     ConflictError,
     NotFoundError,
+    PermissionDeniedError,
+    QuotaError,
     ResoluteError,
     UnavailableError,
 )
 from resolute_experiments.resources.kubernetes import objects
 from resolute_experiments.resources.kubernetes.connection import ExpiredError, KubernetesApi
 from resolute_experiments.resources.kubernetes.objects import PodGroup
-from resolute_experiments.resources.kubernetes.pods import GROUP_LABEL, Pod, PodState, parse_pod
+from resolute_experiments.resources.kubernetes.pods import GROUP_LABEL, PART_LABEL, Pod, PodState, parse_pod
 
+_FULL = "exceeded quota"
+"""How Kubernetes says that a namespace has no room for an object now."""
 _PAGE = 100
 """Objects a page: what a page has is read in one go."""
 _WATCH_SECONDS = 60
@@ -38,7 +42,7 @@ class Submitted:
     complete: bool
     """Whether all of its Pods were created. One that is not there any more was deleted since."""
     withdrawn: bool
-    """Whether it was ended before any of it ran."""
+    """Whether it was ended before all of it ran."""
     pods: tuple[Pod, ...]
     """The Pods that are there, by part."""
 
@@ -71,6 +75,7 @@ class KubernetesClient:
         Raises:
             UnavailableError: Kubernetes does not answer, removes a group of this name, or was asked for
                 several at once: submit it again.
+            QuotaError: The namespace has no room for it now, and nothing of it is left: submit it later.
             ResoluteError: Kubernetes refuses it; the message has its reason, and nothing of it is left.
         """
         try:
@@ -78,6 +83,10 @@ class KubernetesClient:
         except ConflictError as failure:
             # Two that are created at once change the same quota: one of them is told to try again.
             raise UnavailableError(str(failure)) from failure
+        except PermissionDeniedError as failure:
+            if _FULL in str(failure):
+                raise QuotaError(str(failure)) from failure
+            raise
 
     async def _submit(self, group: PodGroup) -> Submitted:
         path = f"{self._core}/services"
@@ -174,7 +183,7 @@ class KubernetesClient:
         Args:
             name: The group.
             grace_seconds: The grace; one second at least.
-            withdrawn: Whether to note that none of it has run.
+            withdrawn: Whether to note that not all of it has run.
 
         Raises:
             ResoluteError: Kubernetes does not answer, or refuses.
@@ -187,6 +196,23 @@ class KubernetesClient:
             return
         await self._delete_pods(name, grace_seconds)
 
+    async def withdraw(self, name: str, *, grace_seconds: int) -> None:
+        """Ends those Pods of a group that do not run yet, and notes that not all of it has run.
+
+        Args:
+            name: The group.
+            grace_seconds: The grace of one that begins at this moment.
+
+        Raises:
+            ResoluteError: Kubernetes does not answer, or refuses.
+        """
+        objects.check_name(name)
+        with suppress(NotFoundError):
+            await self._mark_complete(name, withdrawn=True)
+        waiting = [str(pod.part) for pod in await self._pods(name) if pod.waits]
+        if waiting:
+            await self._delete_pods(name, grace_seconds, among=f",{PART_LABEL} in ({','.join(waiting)})")
+
     async def delete(self, name: str) -> None:
         """Ends a group at once and removes all of it.
 
@@ -198,10 +224,10 @@ class KubernetesClient:
         await self._api.delete(f"{self._core}/services/{name}", {"propagationPolicy": "Background"})
         await self._delete_pods(name, 1)
 
-    async def _delete_pods(self, name: str, grace_seconds: int) -> None:
+    async def _delete_pods(self, name: str, grace_seconds: int, *, among: str = "") -> None:
         # With a grace of zero Kubernetes forgets Pods that may run on.
         options = {"gracePeriodSeconds": max(1, grace_seconds)}
-        await self._api.delete(f"{self._core}/pods", options, labelSelector=f"{GROUP_LABEL}={name}")
+        await self._api.delete(f"{self._core}/pods", options, labelSelector=f"{GROUP_LABEL}={name}{among}")
 
     async def _create_parts(self, group: PodGroup, *, owner: str) -> None:
         if group.files:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import aiohttp
@@ -25,11 +25,14 @@ from resolute.errors import (
     UnauthenticatedError,
     UnavailableError,
 )
+from resolute_experiments.resources.background.shared_attempt import SharedAttempt
 
 _READ_BYTES = 1 << 16
 _LAST_SUCCESS = 299
 _UNAUTHENTICATED = 401
 _GONE = 410
+_PATCHES = 5
+"""How often a change is asked for that meets those of others."""
 _PATCH = {"Content-Type": "application/merge-patch+json"}
 _ERRORS: Mapping[int, type[ResoluteError]] = {
     400: InvalidArgumentError,
@@ -41,6 +44,9 @@ _ERRORS: Mapping[int, type[ResoluteError]] = {
 }
 _TEMPORARY = frozenset({408, 429, 500, 502, 503, 504})
 """What an API server answers that cannot do it now, such as 500 while a new namespace is being made."""
+
+READING = "credentials of Kubernetes are being read, see whether the program ends that the kubeconfig names,"
+"""What is under way while such a program does not answer."""
 
 
 class ExpiredError(UnavailableError):
@@ -68,8 +74,12 @@ class KubernetesApi:
         answer_bytes: int = 16 << 20,
     ) -> None:
         self._client = client
-        self._kubeconfig = kubeconfig
-        self._context = context
+        self._reading = SharedAttempt(
+            "kubernetes-credentials",
+            lambda: _load(client.configuration, kubeconfig, context),
+            seconds=deadline_seconds,
+            late=READING,
+        )
         self._deadline_seconds = deadline_seconds
         self._answer_bytes = answer_bytes
 
@@ -125,6 +135,10 @@ class KubernetesApi:
             UnavailableError: The API server does not answer, or cannot now. It may have been changed.
             ResoluteError: It refuses; the message has its reason.
         """
+        for _ in range(_PATCHES - 1):
+            # It names no version of the object, so that it may be repeated where others change that too.
+            with suppress(ConflictError):
+                return await self._answer("PATCH", path, body=changes, headers=_PATCH)
         return await self._answer("PATCH", path, body=changes, headers=_PATCH)
 
     async def delete(self, path: str, options: Mapping[str, Any], **query: str) -> None:
@@ -161,6 +175,7 @@ class KubernetesApi:
 
     async def close(self) -> None:
         """Closes its connections."""
+        await self._reading.close()
         await self._client.close()
 
     async def _answer(
@@ -179,7 +194,7 @@ class KubernetesApi:
                 content = await self._read(response)
             if response.status == _UNAUTHENTICATED and not attempt:
                 # Tokens of clouds last minutes; the file, or the program that it names, has a newer one.
-                await _load(self._client.configuration, self._kubeconfig, self._context)
+                await self._reading.outcome()
                 continue
             break
         if response.status > _LAST_SUCCESS:

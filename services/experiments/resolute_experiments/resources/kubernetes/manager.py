@@ -10,6 +10,7 @@ from typing import TypeVar
 import structlog
 
 from resolute.contracts.run.exit_record import ExitRecord
+from resolute.contracts.run.keeping import KILL, STOP
 from resolute.contracts.run.launch_order import LaunchOrder
 from resolute.errors import (
     FailedPreconditionError,
@@ -20,14 +21,14 @@ from resolute.errors import (
 from resolute_experiments.backoff import LoggedBackoff, until_it_succeeds
 from resolute_experiments.resources.background.named_tasks import NamedTasks
 from resolute_experiments.resources.background.releases import Releases, Remains
-from resolute_experiments.resources.kubernetes import states
+from resolute_experiments.resources.background.shared_attempt import SharedAttempt
+from resolute_experiments.resources.kubernetes import fields, states
 from resolute_experiments.resources.kubernetes.client import KubernetesClient, Submitted
-from resolute_experiments.resources.kubernetes.connection import KubernetesApi
+from resolute_experiments.resources.kubernetes.connection import READING, KubernetesApi
 from resolute_experiments.resources.kubernetes.pods import Pod, PodState
 from resolute_experiments.resources.kubernetes.request import (
     ALLOCATION_LABEL,
     CLUSTER_LABEL,
-    EFFECTIVE_FIELDS,
     PodRequest,
     group_name,
 )
@@ -43,8 +44,8 @@ from resolute_experiments.resources.protocol import (
 )
 
 T = TypeVar("T")
-_STOP, _KILL = "stop", "kill"
-"""What is asked of who keeps a supervisor in its Pod."""
+_CONNECT_SECONDS = 30.0
+"""How long credentials may take to be read before whoever asks is told that Kubernetes does not answer."""
 _KEEPERS_SECONDS = 5.0
 """How long keepers may take to end what they keep before Kubernetes is told to."""
 _POLL_SECONDS = 0.25
@@ -93,7 +94,9 @@ class KubernetesManager:
         self._terms = terms
         self._selector = f"{CLUSTER_LABEL}={terms.cluster_id}"
         self._api: KubernetesApi | None = None
-        self._connecting = asyncio.Lock()
+        self._connecting = SharedAttempt(
+            "kubernetes-connect", self._open, seconds=_CONNECT_SECONDS, late=READING
+        )
         self._closed = False
         self._events: asyncio.Queue[EngineEvent | Exception | None] = asyncio.Queue()
         self._known: dict[str, Pod] = {}
@@ -103,7 +106,7 @@ class KubernetesManager:
         self._noticed: set[str] = set()
         """Allocations that are told already that they must go, or are ended here."""
         self._withdrawn: set[str] = set()
-        """Allocations that were ended before any of them ran."""
+        """Allocations that were ended before all of their Pods ran."""
         self._tasks = NamedTasks("kubernetes")
         self._following: asyncio.Task[None] | None = None
         self._releases = Releases(
@@ -122,7 +125,12 @@ class KubernetesManager:
                 placement=Placement.ENGINE,
                 slots_per_node=pool.slots_per_node,
                 most_slots=pool.max_slots,
-                effective_fields=EFFECTIVE_FIELDS,
+                taken_out_by="`kubectl cordon NODE`, and back by `kubectl uncordon NODE`",
+                most_allocations=pool.most_allocations,
+                effective_fields=fields.EFFECTIVE_FIELDS,
+                ineffective=fields.ineffective_fields(pool),
+                requirements=fields.REQUIREMENTS,
+                cautions=(fields.UnmountedStorage(pool.additions),),
             )
             for name, pool in self._pool_options.items()
         ]
@@ -171,13 +179,17 @@ class KubernetesManager:
         group = await self.find(allocation_id)
         if group is None or group.all_ended:
             return
-        if any(pod.state is PodState.RUNNING for pod in group.pods):
-            await self._ask(lambda client: client.ask(group.name, _STOP))
+        seconds, waits = max(1, int(grace)), any(pod.waits for pod in group.pods)
+        runs = any(pod.state is PodState.RUNNING for pod in group.pods)
+        if waits or not runs:
+            self._withdrawn.add(allocation_id)
+        if runs:
+            await self._ask(lambda client: client.ask(group.name, STOP))
+            if waits:
+                await self._ask(lambda client: client.withdraw(group.name, grace_seconds=seconds))
             self._tasks.start(f"stop {allocation_id}", self._kill_later(allocation_id, grace))
         else:
             self._noticed.add(allocation_id)
-            self._withdrawn.add(allocation_id)
-            seconds = max(1, int(grace))
             await self._ask(lambda client: client.end(group.name, grace_seconds=seconds, withdrawn=True))
 
     async def _kill_later(self, allocation_id: str, seconds: float) -> None:
@@ -193,7 +205,7 @@ class KubernetesManager:
         self._noticed.add(allocation_id)
         if any(pod.state is PodState.RUNNING for pod in group.pods):
             # Kubernetes asks before it kills, and what a run left unsent would go with its Pod.
-            await self._ask(lambda client: client.ask(group.name, _KILL))
+            await self._ask(lambda client: client.ask(group.name, KILL))
             if await self._soon_ended(allocation_id):
                 return
         await self._ask(lambda client: client.end(group.name, grace_seconds=1))
@@ -282,7 +294,7 @@ class KubernetesManager:
             self._tasks.start(f"patience {pod.uid}", self._lose_patience(pod))
         report = states.report_of(pod)
         if report.lost and allocation_id in self._withdrawn:
-            report = replace(report, exit=ExitRecord(exit_code=0, acknowledged=True))
+            report = replace(report, exit=ExitRecord.withdrawn())
         self._tell(report)
         if (pod.leaving or pod.disrupted) and pod.state is PodState.RUNNING:
             self._notice(allocation_id, pod.reason or f"Kubernetes was told to delete Pod {pod.name}")
@@ -311,6 +323,7 @@ class KubernetesManager:
         """Ends the watching. Pods continue."""
         # Whoever still asks must not open a connection that nobody closes.
         self._closed = True
+        await self._connecting.close()
         await self._unfollow()
         await self._tasks.close()
         await self._releases.close()
@@ -344,19 +357,17 @@ class KubernetesManager:
             raise UnavailableError(str(failure)) from failure
 
     async def _client(self) -> KubernetesClient:
-        async with self._connecting:
-            if self._api is None and not self._closed:
-                try:
-                    self._api = await self._connect()
-                except FailedPreconditionError as failure:
-                    raise UnavailableError(str(failure)) from failure
-            if self._closed or self._api is None:
-                # It may have been closed while this connected.
-                late, self._api = self._api, None
-                if late is not None:
-                    await late.close()
-                raise UnavailableError("the service is being stopped, and asks Kubernetes nothing more")
+        if self._api is None and not self._closed:
+            await self._connecting.outcome()
+        if self._closed or self._api is None:
+            raise UnavailableError("the service is being stopped, and asks Kubernetes nothing more")
         return KubernetesClient(self._api, namespace=self._options.namespace)
+
+    async def _open(self) -> None:
+        try:
+            self._api = await self._connect()
+        except FailedPreconditionError as failure:
+            raise UnavailableError(str(failure)) from failure
 
     def _order(self, spec: AllocationSpec, rank: int) -> LaunchOrder:
         pool, slots = self._pool_options[spec.pool], spec.placements[rank]

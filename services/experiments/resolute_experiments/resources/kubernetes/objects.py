@@ -15,7 +15,7 @@ from resolute_experiments.resources.kubernetes.pods import GROUP_LABEL, PART_LAB
 COMPLETE = "resolute/complete"
 """Annotation of a Service: all of its Pods were created once, and none is created again."""
 WITHDRAWN = "resolute/withdrawn"
-"""Annotation of a Service: its Pods were ended before any of them ran."""
+"""Annotation of a Service: its Pods were ended before all of them ran."""
 ASKED = "resolute/asked"
 """Annotation of a Pod: what is asked of those who run in it. A volume shows it to them."""
 PARTS = "resolute/parts"

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 
-from resolute.contracts.calls.tls import ClientTls
 from resolute_experiments.resources.engine_environment import EngineEnvironment
 from resolute_experiments.resources.kubernetes.connection import KubernetesApi
 from resolute_experiments.resources.kubernetes.manager import KubernetesEngineTerms, KubernetesManager
@@ -28,15 +26,13 @@ def open_kubernetes_engine(settings: EngineSettings, environment: EngineEnvironm
         pool.name: parse_options(KubernetesPoolOptions, pool.options, at=pool.where)
         for pool in settings.pools
     }
-    trusted = options.services_certificate
-    tls = ClientTls.read(Path(trusted)) if trusted else environment.tls
     return KubernetesManager(
         partial(KubernetesApi.connect, kubeconfig=options.kubeconfig, context=options.context),
         options=options,
         pools=pools,
         terms=KubernetesEngineTerms(
             cluster_id=environment.cluster_id,
-            tls=None if tls is None else tls.to_json(),
+            tls=environment.trust(options.services_address, options.services_certificate),
             outage_timeout=environment.outage_timeout,
             log_wait=environment.log_wait,
         ),

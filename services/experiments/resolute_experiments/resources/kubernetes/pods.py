@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
+from resolute.contracts.times import seconds_at
 from resolute.errors import DataLossError
 
 CONTAINER = "determined-container"
@@ -34,6 +35,8 @@ _BLOCKING = frozenset(
     }
 )
 """Why a container waits that may wait for ever."""
+_OUT_OF_MEMORY = "OOMKilled"
+"""Why a container ended of which the kernel killed something for lack of memory; since 1.28 it kills all."""
 _DISRUPTIONS = frozenset(
     {
         "Evicted",
@@ -82,8 +85,6 @@ class Pod:
     """Why it waits or ended, in Kubernetes' words; empty where there is nothing to say."""
     exit_code: int | None = None
     """Of one that ended, the code of its trial's container; None if that never ran or nobody knows."""
-    node: str = ""
-    """The node that it was given."""
     blocked: bool = False
     """Whether it may stay so for ever, as when its image cannot be had."""
     leaving: bool = False
@@ -96,8 +97,19 @@ class Pod:
     """Whether all that its trial's container left was sent."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """Its labels."""
+    passed_limit: str = ""
+    """The memory limit that its trial's container was ended for passing; empty where it was not.
+
+    Without a limit of its own it was its node that had no memory left."""
+    ended_at: float = 0.0
+    """Unix time at which its trial's container ended; zero where nobody knows."""
     disrupted: bool = False
     """Whether it ended, or is told to, for the cluster's sake: evicted, preempted, deleted, its node gone."""
+
+    @property
+    def waits(self) -> bool:
+        """Whether its trial's container has not begun."""
+        return self.state in {PodState.QUEUED, PodState.STARTING}
 
 
 def parse_pod(manifest: Mapping[str, Any]) -> Pod:
@@ -134,13 +146,14 @@ def _parse(manifest: Mapping[str, Any]) -> Pod:
         state=state,
         reason=reason,
         exit_code=int(ended["exitCode"]) if ended and "exitCode" in ended else None,
-        node=manifest.get("spec", {}).get("nodeName") or "",
         words=ended.get("message") or "",
         over=state is PodState.ENDED and not _sends(status),
         sent=_ended_well(status, SENDER),
         labels=labels,
         blocked=state is PodState.STARTING and bool(waiting) and waiting.get("reason") in _BLOCKING,
         leaving=leaving and state is not PodState.ENDED,
+        passed_limit=_memory_limit(manifest) if ended.get("reason") == _OUT_OF_MEMORY else "",
+        ended_at=seconds_at(ended.get("finishedAt")),
         disrupted=leaving or bool(disruption) or status.get("reason") in _DISRUPTIONS,
     )
 
@@ -167,6 +180,15 @@ def _container_state(status: Mapping[str, Any]) -> tuple[Mapping[str, Any], bool
         found = [state["waiting"] for state in others if state.get("waiting")]
         waiting = next((each for each in found if each.get("reason") in _BLOCKING), waiting)
     return waiting, "running" in own, own.get("terminated") or {}
+
+
+def _memory_limit(manifest: Mapping[str, Any]) -> str:
+    """The memory limit of the trial's container, or that of its Pod."""
+    spec = manifest.get("spec") or {}
+    containers = (each for each in spec.get("containers") or () if each["name"] == CONTAINER)
+    own: Mapping[str, Any] = next(containers, {})
+    limits = [(one.get("resources") or {}).get("limits") or {} for one in (own, spec)]
+    return next((str(each["memory"]) for each in limits if "memory" in each), "")
 
 
 def _sends(status: Mapping[str, Any]) -> bool:

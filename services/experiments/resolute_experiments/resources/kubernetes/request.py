@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import Any
 
 from resolute.contracts.run.launch_order import LaunchOrder
@@ -16,20 +17,17 @@ from resolute_experiments.resources.kubernetes.pod_spec import merge_into_pod, o
 from resolute_experiments.resources.kubernetes.pods import CONTAINER, SENDER
 from resolute_experiments.resources.kubernetes.settings import KubernetesEngineOptions, KubernetesPoolOptions
 from resolute_experiments.resources.protocol import AllocationSpec
+from resolute_experiments.specs.image import image_of
 
 CLUSTER_LABEL, ALLOCATION_LABEL = "resolute/cluster", "resolute/allocation"
 """Labels of everything of a run."""
-EFFECTIVE_FIELDS = frozenset(
-    {
-        *(f"environment.{name}" for name in ("image", "force_pull_image", "pod_spec")),
-        *("resources.shm_size", "resources.resource_pool"),
-    }
-)
-"""What of a config has an effect in Pods beyond what has for processes."""
 VOLUME, ORDERS, NOTICES, RUNTIME = "/resolute", "/resolute-order", "/resolute-notices", "/opt/resolute"
 """Where a container sees the Pod's volume, its launch order, what is asked of it, and the runtime."""
 _LAST_WORD = "/dev/termination-log"
 _ASKED_FILE = "asked"
+_MADE = "/resolute-runtime"
+"""Where the runtime is made: at its own place the image of the services has its packages."""
+_SHARED_MEMORY = "/dev/shm"  # noqa: S108 - a mount point
 _UNSAFE = re.compile(r"[^a-z0-9-]")
 _SENDER_RESOURCES = {"requests": {"cpu": "10m", "memory": "64Mi"}, "limits": {"memory": "512Mi"}}
 
@@ -70,14 +68,15 @@ class PodRequest:
 
     def _pod(self, rank: int) -> dict[str, Any]:
         added = self._pod_spec()
-        merged = merge_into_pod({"metadata": {"labels": dict(self.labels)}, "spec": self._spec(rank)}, added)
+        spec = self._spec(rank, shares_memory=not _has_mount(added, _SHARED_MEMORY))
+        merged = merge_into_pod({"metadata": self._metadata(), "spec": spec}, added)
         containers = merged["spec"]["containers"]
         own = next(each for each in containers if each["name"] == CONTAINER)
-        for name, value in (
-            ("allowPrivilegeEscalation", False),
-            ("capabilities", {"drop": ["ALL"]}),
-        ):
-            own["securityContext"].setdefault(name, value)
+        # What a pod_spec says of the whole Pod holds where it says nothing of its container.
+        said = merged["spec"].get("securityContext") or {}
+        for name, value in self._confinement().items():
+            if name not in said:
+                own["securityContext"].setdefault(name, value)
         containers.insert(1, self._sender(own))
         return merged
 
@@ -86,9 +85,36 @@ class PodRequest:
         faults = [f"environment.pod_spec.{each.field}: {each.description}" for each in refused_fields(wanted)]
         if faults:
             raise InvalidArgumentError("; ".join(faults))
-        return overlay(self.pool.additions, wanted)
+        by_priority = self.pool.priority_class(self.spec.priority)
+        of_pool = overlay(
+            self.pool.additions, {"spec": {"priorityClassName": by_priority}} if by_priority else {}
+        )
+        return overlay(of_pool, wanted)
 
-    def _spec(self, rank: int) -> dict[str, Any]:
+    def _metadata(self) -> dict[str, Any]:
+        if not self.pool.kueue_queue:
+            return {"labels": dict(self.labels)}
+        group = {
+            "kueue.x-k8s.io/queue-name": self.pool.kueue_queue,
+            "kueue.x-k8s.io/pod-group-name": group_name(self.spec.allocation_id),
+        }
+        annotations = {
+            "kueue.x-k8s.io/pod-group-total-count": str(len(self.spec.placements)),
+            # No Pod is ever replaced: Kueue is not to keep those that failed for that.
+            "kueue.x-k8s.io/retriable-in-group": "false",
+        }
+        return {"labels": {**self.labels, **group}, "annotations": annotations}
+
+    def _confinement(self) -> dict[str, Any]:
+        """What a container may do unless a ``pod_spec`` says otherwise: a restricted namespace admits it."""
+        return {
+            **({} if self.engine.user.startswith("0:") else {"runAsNonRoot": True}),
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"]},
+            "seccompProfile": {"type": "RuntimeDefault"},
+        }
+
+    def _spec(self, rank: int, *, shares_memory: bool) -> dict[str, Any]:
         user, _, group = self.engine.user.partition(":")
         volumes: list[dict[str, Any]] = [
             {"name": "resolute-run", "emptyDir": {}},
@@ -106,9 +132,12 @@ class PodRequest:
             {"name": "resolute-notices", "mountPath": NOTICES, "readOnly": True},
             {"name": FILES_VOLUME, "mountPath": ORDERS, "readOnly": True},
         ]
-        if size := (self.spec.config.get("resources") or {}).get("shm_size"):
-            volumes.append({"name": "resolute-shm", "emptyDir": {"medium": "Memory", "sizeLimit": str(size)}})
-            mounts.append({"name": "resolute-shm", "mountPath": "/dev/shm"})  # noqa: S108 - a mount point
+        if shares_memory:
+            # A container has 64 MiB by itself, in which workers of a DataLoader die.
+            size = (self.spec.config.get("resources") or {}).get("shm_size")
+            limit = {"sizeLimit": str(size)} if size else {}
+            volumes.append({"name": "resolute-shm", "emptyDir": {"medium": "Memory", **limit}})
+            mounts.append({"name": "resolute-shm", "mountPath": _SHARED_MEMORY})
         spec: dict[str, Any] = {
             "restartPolicy": "Never",
             "terminationGracePeriodSeconds": self.pool.preemption_grace,
@@ -145,21 +174,17 @@ class PodRequest:
 
     def _with_runtime(self, spec: dict[str, Any]) -> dict[str, Any]:
         (own,) = spec["containers"]
-        mount = {"name": "resolute-runtime", "mountPath": RUNTIME}
-        own["volumeMounts"].append({**mount, "readOnly": True})
+        volume = {"name": "resolute-runtime"}
+        own["volumeMounts"].append({**volume, "mountPath": RUNTIME, "readOnly": True})
         spec["volumes"].append({"name": "resolute-runtime", "emptyDir": {}})
         spec["initContainers"] = [
             {
                 "name": "resolute-runtime",
                 "image": self.engine.runtime_image,
-                "command": ["python3", "-m", "resolute_experiments.resources.container.runtime", RUNTIME],
-                "securityContext": {
-                    **own["securityContext"],
-                    "allowPrivilegeEscalation": False,
-                    "capabilities": {"drop": ["ALL"]},
-                },
+                "command": ["python3", "-m", "resolute_experiments.resources.container.runtime", _MADE],
+                "securityContext": {**own["securityContext"], **self._confinement()},
                 "terminationMessagePolicy": "FallbackToLogsOnError",
-                "volumeMounts": [mount],
+                "volumeMounts": [{**volume, "mountPath": _MADE}],
             }
         ]
         return spec
@@ -195,12 +220,7 @@ class PodRequest:
 
     @property
     def _image(self) -> str:
-        named = (self._environment.get("image") or {}).get("cuda" if self.pool.slot_type == "gpu" else "cpu")
-        if not (named or self.pool.image):
-            raise InvalidArgumentError(
-                "environment.image is not given and the pool has no image of its own: name one"
-            )
-        return str(named or self.pool.image)
+        return image_of(self.spec.config, gpus=self.pool.slot_type == "gpu", of_pool=self.pool.image)
 
     @property
     def _pull_policy(self) -> str:
@@ -213,6 +233,13 @@ class PodRequest:
 
 def _order_file(rank: int) -> str:
     return f"launch-{rank}.json"
+
+
+def _has_mount(pod_spec: Mapping[str, Any], path: str) -> bool:
+    """Whether a ``pod_spec`` mounts something there in the trial's container."""
+    containers = (pod_spec.get("spec") or {}).get("containers") or ()
+    (mounts,) = [one.get("volumeMounts") or () for one in containers if one["name"] == CONTAINER] or [()]
+    return any(PurePosixPath(mount["mountPath"]) == PurePosixPath(path) for mount in mounts)
 
 
 def _from_field(name: str, path: str) -> dict[str, Any]:

@@ -7,10 +7,19 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
-from resolute_experiments.config.sections.resources import ByteSize
+from resolute_experiments.config.sections.resources import LEAST_PRIORITY, ByteSize
 from resolute_experiments.config.validation.rejections import reject
-from resolute_experiments.config.validation.section import Json, Name, Number, Positive, Section, Text
+from resolute_experiments.config.validation.section import (
+    Json,
+    Name,
+    Number,
+    Positive,
+    Section,
+    SmallCount,
+    Text,
+)
 from resolute_experiments.resources.kubernetes.pod_spec import refused_fields
+from resolute_experiments.resources.protocol import MOST_ALLOCATIONS
 
 MOST_PREEMPTION_GRACE = 24 * 3600
 
@@ -30,8 +39,8 @@ class KubernetesEngineOptions(Section):
             services run in.
         context: A context of that file; empty for its own choice.
         services_address: ``host:port`` where Pods reach the services; empty for the same as here.
-        services_certificate: File with the certificates to trust there, as PEM; empty for those that this
-            machine trusts at the services, if any.
+        services_certificate: File with the certificates to trust there, as PEM; empty for those of the
+            services.
         runtime_image: Image with Resolute that images of trials are given Resolute from; empty where they
             have it themselves.
         python: Interpreter in images that have Resolute themselves.
@@ -50,6 +59,18 @@ class KubernetesEngineOptions(Section):
     image_patience: Annotated[Number, Field(ge=0)] = 300
 
 
+class PriorityClass(Section):
+    """Which priority class Pods get.
+
+    Attributes:
+        up_to: The least urgent ``resources.priority`` that gets it, of those that no class before it gets.
+        name: What Kubernetes calls the class.
+    """
+
+    up_to: Annotated[Positive, Field(le=LEAST_PRIORITY)] = LEAST_PRIORITY
+    name: Name
+
+
 class KubernetesPoolOptions(Section):
     """What may be said of a pool of such an engine.
 
@@ -59,6 +80,9 @@ class KubernetesPoolOptions(Section):
         slot_type: What a slot is.
         gpu_resource: What Kubernetes calls a GPU.
         max_slots: Most slots of a trial; any number if left out.
+        most_allocations: Most trials that Kubernetes is given at a time; the others wait here.
+        priority_classes: Priority classes of Pods; without any, Pods have that of the pod_spec, or none.
+        kueue_queue: Queue of Kueue that admits the Pods of a run together; empty for none.
         cpus_per_slot: Processors of each slot; trials without slots get as many.
         memory_per_slot: Memory of each slot; trials without slots get as much.
         preemption_grace: Seconds between the notice that a Pod must go and its end.
@@ -70,6 +94,9 @@ class KubernetesPoolOptions(Section):
     slot_type: Literal["cpu", "gpu"] = "gpu"
     gpu_resource: Name = "nvidia.com/gpu"
     max_slots: Positive | None = None
+    most_allocations: Annotated[SmallCount, Field(ge=1)] = MOST_ALLOCATIONS
+    priority_classes: tuple[PriorityClass, ...] = ()
+    kueue_queue: Text = ""
     cpus_per_slot: Annotated[Number, Field(gt=0)] | None = None
     memory_per_slot: ByteSize | None = None
     preemption_grace: Annotated[Positive, Field(le=MOST_PREEMPTION_GRACE)] = 120
@@ -79,3 +106,8 @@ class KubernetesPoolOptions(Section):
     def additions(self) -> Mapping[str, Any]:
         """``pod_spec``, empty where there is none."""
         return self.pod_spec or {}
+
+    def priority_class(self, priority: int) -> str:
+        """The class of Pods of a trial; empty for none of the settings'."""
+        fitting = [each for each in self.priority_classes if priority <= each.up_to]
+        return min(fitting, key=lambda each: each.up_to).name if fitting else ""

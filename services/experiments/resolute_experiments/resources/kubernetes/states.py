@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import ByteSize
+
 from resolute.contracts.run.exit_record import ExitRecord
 from resolute.contracts.run.last_word import hear
 from resolute_experiments.resources.background.releases import Remains, Remnant
@@ -36,7 +38,9 @@ def report_of(pod: Pod) -> ContainerReport:
         )
     said = hear(pod.words)
     record = said.exit
-    if not (said.began or pod.disrupted or pod.exit_code is None):
+    if record is None and pod.passed_limit and not pod.disrupted:
+        record = _out_of_memory(pod)
+    elif not (said.began or pod.disrupted or pod.exit_code is None):
         record = never_ran(pod.words or pod.reason or f"exit code {pod.exit_code}")
     return _ended(allocation_id, pod.part, record, reason=pod.reason)
 
@@ -61,6 +65,20 @@ def never_ran(why: str) -> ExitRecord:
     return ExitRecord(exit_code=1, failure=failure, failed_before_entrypoint=True)
 
 
+def _out_of_memory(pod: Pod) -> ExitRecord:
+    """The end of a container whose supervisor was killed with all of it for passing its memory limit."""
+    limit = pod.passed_limit
+    size = ByteSize(int(limit)).human_readable() if limit.isdecimal() else limit
+    return ExitRecord.out_of_memory(
+        f"the memory limit of its container, {size}",
+        remedy=(
+            "raise memory_per_slot of the pool or, where the pool has none, the limit in "
+            "environment.pod_spec or in a LimitRange of the namespace"
+        ),
+        end_time=pod.ended_at,
+    )
+
+
 def blocked(pod: Pod) -> ContainerReport:
     """The end of a container that waits in vain."""
     return _ended(pod.labels.get(ALLOCATION_LABEL, ""), pod.part, never_ran(pod.reason), reason=pod.reason)
@@ -71,8 +89,7 @@ def _without_pod(group: Submitted, rank: int) -> ContainerReport:
     if not group.complete:
         # A submission was cut short.
         return ContainerReport(allocation_id=allocation_id, container_rank=rank, state=ContainerState.UNKNOWN)
-    # Of one that was taken out of the queue nothing ran, so nothing was lost.
-    record = ExitRecord(exit_code=0, acknowledged=True) if group.withdrawn else None
+    record = ExitRecord.withdrawn() if group.withdrawn else None
     return _ended(allocation_id, rank, record, reason="" if record else "its Pod was deleted")
 
 

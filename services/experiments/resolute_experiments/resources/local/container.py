@@ -236,7 +236,8 @@ class LocalContainer:
         """How it ended by its supervisor's own word; None if that is not there, or cannot be read."""
         try:
             return ExitRecord.read(self.run.exit_file)
-        except (ValueError, ResoluteError) as error:
+        except (ValueError, ResoluteError, IsADirectoryError, PermissionError) as error:
+            # The file is the trial's own to spoil.
             _log.warning("exit record cannot be read", run=str(self.run.path), error=str(error))
             return None
 

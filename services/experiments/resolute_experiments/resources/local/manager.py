@@ -147,7 +147,7 @@ class LocalResourceManager:
         """Forgets an allocation that was settled, and cleans up behind it in the background."""
         if stopper := self._stoppers.pop(allocation_id, None):
             stopper.cancel()
-        self._deliveries.release(allocation_id, token=token)
+        await self._deliveries.release(allocation_id, token=token)
 
     async def leftovers(self) -> Sequence[str]:
         """Names every allocation of which something is on disk and which was not released."""
@@ -163,7 +163,7 @@ class LocalResourceManager:
 
     async def watch(self) -> AsyncIterator[ContainerReport]:
         """Reports each container whose supervisor ended, until ``close``."""
-        self._deliveries.resume()
+        await self._deliveries.resume()
         while (report := await self._reports.get()) is not None:
             yield report
 

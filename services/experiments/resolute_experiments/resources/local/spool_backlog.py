@@ -45,13 +45,7 @@ class Backlog:
 
 def arrived_of(spool: Path) -> int:
     """Bytes of a spool that have arrived."""
-    if not spool.with_suffix(".ack").exists():
-        return 0
-    ack = AckFile.of(spool)
-    try:
-        return ack.offset
-    finally:
-        ack.close()
+    return AckFile.read_offset(spool)
 
 
 def waits(spool: Path) -> bool:

@@ -11,7 +11,8 @@ from typing import Any
 
 from resolute.errors import InternalError, UnavailableError
 
-_DRIVER = Path(__file__).with_name("driver.py")
+DRIVER = Path(__file__).with_name("driver.py")
+"""The program that asks."""
 _ANSWER_BYTES = 16 << 20
 """How long an answer may be."""
 _TAIL_CHARACTERS = 1000
@@ -31,7 +32,7 @@ class Driver:
         self, address: str, *, prefix: str, python: str = "", deadline_seconds: float = 60.0
     ) -> None:
         # Isolated: a module of this folder must not be found instead of another of its name.
-        self._command = (python or sys.executable, "-I", str(_DRIVER), address, prefix)
+        self._command = (python or sys.executable, "-I", str(DRIVER), address, prefix)
         self._address = address
         self._deadline_seconds = deadline_seconds
         self._process: asyncio.subprocess.Process | None = None

@@ -40,7 +40,7 @@ from ray.experimental.internal_kv import (
     _internal_kv_list,
     _internal_kv_put,
 )
-from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy, PlacementGroupSchedulingStrategy
 
 NAMESPACE = "resolute"
 """Names of actors, groups and keys are unique in it."""
@@ -79,9 +79,10 @@ class Container:
         order: The launch order, as JSON.
         python: Interpreter that has Resolute; empty for the worker's own.
         directory: Where the container's folder is made; empty for the node's own directory for that.
+        prefix: Begins the folder's name.
     """
 
-    def __init__(self, key: str, order: str, python: str, directory: str) -> None:
+    def __init__(self, key: str, order: str, python: str, directory: str, prefix: str) -> None:
         self._key = key
         self._keeper: subprocess.Popen[str] | None = None
         self._lock = threading.Lock()
@@ -89,7 +90,7 @@ class Container:
             return
         folder = ""
         try:
-            folder = tempfile.mkdtemp(prefix="resolute-run-", dir=directory or None)
+            folder = tempfile.mkdtemp(prefix=prefix, dir=directory or None)
             self._keeper = self._start(python or sys.executable, folder)
         except OSError as failure:
             if folder:
@@ -121,7 +122,7 @@ class Container:
             text=True,
             errors="replace",
             cwd=folder,
-            env={name: value for name, value in os.environ.items() if not name.startswith(_OF_WORKERS)},
+            env=environment_of_runs(),
             start_new_session=True,
         )
 
@@ -131,11 +132,18 @@ class Container:
             # Nothing began there, or all that it left was sent.
             shutil.rmtree(folder, ignore_errors=True)
         elif "over" not in said:
-            # The keeper was lost: another one ends what it kept, and sends.
+            said = {"word": _BEGAN, **self._replace(python, folder), **said}
+        self._end(said.get("word", complaint), sent=bool(said.get("over", "word" not in said)))
+
+    def _replace(self, python: str, folder: str) -> dict[str, Any]:
+        """Has another keeper end what a lost one kept, and send; returns what it said."""
+        try:
             with self._lock:
                 self._keeper = self._start(python, folder)
-            said = {"word": _BEGAN, **self._hear()[0], **said}
-        self._end(said.get("word", complaint), sent=bool(said.get("over", "word" not in said)))
+        except OSError:
+            # Where the folder is gone, someone who looked for what was left has sent all of it.
+            return {"over": not os.path.exists(folder)}  # noqa: PTH110
+        return self._hear()[0]
 
     def _hear(self) -> tuple[dict[str, Any], str]:
         assert self._keeper is not None and self._keeper.stdout is not None  # noqa: PT018
@@ -156,6 +164,53 @@ class Container:
         put(f"{self._key}:over", json.dumps(sent))
 
 
+def environment_of_runs() -> dict[str, str]:
+    """This worker's variables, without those that are Ray's."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(_OF_WORKERS)}
+
+
+def keep_leftovers(python: str, directory: str, prefix: str) -> None:
+    """Has someone on this node keep what was left there by keepers that died with it.
+
+    Args:
+        python: Interpreter that has Resolute; empty for the worker's own.
+        directory: Where folders of containers lie; empty for the node's own directory for that.
+        prefix: Begins the names of those of the cluster.
+    """
+    subprocess.run(
+        [
+            *(python or sys.executable, "-m", "resolute_launch.actor"),
+            *(directory or tempfile.gettempdir(), prefix),
+        ],
+        stdin=subprocess.DEVNULL,
+        env=environment_of_runs(),
+        start_new_session=True,
+        check=True,
+    )
+
+
+def complaint_of(python: str, arguments: list[str]) -> str:
+    """Runs an interpreter on this node; returns what it said if it failed, and nothing if it did not.
+
+    Args:
+        python: Interpreter that has Resolute; empty for the worker's own.
+        arguments: What follows it.
+    """
+    try:
+        done = subprocess.run(
+            [python or sys.executable, *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=environment_of_runs(),
+            check=False,
+        )
+    except OSError as failure:
+        return f"{failure.filename}: {failure.strerror}"
+    said = done.stdout.decode("utf-8", "replace").strip()[-_TAIL_CHARACTERS:]
+    return "" if done.returncode == 0 else said or f"it exits with {done.returncode}"
+
+
 class Allocations:
     """Allocations of one cluster of ours.
 
@@ -165,12 +220,44 @@ class Allocations:
 
     def __init__(self, prefix: str) -> None:
         self._prefix = prefix
+        self._asked: set[str] = set()
+        """The nodes that were asked for what keepers left there."""
 
     def nodes(self) -> list[dict[str, Any]]:
         """The nodes that live, with their resources."""
         return [
             {"id": node["NodeID"], "resources": node["Resources"]} for node in ray.nodes() if node["Alive"]
         ]
+
+    def keep_leftovers(self, python: str, directory: str) -> None:
+        """Asks each node once for what keepers left there that died with it; does not wait for them."""
+        nodes = {node["id"] for node in self.nodes()}
+        for node in nodes - self._asked:
+            there = NodeAffinitySchedulingStrategy(node, soft=False)
+            task = ray.remote(keep_leftovers).options(num_cpus=0, scheduling_strategy=there)
+            task.remote(python, directory, self._prefix)
+        self._asked = nodes
+
+    def complaints(self, python: str, arguments: list[str], seconds: float) -> dict[str, str]:
+        """What an interpreter says on each node, by the node's names; nothing where it runs well.
+
+        Args:
+            python: The interpreter; empty for that of Ray's workers.
+            arguments: What follows it.
+            seconds: How long to wait for nodes.
+        """
+        asked = {}
+        for node in ray.nodes():
+            if node["Alive"]:
+                there = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+                task = ray.remote(complaint_of).options(num_cpus=0, scheduling_strategy=there)
+                name = f"{node['NodeManagerHostname']} ({node['NodeManagerAddress']})"
+                asked[f"{name} {node['NodeID'][:6]}"] = task.remote(python, arguments)
+        done, _ = ray.wait(list(asked.values()), num_returns=len(asked), timeout=seconds)
+        return {
+            node: ray.get(one) if one in done else f"it did not answer in {seconds:g} s"
+            for node, one in asked.items()
+        }
 
     def launch(
         self, allocation: str, bundles: list[dict[str, float]], orders: list[str], python: str, directory: str
@@ -200,7 +287,7 @@ class Allocations:
                 scheduling_strategy=PlacementGroupSchedulingStrategy(
                     group, placement_group_bundle_index=rank
                 ),
-            ).remote(f"{name}/{rank}", orders[rank], python, directory)
+            ).remote(f"{name}/{rank}", orders[rank], python, directory, self._prefix)
             put(f"{name}/{rank}:made", "")
 
     def look(self, allocations: list[str]) -> dict[str, Any]:
@@ -319,6 +406,8 @@ def serve(address: str, prefix: str) -> None:
     allocations = Allocations(prefix)
     calls: dict[str, Callable[..., Any]] = {
         "nodes": allocations.nodes,
+        "keep_leftovers": allocations.keep_leftovers,
+        "complaints": allocations.complaints,
         "launch": allocations.launch,
         "look": allocations.look,
         "ask": allocations.ask,

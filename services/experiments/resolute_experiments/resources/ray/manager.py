@@ -11,11 +11,14 @@ from typing import Any
 
 import structlog
 
+from resolute.contracts.run.keeping import KILL, STOP
 from resolute.contracts.run.launch_order import LaunchOrder
+from resolute.errors import UnavailableError
 from resolute_experiments.backoff import LoggedBackoff, until_it_succeeds
 from resolute_experiments.resources.background.named_tasks import NamedTasks
 from resolute_experiments.resources.background.releases import Releases, Remains
 from resolute_experiments.resources.background.watched import WatchedAllocations
+from resolute_experiments.resources.foreign_fields import STARTS_COLD, no_node_excluded, queued_by
 from resolute_experiments.resources.protocol import (
     AllocationSpec,
     CapacityChange,
@@ -31,10 +34,10 @@ from resolute_experiments.resources.ray import states
 from resolute_experiments.resources.ray.calls import Driver
 from resolute_experiments.resources.ray.settings import RayPool
 
-EFFECTIVE_FIELDS = frozenset({"resources.resource_pool"})
-"""Fields of configs that have an effect in pools of Ray."""
-_STOP, _KILL = "stop", "kill"
-"""What is asked of who keeps a supervisor beside its actor."""
+INEFFECTIVE = (STARTS_COLD, *queued_by("Ray", passed_on={}))
+"""Fields without an effect in pools of Ray, of those that have one for processes of this machine."""
+REQUIREMENTS = (no_node_excluded("Ray", instead="name the nodes to use by resources of the pool"),)
+"""What fields of configs must be in pools of Ray."""
 _KEEPERS_SECONDS = 5.0
 """How long keepers may take to end what they keep before Ray is told to."""
 _KEEPERS_POLL_SECONDS = 0.25
@@ -117,7 +120,7 @@ class RayResourceManager:
             python=self._terms.python,
             directory=self._terms.directory,
         )
-        self._watched.add(spec.allocation_id)
+        self._watched.add(spec.allocation_id, containers=len(spec.placements))
 
     async def inspect(self, allocation_id: str) -> Sequence[ContainerReport]:
         """Tells the state of every container by rank, and watches those that have not ended."""
@@ -125,7 +128,7 @@ class RayResourceManager:
             return []
         reports = (await self._look([allocation_id]))[allocation_id]
         if any(report.waits or report.state is ContainerState.RUNNING for report in reports):
-            self._watched.add(allocation_id)
+            self._watched.add(allocation_id, containers=len(reports))
         return reports
 
     async def _look(self, allocation_ids: Sequence[str]) -> dict[str, list[ContainerReport]]:
@@ -145,7 +148,7 @@ class RayResourceManager:
         """Asks the keepers of an allocation to have it exit; what waits is taken out of the queue."""
         found = {report.state for report in (await self._look([allocation_id]))[allocation_id]}
         if ContainerState.RUNNING in found:
-            await self._driver.call("ask", allocation=allocation_id, word=_STOP)
+            await self._driver.call("ask", allocation=allocation_id, word=STOP)
             self._tasks.start(f"stop {allocation_id}", self._kill_later(allocation_id, grace))
         elif found - {ContainerState.ENDED}:
             await self._driver.call("end", allocation=allocation_id, withdrawn=True)
@@ -166,7 +169,7 @@ class RayResourceManager:
             if ContainerState.RUNNING not in found or clock() > deadline:
                 break
             if not asked:
-                await self._driver.call("ask", allocation=allocation_id, word=_KILL)
+                await self._driver.call("ask", allocation=allocation_id, word=KILL)
                 asked = True
             await asyncio.sleep(_KEEPERS_POLL_SECONDS)
         await self._driver.call("end", allocation=allocation_id, withdrawn=False)
@@ -210,15 +213,20 @@ class RayResourceManager:
             UnavailableError: Ray does not answer; to be called again.
         """
         looks = 0
-        while not self._closed.is_set():
-            if looks % _LOOKS_A_CAPACITY == 0:
-                for change in await self._look_at_nodes():
-                    yield change
-            looks += 1
-            for report in await self._look_at_runs():
-                yield report
-            with suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self._closed.wait(), self._poll_seconds)
+        try:
+            while not self._closed.is_set():
+                if looks % _LOOKS_A_CAPACITY == 0:
+                    for change in await self._look_at_nodes():
+                        yield change
+                looks += 1
+                for report in await self._look_at_runs():
+                    yield report
+                with suppress(asyncio.TimeoutError):
+                    await asyncio.wait_for(self._closed.wait(), self._poll_seconds)
+        except UnavailableError:
+            # A question that the driver was closed under has no answer, and is none of Ray's failures.
+            if not self._closed.is_set():
+                raise
 
     async def _look_at_runs(self) -> list[ContainerReport]:
         names = self._watched.names()
@@ -231,6 +239,7 @@ class RayResourceManager:
 
     async def _look_at_nodes(self) -> list[CapacityChange]:
         nodes = [node["resources"] for node in await self._driver.call("nodes")]
+        await self._driver.call("keep_leftovers", python=self._terms.python, directory=self._terms.directory)
         changed = []
         for name, settings in self._settings.items():
             pool = _pool(name, settings, nodes=nodes)
@@ -272,5 +281,11 @@ def _pool(name: str, settings: RayPool, *, nodes: Sequence[Mapping[str, Any]]) -
         slots=tuple(Slot(number, kind, node=node) for number, node in enumerate(places)),
         slots_per_node=size,
         most_slots=settings.max_slots or (sum(count // size for count in counts) * size or None),
-        effective_fields=EFFECTIVE_FIELDS,
+        taken_out_by=(
+            "`ray drain-node --node-id ID --reason DRAIN_NODE_REASON_PREEMPTION --reason-message WHY`, "
+            "and back by `ray start` on it"
+        ),
+        most_allocations=settings.most_allocations,
+        ineffective=INEFFECTIVE,
+        requirements=REQUIREMENTS,
     )

@@ -15,6 +15,7 @@ def open_ray_engine(settings: EngineSettings, environment: EngineEnvironment) ->
 
     Raises:
         InvalidArgumentError: The settings are wrong; the error lists every fault.
+        FailedPreconditionError: The certificate cannot be read.
     """
     told = parse_options(RayEngine, settings.options, at=settings.where)
     return RayResourceManager(
@@ -24,7 +25,7 @@ def open_ray_engine(settings: EngineSettings, environment: EngineEnvironment) ->
             python=told.python,
             directory=told.directory,
             services_address=told.services_address,
-            tls=None if environment.tls is None else environment.tls.to_json(),
+            tls=environment.trust(told.services_address, told.services_certificate),
             outage_timeout=environment.outage_timeout,
             log_wait=environment.log_wait,
         ),

@@ -7,7 +7,15 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from resolute_experiments.config.validation.rejections import reject
-from resolute_experiments.config.validation.section import Name, Number, Positive, Section, Text
+from resolute_experiments.config.validation.section import (
+    Name,
+    Number,
+    Positive,
+    Section,
+    SmallCount,
+    Text,
+)
+from resolute_experiments.resources.protocol import MOST_ALLOCATIONS
 
 
 def _head(address: str) -> str:
@@ -23,6 +31,8 @@ class RayEngine(Section):
     Attributes:
         address: ``host:port`` of Ray's head.
         services_address: ``host:port`` where the nodes reach the services; empty for the same as here.
+        services_certificate: File with the certificates to trust there, as PEM; empty for those of the
+            services.
         python: Interpreter on the nodes that has Resolute; empty for that of Ray's workers.
         driver_python: Interpreter on this machine that has the Ray of the cluster; empty for our own.
         directory: Where run directories lie on each node; empty for its directory of temporary files.
@@ -30,6 +40,7 @@ class RayEngine(Section):
 
     address: Annotated[Text, AfterValidator(_head)]
     services_address: Text = ""
+    services_certificate: Text = ""
     python: Text = ""
     driver_python: Text = ""
     directory: Text = ""
@@ -42,12 +53,14 @@ class RayPool(Section):
         slots_per_node: Slots of each node of a trial that has several.
         slot_type: What a slot is.
         max_slots: Most slots of a trial; as many as the nodes have if left out.
+        most_allocations: Most trials that Ray is given at a time; the others wait here.
         resources: What else each container wants of Ray, such as ``{"accelerator_type:A100": 0.001}``.
     """
 
     slots_per_node: Positive = 1
     slot_type: Literal["cpu", "gpu"] = "gpu"
     max_slots: Positive | None = None
+    most_allocations: Annotated[SmallCount, Field(ge=1)] = MOST_ALLOCATIONS
     resources: dict[Name, Annotated[Number, Field(gt=0)]] | None = None
 
     @property

@@ -48,8 +48,8 @@ def _report(
     elif one["live"]:
         state, reason = _of_living(one, seen)
     elif seen["withdrawn"] and not one["began"]:
-        # It was taken out of the queue: nothing ran, so nothing was lost.
-        record = ExitRecord(exit_code=0, acknowledged=True)
+        # It was taken out of the queue.
+        record = ExitRecord.withdrawn()
     elif one["began"] or one["made"]:
         reason = "its node of Ray is gone" if one["node_lost"] else "its actor ended"
     else:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from resolute.errors import FailedPreconditionError, InvalidArgumentError
+from resolute_experiments.resources.slurm.accounting import Accounting
 from resolute_experiments.resources.slurm.commands import SlurmCommands
+from resolute_experiments.resources.slurm.complaints import refusal
 from resolute_experiments.resources.slurm.jobs import (
     JOB_FORMAT,
     NODE_FORMAT,
@@ -19,8 +22,6 @@ from resolute_experiments.resources.slurm.jobs import (
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 """Names of jobs: no comma, which separates them in the commands, and no bar, which separates columns."""
-_DEPENDENCY = re.compile(r"-d|--d[a-z]*(=|$)")
-"""How ``sbatch`` can be given a dependency; it accepts beginnings of options too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,9 +31,9 @@ class JobSpec:
     name: str
     """Names the job: letters, digits, dots, underscores and hyphens."""
     script: str
-    """The script that runs on the first node. It may hold secrets: Slurm shows it to its owner only.
+    """The script that runs on the first node, in the environment that Slurm's commands have where they run.
 
-    It inherits no environment, and ``srun`` passes its own on only with ``SLURM_EXPORT_ENV=ALL``.
+    It may hold secrets: Slurm shows it to its owner only.
     """
     nodes: int = 1
     """Number of nodes; on each of them ``srun`` starts one process."""
@@ -51,6 +52,8 @@ class SlurmClient:
 
     def __init__(self, commands: SlurmCommands) -> None:
         self._commands = commands
+        self.accounting = Accounting(commands)
+        """What the cluster keeps of jobs that its controller has forgotten."""
 
     async def submit(self, spec: JobSpec) -> Job:
         """Submits a job, unless one of its name is known already; returns it.
@@ -59,14 +62,11 @@ class SlurmClient:
         later job until the first has ended (``singleton``), and ``cancel`` ends both.
 
         Raises:
-            InvalidArgumentError: The name is not one, or the options give a dependency.
+            InvalidArgumentError: The name is not one.
             FailedPreconditionError: Slurm refuses it; the message has the reason.
+            QuotaError: Slurm takes no more jobs now; the message has the reason.
             UnavailableError: Slurm does not answer: submit it again.
         """
-        if any(map(_DEPENDENCY.match, spec.options)):
-            raise InvalidArgumentError(
-                "sbatch_args give a dependency, and a job has its own: remove it, and submit later"
-            )
         if found := await self.find(spec.name):
             return found
         await self._commands.run(
@@ -79,10 +79,12 @@ class SlurmClient:
                 "--ntasks-per-node=1",
                 f"--output={spec.output}",
                 "--dependency=singleton",
-                # What a job needs is in its script; this process's environment is none of its business.
-                "--export=NONE",
+                # Without an environment to begin with, Slurm has a login shell on the node make one, and
+                # sleeps for a second until that is gone.
+                "--export=ALL",
             ],
             stdin=spec.script.encode(),
+            refusal=refusal,
         )
         submitted = await self.find(spec.name)
         if submitted is None:
@@ -94,14 +96,15 @@ class SlurmClient:
     async def find(self, name: str) -> Job | None:
         """Returns the job of a name; of several, the first that was submitted.
 
-        Slurm forgets jobs some minutes after their end (``MinJobAge``), and then there is none.
+        Slurm's controller forgets jobs some minutes after their end (``MinJobAge``), and then there is none:
+        ``accounting`` may have it.
 
         Raises:
             InvalidArgumentError: The name is not one.
             UnavailableError: Slurm does not answer.
         """
         _check(name)
-        jobs = await self._jobs(f"--name={name}", "--states=all")
+        jobs = await self._jobs(f"--name={name}", "--states=all", named=lambda found: found == name)
         return jobs[0] if jobs else None
 
     async def live(self, *, prefix: str) -> tuple[Job, ...]:
@@ -110,18 +113,8 @@ class SlurmClient:
         Raises:
             UnavailableError: Slurm does not answer.
         """
-        jobs = await self._jobs()
-        return tuple(job for job in jobs if job.name.startswith(prefix) and job.state is not JobState.ENDED)
-
-    async def signal(self, name: str, *, signal: str) -> None:
-        """Sends a signal, such as ``TERM``, to the script of a job and all that it runs; none if it ended.
-
-        Raises:
-            InvalidArgumentError: The name is not one.
-            UnavailableError: Slurm does not answer.
-        """
-        _check(name)
-        await self._commands.run(["scancel", "--me", f"--name={name}", "--full", f"--signal={signal}"])
+        jobs = await self._jobs(named=lambda found: found.startswith(prefix))
+        return tuple(job for job in jobs if job.state is not JobState.ENDED)
 
     async def cancel(self, name: str) -> None:
         """Ends every job of a name, or takes it from the queue; one that ended stays as it is.
@@ -148,10 +141,9 @@ class SlurmClient:
             )
         )
 
-    async def _jobs(self, *filters: str) -> tuple[Job, ...]:
-        return parse_jobs(
-            await self._commands.run(["squeue", "--me", "--noheader", *filters, "--Format", JOB_FORMAT])
-        )
+    async def _jobs(self, *filters: str, named: Callable[[str], bool]) -> tuple[Job, ...]:
+        printed = await self._commands.run(["squeue", "--me", "--noheader", *filters, "--Format", JOB_FORMAT])
+        return parse_jobs(printed, named=named)
 
 
 def _check(name: str) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from resolute.errors import DeadlineError, FailedPreconditionError, UnavailableError
+from resolute.errors import DeadlineError, FailedPreconditionError, ResoluteError, UnavailableError
 from resolute_experiments.resources.slurm.login import SSH_FAILED, LoginNode
 
 _READ_BYTES = 1 << 16
@@ -17,12 +17,6 @@ _ERROR_BYTES = 4096
 """What is kept of a command's complaint: its first lines say what is wrong."""
 _REAP_SECONDS = 10.0
 """How long a killed command may take to be gone."""
-_UNREACHABLE = (
-    "unable to contact slurm controller",
-    "communication connection failure",
-    "connection refused",
-)
-"""How the commands say, in any case, that the controller does not answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,18 +26,35 @@ class SlurmCommands:
     login: LoginNode | None = None
     """Where they run; None for this machine."""
     environment: Mapping[str, str]
-    """The whole environment of what this machine starts, such as ``PATH`` and ``SLURM_CONF``."""
+    """The whole environment of what this machine starts, such as ``PATH`` and ``SLURM_CONF``.
+
+    Where no login node is between, jobs that are submitted begin with it.
+    """
     deadline_seconds: float = 30.0
     """How long one command may take."""
     output_bytes: int = 16 << 20
     """How much one command may print."""
 
-    async def run(self, arguments: Sequence[str], *, stdin: bytes = b"") -> str:
+    async def run(
+        self,
+        arguments: Sequence[str],
+        *,
+        stdin: bytes = b"",
+        refusal: Callable[[str], ResoluteError | None] | None = None,
+    ) -> str:
         """Returns what a command prints.
 
+        Args:
+            arguments: The command.
+            stdin: What it reads.
+            refusal: Tells, from what it complained of, what to raise where Slurm has refused it; None for
+                what is never refused.
+
         Raises:
-            FailedPreconditionError: It failed, or printed too much; the message has Slurm's reason.
-            UnavailableError: It cannot be started, or Slurm's controller does not answer.
+            ResoluteError: Slurm has refused it.
+            FailedPreconditionError: It printed too much.
+            UnavailableError: It cannot be started, or failed without a refusal: the controller may be away,
+                or busy, and what was asked for may have happened.
             DeadlineError: It took too long. What it asked for may have happened.
         """
         words = arguments if self.login is None else self.login.words(arguments)
@@ -71,7 +82,7 @@ class SlurmCommands:
         except asyncio.TimeoutError:
             raise DeadlineError(
                 f"{arguments[0]} did not answer in {self.deadline_seconds:g} s: see whether Slurm's "
-                "controller is well (`scontrol ping`)"
+                "daemons are well (`scontrol ping`)"
             ) from None
         finally:
             # Also after success: what the command left behind in its session has no owner.
@@ -82,7 +93,8 @@ class SlurmCommands:
             complaint = complaint or f"exit code {process.returncode}"
             if self.login is not None and process.returncode == SSH_FAILED:
                 raise self.login.failure(complaint)
-            raise _failure(arguments[0], complaint)
+            refused = refusal(complaint) if refusal is not None else None
+            raise refused or UnavailableError(f"{arguments[0]} failed: {complaint}")
         return output.decode("utf-8", "replace")
 
     async def _talk(
@@ -133,10 +145,3 @@ async def _first(stream: asyncio.StreamReader) -> str:
     while piece := await stream.read(_READ_BYTES):
         kept = (kept + piece)[:_ERROR_BYTES]
     return " ".join(kept.decode("utf-8", "replace").split())
-
-
-def _failure(command: str, complaint: str) -> FailedPreconditionError | UnavailableError:
-    message = f"{command} failed: {complaint}"
-    if any(sign in complaint.lower() for sign in _UNREACHABLE):
-        return UnavailableError(message)
-    return FailedPreconditionError(message)

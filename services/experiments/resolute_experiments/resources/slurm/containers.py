@@ -16,6 +16,7 @@ from typing import Any
 from resolute.errors import FailedPreconditionError
 from resolute_experiments.resources.protocol import AllocationSpec
 from resolute_experiments.resources.slurm.settings import ContainerKind, SlurmPool
+from resolute_experiments.specs.image import image_of
 
 EFFECTIVE_FIELDS = frozenset({"environment.image", "bind_mounts"})
 """Fields of configs that have an effect in pools of containers beyond those of all pools of Slurm."""
@@ -75,19 +76,14 @@ def container_of(spec: AllocationSpec, *, pool: SlurmPool, folder: str, runtime:
         runtime: Directory of the nodes with what is mounted into images.
 
     Raises:
-        FailedPreconditionError: There is no image, or a mount cannot be made.
+        InvalidArgumentError: Neither the config nor the pool names an image.
+        FailedPreconditionError: A mount cannot be made.
     """
     if pool.container is None:
         return None
-    environment: Mapping[str, Any] = spec.config.get("environment") or {}
-    named = (environment.get("image") or {}).get("cuda" if pool.slot_type == "gpu" else "cpu")
-    if not (named or pool.image):
-        raise FailedPreconditionError(
-            f"environment.image is not given and pool {spec.pool} has no image of its own: name one"
-        )
     return Container(
         kind=pool.container,
-        image=str(named or pool.image),
+        image=image_of(spec.config, gpus=pool.slot_type == "gpu", of_pool=pool.image),
         home=folder,
         mounts=(
             Mount(source=_plain(folder, "directory"), target=folder),

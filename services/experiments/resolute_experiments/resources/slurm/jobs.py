@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
 from resolute.errors import DataLossError
 
-_COLUMNS = ("JobID", "Name", "State", "Reason", "exit_code", "RestartCnt", "NodeList")
-JOB_FORMAT = ",".join(f"{column}:|" for column in _COLUMNS)
+JOB_FORMAT = "JobID:|,State:|,Reason:|,Name:|"
 """What ``squeue --Format`` is given so that ``parse_jobs`` can read its lines.
+
+The name comes last: those of other jobs of the user may have any characters.
 
 Not JSON: ``squeue --json`` of Slurm 22.05 prints every job of the cluster, whichever are asked for.
 """
-NODE_FORMAT = "NodeList:|,StateLong:|,CPUs:|,Gres:|"
+NODE_FORMAT = "NodeList:|,StateLong:|,Gres:|"
 """What ``sinfo --Format`` is given so that ``parse_nodes`` can read its lines."""
+_NODE_FIELDS = 3
 
 
 class JobState(Enum):
@@ -61,12 +62,6 @@ class Job:
     """Slurm's own word for that, such as ``COMPLETING`` or ``NODE_FAIL``."""
     reason: str
     """Why it waits or ended, in Slurm's word, such as ``Resources``; empty where Slurm gives none."""
-    exit_code: int
-    """Of one that ended, the code of its script; negative for the signal that ended it."""
-    restarts: int
-    """How often Slurm has requeued it."""
-    nodes: str
-    """Its nodes as Slurm writes them, such as ``node[0-1]``; empty while it has none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,10 +72,8 @@ class Node:
     """Its name."""
     state: str
     """Slurm's word for its state."""
-    cpus: int
-    """Its processor cores."""
     gres: str
-    """Its generic resources as Slurm writes them, such as ``gpu:a100:8``; empty without any."""
+    """Its generic resources as Slurm writes them, such as ``gpu:a100:8``; ``(null)`` without any."""
 
     @property
     def usable(self) -> bool:
@@ -88,13 +81,18 @@ class Node:
         return not self.state.startswith(_AWAY) and not self.state.endswith("*")
 
 
-def parse_jobs(output: str) -> tuple[Job, ...]:
+def parse_jobs(output: str, *, named: Callable[[str], bool]) -> tuple[Job, ...]:
     """Reads lines of ``squeue``, by the job's number.
+
+    Args:
+        output: The lines.
+        named: Whether a job of a name is wanted. Lines of others are not looked at.
 
     Raises:
         DataLossError: A line is not what ``JOB_FORMAT`` asks for.
     """
-    jobs = (_job(line) for line in output.splitlines() if line.strip())
+    split = (line.strip().removesuffix("|").rpartition("|") for line in output.splitlines())
+    jobs = (_job(fields, name) for fields, _, name in split if named(name))
     return tuple(sorted(jobs, key=lambda job: job.id))
 
 
@@ -106,39 +104,30 @@ def parse_nodes(output: str) -> tuple[Node, ...]:
     """
     nodes: dict[str, Node] = {}
     for line in filter(str.strip, output.splitlines()):
-        name, state, cpus, gres = _fields(line, command="sinfo", count=4)
-        nodes[name] = Node(
-            name=name, state=state, cpus=_number(cpus, line), gres="" if gres == "(null)" else gres
-        )
+        fields = [field.strip() for field in line.split("|")]
+        # A bar follows each field, the last one too.
+        if len(fields) != _NODE_FIELDS + 1:
+            raise DataLossError(f"sinfo printed a line that is not {_NODE_FIELDS} fields: {line[:200]!r}")
+        name, state, gres, _ = fields
+        nodes[name] = Node(name=name, state=state, gres=gres)
     return tuple(nodes[name] for name in sorted(nodes))
 
 
-def _job(line: str) -> Job:
-    number, name, word, reason, status, restarts, nodes = _fields(line, command="squeue", count=len(_COLUMNS))
-    state = _STATE_OF.get(word)
-    if state is None:
-        raise DataLossError(f"job {number} is in a state that is not known of Slurm: {word}")
+def state_of(word: str) -> JobState:
+    """How far a job is, by Slurm's word for it."""
+    # A word that only newer versions have: of jobs that ended, Slurm soon says nothing any more.
+    return _STATE_OF.get(word, JobState.RUNNING)
+
+
+def _job(fields: str, name: str) -> Job:
+    number, _, rest = fields.partition("|")
+    word, bar, reason = rest.partition("|")
+    if not bar or not number.isdecimal():
+        raise DataLossError(f"squeue printed a line that is no job: {fields[:200]!r}")
     return Job(
-        id=_number(number, line),
+        id=int(number),
         name=name,
-        state=state,
+        state=state_of(word),
         slurm_state=word,
         reason="" if reason in _NO_REASON else reason,
-        exit_code=os.waitstatus_to_exitcode(_number(status, line)),
-        restarts=_number(restarts, line),
-        nodes=nodes,
     )
-
-
-def _fields(line: str, *, command: str, count: int) -> Sequence[str]:
-    fields = [field.strip() for field in line.split("|")]
-    # A bar follows each field, the last one too.
-    if len(fields) != count + 1 or fields[-1]:
-        raise DataLossError(f"{command} printed a line that is not {count} fields: {line[:200]!r}")
-    return fields[:-1]
-
-
-def _number(field: str, line: str) -> int:
-    if not field.isdecimal() or len(field) > 18:
-        raise DataLossError(f"Slurm printed {field[:40]!r} where a number belongs: {line[:200]!r}")
-    return int(field)

@@ -11,8 +11,10 @@ from typing import TypeVar
 
 import structlog
 
+from resolute.contracts.run.keeping import KILL, STOP
 from resolute.errors import UnavailableError
 from resolute_experiments.backoff import LoggedBackoff
+from resolute_experiments.resources.background.shared_storage import SharedStorage
 from resolute_experiments.resources.background.watched import WatchedAllocations
 from resolute_experiments.resources.local.container import LocalContainer, containers_in
 from resolute_experiments.resources.local.deliveries import Deliveries
@@ -27,14 +29,12 @@ from resolute_experiments.resources.protocol import (
     Slot,
     SlotKind,
 )
+from resolute_experiments.resources.slurm import fields
 from resolute_experiments.resources.slurm.client import SlurmClient
-from resolute_experiments.resources.slurm.containers import EFFECTIVE_FIELDS as CONTAINER_FIELDS
-from resolute_experiments.resources.slurm.jobs import JobState
+from resolute_experiments.resources.slurm.jobs import Job, JobState
 from resolute_experiments.resources.slurm.settings import SlurmPool
-from resolute_experiments.resources.slurm.states import container_reports, is_over
+from resolute_experiments.resources.slurm.states import container_reports, is_over, lacks_an_end
 from resolute_experiments.resources.slurm.submission import (
-    KILL_FILE,
-    STOP_FILE,
     SupervisorTerms,
     job_of,
     note_submitted,
@@ -42,8 +42,6 @@ from resolute_experiments.resources.slurm.submission import (
 )
 
 T = TypeVar("T")
-EFFECTIVE_FIELDS = frozenset({"slurm", "resources.resource_pool"})
-"""Fields of configs that have an effect in pools of Slurm."""
 _KEEPERS_SECONDS = 3.0
 """How long keepers may take to end what they keep before Slurm is told to."""
 _KEEPERS_POLL_SECONDS = 0.1
@@ -90,16 +88,20 @@ class SlurmResourceManager:
         self._poll_seconds = poll_seconds
         self._watched = WatchedAllocations()
         """What was last told of each container of the allocations that have not ended."""
+        self._unreadable: set[str] = set()
+        """Those of which the log says that their files cannot be read."""
         self._stoppers: dict[str, asyncio.Task[None]] = {}
         self._launches: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         """Held while an allocation is submitted: what is asked for twice at once is submitted once."""
         self._closed = asyncio.Event()
+        self._storage = SharedStorage(runs, name=f"runs-{cluster}")
         self._deliveries = Deliveries(
             runs,
             address=own_address,
             log_wait=terms.log_wait,
             is_over=is_over,
             until_over=self._until_over,
+            storage=self._storage,
         )
 
     def pools(self) -> Sequence[Pool]:
@@ -110,8 +112,10 @@ class SlurmResourceManager:
         """Submits the job of an allocation; one that Slurm has, or had, is left alone.
 
         Raises:
-            FailedPreconditionError: The pool, or Slurm, refuses it; the message has the reason.
-            UnavailableError: Slurm does not answer; whether it has the job is not known.
+            InvalidConfigError: The pool refuses it; the message has the reason.
+            FailedPreconditionError: Slurm does.
+            UnavailableError: Slurm does not answer, or the storage of the runs: whether it has the job is
+                not known.
         """
         async with self._launches[spec.allocation_id]:
             await self._launch(spec)
@@ -123,30 +127,49 @@ class SlurmResourceManager:
         if any(report.state is not ContainerState.UNKNOWN for report in known):
             return
         address = self._address or spec.address
-        await asyncio.to_thread(prepare, spec, runs=self._runs, address=address, pool=pool, terms=self._terms)
+        await self._storage.ask(
+            spec.allocation_id,
+            lambda: prepare(spec, runs=self._runs, address=address, pool=pool, terms=self._terms),
+        )
         submitted = await self._client.submit(job)
-        await asyncio.to_thread(note_submitted, folder, submitted.id)
-        self._watched.add(spec.allocation_id)
+        await self._storage.ask(spec.allocation_id, lambda: note_submitted(folder, submitted.id))
+        self._watched.add(spec.allocation_id, containers=len(spec.placements))
 
     async def inspect(self, allocation_id: str) -> Sequence[ContainerReport]:
         """Tells the state of every container by rank, and watches those that have not ended."""
-        if not (self._runs / allocation_id).is_dir():
+        if not await self._has_folder(allocation_id):
             return []
         reports = await self._look_at(allocation_id)
         if any(report.waits or report.state is ContainerState.RUNNING for report in reports):
-            self._watched.add(allocation_id)
+            self._watched.add(allocation_id, containers=len(reports))
         return reports
 
     async def _look_at(self, allocation_id: str) -> list[ContainerReport]:
-        job = await self._client.find(self._name(allocation_id))
-        return await asyncio.to_thread(container_reports, self._runs, allocation_id, job)
+        job = await self._client.find(self._name(allocation_id)) or await self._forgotten(allocation_id)
+        return await self._reports(allocation_id, job)
+
+    async def _reports(self, allocation_id: str, job: Job | None) -> list[ContainerReport]:
+        return await self._storage.ask(
+            allocation_id, lambda: container_reports(self._runs, allocation_id, job)
+        )
+
+    async def _forgotten(self, allocation_id: str) -> Job | None:
+        """What accounting has of a job that the controller does not know.
+
+        Only where that matters, so not of what was never submitted or told its own end.
+
+        Raises:
+            UnavailableError: It cannot be said yet.
+        """
+        if not await self._storage.ask(allocation_id, lambda: lacks_an_end(self._runs, allocation_id)):
+            return None
+        return await self._client.accounting.find(self._name(allocation_id))
 
     async def stop(self, allocation_id: str, *, grace: float) -> None:
         """Asks an allocation to exit by its keepers, and ends its job once the grace is over."""
-        folder = self._runs / allocation_id
-        if not folder.is_dir():
+        if not await self._has_folder(allocation_id):
             return
-        (folder / STOP_FILE).touch()
+        await self._storage.ask(allocation_id, (self._runs / allocation_id / STOP).touch)
         job = await self._client.find(self._name(allocation_id))
         if job is not None and job.state is JobState.QUEUED:
             await self._client.cancel(self._name(allocation_id))
@@ -167,9 +190,9 @@ class SlurmResourceManager:
         job = await self._client.find(name)
         if job is None or job.state is JobState.ENDED:
             return
-        if job.state is JobState.RUNNING:
+        if job.state is JobState.RUNNING and await self._has_folder(allocation_id):
             # Slurm asks before it kills, and what is asked would report an end of its own. Keepers just kill.
-            await asyncio.to_thread((self._runs / allocation_id / KILL_FILE).touch)
+            await self._storage.ask(allocation_id, (self._runs / allocation_id / KILL).touch)
             await self._until_left(allocation_id)
         await self._client.cancel(name)
 
@@ -177,9 +200,9 @@ class SlurmResourceManager:
         """Waits for the keepers of an allocation, but not for long: some may be gone with their nodes."""
         clock = asyncio.get_running_loop().time
         deadline = clock() + _KEEPERS_SECONDS
-        containers = await asyncio.to_thread(containers_in, self._runs, allocation_id)
-        while clock() < deadline and not await asyncio.to_thread(  # noqa: ASYNC110 - files tell nobody
-            lambda: all(map(is_over, containers))
+        containers = await self._storage.ask(allocation_id, lambda: containers_in(self._runs, allocation_id))
+        while clock() < deadline and not await self._storage.ask(  # noqa: ASYNC110 - files tell nobody
+            allocation_id, lambda: all(map(is_over, containers))
         ):
             await asyncio.sleep(_KEEPERS_POLL_SECONDS)
 
@@ -190,18 +213,22 @@ class SlurmResourceManager:
     async def release(self, allocation_id: str, *, token: str = "") -> None:
         """Forgets an allocation that was settled, and cleans up behind it in the background."""
         self._watched.remove(allocation_id)
+        self._unreadable.discard(allocation_id)
         self._launches.pop(allocation_id, None)
         if stopper := self._stoppers.pop(allocation_id, None):
             stopper.cancel()
-        self._deliveries.release(allocation_id, token=token)
+        if not await self._has_folder(allocation_id):
+            # Its submission may have arrived late, after an earlier release had removed all of it.
+            await self._client.cancel(self._name(allocation_id))
+        await self._deliveries.release(allocation_id, token=token)
 
     async def leftovers(self) -> Sequence[str]:
         """Names every allocation that was not released, by its run directories or its job."""
         jobs = await self._client.live(prefix=self._prefix)
         named = {job.name.removeprefix(self._prefix) for job in jobs}
-        there = await asyncio.to_thread(self._deliveries.leftovers)
+        there = await self._storage.ask("", self._deliveries.leftovers)
         # The job of one that was released ends by itself soon.
-        without_folder = {name for name in named if not (self._runs / name).is_dir()}
+        without_folder = {name for name in named if not await self._has_folder(name)}
         return sorted({*there, *without_folder})
 
     async def unreported(self) -> Sequence[str]:
@@ -218,7 +245,7 @@ class SlurmResourceManager:
         Raises:
             UnavailableError: Slurm does not answer; to be called again.
         """
-        self._deliveries.resume()
+        await self._deliveries.resume()
         looks = 0
         while not self._closed.is_set():
             if looks % _LOOKS_A_CAPACITY == 0:
@@ -239,8 +266,21 @@ class SlurmResourceManager:
         for allocation_id in names:
             name = self._name(allocation_id)
             job = live[name] if name in live else await self._client.find(name)
-            reports = await asyncio.to_thread(container_reports, self._runs, allocation_id, job)
-            changed += self._watched.changes(allocation_id, reports)
+            try:
+                job = job or await self._forgotten(allocation_id)
+                reports = await self._reports(allocation_id, job)
+            except UnavailableError:
+                # Slurm's controller answers: other runs wait neither for its accounting nor for these files.
+                continue
+            except Exception:  # noqa: BLE001 - one run must not keep the others from being watched
+                if allocation_id not in self._unreadable:
+                    _log.exception("what a run left cannot be read", allocation=allocation_id)
+                    self._unreadable.add(allocation_id)
+                continue
+            self._unreadable.discard(allocation_id)
+            if reports or job is None:
+                # What Slurm has was not forgotten: the storage of the runs is away.
+                changed += self._watched.changes(allocation_id, reports)
         return changed
 
     async def _look_at_nodes(self) -> list[CapacityChange]:
@@ -261,6 +301,7 @@ class SlurmResourceManager:
             stopper.cancel()
         await asyncio.gather(*stoppers, return_exceptions=True)
         await self._deliveries.close()
+        self._storage.close()
 
     async def _until_over(self, container: LocalContainer) -> None:
         """Ends the job of a released container, and waits until Slurm says that it has ended."""
@@ -281,6 +322,9 @@ class SlurmResourceManager:
             except UnavailableError as failure:
                 await asyncio.sleep(backoff.failed(failure))
 
+    async def _has_folder(self, allocation_id: str) -> bool:
+        return await self._storage.ask(allocation_id, (self._runs / allocation_id).is_dir)
+
     def _name(self, allocation_id: str) -> str:
         return f"{self._prefix}{allocation_id}"
 
@@ -294,5 +338,9 @@ def _pool(name: str, settings: SlurmPool, *, nodes: int = 0) -> Pool:
         slots=slots,
         slots_per_node=size,
         most_slots=settings.max_slots or (len(slots) or None),
-        effective_fields=EFFECTIVE_FIELDS | (CONTAINER_FIELDS if settings.container else frozenset()),
+        taken_out_by="`scontrol update NodeName=NODE State=DRAIN Reason=WHY`, and back by State=RESUME",
+        most_allocations=settings.most_allocations,
+        effective_fields=fields.effective_fields(settings),
+        ineffective=fields.ineffective_fields(settings),
+        requirements=fields.requirements(settings, name=name),
     )

@@ -17,8 +17,10 @@ from resolute_experiments.resources.slurm.manager import SlurmResourceManager
 from resolute_experiments.resources.slurm.settings import SlurmEngine, SlurmPool
 from resolute_experiments.resources.slurm.submission import SupervisorTerms
 
-_VARIABLES = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "SLURM_CONF", "SSH_AUTH_SOCK")
-"""What Slurm's commands, and `ssh` before them, are given of this process's environment."""
+_VARIABLES = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "SLURM_CONF")
+"""What Slurm's commands, and with them jobs, are given of this process's environment."""
+_VARIABLES_OF_SSH = (*_VARIABLES, "SSH_AUTH_SOCK")
+"""What `ssh` is given, where the commands run elsewhere."""
 _POLL_SECONDS = 1.0
 _POLL_SECONDS_OVER_SSH = 5.0
 """Each look logs in, and login nodes count logins."""
@@ -29,6 +31,7 @@ def open_slurm_engine(settings: EngineSettings, environment: EngineEnvironment) 
 
     Raises:
         InvalidArgumentError: The settings are wrong; the error lists every fault.
+        FailedPreconditionError: The certificate cannot be read.
     """
     told = parse_options(SlurmEngine, settings.options, at=settings.where)
     return SlurmResourceManager(
@@ -38,7 +41,7 @@ def open_slurm_engine(settings: EngineSettings, environment: EngineEnvironment) 
         terms=SupervisorTerms(
             python=told.python or sys.executable,
             runtime=told.runtime,
-            tls=None if environment.tls is None else environment.tls.to_json(),
+            tls=environment.trust(told.address or "", told.services_certificate),
             outage_timeout=environment.outage_timeout,
             log_wait=environment.log_wait,
         ),
@@ -56,7 +59,8 @@ def commands_of(engine: SlurmEngine, variables: Mapping[str, str]) -> SlurmComma
         engine: Its settings.
         variables: Environment of this process.
     """
-    kept = {name: variables[name] for name in _VARIABLES if name in variables}
+    wanted = _VARIABLES_OF_SSH if engine.login else _VARIABLES
+    kept = {name: variables[name] for name in wanted if name in variables}
     conf = {"SLURM_CONF": engine.conf} if engine.conf else {}
     if not engine.login:
         return SlurmCommands(environment={**kept, **conf})

@@ -25,7 +25,6 @@ _GIVEN = "given"
 # What a node says is in files of its name: what it has read, and what the code's command printed.
 _SCRIPT = """\
 #!/bin/sh
-export SLURM_EXPORT_ENV=ALL
 srun --kill-on-bad-exit=0 --input=none sh -c '
 cd "$1" || exit 1
 shift

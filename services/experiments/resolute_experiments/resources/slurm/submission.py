@@ -9,24 +9,20 @@ from pathlib import Path
 from typing import Any
 
 from resolute.contracts.files.atomic_files import write_json
+from resolute.contracts.run.keeping import STOP
 from resolute.contracts.run.launch_order import LaunchOrder
-from resolute.errors import FailedPreconditionError
 from resolute_experiments.resources.local.container import LocalContainer
 from resolute_experiments.resources.protocol import AllocationSpec
+from resolute_experiments.resources.slurm import fields
 from resolute_experiments.resources.slurm.client import JobSpec
 from resolute_experiments.resources.slurm.containers import ContainerStart, container_of, start_of
 from resolute_experiments.resources.slurm.settings import SlurmPool
+from resolute_experiments.specs.requirements import require
 
 OUTPUT_FILE = "slurm.log"
 """File of an allocation's folder: what the job itself printed."""
-STOP_FILE = "stop"
-"""File of an allocation's folder: its runs are to checkpoint and exit. Keepers look for it."""
-KILL_FILE = "kill"
-"""File of an allocation's folder: its runs are to end at once. Keepers look for it."""
 SUBMITTED_FILE = "submitted.json"
 """File of an allocation's folder: Slurm has its job, or had it."""
-LEFT_FILE = "left"
-"""File of a run directory: nothing of the container runs any more. Its keeper writes it."""
 
 # Ahead of the end of a job's time Slurm tells the script alone (`--signal=B:`). When it preempts a job it
 # tells every process that `srun` started, and what trains would die of it: on one node it is therefore no
@@ -34,7 +30,6 @@ LEFT_FILE = "left"
 _ONE_NODE = """\
 #!/bin/sh
 trap 'touch {stop}' TERM
-export SLURM_EXPORT_ENV=ALL
 srun --overlap --ntasks=1 --input=none sh -c 'trap "touch \\"$1\\"" TERM; sleep 1e9 & wait' listen {stop} &
 listener=$!
 export SLURM_PROCID=0
@@ -47,7 +42,6 @@ exit 0
 _SEVERAL_NODES = """\
 #!/bin/sh
 trap 'touch {stop}' TERM
-export SLURM_EXPORT_ENV=ALL
 srun --kill-on-bad-exit=0 --input=none {step}{keeper} &
 while kill -0 $! 2>/dev/null; do wait $!; done
 exit 0
@@ -105,7 +99,7 @@ def job_of(
     """The job of an allocation.
 
     Raises:
-        FailedPreconditionError: The config asks for what the pool does not do.
+        InvalidConfigError: The config asks for what the pool does not do.
     """
     keeper = [terms.python, "-m", "resolute_launch.node", str(folder)]
     start = ContainerStart()
@@ -117,7 +111,7 @@ def job_of(
     return JobSpec(
         name=name,
         script=script.format(
-            stop=shlex.quote(str(folder / STOP_FILE)),
+            stop=shlex.quote(str(folder / STOP)),
             step="".join(f"{shlex.quote(option)} " for option in start.step),
             keeper=shlex.join(["sh", "-c", _KEEPER, "keeper", *start.prefix, *keeper]),
         ),
@@ -128,13 +122,9 @@ def job_of(
 
 
 def _options(spec: AllocationSpec, pool: SlurmPool) -> list[str]:
+    # The settings may have changed since the config was taken.
+    require(spec.config, fields.requirements(pool, name=spec.pool))
     section: Mapping[str, Any] = spec.config.get("slurm") or {}
-    wanted = section.get("slots_per_node")
-    if wanted and len(spec.placements) > 1 and wanted != pool.slots_per_node:
-        raise FailedPreconditionError(
-            f"slurm.slots_per_node: found {wanted}; pool {spec.pool} gives {pool.slots_per_node} slots of "
-            "each node: remove it, or choose another pool"
-        )
     slots = max(map(len, spec.placements))
     options = [*pool.sbatch_args, *(section.get("sbatch_args") or ())]
     if pool.partition:
@@ -144,5 +134,7 @@ def _options(spec: AllocationSpec, pool: SlurmPool) -> list[str]:
         options.append(f"--gres=gpu:{f'{kind}:' if kind else ''}{slots}")
     elif slots:
         options.append(f"--cpus-per-task={slots}")
+    if pool.nice_per_priority is not None:
+        options.append(f"--nice={(spec.priority - 1) * pool.nice_per_priority}")
     # A run is started once; what comes after it is another run of the same trial, with another job.
     return [*options, "--no-requeue", f"--signal=B:TERM@{pool.preemption_grace}"]

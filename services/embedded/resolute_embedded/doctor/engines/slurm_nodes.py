@@ -10,6 +10,7 @@ from pathlib import Path
 
 from resolute.contracts.distribution import version
 from resolute.errors import ResoluteError
+from resolute_embedded.doctor.engines.installation import CODE, broken
 from resolute_embedded.doctor.findings import Finding, fault, good, warning
 from resolute_experiments.resources.settings import EngineSettings, parse_options
 from resolute_experiments.resources.slurm.client import SlurmClient
@@ -18,15 +19,7 @@ from resolute_experiments.resources.slurm.settings import SlurmEngine, SlurmPool
 from resolute_experiments.resources.slurm.sight import Sight, look_from_nodes
 
 _DEADLINE_SECONDS = 120.0
-_WORDS = 1000
-"""How much of what nodes said is shown."""
-_PAGE = "see Slurm's section of docs/engines.md"
-_CODE = """\
-import sys
-from resolute.contracts.distribution import version
-import resolute_launch.node
-sys.exit(f"its version is {version()}" if version() != sys.argv[1] else 0)
-"""
+_PAGE = "see docs/slurm.md"
 
 
 def check_nodes(settings: EngineSettings) -> Iterator[Finding]:
@@ -43,7 +36,7 @@ def check_nodes(settings: EngineSettings) -> Iterator[Finding]:
 
 def _look_from(subject: str, engine: SlurmEngine, pool: SlurmPool) -> Finding:
     python = engine.python or sys.executable
-    code: tuple[str, ...] = (python, "-c", _CODE, version())
+    code: tuple[str, ...] = (python, "-c", CODE, version())
     place = python
     if pool.container is not None:
         place = f"{engine.runtime}/start.sh"
@@ -86,10 +79,6 @@ def _finding(subject: str, sight: Sight, *, directory: str, place: str) -> Findi
             remedy=f"mount the same storage at {directory} here and on all nodes, for the same user",
         )
     if sight.broken:
-        words = "; ".join(f"{node}: {complaint}" for node, complaint in sight.broken.items())[:_WORDS]
-        return fault(
-            subject,
-            f"Resolute cannot be used at {place} on {len(sight.broken)} of {len(sight.nodes)}: {words}",
-            remedy=f"install version {version()} there, at a path that all nodes share: {_PAGE}",
-        )
+        remedy = f"install version {version()} there, at a path that all nodes share: {_PAGE}"
+        return broken(subject, sight.broken, nodes=len(sight.nodes), place=place, remedy=remedy)
     return good(subject, f"all {len(sight.nodes)} see {directory}, and Resolute at {place}")

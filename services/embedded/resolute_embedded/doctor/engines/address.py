@@ -1,0 +1,67 @@
+"""Whether the address that trials elsewhere are given can lead to the services."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Iterator
+
+from resolute.errors import ResoluteError
+from resolute_embedded.doctor.findings import Finding, fault, good, warning
+from resolute_embedded.state_directory import StateDirectory
+from resolute_experiments.resources.settings import EngineSettings
+
+_OPTION = {"slurm": "address"}
+"""What the option with the address is called, where it is not ``services_address``."""
+_APART = frozenset({"container", "kubernetes"})
+"""Engines whose trials have another loopback interface than this machine, on this machine too."""
+_OWN = "127.0.0.1"
+"""What trials are given where no address is said."""
+_CONNECT_SECONDS = 5.0
+
+
+def check_address(engine: EngineSettings, state: StateDirectory) -> Iterator[Finding]:
+    """Looks at the address, and connects to it from here if the cluster of the home serves."""
+    option = _OPTION.get(engine.type, "services_address")
+    subject = f"address of the services for engine {engine.name}"
+    address = str(engine.options.get(option) or _OWN)
+    if _is_loopback(address):
+        said = f"{option} is {address}, which leads each machine to itself"
+        remedy = f"`resolute up --host ADDRESS --tls-self-signed`, and {option}: ADDRESS:PORT of the engine"
+        if engine.type in _APART:
+            yield fault(subject, f"{said}, and each trial too", remedy=remedy)
+        else:
+            yield warning(subject, f"{said}: only trials on this machine reach the services", remedy=remedy)
+    elif _serves(state):
+        yield _connected(subject, address, option)
+
+
+def _serves(state: StateDirectory) -> bool:
+    try:
+        return state.home.read_endpoint() is not None
+    except ResoluteError:
+        # What is wrong with it, the look at the services has told.
+        return False
+
+
+def _connected(subject: str, address: str, option: str) -> Finding:
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_SECONDS).close()
+    except (OSError, ValueError, OverflowError) as error:
+        return fault(
+            subject,
+            f"{address} cannot be reached from here: {error}",
+            remedy=f"give {option} the host and port at which `resolute up --host` serves",
+        )
+    return good(subject, f"{address} can be reached from here")
+
+
+def _is_loopback(address: str) -> bool:
+    host = (address.rpartition(":")[0] or address).strip("[]")
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,53 @@
+"""Whether an engine is understood, and answers."""
+
+from __future__ import annotations
+
+import asyncio
+
+from resolute.errors import ResoluteError, UnavailableError
+from resolute_embedded.doctor.findings import Finding, fault, good
+from resolute_embedded.state_directory import StateDirectory
+from resolute_experiments.resources.engine_environment import EngineEnvironment
+from resolute_experiments.resources.registry import open_engine
+from resolute_experiments.resources.settings import EngineSettings
+
+_DEADLINE_SECONDS = 45.0
+
+
+def page_of(engine: EngineSettings) -> str:
+    """The page that tells how an engine is set up."""
+    names = {"container": "containers", "kubernetes": "kubernetes", "ray": "ray", "slurm": "slurm"}
+    return f"see docs/{names.get(engine.type, 'engines')}.md"
+
+
+def check_contact(engine: EngineSettings, state: StateDirectory) -> Finding:
+    """Opens an engine, and asks it what it has of this cluster."""
+    subject = f"engine {engine.name}"
+    environment = EngineEnvironment(
+        # A home that was never used gets no id from somebody who only looks.
+        cluster_id=state.cluster_id() if state.cluster_file.exists() else "none",
+        address="",
+        tls=None,
+        outage_timeout=0.0,
+        log_wait=0.0,
+        runs_directory=state.runs,
+        slots=None,
+        nodes=1,
+    )
+    try:
+        runs = asyncio.run(_runs_of(engine, environment))
+    except UnavailableError as error:
+        return fault(subject, str(error), remedy=f"start it, or mend how it is reached: {page_of(engine)}")
+    except ResoluteError as error:
+        return fault(subject, str(error), remedy=page_of(engine))
+    except asyncio.TimeoutError:
+        return fault(subject, f"it did not answer in {_DEADLINE_SECONDS:g} s", remedy=page_of(engine))
+    return good(subject, f"it answers, and has {runs} runs of this cluster")
+
+
+async def _runs_of(engine: EngineSettings, environment: EngineEnvironment) -> int:
+    manager = open_engine(engine, environment)
+    try:
+        return len(await asyncio.wait_for(manager.leftovers(), _DEADLINE_SECONDS))
+    finally:
+        await manager.close()

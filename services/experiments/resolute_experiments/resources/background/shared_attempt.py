@@ -1,0 +1,64 @@
+"""Something that is done once at a time, whoever asks for it, and that nobody waits for without a bound."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any, Generic, TypeVar
+
+from resolute.errors import DeadlineError, UnavailableError
+
+T = TypeVar("T")
+
+
+class SharedAttempt(Generic[T]):
+    """Has those who ask while something is under way share its outcome.
+
+    It is not cancelled when it takes too long: what it waits for, such as another program, would stay.
+
+    Args:
+        name: Names its task.
+        work: What is done.
+        seconds: How long one who asks waits.
+        late: Says what is under way for longer, and what to look at.
+    """
+
+    def __init__(
+        self, name: str, work: Callable[[], Coroutine[Any, Any, T]], *, seconds: float, late: str
+    ) -> None:
+        self._name = name
+        self._work = work
+        self._seconds = seconds
+        self._late = late
+        self._task: asyncio.Task[T] | None = None
+
+    async def outcome(self) -> T:
+        """Returns what comes of the attempt that is under way, or of a new one.
+
+        Raises:
+            DeadlineError: It takes too long; it goes on.
+            UnavailableError: This was closed.
+            Exception: What the attempt raised.
+        """
+        task = self._task
+        if task is None:
+            task = self._task = asyncio.create_task(self._work(), name=self._name)
+            task.add_done_callback(self._over)
+        await asyncio.wait({task}, timeout=self._seconds)
+        if not task.done():
+            raise DeadlineError(f"{self._late} for more than {self._seconds:g} s")
+        if task.cancelled():
+            raise UnavailableError("the service is being stopped")
+        return task.result()
+
+    async def close(self) -> None:
+        """Ends the attempt that is under way."""
+        if task := self._task:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    def _over(self, task: asyncio.Task[T]) -> None:
+        self._task = None
+        if not task.cancelled():
+            # Those who asked may all be gone.
+            task.exception()

@@ -1,0 +1,290 @@
+"""What a trial in a container of a real Podman or Docker does not reach, and what configs cannot mount."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.clusters.control_plane import ControlPlane
+from support.engines.container_engine import CLUSTER, ContainerEngine
+from support.engines.container_service import ContainerService
+from support.engines.contract import cleared, life, scenario, seen
+from support.engines.image import IMAGE
+from support.engines.podman import PodmanService
+from support.waiting import wait_until
+
+from resolute.contracts.values import from_value, to_value
+from resolute.errors import InvalidConfigError
+
+OTHER = "allocation-2"
+DOCS = Path(__file__).parents[2] / "docs/containers.md"
+LISTENS = "echo listening; exec python3 -m http.server 8000 --directory /resolute"
+METADATA = "169.254.169.254"
+ATTEMPTS = """
+import json, os, pathlib, socket, sys
+told = json.loads(sys.argv[1])
+def reads(path):
+    return bool(pathlib.Path(path).read_bytes())
+def connects(host, port):
+    with socket.create_connection((host, port), timeout=3):
+        return True
+def finds(name):
+    roots = [path for path in pathlib.Path("/").iterdir() if path.name not in {"proc", "sys", "resolute"}]
+    return any(name in files for root in roots for _, _, files in os.walk(root))
+def is_root():
+    os.setuid(0)
+    return True
+def mounts():
+    os.chroot("/resolute")
+    return True
+def all_processes():
+    return [one.read_bytes() for one in pathlib.Path("/proc").glob("[0-9]*/cmdline")]
+attempts = {
+    "passwords of the image": lambda: reads("/etc/shadow"),
+    "another run's order": lambda: finds("launch.json"),
+    "another run's volume": lambda: reads(told["volume"]),
+    "the home of root": lambda: bool(os.listdir("/root")),
+    "a file of the host": lambda: reads(told["secret"]),
+    "the runtime, to write": lambda: bool(pathlib.Path("/opt/resolute/start.sh").write_text("")),
+    "the socket of the engine": lambda: finds("podman.sock") or finds("docker.sock"),
+    "a process outside": lambda: any(b"system\\0service" in one for one in all_processes()),
+    "another run's network": lambda: connects(told["other"], 8000),
+    "another run by name": lambda: connects(told["name"], 8000),
+    "an isolated network": lambda: connects(told["isolated"], 8000),
+    "a database on the loopback": lambda: connects(told["host"], told["database"]),
+    "to be root": is_root,
+    "to change its root": mounts,
+}
+for name, attempt in attempts.items():
+    try:
+        done = attempt()
+    except (OSError, PermissionError):
+        done = False
+    print("REACHED" if done else "refused", name)
+"""
+
+
+def told_to(plane: ControlPlane, script: str) -> None:
+    """Replaces the entrypoint of a control plane's run."""
+    config = {**from_value(plane.spec.config), "entrypoint": script}
+    plane.spec.config.CopyFrom(to_value(config))
+
+
+@contextmanager
+def server(
+    service: ContainerService, name: str, *network: str, address: str = "", port: int = 8000
+) -> Iterator[str]:
+    """A container that listens in a network of its own; gives its address."""
+    run = service.run
+    try:
+        run("network", "create", *network, name)
+        at = [f"--ip={address}"] if address else []
+        command = ["python3", "-m", "http.server", str(port)]
+        run("run", "--detach", f"--name={name}", f"--network={name}", *at, IMAGE, *command)
+        connects = f"import socket; socket.create_connection(('127.0.0.1', {port})); print('listens')"
+        wait_until(
+            lambda: "listens" in run("exec", name, "python3", "-c", connects, check=False),
+            what=f"{name} to listen",
+            pause=0.2,
+        )
+        yield address_of(service, name)
+    finally:
+        run("kill", name, check=False)
+        run("rm", "--force", name, check=False)
+        run("network", "rm", name, check=False)
+
+
+def address_of(service: ContainerService, name: str) -> str:
+    """Where a container is in its network."""
+    described = json.loads(service.run("inspect", name))[0]
+    (network,) = described["NetworkSettings"]["Networks"].values()
+    return str(network["IPAddress"])
+
+
+def test_a_trial_reaches_nothing_of_others_and_of_the_machine(container_engine: ContainerEngine) -> None:
+    engine, service = container_engine, container_engine.service
+    secret = engine.folder / "secret-of-the-host"
+    secret.write_text("secret")
+    name = f"resolute-{CLUSTER[:8]}-{OTHER}-0"
+
+    async def body() -> None:
+        with (
+            server(service, f"{CLUSTER}-apart", *service.apart) as isolated,
+            socket.create_server(("127.0.0.1", 0)) as database,
+            engine.control_plane(LISTENS, allocation_id=OTHER) as other,
+            engine.control_plane("", files={"attempts.py": ATTEMPTS}) as plane,
+        ):
+            async with cleared(engine, OTHER), life(engine) as living:
+                await living.manager.launch(engine.spec(other))
+                await seen(other, "listening")
+                told = {
+                    "secret": str(secret),
+                    "volume": f"{volume_of(service, name)}/run/supervisor.json",
+                    "other": address_of(service, name),
+                    "name": name,
+                    "isolated": isolated,
+                    "host": service.host,
+                    "database": database.getsockname()[1],
+                }
+                assert Path(told["volume"]).is_file()
+                told_to(plane, f"python3 attempts.py {shlex.quote(json.dumps(told))}; echo tried")
+                await living.manager.launch(engine.spec(plane))
+                await seen(plane, "tried")
+                said = [text for text in plane.text() if text != "tried"]
+                assert len(said) == 14
+                assert [text for text in said if not text.startswith("refused ")] == []
+
+    scenario(body)
+
+
+def volume_of(service: ContainerService, name: str) -> str:
+    """Where a volume is on the engine's machine."""
+    return str(json.loads(service.run("volume", "inspect", name))[0]["Mountpoint"])
+
+
+def mount(path: Path | str) -> dict[str, Any]:
+    """A config that wants a directory of the machine."""
+    return {"bind_mounts": [{"host_path": str(path), "container_path": "/mounted"}]}
+
+
+def storage(path: Path | str, below: str = "") -> dict[str, Any]:
+    """A config whose checkpoints lie in a directory of the machine."""
+    return {"checkpoint_storage": {"type": "shared_fs", "host_path": str(path), "storage_path": below}}
+
+
+@pytest.fixture
+def shared(tmp_path: Path) -> Path:
+    """A directory that trials write to, beside one that they must not see."""
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret/key").write_text("secret")
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o777)
+    return shared
+
+
+def test_a_link_that_a_trial_leaves_in_a_directory_leads_no_other_trial_out_of_it(
+    container_engine: ContainerEngine, shared: Path
+) -> None:
+    named = {"bind_mounts": [str(shared)], "checkpoint_directories": [str(shared)]}
+    engine = ContainerEngine(container_engine.service, container_engine.folder, options=named)
+    target = shared.parent / "secret"
+    plants = f"ln -s {shlex.quote(str(target))} /mounted/link && echo planted"
+    looks = (
+        f"ls -d /mounted/link {shared}/link >/dev/null; echo $?; "
+        f"cat /mounted/link/key {shared}/link/key || echo not there"
+    )
+
+    async def body() -> None:
+        with engine.control_plane(plants, allocation_id=OTHER) as first, engine.control_plane(looks) as plane:
+            async with cleared(engine, OTHER), life(engine) as living:
+                await living.manager.launch(engine.spec(first, config=mount(shared)))
+                await seen(first, "planted")
+                assert (shared / "link/key").read_text() == "secret", "the link leads there outside"
+                with pytest.raises(InvalidConfigError, match=rf"mount {shared} itself"):
+                    await living.manager.launch(engine.spec(plane, config=mount(shared / "link")))
+                both = {**mount(shared), **storage(shared, "link")}
+                await living.manager.launch(engine.spec(plane, config=both))
+                await seen(plane, "not there")
+                said = plane.text()
+                assert "0" in said
+                assert "secret" not in said
+
+    scenario(body)
+
+
+def test_a_directory_that_is_mounted_beside_the_code_keeps_what_it_has(
+    container_engine: ContainerEngine, shared: Path
+) -> None:
+    options = {"bind_mounts": [str(shared)]}
+    engine = ContainerEngine(container_engine.service, container_engine.folder, options=options)
+    (shared / "dataset").write_text("kept")
+    (shared / "dataset").chmod(0o666)
+    looks = "cat data/set/dataset code.py; echo; echo more > data/set/more; echo looked"
+    beside = {"bind_mounts": [{"host_path": str(shared), "container_path": "data/set"}]}
+
+    async def body() -> None:
+        with engine.control_plane(looks, files={"code.py": "code", "data/set/old": ""}) as plane:
+            async with cleared(engine), life(engine) as living:
+                await living.manager.launch(engine.spec(plane, config=beside))
+                await seen(plane, "looked")
+                assert plane.text() == ["keptcode", "looked"]
+                assert {path.name for path in shared.iterdir()} == {"dataset", "more"}
+
+    scenario(body)
+
+
+def test_checkpoints_of_a_trial_lie_in_a_directory_that_was_named_and_nothing_else_is_mounted(
+    container_engine: ContainerEngine, shared: Path
+) -> None:
+    options = {"checkpoint_directories": [str(shared)]}
+    engine = ContainerEngine(container_engine.service, container_engine.folder, options=options)
+    writes = f"mkdir -p {shared}/team && echo x > {shared}/team/state && ls {shared.parent} && echo written"
+
+    async def body() -> None:
+        with (
+            engine.control_plane(LISTENS, allocation_id=OTHER) as other,
+            engine.control_plane(writes) as plane,
+        ):
+            async with cleared(engine, OTHER), life(engine) as living:
+                await living.manager.launch(engine.spec(other))
+                await seen(other, "listening")
+                volume = volume_of(container_engine.service, f"resolute-{CLUSTER[:8]}-{OTHER}-0")
+                for config in (
+                    storage(volume),
+                    storage("/", "etc"),
+                    storage(shared.parent, "secret"),
+                    storage(shared / ".." / "secret"),
+                    mount(volume),
+                    mount(shared),
+                    mount("/"),
+                ):
+                    with pytest.raises(InvalidConfigError, match=r"found .*let the operator add it"):
+                        await living.manager.launch(engine.spec(plane, config=config))
+                # The directory above is named by the config; the one that was named is mounted.
+                await living.manager.launch(engine.spec(plane, config=storage(shared.parent, "shared/team")))
+                await seen(plane, "written")
+                assert plane.text() == ["shared", "written"]
+                assert (shared / "team/state").read_text() == "x\n"
+
+    scenario(body)
+
+
+def test_the_rule_of_the_page_keeps_trials_from_a_metadata_server(
+    podman: PodmanService, podman_engine: ContainerEngine
+) -> None:
+    engine = podman_engine
+    (rule,) = re.findall(rf"^iptables .* -I .*{METADATA}.*$", DOCS.read_text(), re.MULTILINE)
+    asks = f"""python3 -c '
+import socket
+try:
+    socket.create_connection(("{METADATA}", 80), timeout=3)
+    print("reached")
+except OSError:
+    print("refused")
+'; echo asked"""
+
+    async def answer(allocation: str) -> str:
+        with engine.control_plane(asks, allocation_id=allocation) as plane:
+            async with cleared(engine, allocation), life(engine) as living:
+                await living.manager.launch(engine.spec(plane))
+                await seen(plane, "asked")
+                return plane.text()[0]
+
+    async def body() -> None:
+        with server(podman, f"{CLUSTER}-cloud", "--subnet=169.254.169.0/24", address=METADATA, port=80):
+            assert await answer("allocation-1") == "reached"
+            podman.podman.command(shlex.split(rule))
+            try:
+                assert await answer(OTHER) == "refused"
+            finally:
+                podman.podman.command(shlex.split(rule.replace(" -I ", " -D ")))
+
+    scenario(body)
