@@ -72,7 +72,7 @@ nightly: $(STAMP) $(VENV)/.distributed
 	-test -x $(AZURITE) || $(MAKE) azurite
 	-test -f $(OPENID) || $(MAKE) oidc-provider
 	$(PYTEST) --whole $(PARALLEL)
-	$(PYTEST) --whole tests/distributed
+	$(MAKE) distributed WHOLE=1
 	$(MAKE) deployment
 	$(MAKE) chaos
 	for engine in container slurm kubernetes; do $(MAKE) outage ENGINE=$$engine SECONDS=300 $(if $(CI),,OPTIONAL=1) || exit 1; done
@@ -123,8 +123,9 @@ $(VENV)/.distributed: $(STAMP) tools/install_distributed.py
 	$(BIN)/python tools/install_distributed.py
 	touch $@
 
+# Two tests of each file; WHOLE=1 takes all, half an hour.
 distributed: $(VENV)/.distributed
-	$(PYTEST) tests/distributed
+	$(PYTEST) $(if $(WHOLE),--whole) tests/distributed
 
 # Schemathesis calls a live gateway by its OpenAPI document.
 $(VENV)/.schemathesis: $(STAMP)

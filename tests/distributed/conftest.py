@@ -16,6 +16,8 @@ from support.clusters.embedded import EmbeddedCluster
 os.environ.setdefault("TORCH_EXTENSIONS_DIR", str(Path(sys.prefix) / "torch-extensions"))
 # As in a shell where the environment is active: another release of ninja would throw away what was compiled.
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+_OF_EACH_FILE = 2
+"""Tests that run without ``--whole``, which takes half an hour."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -23,6 +25,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.distributed)
             item.add_marker(pytest.mark.timeout(600))
+            item.add_marker(pytest.mark.sampled(_OF_EACH_FILE, group=item.path.stem))
 
 
 @pytest.fixture

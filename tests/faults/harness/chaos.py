@@ -119,7 +119,9 @@ class Outcome:
     lines: int = 0
     """Lines that trials printed."""
     unsaved_lines: int = 0
-    """Those of lost supervisors that are missing in logs that say so."""
+    """Those of lost supervisors that are missing in logs that say so, and those that fell with nodes."""
+    unsent_reports: int = 0
+    """Those that fell with nodes, which nobody starts again, before they were sent."""
     violations: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
@@ -130,8 +132,9 @@ class Outcome:
             f"{_counts(self.damage.kills, 'kills')}; "
             f"{_counts(self.damage.stops, 'stops')} of {self.damage.stopped_seconds:.0f} s in all; "
             f"{self.pauses} pauses; {self.seconds:.0f} s; {self.runs} runs that made {self.reports} reports, "
-            f"{self.checkpoints} checkpoints and {self.lines} lines, {self.unsaved_lines} of them missing in "
-            f"logs that say so: {verdict}"
+            f"of which {self.unsent_reports} fell with nodes, {self.checkpoints} checkpoints and "
+            f"{self.lines} lines, {self.unsaved_lines} of them missing in logs that say so or fallen with "
+            f"nodes: {verdict}"
         )
 
 
@@ -322,6 +325,7 @@ def _attack(cluster: FaultCluster, folder: Path, *, outcome: Outcome, kills: int
     evidence = Evidence(cluster=cluster, experiment=experiment, course=course, journals=journals)
     outcome.violations += invariants.violations(evidence)
     outcome.unsaved_lines = evidence.unsaved_lines
+    outcome.unsent_reports = evidence.unsent_reports
 
 
 def main() -> int:

@@ -27,6 +27,11 @@ from resolute_searcher.wire.operations import operation_from
 
 _TIDY_SECONDS = 60.0
 """How long processes and directories of runs may stay behind: what they hold is still being sent."""
+_MOST_UNSENT = 0.1
+"""The share of all reports that nodes may take with them: those of the moment before, as a rule.
+
+Reports are sent within a fifth of a second, or when the control plane is there again.
+"""
 _MOST_UNSAVED = 0.25
 """The share of all lines that killed supervisors may hold: those that they were about to write to spools.
 
@@ -47,6 +52,12 @@ class Evidence:
     """How the search goes undisturbed; without it nobody judges what it decides."""
     unsaved_lines: int = 0
     """Lines that are missing in logs that say that a supervisor was lost; counted by the checks."""
+    unsent_reports: int = 0
+    """Reports that went with a node that fell for good, and all that was on it; counted by the checks."""
+
+    def fell(self, journal: RunJournal) -> bool:
+        """Whether the node of a run fell for good."""
+        return f"{journal.trial_id}.{journal.run}" in self.cluster.engine.fallen
 
 
 def violations(evidence: Evidence) -> list[str]:
@@ -109,20 +120,27 @@ def _decisions(evidence: Evidence, course: ReferenceRun, channel: grpc.Channel) 
 
 
 def _reports(evidence: Evidence, channel: grpc.Channel) -> Iterator[str]:
-    """Each report whose call returned arrived once; none arrived that was not made."""
+    """Each report whose call returned arrived once, or fell with its node; none was not made."""
     arrived: dict[tuple[str, int], Counter[Point]] = {key: Counter() for key in evidence.journals}
     for trial in {trial for trial, _ in evidence.journals}:
         for report in reports_of(channel, trial):
             arrived.setdefault((trial, report.run), Counter())[report.group, report.steps] += 1
     for key, points in arrived.items():
         journal = evidence.journals.get(key) or RunJournal(*key)
+        missing = journal.made - points
+        if evidence.fell(journal):
+            evidence.unsent_reports += missing.total()
+            missing.clear()
         for kind, wrong in {
-            "lost": journal.made - points,
+            "lost": missing,
             "doubled": Counter({point: times - 1 for point, times in points.items() if times > 1}),
             "never made": points - journal.begun,
         }.items():
             if wrong:
                 yield f"reports of run {journal.run} of {journal.trial_id} were {kind}: {sorted(wrong)}"
+    made = sum(journal.made.total() for journal in evidence.journals.values())
+    if evidence.unsent_reports > _MOST_UNSENT * made:
+        yield f"{evidence.unsent_reports} of {made} reports fell with nodes"
 
 
 def _checkpoints(evidence: Evidence, channel: grpc.Channel) -> Iterator[str]:
@@ -144,7 +162,7 @@ def _checkpoints(evidence: Evidence, channel: grpc.Channel) -> Iterator[str]:
 
 
 def _lines(evidence: Evidence, channel: grpc.Channel) -> Iterator[str]:
-    """Each printed line is in the log once; of a lost supervisor few may be missing, and the log says so."""
+    """Each printed line is in the log once; of lost supervisors, and nodes few are not."""
     arrived: Counter[str] = Counter()
     lost: set[tuple[str, int]] = set()
     for trial in {trial for trial, _ in evidence.journals}:
@@ -158,7 +176,7 @@ def _lines(evidence: Evidence, channel: grpc.Channel) -> Iterator[str]:
         doubled = [text for text in journal.printed if arrived[text] > 1]
         if doubled:
             yield f"lines of run {journal.run} of {journal.trial_id} were doubled: {doubled}"
-        if missing and key not in lost:
+        if missing and key not in lost and not evidence.fell(journal):
             yield f"lines of run {journal.run} of {journal.trial_id} were lost in silence: {missing}"
         evidence.unsaved_lines += len(missing)
     printed = sum(len(journal.printed) for journal in evidence.journals.values())

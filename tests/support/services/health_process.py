@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import grpc
@@ -26,15 +26,15 @@ def running(port: int) -> Iterator[subprocess.Popen[bytes]]:
             process.kill()
 
 
-def main() -> None:
-    """Serves until it is killed."""
-    server = grpc.server(ThreadPoolExecutor(64), options=[("grpc.so_reuseport", 0)])
-    health_pb2_grpc.add_HealthServicer_to_server(health.HealthServicer(), server)
-    server.add_insecure_port(f"127.0.0.1:{sys.argv[1]}")
-    server.start()
+async def serve(port: int) -> None:
+    """Serves until it is killed. Streams take no threads: any number of them may wait."""
+    server = grpc.aio.server(options=[("grpc.so_reuseport", 0)])
+    health_pb2_grpc.add_HealthServicer_to_server(health.aio.HealthServicer(), server)
+    server.add_insecure_port(f"127.0.0.1:{port}")
+    await server.start()
     print("listens", flush=True)
-    server.wait_for_termination()
+    await server.wait_for_termination()
 
 
 if __name__ == "__main__":
-    main()
+    asyncio.run(serve(int(sys.argv[1])))

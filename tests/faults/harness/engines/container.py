@@ -6,7 +6,7 @@ import json
 import random
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -35,6 +35,7 @@ class ContainerEngine:
     """
 
     variables: Mapping[str, str] = {}
+    fallen: Collection[str] = ()
 
     def __init__(self, podman: PodmanService, *, dice: random.Random) -> None:
         self.podman = podman

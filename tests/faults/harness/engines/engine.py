@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,6 +50,10 @@ class FaultEngine(Protocol):
     @property
     def variables(self) -> Mapping[str, str]:
         """More variables for the control plane."""
+
+    @property
+    def fallen(self) -> Collection[str]:
+        """Allocations that fell for good with their node, spools included: what was not sent is lost."""
 
     def settings(self, place: Place) -> Mapping[str, Any]:
         """The cluster's ``resource-pools.yaml``; empty for a cluster without settings."""

@@ -10,13 +10,13 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.error import URLError
 
 from faults.harness.cluster_processes import Role
 from faults.harness.engines.engine import Kill, Place
 from support.kubernetes import KubernetesCluster, running_kubernetes
 
 from resolute_experiments.resources.kubernetes.pods import CONTAINER
+from resolute_experiments.resources.kubernetes.request import ALLOCATION_LABEL
 
 _AWAY_SECONDS = (0.0, 20.0)
 """How long a daemon or the node is away: shorter and longer than Kubernetes' patience with a node, 12 s."""
@@ -37,6 +37,8 @@ class KubernetesEngine:
     def __init__(self, kubernetes: KubernetesCluster, *, dice: random.Random) -> None:
         self.kubernetes = kubernetes
         self._dice = dice
+        self.fallen: set[str] = set()
+        """A Pod that falls with its node is not started again, and its volume goes with it."""
 
     @property
     def host(self) -> str:
@@ -78,8 +80,8 @@ class KubernetesEngine:
         """Containers of trials, either daemon, and the node with all its containers."""
         return {
             Role.SUPERVISOR: [partial(self._kill, container) for container in self._running()],
-            Role.ENGINE_DAEMON: [self._restart_api_server, partial(self._restart_kubelet, False)],
-            Role.NODE: [partial(self._restart_kubelet, True)],
+            Role.ENGINE_DAEMON: [self._restart_api_server, self._restart_kubelet],
+            Role.NODE: [self._restart_node],
         }
 
     def left_over(self, home: Path) -> Sequence[str]:
@@ -88,16 +90,24 @@ class KubernetesEngine:
 
     def _running(self) -> list[str]:
         """The trials' containers; none while nobody can say."""
-        try:
-            pods = self.kubernetes.call("/api/v1/namespaces/default/pods")["items"]
-        except (URLError, OSError):
-            return []
-        statuses = [each for pod in pods for each in pod.get("status", {}).get("containerStatuses") or ()]
+        statuses = [
+            each
+            for pod in self._pods() or ()
+            for each in pod.get("status", {}).get("containerStatuses") or ()
+        ]
         return [
             each["containerID"]
             for each in statuses
             if each["name"] == CONTAINER and "running" in each["state"]
         ]
+
+    def _pods(self) -> list[dict[str, Any]] | None:
+        """All Pods; None if nobody can say."""
+        try:
+            found: list[dict[str, Any]] = self.kubernetes.call("/api/v1/namespaces/default/pods")["items"]
+        except OSError:
+            return None
+        return found
 
     def _kill(self, container: str) -> bool:
         try:
@@ -111,10 +121,19 @@ class KubernetesEngine:
             time.sleep(self._dice.uniform(*_AWAY_SECONDS))
         return True
 
-    def _restart_kubelet(self, containers: bool) -> bool:
+    def _restart_kubelet(self) -> bool:
         self.kubernetes.kill_kubelet()
-        if containers:
-            self.kubernetes.kill_all_containers()
+        time.sleep(self._dice.uniform(*_AWAY_SECONDS))
+        self.kubernetes.start_kubelet()
+        return True
+
+    def _restart_node(self) -> bool:
+        pods = self._pods()
+        if pods is None:
+            return False
+        self.kubernetes.kill_kubelet()
+        self.kubernetes.kill_all_containers()
+        self.fallen |= {pod["metadata"]["labels"][ALLOCATION_LABEL] for pod in pods}
         time.sleep(self._dice.uniform(*_AWAY_SECONDS))
         self.kubernetes.start_kubelet()
         return True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ class LocalEngine:
 
     host = ""
     variables: Mapping[str, str] = {}
+    fallen: Collection[str] = ()
 
     def settings(self, place: Place) -> Mapping[str, Any]:
         """None: it is there without."""

@@ -8,7 +8,7 @@ import random
 import signal
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -37,6 +37,7 @@ class RayEngine:
 
     host = ""
     variables: Mapping[str, str] = {}
+    fallen: Collection[str] = ()
 
     def __init__(self, ray: RayCluster, *, dice: random.Random) -> None:
         self.ray = ray

@@ -6,7 +6,7 @@ import random
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -33,6 +33,7 @@ class SlurmEngine:
     """
 
     host = ""
+    fallen: Collection[str] = ()
 
     def __init__(self, slurm: SlurmCluster, directory: Path, *, dice: random.Random) -> None:
         self.slurm = slurm
