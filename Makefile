@@ -28,7 +28,7 @@ AZURITE := .cache/azurite/node_modules/.bin/azurite-blob
 OPENID_VERSION := 9.13.3
 OPENID := .cache/oidc-provider/.installed-$(OPENID_VERSION)
 
-.PHONY: setup demo compose-demo backends azurite oidc-provider test nightly check proto bench bench-page format deployment distributed release chaos outage gateway-kills soak fuzz openapi clients front engines images build-images images-for-compose image-programs search-on-compose lock-images page check-page pictures docs clean
+.PHONY: setup demo compose-demo backends azurite oidc-provider test nightly check proto bench bench-page format deployment distributed release chaos outage gateway-kills soak slow-tests fuzz openapi clients front engines images build-images images-for-compose image-programs search-on-compose lock-images page check-page pictures docs clean
 
 setup: $(STAMP)
 
@@ -66,6 +66,10 @@ test: $(STAMP)
 	-test -f $(OPENID) || $(MAKE) oidc-provider
 	$(if $(CI),,-)$(MAKE) page
 	$(PYTEST) $(PARALLEL)
+
+# Measures every test, and notes in tests/slow_tests.txt which ones `make test` samples.
+slow-tests: $(STAMP)
+	$(PYTEST) --whole --note-slow $(PARALLEL)
 
 # Every case of what `make test` samples, real distributed trainings, many seeds of the fault harness, a million odd calls.
 nightly: $(STAMP) $(VENV)/.distributed

@@ -11,12 +11,16 @@ import pytest
 from support import backends
 from support.logs import plain_logs
 from support.sampling import Sample, choose_items
+from support.slow_tests import SlowTestNotes, slow_tests
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("resolute")
     group.addoption(
         "--whole", action="store_true", help="run every case of the tests that are otherwise sampled"
+    )
+    group.addoption(
+        "--note-slow", action="store_true", help="write down which tests are slow, in tests/slow_tests.txt"
     )
     group.addoption(
         "--sample-seed",
@@ -55,6 +59,8 @@ def pytest_configure(config: pytest.Config) -> None:
     hypothesis.settings.load_profile("resolute")
     if config.option.require_backends:
         backends.require_all()
+    if config.option.note_slow and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(SlowTestNotes(config.rootpath))
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -76,7 +82,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     # Who names a test wants that one, sampled or not.
     if config.option.whole or any("::" in argument for argument in config.args):
         return
-    left_out = choose_items(items, config.option.sample_seed)
+    of_files = any(argument.endswith(".py") for argument in config.args)
+    slow = () if of_files else slow_tests(config.rootpath)
+    left_out = choose_items(items, config.option.sample_seed, slow=slow)
     if left_out:
         config.hook.pytest_deselected(items=[item for item in items if item in left_out])
         items[:] = [item for item in items if item not in left_out]

@@ -1,18 +1,21 @@
 """Runs a random part of what is too slow to be run whole each time.
 
 Without ``--whole``, tests that are marked ``sampled(k)`` run ``k`` of their cases, and so do loops over
-``sample.of(cases, k)``. Which ones depends on a seed that is new in each run and stands in pytest's header.
+``sample.of(cases, k)``; of slow tests one in four runs (`support.slow_tests`). Which ones depends on a seed that
+is new in each run and stands in pytest's header.
 """
 
 from __future__ import annotations
 
+import math
 import random
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 import pytest
+from support.slow_tests import ONE_IN, name_of
 
 T = TypeVar("T")
 
@@ -42,10 +45,16 @@ class Sample:
         return [population[index] for index in sorted(chosen)]
 
 
-def choose_items(items: list[pytest.Item], seed: str) -> set[pytest.Item]:
+def choose_items(items: list[pytest.Item], seed: str, *, slow: Collection[str] = ()) -> set[pytest.Item]:
     """Returns the tests that are left out: all that are marked ``sampled``, but for a sample of each group.
 
-    The cases of a parametrized test are one group; so are all tests whose mark names the same group.
+    The cases of a parametrized test are one group; so are all tests whose mark names the same group. Of those
+    that remain and are slow a sample stays.
+
+    Args:
+        items: All tests.
+        seed: Decides the samples.
+        slow: Names of slow tests.
     """
     groups: dict[str, list[pytest.Item]] = defaultdict(list)
     sizes: dict[str, int] = {}
@@ -57,4 +66,6 @@ def choose_items(items: list[pytest.Item], seed: str) -> set[pytest.Item]:
     left_out: set[pytest.Item] = set()
     for group, members in groups.items():
         left_out |= set(members) - set(Sample(f"{seed}/{group}").of(members, sizes[group]))
-    return left_out
+    remaining = [item for item in items if item not in left_out and name_of(item.nodeid) in slow]
+    stays = Sample(f"{seed}/slow").of(remaining, math.ceil(len(remaining) / ONE_IN))
+    return left_out | (set(remaining) - set(stays))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from support.sampling import Sample
+from support.slow_tests import slow_tests
 
 SUITE = """
 import pytest
@@ -32,6 +33,16 @@ def test_loop(sample):
 
 def test_backend():
     backends.missing("no such server is here")
+"""
+SLOW = """
+import pytest
+
+@pytest.mark.parametrize("case", range(8))
+def test_slow(case):
+    pass
+
+def test_fast():
+    pass
 """
 TESTS = Path(__file__).parents[2]
 
@@ -72,6 +83,27 @@ def test_all_is_run_where_that_is_asked_and_what_is_named(suite: Path) -> None:
     assert "13 passed, 1 skipped" in (said := run(suite, "--whole"))
     assert "loop [0, 1, 2, 3, 4, 5, 6, 7, 8, 9] 100" in said
     assert "1 passed" in run(suite, "test_suite.py::test_cases[8]")
+
+
+def test_of_slow_tests_one_in_four_is_run_unless_they_are_named(tmp_path: Path, suite: Path) -> None:
+    tests = suite / "tests"
+    tests.mkdir()
+    (tests / "test_suite.py").write_text(SLOW)
+    (tests / "slow_tests.txt").write_text("tests/test_suite.py::test_slow\n")
+    assert "3 passed, 6 deselected" in run(suite, "tests")
+    assert "9 passed" in run(suite, "tests", "--whole")
+    assert "9 passed" in run(suite, "tests/test_suite.py", "--note-slow", "-n", "2")
+    assert not (tests / "slow_tests.txt").read_text(), "it has become fast"
+
+
+def test_what_is_slow_is_there() -> None:
+    """A name that nobody has any more would hide that its successor always runs."""
+    for name in slow_tests(TESTS.parent):
+        file, _, test = name.partition("::")
+        function = test.rpartition("::")[2]
+        assert (TESTS.parent / file).is_file(), name
+        # Contracts are inherited, from files of `tests/support`.
+        assert f"def {function}(" in (TESTS.parent / file).read_text() or "::" in test, name
 
 
 def test_what_is_missing_fails_where_backends_are_required(suite: Path) -> None:
