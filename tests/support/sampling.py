@@ -1,8 +1,8 @@
 """Runs a random part of what is too slow to be run whole each time.
 
 Without ``--whole``, tests that are marked ``sampled(k)`` run ``k`` of their cases, and so do loops over
-``sample.of(cases, k)``; of slow tests one in four runs (`support.slow_tests`). Which ones depends on a seed that
-is new in each run and stands in pytest's header.
+``sample.of(cases, k)``; of slow tests one in four runs (`support.slow_tests`). Which ones depends on a seed
+that is new in each run and stands in pytest's header.
 """
 
 from __future__ import annotations
