@@ -1,4 +1,4 @@
-"""The tests that take seconds: a file names them, which a run with ``--note-slow`` writes.
+"""The tests that take a while: a file names them, which a run with ``--note-slow`` writes.
 
 Of these one in four runs without ``--whole``; which ones the seed of the samples says.
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-SECONDS = 3.0
+SECONDS = 1.5
 """From how many on a test is slow; of its cases the slowest counts, with what it sets up."""
 ONE_IN = 4
 
