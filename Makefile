@@ -127,7 +127,7 @@ $(VENV)/.distributed: $(STAMP) tools/install_distributed.py
 	$(BIN)/python tools/install_distributed.py
 	touch $@
 
-# Two tests of each file; WHOLE=1 takes all, half an hour.
+# One test of each file; WHOLE=1 takes all, half an hour.
 distributed: $(VENV)/.distributed
 	$(PYTEST) $(if $(WHOLE),--whole) tests/distributed
 

@@ -16,7 +16,7 @@ from support.clusters.embedded import EmbeddedCluster
 os.environ.setdefault("TORCH_EXTENSIONS_DIR", str(Path(sys.prefix) / "torch-extensions"))
 # As in a shell where the environment is active: another release of ninja would throw away what was compiled.
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-_OF_EACH_FILE = 2
+_OF_EACH_FILE = 1
 """Tests that run without ``--whole``, which takes half an hour."""
 
 
