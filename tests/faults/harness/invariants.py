@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import grpc
@@ -120,7 +120,10 @@ def _decisions(evidence: Evidence, course: ReferenceRun, channel: grpc.Channel) 
 
 
 def _reports(evidence: Evidence, channel: grpc.Channel) -> Iterator[str]:
-    """Each report whose call returned arrived once, or fell with its node; none was not made."""
+    """Each report whose call returned arrived once; none arrived that was not made.
+
+    A run whose node fell may lack its last ones: reports are sent in the order in which they are made.
+    """
     arrived: dict[tuple[str, int], Counter[Point]] = {key: Counter() for key in evidence.journals}
     for trial in {trial for trial, _ in evidence.journals}:
         for report in reports_of(channel, trial):
@@ -128,7 +131,7 @@ def _reports(evidence: Evidence, channel: grpc.Channel) -> Iterator[str]:
     for key, points in arrived.items():
         journal = evidence.journals.get(key) or RunJournal(*key)
         missing = journal.made - points
-        if evidence.fell(journal):
+        if evidence.fell(journal) and are_last(list(journal.made), missing):
             evidence.unsent_reports += missing.total()
             missing.clear()
         for kind, wrong in {
@@ -141,6 +144,11 @@ def _reports(evidence: Evidence, channel: grpc.Channel) -> Iterator[str]:
     made = sum(journal.made.total() for journal in evidence.journals.values())
     if evidence.unsent_reports > _MOST_UNSENT * made:
         yield f"{evidence.unsent_reports} of {made} reports fell with nodes"
+
+
+def are_last(made: Sequence[Hashable], missing: Collection[Hashable]) -> bool:
+    """Whether nothing that was made after the first one that is missing has arrived."""
+    return set(made[len(made) - len(missing) :]) == set(missing)
 
 
 def _checkpoints(evidence: Evidence, channel: grpc.Channel) -> Iterator[str]:
@@ -162,7 +170,10 @@ def _checkpoints(evidence: Evidence, channel: grpc.Channel) -> Iterator[str]:
 
 
 def _lines(evidence: Evidence, channel: grpc.Channel) -> Iterator[str]:
-    """Each printed line is in the log once; of lost supervisors, and nodes few are not."""
+    """Each printed line is in the log once; few of a lost supervisor may be missing, and the log says so.
+
+    A run whose node fell may lack its last ones, and nobody is left to say so.
+    """
     arrived: Counter[str] = Counter()
     lost: set[tuple[str, int]] = set()
     for trial in {trial for trial, _ in evidence.journals}:
@@ -176,7 +187,8 @@ def _lines(evidence: Evidence, channel: grpc.Channel) -> Iterator[str]:
         doubled = [text for text in journal.printed if arrived[text] > 1]
         if doubled:
             yield f"lines of run {journal.run} of {journal.trial_id} were doubled: {doubled}"
-        if missing and key not in lost and not evidence.fell(journal):
+        fell = evidence.fell(journal) and are_last(journal.printed, missing)
+        if missing and key not in lost and not fell:
             yield f"lines of run {journal.run} of {journal.trial_id} were lost in silence: {missing}"
         evidence.unsaved_lines += len(missing)
     printed = sum(len(journal.printed) for journal in evidence.journals.values())

@@ -20,6 +20,8 @@ from resolute_experiments.resources.kubernetes.request import ALLOCATION_LABEL
 
 _AWAY_SECONDS = (0.0, 20.0)
 """How long a daemon or the node is away: shorter and longer than Kubernetes' patience with a node, 12 s."""
+_ENDED = ("Succeeded", "Failed")
+"""Phases of Pods that have sent all that they will."""
 
 
 class KubernetesEngine:
@@ -133,7 +135,11 @@ class KubernetesEngine:
             return False
         self.kubernetes.kill_kubelet()
         self.kubernetes.kill_all_containers()
-        self.fallen |= {pod["metadata"]["labels"][ALLOCATION_LABEL] for pod in pods}
+        self.fallen |= {
+            pod["metadata"]["labels"][ALLOCATION_LABEL]
+            for pod in pods
+            if pod["status"]["phase"] not in _ENDED
+        }
         time.sleep(self._dice.uniform(*_AWAY_SECONDS))
         self.kubernetes.start_kubelet()
         return True
