@@ -9,7 +9,7 @@ from pathlib import Path
 
 from front.proxies import Proxy, proxy
 from support.certificates import Authority
-from support.ports import lasting_port
+from support.ports import free_port
 
 from resolute.client.connection import trust
 from resolute.client.connection.home import Home
@@ -35,7 +35,7 @@ class ClusterFronts:
 
     def server_variables(self, home: Path) -> dict[str, str]:
         """HTTP, and the address that clients are told."""
-        port = self._ports.setdefault(home, lasting_port())
+        port = self._ports.setdefault(home, free_port())
         return {"RESOLUTE_NO_HTTP": "", "RESOLUTE_GRPC_ADDRESS": f"localhost:{port}"}
 
     def client_variables(self, home: Path) -> dict[str, str]:

@@ -2,25 +2,43 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import random
 import socket
 from pathlib import Path
 
+_HELD_CLAIMS = 64
+"""Ports whose servers may still be starting."""
+
+_claims: collections.deque[socket.socket] = collections.deque()
+_random = random.SystemRandom()
+
 
 def free_port() -> int:
-    """A port that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A free port for a server that starts soon, and finds it free again after a restart.
 
-
-def lasting_port() -> int:
-    """A free port that no client is given, so that a server finds it free again after a restart."""
+    It is below those that the kernel gives to clients: one of these could be a connection's before the server
+    listens. No other test's process is given it either, until this one ends or asks for many more.
+    """
     lowest = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
     while True:
-        port = random.randrange(lowest // 2, lowest)
-        with contextlib.suppress(OSError), socket.socket() as probe:
-            probe.bind(("127.0.0.1", port))
-            return port
+        port = _random.randrange(lowest // 2, lowest)
+        if _claim(port):
+            with contextlib.suppress(OSError), socket.socket() as probe:
+                probe.bind(("127.0.0.1", port))
+                return port
+
+
+def _claim(port: int) -> bool:
+    """Claims a number by a name that the kernel gives to one process, and takes back when it ends."""
+    claim = socket.socket(socket.AF_UNIX)
+    try:
+        claim.bind(f"\0resolute-test-port-{port}")
+    except OSError:
+        claim.close()
+        return False
+    _claims.append(claim)
+    if len(_claims) > _HELD_CLAIMS:
+        _claims.popleft().close()
+    return True

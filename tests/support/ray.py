@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psutil
 from support.backends import missing
-from support.ports import free_port, lasting_port
+from support.ports import free_port
 from support.waiting import wait_until
 
 PYTHON = Path(sys.prefix) / "ray/bin/python"
@@ -35,7 +35,7 @@ class RayCluster:
     """
 
     def __init__(self, directory: Path, *, host_names: bool = False) -> None:
-        self.address = f"127.0.0.1:{lasting_port()}"
+        self.address = f"127.0.0.1:{free_port()}"
         """Of its head."""
         self.directory = directory
         self._host_names = host_names

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from support.ports import lasting_port
+from support.ports import free_port
 from support.waiting import wait_until
 
 PROGRAMS = ("slurmdbd", "sacct", "sacctmgr", "mariadbd", "mariadb-install-db")
@@ -56,7 +56,7 @@ class SlurmAccounting:
         self._environment: Mapping[str, str] = {}
         self._mariadb: subprocess.Popen[bytes] | None = None
         self._slurmdbd: subprocess.Popen[bytes] | None = None
-        self._port = lasting_port()
+        self._port = free_port()
 
     @property
     def settings(self) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support.clocks import OffsetClock
 from support.services.access import Scenario, calls
 from support.services.in_process import serving
 
@@ -16,13 +17,21 @@ from resolute_serving.context import Role
 
 
 @pytest.fixture
-def play(tmp_path: Path, database_url: str) -> Callable[[Scenario], None]:
+def token_clock() -> OffsetClock:
+    """Tells the server when tokens expire."""
+    return OffsetClock()
+
+
+@pytest.fixture
+def play(tmp_path: Path, database_url: str, token_clock: OffsetClock) -> Callable[[Scenario], None]:
     """Runs a scenario with an admin's calls."""
 
     async def run(scenario: Scenario) -> None:
         key = load_or_create_key(tmp_path / "data/experiments/signing-key.pem")
         async with (
-            serving([BLUEPRINT], tmp_path, database_url=database_url, key=key) as running,
+            serving(
+                [BLUEPRINT], tmp_path, database_url=database_url, key=key, token_clock=token_clock
+            ) as running,
             calls(running, running.user_token(name="admin", role=Role.ADMIN)) as admin,
         ):
             await scenario(running, admin)

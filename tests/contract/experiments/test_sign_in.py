@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from support.clocks import OffsetClock
 from support.services.access import Calls, Scenario, calls
 from support.services.in_process import Running
 
@@ -210,11 +211,11 @@ def test_service_tokens_are_listed_renewed_and_revoked_and_do_what_their_service
 
 
 @pytest.mark.parametrize("way", ["revoked", "deactivated", "expired"])
-def test_an_open_stream_ends_with_its_token(play: Play, way: str) -> None:
+def test_an_open_stream_ends_with_its_token(play: Play, token_clock: OffsetClock, way: str) -> None:
     async def scenario(running: Running, admin: Calls) -> None:
         ada = await admin.user("ada")
-        ttl = to_duration(3 if way == "expired" else 600)
-        issued = await admin.access.CreateToken(pb2.CreateTokenRequest(user_id=ada.user_id, ttl=ttl))
+        wanted = pb2.CreateTokenRequest(user_id=ada.user_id, ttl=to_duration(600))
+        issued = await admin.access.CreateToken(wanted)
         async with running.channel(issued.bearer_token) as channel:
             stub: Any = experiments_service_pb2_grpc.ExperimentsServiceStub(channel)
             watched = experiments_service_pb2.WatchExperimentsRequest(
@@ -229,6 +230,8 @@ def test_an_open_stream_ends_with_its_token(play: Play, way: str) -> None:
                 request = pb2.UpdateUserRequest(user=user)
                 request.update_mask.paths.append("active")
                 await admin.access.UpdateUser(request)
+            else:
+                token_clock.jump(601)
             with pytest.raises(UnauthenticatedError, match="expired" if way == "expired" else "revoked"):
                 await asyncio.wait_for(to_the_end(responses), 60)
 

@@ -17,7 +17,7 @@ from faults.harness.engines.engine import FaultEngine, Place
 from faults.harness.engines.local import LocalEngine
 from support.clusters.embedded import EmbeddedCluster
 from support.object_stores.s3 import S3Server, own_s3_server
-from support.ports import lasting_port
+from support.ports import free_port
 from support.postgres import CrashablePostgres, crashable_postgres
 
 from resolute_experiments.resources.settings import FILE_NAME
@@ -136,7 +136,7 @@ def fault_cluster(
         engine: Where its trials run; its daemons are up.
     """
     with ExitStack() as stack:
-        cluster = FaultCluster(home / "h", slots=slots, engine=engine, remote_port=lasting_port())
+        cluster = FaultCluster(home / "h", slots=slots, engine=engine, remote_port=free_port())
         cluster.environment = dict(engine.variables)
         if services_apart:
             cluster.postgres = stack.enter_context(crashable_postgres())

@@ -116,7 +116,8 @@ class S3Server:
         address = self.endpoint_url.removeprefix("http://")
         command = [rclone(), "serve", "s3", "--addr", address, "--config", os.devnull]
         keys = f"{self.access_key},{self.secret_key}"
-        with self.path.with_name(f"{self.path.name}.log").open("ab") as log:
+        log_path = self.path.with_name(f"{self.path.name}.log")
+        with log_path.open("ab") as log:
             self.process = subprocess.Popen(
                 [*command, "--auth-key", keys, "--vfs-cache-mode", "off", *self.options, str(self.path)],
                 stdout=log,
@@ -124,7 +125,8 @@ class S3Server:
             )
         deadline = time.monotonic() + _START_SECONDS
         while not self._answers():
-            assert time.monotonic() < deadline, "the S3 server did not start"
+            starts = self.process.poll() is None and time.monotonic() < deadline
+            assert starts, f"the S3 server did not start: {log_path.read_text()[-2000:]}"
             time.sleep(0.02)
 
     def stop(self) -> None:

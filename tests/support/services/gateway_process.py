@@ -8,7 +8,7 @@ import subprocess
 import sys
 import uuid
 
-from support.ports import lasting_port
+from support.ports import free_port
 
 SERVICES = ("experiments", "searcher", "metrics", "logs", "checkpoints", "preemption")
 
@@ -25,7 +25,7 @@ class GatewayProcess:
         """
         addresses = {f"RESOLUTE_{name.upper()}_ADDRESS": services for name in SERVICES}
         addresses["RESOLUTE_CHECKPOINTS_ADDRESS"] = checkpoints or services
-        port, http_port = lasting_port(), lasting_port()
+        port, http_port = free_port(), free_port()
         self.address = f"127.0.0.1:{port}"
         """Where it listens for gRPC."""
         self.url = f"http://127.0.0.1:{http_port}"
