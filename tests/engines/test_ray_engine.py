@@ -36,7 +36,7 @@ from resolute.contracts.files.atomic_files import read_json
 from resolute.contracts.processes import ProcessIdentity
 from resolute.contracts.run.directory import RunDirectory
 from resolute.errors import UnavailableError
-from resolute_experiments.resources.engine_environment import EngineEnvironment
+from resolute_experiments.resources.engine_environment import EngineEnvironment, SupervisorTerms
 from resolute_experiments.resources.protocol import (
     AllocationSpec,
     CapacityChange,
@@ -44,7 +44,7 @@ from resolute_experiments.resources.protocol import (
     Placement,
 )
 from resolute_experiments.resources.ray.calls import Driver
-from resolute_experiments.resources.ray.manager import RayResourceManager, SupervisorTerms
+from resolute_experiments.resources.ray.manager import RayNodes, RayResourceManager
 from resolute_experiments.resources.ray.settings import RayPool
 from resolute_experiments.resources.settings import EngineSettings, PoolSettings
 
@@ -100,13 +100,8 @@ class RayEngine:
         return RayResourceManager(
             self.driver(),
             pools={"batch": self._pool},
-            terms=SupervisorTerms(
-                python=self.python,
-                directory=str(self.directory),
-                tls=None,
-                outage_timeout=3600.0,
-                log_wait=1.0,
-            ),
+            terms=SupervisorTerms(log_wait=1.0),
+            nodes=RayNodes(python=self.python, directory=str(self.directory)),
             poll_seconds=0.2,
         )
 

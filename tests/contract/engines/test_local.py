@@ -15,6 +15,7 @@ from support.engines.contract import EngineContract
 from resolute.contracts.files.atomic_files import read_json
 from resolute.contracts.processes import ProcessIdentity
 from resolute.contracts.run.directory import RunDirectory
+from resolute_experiments.resources.engine_environment import SupervisorTerms
 from resolute_experiments.resources.local.manager import LocalResourceManager
 from resolute_experiments.resources.protocol import AllocationSpec, ResourceManager
 
@@ -31,7 +32,7 @@ class LocalEngine:
 
     def open(self) -> ResourceManager:
         """Two slots."""
-        return LocalResourceManager(self._runs, slots=2, log_wait=1.0)
+        return LocalResourceManager(self._runs, slots=2, terms=SupervisorTerms(log_wait=1.0))
 
     def spec(self, plane: ControlPlane, *, containers: int = 1) -> AllocationSpec:
         """One slot for each container."""

@@ -19,7 +19,7 @@ from support.ssh import LoginServer
 from resolute.contracts.files.atomic_files import read_json
 from resolute.contracts.processes import ProcessIdentity
 from resolute.contracts.run.directory import RunDirectory
-from resolute_experiments.resources.engine_environment import EngineEnvironment
+from resolute_experiments.resources.engine_environment import EngineEnvironment, SupervisorTerms
 from resolute_experiments.resources.protocol import AllocationSpec
 from resolute_experiments.resources.settings import EngineSettings, PoolSettings
 from resolute_experiments.resources.slurm.client import SlurmClient
@@ -27,7 +27,7 @@ from resolute_experiments.resources.slurm.manager import SlurmResourceManager
 from resolute_experiments.resources.slurm.opening import commands_of
 from resolute_experiments.resources.slurm.settings import SlurmEngine as SlurmEngineSettings
 from resolute_experiments.resources.slurm.settings import SlurmPool
-from resolute_experiments.resources.slurm.submission import SupervisorTerms
+from resolute_experiments.resources.slurm.submission import SlurmNodes
 
 
 class SlurmEngine:
@@ -87,12 +87,12 @@ class SlurmEngine:
 
     def open(self, *, deadline_seconds: float = 60.0) -> SlurmResourceManager:
         """A pool of the default partition."""
-        terms = SupervisorTerms(python=self.python, tls=None, outage_timeout=3600.0, log_wait=1.0)
         return SlurmResourceManager(
             SlurmClient(replace(self._commands, deadline_seconds=deadline_seconds)),
             pools={"batch": self._pool},
             runs=self._runs,
-            terms=terms,
+            terms=SupervisorTerms(log_wait=1.0),
+            nodes=SlurmNodes(python=self.python),
             cluster=self.cluster,
             poll_seconds=0.2,
         )

@@ -25,6 +25,7 @@ from support.waiting import wait_until_async
 from resolute.contracts.processes import ProcessIdentity
 from resolute.contracts.spool.format import Line, Stdtype
 from resolute.spool.line_writer import LineWriter
+from resolute_experiments.resources.engine_environment import SupervisorTerms
 from resolute_experiments.resources.local.manager import LocalResourceManager
 from resolute_launch.container.lost_output import MARKER
 
@@ -98,7 +99,10 @@ def test_lines_that_cannot_be_delivered_in_time_are_named_in_the_log_and_follow(
 
     async def body() -> None:
         with control_plane(TRAIN) as plane:
-            async with cleared(tmp_path), managing(tmp_path, log_wait=0.2) as (manager, reports):
+            async with (
+                cleared(tmp_path),
+                managing(tmp_path, terms=SupervisorTerms(log_wait=0.2)) as (manager, reports),
+            ):
                 await _lose_with_a_line_unsent(tmp_path, plane, manager, reports)
                 plane.takes_lines = False
                 assert not await manager.deliver_lines({ALLOCATION: "token-fresh"})

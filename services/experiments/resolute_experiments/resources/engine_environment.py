@@ -1,12 +1,54 @@
-"""What every engine is told when it is opened."""
+"""What every engine is told when it is opened, and what it tells its supervisors."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from resolute.contracts.calls.tls import ClientTls
+from resolute.contracts.run.launch_order import LaunchOrder
+from resolute_experiments.resources.protocol import AllocationSpec
 from resolute_serving.tls import is_loopback
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SupervisorTerms:
+    """How the supervisors of an engine reach the services, and how long they wait for them."""
+
+    address: str = ""
+    """``host:port`` of the services; empty for that of each allocation."""
+    tls: Mapping[str, str] | None = None
+    """Whom to trust there, as ``ClientTls.to_json`` has it; None for a plain port."""
+    outage_timeout: float = 3600.0
+    """Seconds that a run continues while no service answers."""
+    log_wait: float = 10.0
+    """Seconds that the end of a run waits for the logs service to take the run's last lines."""
+
+    def order(self, spec: AllocationSpec, rank: int, *, slot_kind: str) -> LaunchOrder:
+        """The launch order of one container of an allocation.
+
+        It names no GPUs and has the interpreter of the supervisor, as in a container of its own: what differs
+        on an engine is replaced in it.
+
+        Args:
+            spec: The allocation.
+            rank: Its container, from 0.
+            slot_kind: ``cpu`` or ``gpu``, if it has slots.
+        """
+        slots = tuple(spec.placements[rank])
+        return LaunchOrder(
+            allocation_id=spec.allocation_id,
+            container_rank=rank,
+            master=self.address or spec.address,
+            tls=self.tls,
+            token=spec.token,
+            slot_ids=slots,
+            slot_kind=slot_kind if slots else "cpu",
+            python="",
+            lease_patience_seconds=self.outage_timeout,
+            log_wait_seconds=self.log_wait,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,8 +74,8 @@ class EngineEnvironment:
     nodes: int
     """As how many machines this one appears."""
 
-    def trust(self, address: str, certificate: str = "") -> dict[str, str] | None:
-        """Says whom trials trust at the services, as launch orders have it; None for a plain port.
+    def terms(self, address: str = "", certificate: str = "") -> SupervisorTerms:
+        """What the supervisors of an engine are told, with whom they trust at the services.
 
         Args:
             address: ``host:port`` that the settings of an engine give trials; empty for that of this machine.
@@ -42,6 +84,14 @@ class EngineEnvironment:
         Raises:
             FailedPreconditionError: The certificate cannot be read.
         """
+        return SupervisorTerms(
+            address=address,
+            tls=self._trust(address, certificate),
+            outage_timeout=self.outage_timeout,
+            log_wait=self.log_wait,
+        )
+
+    def _trust(self, address: str, certificate: str) -> dict[str, str] | None:
         if certificate:
             return ClientTls.read(Path(certificate)).to_json()
         # What runs on this machine keeps to the port of its loopback, which may be a plain one.

@@ -63,11 +63,9 @@ def _open_local(settings: EngineSettings, environment: EngineEnvironment) -> Res
     return LocalResourceManager(
         environment.runs_directory,
         slots=environment.slots,
-        outage_timeout=environment.outage_timeout,
-        log_wait=environment.log_wait,
+        terms=environment.terms(),
         nodes=environment.nodes,
         address=environment.address,
-        tls=environment.tls,
         pool=settings.pools[0].name,
     )
 

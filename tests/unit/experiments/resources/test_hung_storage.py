@@ -18,6 +18,7 @@ from support.engines.scripted import Cluster, fresh_database, scenario
 from support.waiting import wait_until_async
 
 from resolute.errors import UnavailableError
+from resolute_experiments.resources.engine_environment import SupervisorTerms
 from resolute_experiments.resources.local import deliveries as deliveries_module
 from resolute_experiments.resources.local.container import LocalContainer
 from resolute_experiments.resources.local.deliveries import Deliveries
@@ -27,7 +28,7 @@ from resolute_experiments.resources.slurm.client import SlurmClient
 from resolute_experiments.resources.slurm.commands import SlurmCommands
 from resolute_experiments.resources.slurm.manager import SlurmResourceManager
 from resolute_experiments.resources.slurm.settings import SlurmPool
-from resolute_experiments.resources.slurm.submission import SupervisorTerms, note_submitted, prepare
+from resolute_experiments.resources.slurm.submission import SlurmNodes, note_submitted, prepare
 from resolute_serving.database.engine import Database
 
 SECONDS = 60.0
@@ -121,7 +122,8 @@ def manager_of(runs: Path, jobs: Path) -> SlurmResourceManager:
         SlurmClient(SlurmCommands(environment={"PATH": f"{jobs.parent}:/usr/bin:/bin"})),
         pools={"far": SlurmPool()},
         runs=runs,
-        terms=SupervisorTerms(python="python", tls=None, outage_timeout=60.0, log_wait=1.0),
+        terms=SupervisorTerms(log_wait=1.0),
+        nodes=SlurmNodes(python="python"),
         cluster="c",
     )
     manager._storage._seconds = 0.3

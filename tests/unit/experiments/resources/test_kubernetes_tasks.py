@@ -19,11 +19,12 @@ need_module("kubernetes_asyncio", remedy="`make engines` installs it")
 from kubernetes_asyncio.client import ApiClient, Configuration  # noqa: E402
 
 from resolute_experiments.resources.background.releases import Releases, Remains  # noqa: E402
+from resolute_experiments.resources.engine_environment import SupervisorTerms  # noqa: E402
 from resolute_experiments.resources.kubernetes import manager as kubernetes_manager  # noqa: E402
 from resolute_experiments.resources.kubernetes.connection import KubernetesApi  # noqa: E402 - they want what was asked for above
-from resolute_experiments.resources.kubernetes.manager import KubernetesEngineTerms, KubernetesManager  # noqa: E402
+from resolute_experiments.resources.kubernetes.manager import KubernetesManager  # noqa: E402
 
-TERMS = KubernetesEngineTerms(cluster_id="c", tls=None, outage_timeout=1.0, log_wait=600.0)
+TERMS = SupervisorTerms(outage_timeout=1.0, log_wait=600.0)
 
 
 def named(prefix: str) -> list[str]:
@@ -40,7 +41,7 @@ def scenario(body: Callable[[], Awaitable[None]]) -> None:
 
 def manager_of(connect: Callable[[], Awaitable[KubernetesApi]]) -> KubernetesManager:
     options = KubernetesEngineOptions.model_validate({})
-    return KubernetesManager(connect, options=options, pools={}, terms=TERMS)
+    return KubernetesManager(connect, options=options, pools={}, terms=TERMS, cluster_id="c")
 
 
 async def _never() -> KubernetesApi:
@@ -134,29 +135,6 @@ def test_a_defect_does_not_end_a_removal(capsys: pytest.CaptureFixture[str]) -> 
 
     scenario(body)
     assert capsys.readouterr().out.count("a run cannot be removed yet") == 1, "the same again is no news"
-
-
-class StubbornManager(KubernetesManager):
-    """Fails to end anything twice, by a defect of its own."""
-
-    ended = 0
-
-    async def kill(self, allocation_id: str) -> None:
-        self.ended += 1
-        if self.ended < 3:
-            raise RuntimeError("a defect")
-
-
-def test_a_defect_does_not_end_the_ending_of_what_outlasts_its_grace() -> None:
-    async def body() -> None:
-        manager = StubbornManager(
-            _never, options=KubernetesEngineOptions.model_validate({}), pools={}, terms=TERMS
-        )
-        await manager._kill_later("t.1", 0.0)
-        assert manager.ended == 3
-        await manager.close()
-
-    scenario(body)
 
 
 def test_all_who_ask_meanwhile_share_one_attempt_to_connect() -> None:

@@ -19,14 +19,12 @@ from resolute_experiments.resources.protocol import AllocationSpec
 from resolute_experiments.resources.registry import open_engine
 from resolute_experiments.resources.settings import read_resource_settings
 from resolute_experiments.resources.slurm.settings import SlurmPool
-from resolute_experiments.resources.slurm.submission import SupervisorTerms, job_of
+from resolute_experiments.resources.slurm.submission import SlurmNodes, job_of
 
 FOLDER = "/shared/runs/t.1"
 RUNTIME = "/shared/runtime"
 KEEPER = ["/bin/sh", f"{RUNTIME}/start.sh", "resolute_launch.node", FOLDER]
-TERMS = SupervisorTerms(
-    python="/shared/bin/python", runtime=RUNTIME, tls=None, outage_timeout=60.0, log_wait=1.0
-)
+NODES = SlurmNodes(python="/shared/bin/python", runtime=RUNTIME)
 ONE = AllocationSpec(
     allocation_id="t.1", placements=((0, 1),), address="head:1", token="token-0", pool="batch"
 )
@@ -45,7 +43,7 @@ for word in "${0##*/}" "$@"; do printf "%s\\0" "$word"; done > "$0.$$" && mv "$0
 def calls(folder: Path, spec: AllocationSpec, **pool: Any) -> list[list[str]]:
     """What a job's script calls, without the listener of jobs of one node."""
     settings = SlurmPool(slots_per_node=2, **pool)
-    job = job_of(spec, name="n", folder=Path(FOLDER), pool=settings, terms=TERMS)
+    job = job_of(spec, name="n", folder=Path(FOLDER), pool=settings, nodes=NODES)
     assert spec.token not in repr(job)
     programs, written = folder / "programs", folder / "calls"
     programs.mkdir()
@@ -162,7 +160,7 @@ def test_what_no_command_line_can_say_is_refused(
 ) -> None:
     spec = replace(ONE, config=config)
     with pytest.raises((InvalidArgumentError, FailedPreconditionError), match=complaint):
-        job_of(spec, name="n", folder=Path(FOLDER), pool=SlurmPool(**pool), terms=TERMS)
+        job_of(spec, name="n", folder=Path(FOLDER), pool=SlurmPool(**pool), nodes=NODES)
 
 
 def opened(folder: Path, *, engine: str = "", pool: str = "") -> Any:

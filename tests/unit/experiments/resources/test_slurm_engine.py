@@ -14,7 +14,7 @@ from resolute.contracts.run.keeping import LEFT, STOP
 from resolute.contracts.run.launch_order import LaunchOrder
 from resolute.contracts.run.remaining_output import lost_file
 from resolute.errors import InvalidArgumentError, InvalidConfigError
-from resolute_experiments.resources.engine_environment import EngineEnvironment
+from resolute_experiments.resources.engine_environment import EngineEnvironment, SupervisorTerms
 from resolute_experiments.resources.local.container import LocalContainer
 from resolute_experiments.resources.protocol import AllocationSpec, ContainerReport, ContainerState
 from resolute_experiments.resources.registry import open_engine
@@ -24,13 +24,13 @@ from resolute_experiments.resources.slurm.settings import SlurmPool
 from resolute_experiments.resources.slurm.states import container_reports, lacks_an_end
 from resolute_experiments.resources.slurm.submission import (
     OUTPUT_FILE,
-    SupervisorTerms,
+    SlurmNodes,
     job_of,
     note_submitted,
     prepare,
 )
 
-TERMS = SupervisorTerms(python="/shared/bin/python", tls=None, outage_timeout=60.0, log_wait=1.0)
+NODES = SlurmNodes(python="/shared/bin/python")
 SPEC = AllocationSpec(
     allocation_id="t.1", placements=((0, 1), (2, 3)), address="head:1", token="token-0", pool="batch"
 )
@@ -98,7 +98,7 @@ def test_wrong_settings_are_refused_by_their_place(
 
 def options(pool: SlurmPool, **section: Any) -> tuple[str, ...]:
     spec = replace(SPEC, config={"slurm": section})
-    return job_of(spec, name="n", folder=Path("/s/t.1"), pool=pool, terms=TERMS).options
+    return job_of(spec, name="n", folder=Path("/s/t.1"), pool=pool, nodes=NODES).options
 
 
 def test_job_asks_for_the_slots_of_each_node() -> None:
@@ -123,7 +123,7 @@ def test_what_the_pool_does_not_give_is_refused_when_the_settings_changed_after_
 def test_niceness_grows_with_each_step_of_the_priority_where_the_pool_says_so() -> None:
     def nice(pool: SlurmPool, priority: int) -> list[str]:
         spec = replace(SPEC, priority=priority)
-        job = job_of(spec, name="n", folder=Path("/s/t.1"), pool=pool, terms=TERMS)
+        job = job_of(spec, name="n", folder=Path("/s/t.1"), pool=pool, nodes=NODES)
         return [option for option in job.options if option.startswith("--nice")]
 
     assert nice(GPUS, 1) == nice(GPUS, 99) == []
@@ -132,12 +132,13 @@ def test_niceness_grows_with_each_step_of_the_priority_where_the_pool_says_so() 
 
 
 def test_no_token_is_in_what_is_submitted(tmp_path: Path) -> None:
-    prepare(SPEC, runs=tmp_path, address="head:2", pool=GPUS, terms=TERMS)
-    job = job_of(SPEC, name="n", folder=tmp_path / "t.1", pool=GPUS, terms=TERMS)
+    prepare(SPEC, runs=tmp_path, pool=GPUS, terms=SupervisorTerms(address="head:2"))
+    job = job_of(SPEC, name="n", folder=tmp_path / "t.1", pool=GPUS, nodes=NODES)
     assert SPEC.token not in repr(job)
     path = tmp_path / "t.1" / "1" / "launch.json"
     order = LaunchOrder.read(path)
     assert (order.token, order.master, order.slot_ids) == ("token-0", "head:2", (2, 3))
+    assert order.python == "", "the trial's is that of its supervisor: this machine's may not be there"
     assert path.stat().st_mode & 0o077 == 0
 
 
@@ -145,7 +146,7 @@ class Left:
     """What the containers of an allocation left."""
 
     def __init__(self, runs: Path) -> None:
-        prepare(SPEC, runs=runs, address="head:1", pool=GPUS, terms=TERMS)
+        prepare(SPEC, runs=runs, pool=GPUS, terms=SupervisorTerms())
         self.runs = runs
         self.folder = runs / SPEC.allocation_id
         self.first, self.second = (LocalContainer(runs, SPEC.allocation_id, rank) for rank in range(2))

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from resolute_experiments.resources.engine_environment import SupervisorTerms
 from resolute_experiments.resources.local.container import LocalContainer
 from resolute_experiments.resources.protocol import ContainerReport, ContainerState
 from resolute_experiments.resources.slurm import manager as manager_module
@@ -18,7 +19,7 @@ from resolute_experiments.resources.slurm.jobs import Job
 from resolute_experiments.resources.slurm.manager import SlurmResourceManager
 from resolute_experiments.resources.slurm.settings import SlurmPool
 from resolute_experiments.resources.slurm.states import container_reports
-from resolute_experiments.resources.slurm.submission import SupervisorTerms, note_submitted
+from resolute_experiments.resources.slurm.submission import SlurmNodes, note_submitted
 
 
 class SharedPath(PosixPath):
@@ -65,7 +66,8 @@ def manager_of(commands: SlurmCommands, runs: Path) -> SlurmResourceManager:
         SlurmClient(commands),
         pools={"batch": SlurmPool()},
         runs=runs,
-        terms=SupervisorTerms(python="python", tls=None, outage_timeout=60.0, log_wait=1.0),
+        terms=SupervisorTerms(log_wait=1.0),
+        nodes=SlurmNodes(python="python"),
         cluster="c",
     )
 

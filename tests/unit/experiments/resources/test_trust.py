@@ -35,23 +35,28 @@ def environment(folder: Path, *, tls: ClientTls | None = None) -> EngineEnvironm
 
 def test_an_address_of_other_machines_is_trusted_as_these_trust_it(tmp_path: Path) -> None:
     told = environment(tmp_path)
-    assert told.trust("10.0.0.5:8080") == told.trust("[fd00::5]:8080") == REMOTE.to_json()
-    assert told.trust("") is None, "this machine has a plain port"
-    assert told.trust("127.0.0.1:8080") is told.trust("[::1]:8080") is told.trust("localhost:8080") is None
+    assert told.terms("10.0.0.5:8080").tls == told.terms("[fd00::5]:8080").tls == REMOTE.to_json()
+    assert told.terms("").tls is None, "this machine has a plain port"
+    assert (
+        told.terms("127.0.0.1:8080").tls
+        is told.terms("[::1]:8080").tls
+        is told.terms("localhost:8080").tls
+        is None
+    )
 
 
 def test_services_that_are_the_same_everywhere_are_trusted_alike(tmp_path: Path) -> None:
     own = ClientTls(authority=b"of the operator")
     told = EngineEnvironment(**{**vars(environment(tmp_path, tls=own)), "remote_tls": None})
-    assert told.trust("") == told.trust("10.0.0.5:8080") == own.to_json()
+    assert told.terms("").tls == told.terms("10.0.0.5:8080").tls == own.to_json()
 
 
 def test_a_certificate_of_the_settings_goes_first(tmp_path: Path) -> None:
     certificate = Authority.create(tmp_path).issue(tmp_path).certificate
-    told = environment(tmp_path).trust("10.0.0.5:8080", str(certificate))
+    told = environment(tmp_path).terms("10.0.0.5:8080", str(certificate)).tls
     assert told == {"authority": certificate.read_text(), "server_name": ""}
     with pytest.raises(FailedPreconditionError, match="cannot read"):
-        environment(tmp_path).trust("10.0.0.5:8080", str(tmp_path / "none"))
+        environment(tmp_path).terms("10.0.0.5:8080", str(tmp_path / "none"))
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,9 @@ import structlog
 from resolute.contracts.calls.backoff import Backoff
 from resolute.contracts.run.launch_order import LaunchOrder
 from resolute.errors import ResoluteError
-from resolute_experiments.backoff import LoggedBackoff, until_it_succeeds
+from resolute_experiments.backoff import LoggedBackoff
 from resolute_experiments.resources.background.attempts import try_each
+from resolute_experiments.resources.background.late_kills import LateKills
 from resolute_experiments.resources.background.named_tasks import NamedTasks
 from resolute_experiments.resources.container.api import DockerApi
 from resolute_experiments.resources.container.containers import Containers, Found, owner_of
@@ -26,6 +27,7 @@ from resolute_experiments.resources.container.pulls import Pulls
 from resolute_experiments.resources.container.releases import ContainerReleases
 from resolute_experiments.resources.container.request import EFFECTIVE_FIELDS, ContainerRequest
 from resolute_experiments.resources.container.settings import ContainerEngineOptions, ContainerPoolOptions
+from resolute_experiments.resources.engine_environment import SupervisorTerms
 from resolute_experiments.resources.foreign_fields import STARTS_COLD
 from resolute_experiments.resources.protocol import (
     AllocationSpec,
@@ -46,23 +48,13 @@ _log = structlog.get_logger("container")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ContainerEngineTerms:
-    """What an engine is told of the cluster."""
+class EngineHost:
+    """The engine's machine: what configs may have of it, and what is mounted from it."""
 
-    cluster_id: str
-    """UUID of the cluster."""
-    address: str
-    """``host:port`` of the services now; empty for where they were when a run began."""
-    tls: Mapping[str, str] | None
-    """Whom they trust there, as ``ClientTls.to_json`` has it; None for a plain port."""
-    outage_timeout: float
-    """Seconds that a run continues while no service answers."""
-    log_wait: float
-    """Seconds that the end of a run waits for the logs service to take the run's last lines."""
     access: HostAccess
-    """What of the engine's machine configs may have."""
+    """What of it configs may have."""
     make_runtime: Callable[[], Path]
-    """Makes the runtime where it is missing, and returns its directory on the engine's machine. It blocks."""
+    """Makes the runtime where it is missing, and returns its directory there. It blocks."""
     remove_runtimes: Callable[..., None] | None
     """Removes others than that of a path, but those ``used``; None where others make and remove them."""
 
@@ -74,7 +66,11 @@ class ContainerManager:
         api: The engine.
         options: Its settings.
         pools: Those of its pools, by name.
-        terms: What it is told of the cluster.
+        terms: What every supervisor is told.
+        host: The engine's machine.
+        cluster_id: UUID of the cluster, by which its containers are labelled.
+        own_address: ``host:port`` of the services now, to send what ended runs left; empty for where they
+            were when a run began.
     """
 
     prompt = False
@@ -85,18 +81,24 @@ class ContainerManager:
         *,
         options: ContainerEngineOptions,
         pools: Mapping[str, ContainerPoolOptions],
-        terms: ContainerEngineTerms,
+        terms: SupervisorTerms,
+        host: EngineHost,
+        cluster_id: str,
+        own_address: str = "",
     ) -> None:
         self._api = api
         self._options = options
         self._pool_options = pools
         self._terms = terms
-        self._pools = tuple(_pool(name, one, terms.access) for name, one in pools.items())
-        self._containers = Containers(api, cluster_id=terms.cluster_id)
+        self._host = host
+        self._own_address = own_address
+        self._pools = tuple(_pool(name, one, host.access) for name, one in pools.items())
+        self._containers = Containers(api, cluster_id=cluster_id)
         self._events: asyncio.Queue[EngineEvent | None] = asyncio.Queue()
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         """One for each thing that nobody does twice at a time, while somebody does it."""
         self._tasks = NamedTasks("container")
+        self._late_kills = LateKills("container", self.kill)
         self._pulls = Pulls(
             tell=self._events.put_nowait, kill=self._kill_containers, patience=options.image_patience
         )
@@ -115,7 +117,7 @@ class ContainerManager:
         An image that has to be pulled is pulled after this has returned, and the containers start after that.
         """
         # Admission has refused other configs, by the settings of that time: they may be others now.
-        self._terms.access.require(spec.config)
+        self._host.access.require(spec.config)
         request = await self._request(spec)
         async with self._lock(spec.allocation_id):
             there = await self._containers.of(spec.allocation_id)
@@ -193,7 +195,7 @@ class ContainerManager:
         for one in running:
             await self._containers.signal(one, "SIGTERM")
         if running:
-            self._tasks.start(f"stop {allocation_id}", self._kill_later(allocation_id, grace))
+            self._late_kills.plan(allocation_id, grace=grace)
 
     async def _withdrawn(self, allocation_id: str) -> list[Found]:
         """The containers of an allocation; no more will be started of it."""
@@ -202,11 +204,6 @@ class ContainerManager:
             there = await self._containers.of(allocation_id)
             self._pulls.withdraw(allocation_id, there={one.rank for one in there})
         return there
-
-    async def _kill_later(self, allocation_id: str, seconds: float) -> None:
-        await asyncio.sleep(seconds)
-        backoff = LoggedBackoff(_log, "a run could not be ended", allocation=allocation_id)
-        await until_it_succeeds(lambda: self.kill(allocation_id), backoff)
 
     async def kill(self, allocation_id: str) -> None:
         """Ends the containers of an allocation at once."""
@@ -252,7 +249,7 @@ class ContainerManager:
             pool=self._pools[0].name,
             config={"environment": {"image": {"cpu": image, "cuda": image}}},
         )
-        address = self._options.services_address or self._terms.address
+        address = self._terms.address or self._own_address
         options = [*(["--master", address] if address else []), *arguments]
         async with self._lock(f"send {found.name}"):
             return await self._containers.salvage(
@@ -261,7 +258,7 @@ class ContainerManager:
 
     async def release(self, allocation_id: str, *, token: str = "") -> None:
         """Forgets an allocation; what it left is sent, and it is removed, in the background."""
-        self._tasks.cancel(f"stop {allocation_id}")
+        self._late_kills.drop(allocation_id)
         self._pulls.forget(allocation_id)
         self._releases.release(allocation_id, token=token)
 
@@ -285,6 +282,7 @@ class ContainerManager:
     async def close(self) -> None:
         """Ends the watching. Containers continue."""
         await self._pulls.close()
+        await self._late_kills.close()
         await self._tasks.close()
         await self._releases.close()
         await self._api.close()
@@ -323,7 +321,7 @@ class ContainerManager:
     async def _request(self, spec: AllocationSpec) -> ContainerRequest:
         async with self._lock("runtime"):
             if not self._runtime:
-                folder = await asyncio.to_thread(self._terms.make_runtime)
+                folder = await asyncio.to_thread(self._host.make_runtime)
                 self._runtime = str(folder)
                 await self._remove_runtimes(folder)
         return ContainerRequest(
@@ -332,37 +330,28 @@ class ContainerManager:
             engine=self._options,
             pool=self._pool_options[spec.pool or self._pools[0].name],
             runtime=self._runtime,
-            access=self._terms.access,
+            access=self._host.access,
         )
 
     async def _remove_runtimes(self, folder: Path) -> None:
         """Removes the runtimes of earlier versions; what hinders that must not hinder a launch."""
-        if self._terms.remove_runtimes is None:
+        if self._host.remove_runtimes is None:
             return
         try:
             used = await self._containers.mounted()
-            await asyncio.to_thread(self._terms.remove_runtimes, folder, used=used)
+            await asyncio.to_thread(self._host.remove_runtimes, folder, used=used)
         except (ResoluteError, OSError) as failure:
             _log.warning("runtimes of earlier versions are left", folder=str(folder), reason=str(failure))
 
     def _order(self, spec: AllocationSpec, rank: int, address: str) -> LaunchOrder:
         pool = next(one for one in self._pools if one.name == (spec.pool or self._pools[0].name))
         kind = pool.slots[0].kind.value if pool.slots and spec.placements[rank] else "cpu"
-        return LaunchOrder(
-            allocation_id=spec.allocation_id,
-            container_rank=rank,
-            master=self._options.services_address or spec.address,
-            tls=self._terms.tls,
-            token=spec.token,
-            slot_ids=spec.placements[rank],
-            slot_kind=kind,
+        return replace(
+            self._terms.order(spec, rank, slot_kind=kind),
             # CDI shows a container its own GPUs alone, numbered from 0.
             devices=tuple(map(str, range(len(spec.placements[rank])))) if kind == "gpu" else (),
             agent_id=socket.gethostname(),
             bind_address=address or "127.0.0.1",
-            python="",
-            lease_patience_seconds=self._terms.outage_timeout,
-            log_wait_seconds=self._terms.log_wait,
         )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from resolute.errors import InvalidArgumentError
 from resolute_experiments.resources.container.api import DockerApi
-from resolute_experiments.resources.container.manager import ContainerEngineTerms, ContainerManager
+from resolute_experiments.resources.container.manager import ContainerManager, EngineHost
 from resolute_experiments.resources.container.runtime import make_runtime, remove_others, runtime_name
 from resolute_experiments.resources.container.settings import ContainerEngineOptions, ContainerPoolOptions
 from resolute_experiments.resources.engine_environment import EngineEnvironment
@@ -30,12 +30,7 @@ def open_container_engine(settings: EngineSettings, environment: EngineEnvironme
         pool.name: parse_options(ContainerPoolOptions, pool.options, at=pool.where) for pool in settings.pools
     }
     _check_meeting_places(settings, options, pools)
-    terms = ContainerEngineTerms(
-        cluster_id=environment.cluster_id,
-        address=environment.address,
-        tls=environment.trust(options.services_address, options.services_certificate),
-        outage_timeout=environment.outage_timeout,
-        log_wait=environment.log_wait,
+    host = EngineHost(
         access=HostAccess(
             where=settings.where,
             bind_mounts=options.bind_mounts,
@@ -46,7 +41,15 @@ def open_container_engine(settings: EngineSettings, environment: EngineEnvironme
         # What an operator made is the operator's to remove.
         remove_runtimes=None if options.runtime else remove_others,
     )
-    return ContainerManager(DockerApi(options.url), options=options, pools=pools, terms=terms)
+    return ContainerManager(
+        DockerApi(options.url),
+        options=options,
+        pools=pools,
+        terms=environment.terms(options.services_address, options.services_certificate),
+        host=host,
+        cluster_id=environment.cluster_id,
+        own_address=environment.address,
+    )
 
 
 def _check_meeting_places(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
 import structlog
@@ -18,10 +18,11 @@ from resolute.errors import (
     UnauthenticatedError,
     UnavailableError,
 )
-from resolute_experiments.backoff import LoggedBackoff, until_it_succeeds
+from resolute_experiments.resources.background.late_kills import LateKills
 from resolute_experiments.resources.background.named_tasks import NamedTasks
 from resolute_experiments.resources.background.releases import Releases, Remains
 from resolute_experiments.resources.background.shared_attempt import SharedAttempt
+from resolute_experiments.resources.engine_environment import SupervisorTerms
 from resolute_experiments.resources.kubernetes import fields, states
 from resolute_experiments.resources.kubernetes.client import KubernetesClient, Submitted
 from resolute_experiments.resources.kubernetes.connection import READING, KubernetesApi
@@ -54,20 +55,6 @@ _HOPELESS = ("ErrImageNeverPull", "InvalidImageName")
 _log = structlog.get_logger("kubernetes")
 
 
-@dataclass(frozen=True, kw_only=True)
-class KubernetesEngineTerms:
-    """What an engine is told of the cluster."""
-
-    cluster_id: str
-    """UUID of the cluster."""
-    tls: Mapping[str, str] | None
-    """Whom Pods trust at the services, as ``ClientTls.to_json`` has it; None for a plain port."""
-    outage_timeout: float
-    """Seconds that a run continues while no service answers."""
-    log_wait: float
-    """Seconds that the end of a run waits for the logs service to take the run's last lines."""
-
-
 class KubernetesManager:
     """Runs allocations as Pods.
 
@@ -75,7 +62,8 @@ class KubernetesManager:
         connect: Makes a connection to the API server.
         options: The engine's settings.
         pools: Those of its pools, by name.
-        terms: What it is told of the cluster.
+        terms: What every supervisor is told.
+        cluster_id: UUID of the cluster, by which its Pods are labelled.
     """
 
     prompt = False
@@ -86,13 +74,15 @@ class KubernetesManager:
         *,
         options: KubernetesEngineOptions,
         pools: Mapping[str, KubernetesPoolOptions],
-        terms: KubernetesEngineTerms,
+        terms: SupervisorTerms,
+        cluster_id: str,
     ) -> None:
         self._connect = connect
         self._options = options
         self._pool_options = pools
         self._terms = terms
-        self._selector = f"{CLUSTER_LABEL}={terms.cluster_id}"
+        self._cluster_id = cluster_id
+        self._selector = f"{CLUSTER_LABEL}={cluster_id}"
         self._api: KubernetesApi | None = None
         self._connecting = SharedAttempt(
             "kubernetes-connect", self._open, seconds=_CONNECT_SECONDS, late=READING
@@ -108,6 +98,7 @@ class KubernetesManager:
         self._withdrawn: set[str] = set()
         """Allocations that were ended before all of their Pods ran."""
         self._tasks = NamedTasks("kubernetes")
+        self._late_kills = LateKills("kubernetes", self.kill)
         self._following: asyncio.Task[None] | None = None
         self._releases = Releases(
             "kubernetes",
@@ -139,7 +130,7 @@ class KubernetesManager:
         """Submits the Pods of an allocation; those that are there, or were, are left alone."""
         request = PodRequest(
             spec=spec,
-            labels={CLUSTER_LABEL: self._terms.cluster_id, ALLOCATION_LABEL: spec.allocation_id},
+            labels={CLUSTER_LABEL: self._cluster_id, ALLOCATION_LABEL: spec.allocation_id},
             engine=self._options,
             pool=self._pool_options[spec.pool],
         )
@@ -187,15 +178,10 @@ class KubernetesManager:
             await self._ask(lambda client: client.ask(group.name, STOP))
             if waits:
                 await self._ask(lambda client: client.withdraw(group.name, grace_seconds=seconds))
-            self._tasks.start(f"stop {allocation_id}", self._kill_later(allocation_id, grace))
+            self._late_kills.plan(allocation_id, grace=grace)
         else:
             self._noticed.add(allocation_id)
             await self._ask(lambda client: client.end(group.name, grace_seconds=seconds, withdrawn=True))
-
-    async def _kill_later(self, allocation_id: str, seconds: float) -> None:
-        await asyncio.sleep(seconds)
-        backoff = LoggedBackoff(_log, "a run could not be ended", allocation=allocation_id)
-        await until_it_succeeds(lambda: self.kill(allocation_id), backoff)
 
     async def kill(self, allocation_id: str) -> None:
         """Has the keepers of an allocation end it; after them its Pods are ended."""
@@ -229,7 +215,7 @@ class KubernetesManager:
 
         A Pod sends with the last token of its run: nobody can give it another.
         """
-        self._tasks.cancel(f"stop {allocation_id}")
+        self._late_kills.drop(allocation_id)
         self._forget(allocation_id)
         self._releases.release(allocation_id)
 
@@ -325,6 +311,7 @@ class KubernetesManager:
         self._closed = True
         await self._connecting.close()
         await self._unfollow()
+        await self._late_kills.close()
         await self._tasks.close()
         await self._releases.close()
         api, self._api = self._api, None
@@ -372,19 +359,10 @@ class KubernetesManager:
     def _order(self, spec: AllocationSpec, rank: int) -> LaunchOrder:
         pool, slots = self._pool_options[spec.pool], spec.placements[rank]
         gpus = pool.slot_type == "gpu" and bool(slots)
-        return LaunchOrder(
-            allocation_id=spec.allocation_id,
-            container_rank=rank,
-            master=self._options.services_address or spec.address,
-            tls=self._terms.tls,
-            token=spec.token,
-            slot_ids=slots,
-            slot_kind="gpu" if gpus else "cpu",
+        return replace(
+            self._terms.order(spec, rank, slot_kind=pool.slot_type),
             # A Pod sees its own GPUs alone, numbered from 0.
             devices=tuple(map(str, range(len(slots)))) if gpus else (),
-            python="",
-            lease_patience_seconds=self._terms.outage_timeout,
-            log_wait_seconds=self._terms.log_wait,
         )
 
 

@@ -6,7 +6,7 @@ from functools import partial
 
 from resolute_experiments.resources.engine_environment import EngineEnvironment
 from resolute_experiments.resources.kubernetes.connection import KubernetesApi
-from resolute_experiments.resources.kubernetes.manager import KubernetesEngineTerms, KubernetesManager
+from resolute_experiments.resources.kubernetes.manager import KubernetesManager
 from resolute_experiments.resources.kubernetes.objects import check_name
 from resolute_experiments.resources.kubernetes.settings import KubernetesEngineOptions, KubernetesPoolOptions
 from resolute_experiments.resources.protocol import ResourceManager
@@ -30,10 +30,6 @@ def open_kubernetes_engine(settings: EngineSettings, environment: EngineEnvironm
         partial(KubernetesApi.connect, kubeconfig=options.kubeconfig, context=options.context),
         options=options,
         pools=pools,
-        terms=KubernetesEngineTerms(
-            cluster_id=environment.cluster_id,
-            tls=environment.trust(options.services_address, options.services_certificate),
-            outage_timeout=environment.outage_timeout,
-            log_wait=environment.log_wait,
-        ),
+        terms=environment.terms(options.services_address, options.services_certificate),
+        cluster_id=environment.cluster_id,
     )

@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import socket
 import sys
-from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import structlog
 
-from resolute.contracts.calls.tls import ClientTls
 from resolute.contracts.run.launch_order import LaunchOrder
+from resolute_experiments.resources.background.late_kills import LateKills
+from resolute_experiments.resources.background.named_tasks import NamedTasks
+from resolute_experiments.resources.engine_environment import SupervisorTerms
 from resolute_experiments.resources.local.container import LocalContainer, containers_in
 from resolute_experiments.resources.local.deliveries import Deliveries
 from resolute_experiments.resources.local.fork_server import ForkServer
@@ -27,6 +30,7 @@ from resolute_experiments.resources.slots import assign_to_nodes, detect_slots
 DEFAULT_POOL = "default"
 """Name of the pool of this machine where no settings give it another."""
 _FORK_SERVER_LOG = "fork-server.log"
+_TERMS = SupervisorTerms()
 _log = structlog.get_logger("local")
 
 
@@ -36,13 +40,11 @@ class LocalResourceManager:
     Args:
         runs: Where run directories lie: ``<allocation>/<container rank>``.
         slots: Number of slots; None to count GPUs, or else cores.
-        outage_timeout: Seconds that a run continues while no service answers.
-        log_wait: Seconds that the end of a run waits for the logs service to take the run's last lines.
+        terms: What every supervisor is told.
         nodes: As how many machines this one appears, each with a share of the slots and a loopback address of
             its own: trials across several machines can be tried on one.
         address: ``host:port`` of the services now, to send what ended runs left; empty for where they were
             when the run began.
-        tls: Whom supervisors and trials trust there; None for a plain port.
         pool: Name of its pool.
     """
 
@@ -53,26 +55,22 @@ class LocalResourceManager:
         runs: Path,
         *,
         slots: int | None = None,
-        outage_timeout: float = 3600.0,
-        log_wait: float = 10.0,
+        terms: SupervisorTerms = _TERMS,
         nodes: int = 1,
         address: str = "",
-        tls: ClientTls | None = None,
         pool: str = DEFAULT_POOL,
     ) -> None:
         self._runs = runs
         self._slots = assign_to_nodes(detect_slots(slots), nodes)
         self._pool = Pool(name=pool, slots=self._slots)
-        self._outage_timeout = outage_timeout
-        self._log_wait = log_wait
-        self._tls = tls
+        self._terms = terms
         self._reports: asyncio.Queue[ContainerReport | None] = asyncio.Queue()
-        self._watchers: dict[str, asyncio.Task[None]] = {}
-        self._stoppers: dict[str, asyncio.Task[None]] = {}
+        self._watchers = NamedTasks("local-watch")
+        self._late_kills = LateKills("local", self.kill)
         self._deliveries = Deliveries(
             runs,
             address=address,
-            log_wait=log_wait,
+            log_wait=terms.log_wait,
             is_over=lambda container: not container.locked,
             until_over=self._until_unlocked,
         )
@@ -97,20 +95,12 @@ class LocalResourceManager:
         slots = {slot.id: slot for slot in self._slots}
         node = slots[slot_ids[0]].node if slot_ids else 0
         devices = tuple(slots[number].device for number in slot_ids if slots[number].device)
-        return LaunchOrder(
-            allocation_id=spec.allocation_id,
-            container_rank=rank,
-            master=spec.address,
-            tls=None if self._tls is None else self._tls.to_json(),
-            token=spec.token,
-            slot_ids=tuple(slot_ids),
-            slot_kind=slots[slot_ids[0]].kind.value if slot_ids else "cpu",
+        return replace(
+            self._terms.order(spec, rank, slot_kind=slots[slot_ids[0]].kind.value if slot_ids else "cpu"),
             devices=devices,
             agent_id=socket.gethostname() if not node else f"{socket.gethostname()}-{node}",
             bind_address=f"127.0.0.{1 + node}",
             python=sys.executable,
-            lease_patience_seconds=self._outage_timeout,
-            log_wait_seconds=self._log_wait,
             warm_directory=str(self._runs.absolute().with_name("warm")),
         )
 
@@ -128,11 +118,7 @@ class LocalResourceManager:
         """Asks an allocation to exit by SIGTERM, and kills it once the grace is over."""
         for container in containers_in(self._runs, allocation_id):
             await asyncio.to_thread(container.terminate)
-        self._start_task(self._stoppers, allocation_id, self._kill_later(allocation_id, grace))
-
-    async def _kill_later(self, allocation_id: str, seconds: float) -> None:
-        await asyncio.sleep(seconds)
-        await self.kill(allocation_id)
+        self._late_kills.plan(allocation_id, grace=grace)
 
     async def kill(self, allocation_id: str) -> None:
         """Ends every process of an allocation at once, its supervisors included."""
@@ -145,8 +131,7 @@ class LocalResourceManager:
 
     async def release(self, allocation_id: str, *, token: str = "") -> None:
         """Forgets an allocation that was settled, and cleans up behind it in the background."""
-        if stopper := self._stoppers.pop(allocation_id, None):
-            stopper.cancel()
+        self._late_kills.drop(allocation_id)
         await self._deliveries.release(allocation_id, token=token)
 
     async def leftovers(self) -> Sequence[str]:
@@ -169,19 +154,14 @@ class LocalResourceManager:
 
     async def close(self) -> None:
         """Ends the watching. Supervisors continue."""
-        kinds = (self._watchers, self._stoppers)
-        tasks = [task for kind in kinds for task in kind.values()]
-        for kind in kinds:
-            kind.clear()
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._late_kills.close()
+        await self._watchers.close()
         await self._deliveries.close()
         await asyncio.to_thread(self._fork_server.close)
         await self._reports.put(None)
 
     def _watch_one(self, container: LocalContainer) -> None:
-        self._start_task(self._watchers, repr(container), self._report_end(container))
+        self._watchers.start(repr(container), self._report_end(container))
 
     async def _report_end(self, container: LocalContainer) -> None:
         while True:
@@ -198,19 +178,3 @@ class LocalResourceManager:
         while container.locked:
             await wait_for_exit(container.supervisor)
         self._deliveries.reap()
-
-    def _start_task(
-        self, tasks: dict[str, asyncio.Task[None]], name: str, work: Coroutine[None, None, None]
-    ) -> None:
-        if name in tasks:
-            work.close()
-            return
-        task = asyncio.create_task(work, name=f"local-{name}")
-        tasks[name] = task
-        task.add_done_callback(lambda ended: self._task_ended(tasks, name, ended))
-
-    def _task_ended(self, tasks: dict[str, asyncio.Task[None]], name: str, task: asyncio.Task[None]) -> None:
-        if tasks.get(name) is task:
-            del tasks[name]
-        if not task.cancelled() and task.exception() is not None:
-            _log.error("looking after a run failed", run=name, exc_info=task.exception())

@@ -12,12 +12,11 @@ from typing import Any
 import structlog
 
 from resolute.contracts.run.keeping import KILL, STOP
-from resolute.contracts.run.launch_order import LaunchOrder
 from resolute.errors import UnavailableError
-from resolute_experiments.backoff import LoggedBackoff, until_it_succeeds
-from resolute_experiments.resources.background.named_tasks import NamedTasks
+from resolute_experiments.resources.background.late_kills import LateKills
 from resolute_experiments.resources.background.releases import Releases, Remains
 from resolute_experiments.resources.background.watched import WatchedAllocations
+from resolute_experiments.resources.engine_environment import SupervisorTerms
 from resolute_experiments.resources.foreign_fields import STARTS_COLD, no_node_excluded, queued_by
 from resolute_experiments.resources.protocol import (
     AllocationSpec,
@@ -47,21 +46,16 @@ _log = structlog.get_logger("ray")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SupervisorTerms:
-    """What every supervisor of an engine is told."""
+class RayNodes:
+    """What Ray's nodes have."""
 
     python: str = ""
-    """Interpreter on the nodes; empty for that of Ray's workers."""
+    """Interpreter of supervisors; empty for that of Ray's workers."""
     directory: str = ""
-    """Where run directories lie on each node; empty for its directory for temporary files."""
-    services_address: str = ""
-    """``host:port`` where the nodes reach the services; empty for that of each allocation."""
-    tls: Mapping[str, str] | None
-    """Whom to trust at the services; None for a plain port."""
-    outage_timeout: float
-    """Seconds that a run continues while no service answers."""
-    log_wait: float
-    """Seconds that the end of a run waits for the logs service to take the run's last lines."""
+    """Where run directories lie; empty for a node's directory for temporary files."""
+
+
+_NODES = RayNodes()
 
 
 class RayResourceManager:
@@ -82,16 +76,18 @@ class RayResourceManager:
         *,
         pools: Mapping[str, RayPool],
         terms: SupervisorTerms,
+        nodes: RayNodes = _NODES,
         poll_seconds: float = 1.0,
     ) -> None:
         self._driver = driver
         self._settings = dict(pools)
         self._pools = {name: _pool(name, settings, nodes=()) for name, settings in pools.items()}
         self._terms = terms
+        self._nodes = nodes
         self._poll_seconds = poll_seconds
         self._watched = WatchedAllocations()
         """What was last told of each container of the allocations that have not ended."""
-        self._tasks = NamedTasks("ray")
+        self._late_kills = LateKills("ray", self.kill)
         self._closed = asyncio.Event()
         self._releases = Releases(
             "ray",
@@ -116,9 +112,12 @@ class RayResourceManager:
             "launch",
             allocation=spec.allocation_id,
             bundles=[pool.bundle(len(slots)) for slots in spec.placements],
-            orders=[json.dumps(self._order(spec, rank).to_json()) for rank in range(len(spec.placements))],
-            python=self._terms.python,
-            directory=self._terms.directory,
+            orders=[
+                json.dumps(self._terms.order(spec, rank, slot_kind=pool.slot_type).to_json())
+                for rank in range(len(spec.placements))
+            ],
+            python=self._nodes.python,
+            directory=self._nodes.directory,
         )
         self._watched.add(spec.allocation_id, containers=len(spec.placements))
 
@@ -149,14 +148,9 @@ class RayResourceManager:
         found = {report.state for report in (await self._look([allocation_id]))[allocation_id]}
         if ContainerState.RUNNING in found:
             await self._driver.call("ask", allocation=allocation_id, word=STOP)
-            self._tasks.start(f"stop {allocation_id}", self._kill_later(allocation_id, grace))
+            self._late_kills.plan(allocation_id, grace=grace)
         elif found - {ContainerState.ENDED}:
             await self._driver.call("end", allocation=allocation_id, withdrawn=True)
-
-    async def _kill_later(self, allocation_id: str, seconds: float) -> None:
-        await asyncio.sleep(seconds)
-        backoff = LoggedBackoff(_log, "a run could not be ended", allocation=allocation_id)
-        await until_it_succeeds(lambda: self.kill(allocation_id), backoff)
 
     async def kill(self, allocation_id: str) -> None:
         """Has the keepers of an allocation end it; after them its actors are ended."""
@@ -183,7 +177,7 @@ class RayResourceManager:
 
         A keeper sends with the last token of its run: nobody gives it another.
         """
-        self._tasks.cancel(f"stop {allocation_id}")
+        self._late_kills.drop(allocation_id)
         self._forget(allocation_id)
         self._releases.release(allocation_id)
 
@@ -239,7 +233,7 @@ class RayResourceManager:
 
     async def _look_at_nodes(self) -> list[CapacityChange]:
         nodes = [node["resources"] for node in await self._driver.call("nodes")]
-        await self._driver.call("keep_leftovers", python=self._terms.python, directory=self._terms.directory)
+        await self._driver.call("keep_leftovers", python=self._nodes.python, directory=self._nodes.directory)
         changed = []
         for name, settings in self._settings.items():
             pool = _pool(name, settings, nodes=nodes)
@@ -251,23 +245,9 @@ class RayResourceManager:
     async def close(self) -> None:
         """Ends the watching. Actors continue."""
         self._closed.set()
-        await self._tasks.close()
+        await self._late_kills.close()
         await self._releases.close()
         await self._driver.close()
-
-    def _order(self, spec: AllocationSpec, rank: int) -> LaunchOrder:
-        slots = spec.placements[rank]
-        return LaunchOrder(
-            allocation_id=spec.allocation_id,
-            container_rank=rank,
-            master=self._terms.services_address or spec.address,
-            tls=self._terms.tls,
-            token=spec.token,
-            slot_ids=slots,
-            slot_kind=self._settings[spec.pool].slot_type if slots else "cpu",
-            lease_patience_seconds=self._terms.outage_timeout,
-            log_wait_seconds=self._terms.log_wait,
-        )
 
 
 def _pool(name: str, settings: RayPool, *, nodes: Sequence[Mapping[str, Any]]) -> Pool:

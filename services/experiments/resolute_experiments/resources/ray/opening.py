@@ -5,7 +5,7 @@ from __future__ import annotations
 from resolute_experiments.resources.engine_environment import EngineEnvironment
 from resolute_experiments.resources.protocol import ResourceManager
 from resolute_experiments.resources.ray.calls import Driver
-from resolute_experiments.resources.ray.manager import RayResourceManager, SupervisorTerms
+from resolute_experiments.resources.ray.manager import RayNodes, RayResourceManager
 from resolute_experiments.resources.ray.settings import RayEngine, RayPool
 from resolute_experiments.resources.settings import EngineSettings, parse_options
 
@@ -21,12 +21,6 @@ def open_ray_engine(settings: EngineSettings, environment: EngineEnvironment) ->
     return RayResourceManager(
         Driver(told.address, prefix=f"resolute-{environment.cluster_id[:8]}-", python=told.driver_python),
         pools={pool.name: parse_options(RayPool, pool.options, at=pool.where) for pool in settings.pools},
-        terms=SupervisorTerms(
-            python=told.python,
-            directory=told.directory,
-            services_address=told.services_address,
-            tls=environment.trust(told.services_address, told.services_certificate),
-            outage_timeout=environment.outage_timeout,
-            log_wait=environment.log_wait,
-        ),
+        terms=environment.terms(told.services_address, told.services_certificate),
+        nodes=RayNodes(python=told.python, directory=told.directory),
     )

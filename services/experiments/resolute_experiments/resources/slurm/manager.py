@@ -14,8 +14,10 @@ import structlog
 from resolute.contracts.run.keeping import KILL, STOP
 from resolute.errors import UnavailableError
 from resolute_experiments.backoff import LoggedBackoff
+from resolute_experiments.resources.background.late_kills import LateKills
 from resolute_experiments.resources.background.shared_storage import SharedStorage
 from resolute_experiments.resources.background.watched import WatchedAllocations
+from resolute_experiments.resources.engine_environment import SupervisorTerms
 from resolute_experiments.resources.local.container import LocalContainer, containers_in
 from resolute_experiments.resources.local.deliveries import Deliveries
 from resolute_experiments.resources.protocol import (
@@ -35,7 +37,7 @@ from resolute_experiments.resources.slurm.jobs import Job, JobState
 from resolute_experiments.resources.slurm.settings import SlurmPool
 from resolute_experiments.resources.slurm.states import container_reports, is_over, lacks_an_end
 from resolute_experiments.resources.slurm.submission import (
-    SupervisorTerms,
+    SlurmNodes,
     job_of,
     note_submitted,
     prepare,
@@ -58,8 +60,8 @@ class SlurmResourceManager:
         pools: What the settings say of each pool, by its name.
         runs: Where run directories lie: storage that this machine and all nodes share.
         terms: What every supervisor is told.
+        nodes: What Slurm's nodes have.
         cluster: Begins the names of this cluster's jobs.
-        address: ``host:port`` of the services as the nodes reach them; empty for that of each allocation.
         own_address: ``host:port`` of the services as this machine reaches them.
         poll_seconds: Time between two looks at the jobs.
     """
@@ -73,8 +75,8 @@ class SlurmResourceManager:
         pools: Mapping[str, SlurmPool],
         runs: Path,
         terms: SupervisorTerms,
+        nodes: SlurmNodes,
         cluster: str,
-        address: str = "",
         own_address: str = "",
         poll_seconds: float = 1.0,
     ) -> None:
@@ -83,14 +85,14 @@ class SlurmResourceManager:
         self._pools = {name: _pool(name, settings) for name, settings in pools.items()}
         self._runs = runs
         self._terms = terms
+        self._nodes = nodes
         self._prefix = f"{cluster}-"
-        self._address = address
         self._poll_seconds = poll_seconds
         self._watched = WatchedAllocations()
         """What was last told of each container of the allocations that have not ended."""
         self._unreadable: set[str] = set()
         """Those of which the log says that their files cannot be read."""
-        self._stoppers: dict[str, asyncio.Task[None]] = {}
+        self._late_kills = LateKills("slurm", self.kill)
         self._launches: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         """Held while an allocation is submitted: what is asked for twice at once is submitted once."""
         self._closed = asyncio.Event()
@@ -122,14 +124,13 @@ class SlurmResourceManager:
 
     async def _launch(self, spec: AllocationSpec) -> None:
         pool, folder = self._settings[spec.pool], self._runs / spec.allocation_id
-        job = job_of(spec, name=self._name(spec.allocation_id), folder=folder, pool=pool, terms=self._terms)
+        job = job_of(spec, name=self._name(spec.allocation_id), folder=folder, pool=pool, nodes=self._nodes)
         known = await self.inspect(spec.allocation_id)
         if any(report.state is not ContainerState.UNKNOWN for report in known):
             return
-        address = self._address or spec.address
         await self._storage.ask(
             spec.allocation_id,
-            lambda: prepare(spec, runs=self._runs, address=address, pool=pool, terms=self._terms),
+            lambda: prepare(spec, runs=self._runs, pool=pool, terms=self._terms),
         )
         submitted = await self._client.submit(job)
         await self._storage.ask(spec.allocation_id, lambda: note_submitted(folder, submitted.id))
@@ -173,16 +174,8 @@ class SlurmResourceManager:
         job = await self._client.find(self._name(allocation_id))
         if job is not None and job.state is JobState.QUEUED:
             await self._client.cancel(self._name(allocation_id))
-        elif allocation_id not in self._stoppers:
-            stopper = asyncio.create_task(
-                self._kill_later(allocation_id, grace), name=f"stop-{allocation_id}"
-            )
-            self._stoppers[allocation_id] = stopper
-            stopper.add_done_callback(lambda _: self._stoppers.pop(allocation_id, None))
-
-    async def _kill_later(self, allocation_id: str, seconds: float) -> None:
-        await asyncio.sleep(seconds)
-        await self._answered(lambda: self.kill(allocation_id))
+        else:
+            self._late_kills.plan(allocation_id, grace=grace)
 
     async def kill(self, allocation_id: str) -> None:
         """Ends every process of an allocation at once, its supervisors and keepers included."""
@@ -215,8 +208,7 @@ class SlurmResourceManager:
         self._watched.remove(allocation_id)
         self._unreadable.discard(allocation_id)
         self._launches.pop(allocation_id, None)
-        if stopper := self._stoppers.pop(allocation_id, None):
-            stopper.cancel()
+        self._late_kills.drop(allocation_id)
         if not await self._has_folder(allocation_id):
             # Its submission may have arrived late, after an earlier release had removed all of it.
             await self._client.cancel(self._name(allocation_id))
@@ -296,10 +288,7 @@ class SlurmResourceManager:
     async def close(self) -> None:
         """Ends the watching. Jobs continue."""
         self._closed.set()
-        stoppers = list(self._stoppers.values())
-        for stopper in stoppers:
-            stopper.cancel()
-        await asyncio.gather(*stoppers, return_exceptions=True)
+        await self._late_kills.close()
         await self._deliveries.close()
         self._storage.close()
 

@@ -15,7 +15,7 @@ from resolute_experiments.resources.slurm.commands import SlurmCommands
 from resolute_experiments.resources.slurm.login import LoginNode
 from resolute_experiments.resources.slurm.manager import SlurmResourceManager
 from resolute_experiments.resources.slurm.settings import SlurmEngine, SlurmPool
-from resolute_experiments.resources.slurm.submission import SupervisorTerms
+from resolute_experiments.resources.slurm.submission import SlurmNodes
 
 _VARIABLES = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "SLURM_CONF")
 """What Slurm's commands, and with them jobs, are given of this process's environment."""
@@ -38,15 +38,9 @@ def open_slurm_engine(settings: EngineSettings, environment: EngineEnvironment) 
         SlurmClient(commands_of(told, os.environ)),
         pools=pools_of(settings, told),
         runs=Path(told.directory),
-        terms=SupervisorTerms(
-            python=told.python or sys.executable,
-            runtime=told.runtime,
-            tls=environment.trust(told.address or "", told.services_certificate),
-            outage_timeout=environment.outage_timeout,
-            log_wait=environment.log_wait,
-        ),
+        terms=environment.terms(told.address or "", told.services_certificate),
+        nodes=SlurmNodes(python=told.python or sys.executable, runtime=told.runtime),
         cluster=f"resolute-{environment.cluster_id[:8]}",
-        address=told.address or "",
         own_address=environment.address,
         poll_seconds=_POLL_SECONDS_OVER_SSH if told.login else _POLL_SECONDS,
     )

@@ -10,7 +10,7 @@ from typing import Any
 
 from resolute.contracts.files.atomic_files import write_json
 from resolute.contracts.run.keeping import STOP
-from resolute.contracts.run.launch_order import LaunchOrder
+from resolute_experiments.resources.engine_environment import SupervisorTerms
 from resolute_experiments.resources.local.container import LocalContainer
 from resolute_experiments.resources.protocol import AllocationSpec
 from resolute_experiments.resources.slurm import fields
@@ -51,41 +51,23 @@ _KEEPER = 'exec "$@" "$SLURM_PROCID"'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SupervisorTerms:
-    """What every supervisor of an engine is told."""
+class SlurmNodes:
+    """What Slurm's nodes have."""
 
     python: str
-    """Interpreter on the nodes."""
+    """Interpreter of supervisors."""
     runtime: str = ""
-    """Directory on the nodes with what is mounted into images; empty where no pool has containers."""
-    tls: Mapping[str, str] | None
-    """Whom to trust at the services; None for a plain port."""
-    outage_timeout: float
-    """Seconds that a run continues while no service answers."""
-    log_wait: float
-    """Seconds that the end of a run waits for the logs service to take the run's last lines."""
+    """Directory with what is mounted into images; empty where no pool has containers."""
 
 
-def prepare(
-    spec: AllocationSpec, *, runs: Path, address: str, pool: SlurmPool, terms: SupervisorTerms
-) -> None:
+def prepare(spec: AllocationSpec, *, runs: Path, pool: SlurmPool, terms: SupervisorTerms) -> None:
     """Makes the run directories of an allocation, unless they are there."""
-    for rank, slot_ids in enumerate(spec.placements):
+    for rank in range(len(spec.placements)):
         container = LocalContainer(runs, spec.allocation_id, rank)
         container.run.prepare()
         if container.run.launch_file.exists():
             continue
-        LaunchOrder(
-            allocation_id=spec.allocation_id,
-            container_rank=rank,
-            master=address,
-            tls=terms.tls,
-            token=spec.token,
-            slot_ids=tuple(slot_ids),
-            slot_kind=pool.slot_type if slot_ids else "cpu",
-            lease_patience_seconds=terms.outage_timeout,
-            log_wait_seconds=terms.log_wait,
-        ).write(container.run.launch_file)
+        terms.order(spec, rank, slot_kind=pool.slot_type).write(container.run.launch_file)
 
 
 def note_submitted(folder: Path, job: int) -> None:
@@ -93,19 +75,17 @@ def note_submitted(folder: Path, job: int) -> None:
     write_json(folder / SUBMITTED_FILE, {"job": job}, sync=True)
 
 
-def job_of(
-    spec: AllocationSpec, *, name: str, folder: Path, pool: SlurmPool, terms: SupervisorTerms
-) -> JobSpec:
+def job_of(spec: AllocationSpec, *, name: str, folder: Path, pool: SlurmPool, nodes: SlurmNodes) -> JobSpec:
     """The job of an allocation.
 
     Raises:
         InvalidConfigError: The config asks for what the pool does not do.
     """
-    keeper = [terms.python, "-m", "resolute_launch.node", str(folder)]
+    keeper = [nodes.python, "-m", "resolute_launch.node", str(folder)]
     start = ContainerStart()
-    if container := container_of(spec, pool=pool, folder=str(folder), runtime=terms.runtime):
+    if container := container_of(spec, pool=pool, folder=str(folder), runtime=nodes.runtime):
         start = start_of(container)
-        keeper = ["/bin/sh", f"{terms.runtime}/start.sh", "resolute_launch.node", str(folder)]
+        keeper = ["/bin/sh", f"{nodes.runtime}/start.sh", "resolute_launch.node", str(folder)]
     # What starts a container by options of `srun` is a step also on one node.
     script = _ONE_NODE if len(spec.placements) == 1 and not start.step else _SEVERAL_NODES
     return JobSpec(
