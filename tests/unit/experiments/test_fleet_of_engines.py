@@ -24,6 +24,7 @@ from resolute_experiments.resources.protocol import (
 )
 from resolute_experiments.retention.garbage_collection import trials_awaiting_reports
 from resolute_experiments.scheduling.disabling import disable
+from resolute_experiments.states import RunOutcome
 from resolute_experiments.store import runs, schema
 from resolute_serving.database.engine import Database
 
@@ -217,6 +218,23 @@ def test_an_engine_is_given_no_more_than_its_pool_says(cluster: Database) -> Non
         live = await made.database.read(runs.unfinalized)
         assert [run.allocation_id for run in live] == ["a.1", "b.1"]
         assert "it is given 2 at a time" in made.reasons.explain(await made.trial("c"))
+
+    scenario(cluster, body)
+
+
+def test_trials_without_slots_are_bounded_where_slots_are_given_out_here(cluster: Database) -> None:
+    async def body(made: Cluster) -> None:
+        made.near.add_pool(Pool(name="boxes", slots=SLOTS, most_without_slots=2))
+        for name in ("a", "b", "c"):
+            await made.submit(name, pool="boxes", slots=0)
+        await made.submit("beside", pool="boxes")
+        await made.scheduler.schedule()
+        launched = [f"{name}.1" for name in ("a", "b", "beside")]
+        assert sorted(name for what, name in made.near.asked if what == "launch") == launched
+        assert "another trial without slots" in made.reasons.last_reason("c", "c")
+        await made.database.write(lambda c: runs.update(c, "a.1", outcome=RunOutcome.COMPLETED.value))
+        await made.scheduler.schedule()
+        assert ("launch", "c.1") in made.near.asked
 
     scenario(cluster, body)
 

@@ -65,6 +65,17 @@ def test_task_without_slots_starts_even_when_nothing_is_free() -> None:
     assert placed([request("large", 2), request("aux", 0)], [], free=[]) == ["aux"]
 
 
+def test_trials_without_slots_wait_for_each_other_alone() -> None:
+    queue = [request(name, 0, "x") for name in "abcd"] + [request("e", 1, "y"), request("f", 0, "z")]
+    machines = SlotInventory.with_taken({0: 0}, places=2)
+    result = plan(queue, [], machines)
+    assert [placement.trial_id for placement in result.placements] == ["a", "b", "e"]
+    full = "waits until another trial without slots has ended: as many as its pool takes run now"
+    assert result.waits.reason("c", "x") == result.waits.reason("f", "z") == full
+    assert result.waits.reason("d", "x") == BEHIND
+    assert plan(queue[:1], [], replace(machines, places=0)).placements == ()
+
+
 def test_trials_without_slots_take_places_of_an_engines_queue_as_others_do() -> None:
     queue = [request("a", 0), request("b", 1), request("c", 0), request("d", 0)]
     result = plan(queue, [], EngineQueue(room=2, most=3))

@@ -39,6 +39,9 @@ class Slot:
 MOST_ALLOCATIONS = 64
 """How many allocations an engine that places is given at a time, unless the settings of its pool say it."""
 
+MOST_WITHOUT_SLOTS = 100
+"""How many allocations without slots a pool of our placement runs at a time, unless its settings say it."""
+
 
 class Placement(Enum):
     """Who chooses the machines of an allocation, and when it begins."""
@@ -65,6 +68,8 @@ class Pool:
     """Where the engine places: most slots of an allocation; None where the engine alone knows."""
     most_allocations: int = MOST_ALLOCATIONS
     """Where the engine places: how many allocations it is given at a time. The others wait here."""
+    most_without_slots: int = MOST_WITHOUT_SLOTS
+    """Where we place: how many allocations without slots run at a time. The others wait here."""
     taken_out_by: str = ""
     """Where the engine places: by which of its own commands a node is taken out of use, for messages."""
     effective_fields: frozenset[str] = frozenset()

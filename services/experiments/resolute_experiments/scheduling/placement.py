@@ -40,8 +40,8 @@ class Inventory(Protocol):
     def slots_of(self, nodes: frozenset[int]) -> frozenset[int]:
         """All slots of some nodes."""
 
-    def is_limited(self, demand: Demand) -> bool:
-        """Whether the demand may have to wait; else it is met at once, whatever there is."""
+    def competes(self, demand: Demand) -> bool:
+        """Whether the demand takes what others want too; else it waits only for others of its kind."""
 
     def choose(self, demand: Demand) -> tuple[int, ...] | None:
         """Chooses slots for a demand, all of them or none."""
@@ -75,7 +75,7 @@ class EngineQueue:
         """None is known."""
         return frozenset()
 
-    def is_limited(self, demand: Demand) -> bool:
+    def competes(self, demand: Demand) -> bool:
         """An allocation without slots takes a place as others do."""
         return True
 
@@ -106,14 +106,21 @@ class SlotInventory:
     """Slots that nobody holds, and that are not disabled."""
     disabled: frozenset[int] = frozenset()
     """Slots that are given to nobody now."""
+    places: int = 1
+    """Allocations without slots that can be started now."""
 
     @classmethod
     def with_taken(
-        cls, nodes: Mapping[int, int], *, taken: Iterable[int] = (), disabled: Iterable[int] = ()
+        cls,
+        nodes: Mapping[int, int],
+        *,
+        taken: Iterable[int] = (),
+        disabled: Iterable[int] = (),
+        places: int = 1,
     ) -> SlotInventory:
         """An inventory of which some slots are taken, and some disabled."""
         out_of_use = frozenset(nodes).intersection(disabled)
-        return cls(nodes, frozenset(nodes) - frozenset(taken) - out_of_use, out_of_use)
+        return cls(nodes, frozenset(nodes) - frozenset(taken) - out_of_use, out_of_use, places)
 
     @property
     def room(self) -> int:
@@ -121,8 +128,9 @@ class SlotInventory:
         return len(self.free)
 
     def without(self, taken: Iterable[int]) -> SlotInventory:
-        """The same after some free slots were given away."""
-        return replace(self, free=self.free - frozenset(taken))
+        """The same after some free slots were given away, or a place without slots."""
+        given = frozenset(taken)
+        return replace(self, free=self.free - given, places=self.places - (not given))
 
     def slots_of(self, nodes: frozenset[int]) -> frozenset[int]:
         """All slots of some nodes, but for disabled ones."""
@@ -146,8 +154,8 @@ class SlotInventory:
             found[self.nodes[slot]].append(slot)
         return found
 
-    def is_limited(self, demand: Demand) -> bool:
-        """Slots are limited, and nothing else."""
+    def competes(self, demand: Demand) -> bool:
+        """Who wants no slots takes none, whatever there is."""
         return demand.slots > 0
 
     def choose(self, demand: Demand) -> tuple[int, ...] | None:
@@ -156,6 +164,8 @@ class SlotInventory:
         On one node: the fullest that has room, so that large trials find empty ones. On several: the emptiest
         first, so that they are few.
         """
+        if not demand.slots:
+            return () if self.places > 0 else None
         usable = {node: slots for node, slots in self._free_by_node.items() if node not in demand.excluded}
         enough = [slots for slots in usable.values() if len(slots) >= demand.slots]
         if enough:
@@ -180,6 +190,8 @@ class SlotInventory:
 
     def explain(self, demand: Demand) -> str:
         """Says what a demand lacks that cannot be met now."""
+        if not demand.slots:
+            return "waits until another trial without slots has ended: as many as its pool takes run now"
         usable = {node: slots for node, slots in self._free_by_node.items() if node not in demand.excluded}
         free, total = sum(map(len, usable.values())), sum(self._node_sizes[node] for node in usable)
         left_out = f" ({len(self.disabled)} more are disabled)" if self.disabled else ""

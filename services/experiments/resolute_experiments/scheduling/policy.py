@@ -4,8 +4,8 @@ The more urgent priority comes first. Among equals the experiment with the small
 weight is next, and within an experiment it is first come, first served. Anyone who is next and does not fit
 holds back everyone behind, so that a large trial gets its turn; it may take slots from less urgent trials,
 which then checkpoint and queue again. Trials that only a limit of their experiment or of its workspace holds
-back hold back nobody. Which slots fit a trial, and whether one without slots may have to wait at all, is told
-by ``placement``.
+back hold back nobody, nor do those without slots where slots are given out here. Which slots fit a trial is
+told by ``placement``.
 """
 
 from __future__ import annotations
@@ -161,10 +161,10 @@ class _Pass:
     def run(self, queue: Sequence[Request]) -> Plan:
         waiting: dict[str, deque[tuple[int, Request]]] = {}
         for position, request in enumerate(queue):
-            if self._machines.is_limited(request.demand):
+            if self._machines.competes(request.demand):
                 waiting.setdefault(request.experiment_id, deque()).append((position, request))
             else:
-                self._placements.append(Placement(request.trial_id, ()))
+                self._serve_aside(request)
         while waiting:
             experiment_id = min(waiting, key=lambda key: self._sort_key(*waiting[key][0]))
             _, request = waiting[experiment_id][0]
@@ -219,6 +219,16 @@ class _Pass:
             reason += f", {coming} more once less urgent trials have checkpointed"
         self._waits[request.experiment_id] = Wait(reason=reason, trial_id=request.trial_id)
         return False
+
+    def _serve_aside(self, request: Request) -> None:
+        """Places a trial that takes nothing from those that wait for slots; none of them waits for it."""
+        if self._machines.choose(request.demand) is None:
+            reason = self._machines.explain(request.demand)
+            # Of its experiment's trials the first tells why: the others wait behind it.
+            self._waits.setdefault(request.experiment_id, Wait(reason=reason, trial_id=request.trial_id))
+            return
+        self._machines = self._machines.without(())
+        self._placements.append(Placement(request.trial_id, ()))
 
     def _make_room(self, request: Request) -> tuple[list[SlotHolder], int]:
         """Chooses whom to preempt, and counts the slots that come free; none and zero if it is in vain."""

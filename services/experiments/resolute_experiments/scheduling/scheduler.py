@@ -231,6 +231,7 @@ def _inventory(pool: Pool, holders: Sequence[SlotHolder], disabled: Collection[i
         {slot.id: slot.node for slot in pool.slots},
         taken=(slot for holder in holders for slot in holder.slot_ids),
         disabled=disabled,
+        places=pool.most_without_slots - sum(not holder.slot_ids for holder in holders),
     )
 
 

@@ -365,6 +365,7 @@ def _pool(name: str, options: ContainerPoolOptions, access: HostAccess) -> Pool:
         slots=placed,
         effective_fields=EFFECTIVE_FIELDS,
         ineffective=(STARTS_COLD,),
+        most_without_slots=options.max_aux_containers_per_agent,
         host_access=access,
     )
 

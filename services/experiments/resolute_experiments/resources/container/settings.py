@@ -13,6 +13,7 @@ from pydantic_core import PydanticCustomError
 from resolute_experiments.config.sections.resources import ByteSize
 from resolute_experiments.config.validation.rejections import reject
 from resolute_experiments.config.validation.section import Flag, Name, Number, Section, SmallCount, Text
+from resolute_experiments.resources.protocol import MOST_WITHOUT_SLOTS
 
 
 def _plain(path: str) -> str:
@@ -94,6 +95,7 @@ class ContainerPoolOptions(Section):
         cpus_per_slot: Processors of each slot; trials without slots get as many.
         memory_per_slot: Memory of each slot; trials without slots get as much.
         pids: Most processes and threads of a container.
+        max_aux_containers_per_agent: Most trials without slots at a time; the others wait.
         shm_size: Shared memory of containers whose config says nothing of it.
     """
 
@@ -104,5 +106,6 @@ class ContainerPoolOptions(Section):
     cpus_per_slot: Annotated[Number, Field(gt=0)] | None = None
     memory_per_slot: ByteSize | None = None
     pids: Annotated[SmallCount, Field(ge=16)] = 4096
+    max_aux_containers_per_agent: Annotated[SmallCount, Field(ge=1)] = MOST_WITHOUT_SLOTS
     # What Determined gives. By itself a container has 64 MiB, in which workers of a DataLoader die.
     shm_size: ByteSize = 4 << 30
