@@ -279,6 +279,20 @@ class TestKubernetes(EngineContract, Submissions):
 
         scenario(body)
 
+    def test_nothing_stays_of_what_a_script_leaves_behind(self, engine: KubernetesEngine) -> None:
+        script = (
+            "for each in 1 2 3 4 5 6 7 8; do sh -c 'sleep 0 & exit'; done; "
+            "while grep -lqs '^State:.Z' /proc/[0-9]*/status; do sleep 0.1; done; echo none"
+        )
+
+        async def body() -> None:
+            with engine.control_plane(script) as plane:
+                async with cleared(engine), life(engine) as living:
+                    await living.manager.launch(engine.spec(plane))
+                    await seen(plane, "none")
+
+        scenario(body)
+
     def test_fields_of_a_pod_spec_that_are_the_platform_s_are_refused_by_name(
         self, engine: KubernetesEngine
     ) -> None:

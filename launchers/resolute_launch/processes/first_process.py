@@ -31,6 +31,19 @@ def leave_first_process() -> None:
     os._exit(_serve(child))
 
 
+def wait_for_orphans(*, but: int) -> None:
+    """Waits for the orphans that have ended, where this is the first process of a container.
+
+    Args:
+        but: Number of the child of its own that this process has, and waits for elsewhere.
+    """
+    if os.getpid() != _FIRST:
+        return
+    look = os.WEXITED | os.WNOHANG | os.WNOWAIT
+    while (ended := os.waitid(os.P_ALL, 0, look)) is not None and ended.si_pid != but:
+        os.waitpid(ended.si_pid, 0)
+
+
 def _serve(child: int) -> int:
     """Passes signals on until a child ends; gives its exit code, as shells number them."""
     while True:

@@ -68,6 +68,24 @@ def test_what_orphans_leave_is_taken_away() -> None:
     assert said == "True\n"
 
 
+def test_one_that_keeps_a_process_waits_for_orphans_beside_it() -> None:
+    script = """
+import os, subprocess
+from resolute_launch.processes.first_process import wait_for_orphans
+child = subprocess.Popen(["sleep", "600"])
+"""
+    look = """
+while len(list(states())) > 2:
+    wait_for_orphans(but=child.pid)
+child.kill()
+wait_for_orphans(but=child.pid)
+print(os.getpid(), child.wait())
+"""
+    command = [*OF_ITS_OWN, script + ORPHANS + look]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout, done.stderr) == ("1 -9\n", "")
+
+
 def test_an_exit_code_is_that_of_the_process_that_goes_on() -> None:
     with first_process("sys.exit(7)") as process:
         assert process.wait(60) == 7

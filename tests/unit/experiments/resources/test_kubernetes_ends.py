@@ -10,7 +10,7 @@ from support.backends import need_module
 from resolute.contracts.run.exit_record import ExitRecord
 from resolute.contracts.run.last_word import BEGAN, say
 from resolute_experiments.exits.policy import Exit, ExitFacts, Operation, TrialContext, decide_exit
-from resolute_experiments.resources.kubernetes.pods import CONTAINER, parse_pod
+from resolute_experiments.resources.kubernetes.pods import CONTAINER, SENDER, parse_pod
 from resolute_experiments.resources.protocol import ContainerReport, ContainerState
 from resolute_experiments.states import ExperimentState, TrialEvent
 
@@ -71,6 +71,21 @@ def test_the_end_is_what_the_container_said_of_it() -> None:
 def test_a_container_whose_supervisor_was_killed_is_lost() -> None:
     report = ended(exitCode=137, reason="Error", message=BEGAN)
     assert report.lost
+
+
+def test_what_is_lost_with_its_sender_says_that_reports_and_lines_are_missing() -> None:
+    def of(code: int) -> ContainerReport:
+        own = {"name": CONTAINER, "state": {"terminated": {"exitCode": 137}}}
+        sender = {"name": SENDER, "state": {"terminated": {"exitCode": code}}}
+        return ended(status={"reason": "NodeLost", "containerStatuses": [own, sender]})
+
+    fallen, sent = of(137), of(0)
+    assert fallen.lost
+    assert sent.lost
+    assert fallen.reason == "NodeLost; reports and lines that it had not sent are lost with it"
+    assert sent.reason == "NodeLost"
+    never = ended(status={"reason": "Evicted"})
+    assert never.reason == "Evicted", "it never ran"
 
 
 def test_a_container_that_never_began_is_a_failure_with_what_it_said() -> None:

@@ -17,6 +17,7 @@ _STATES = {
     PodState.STARTING: ContainerState.STARTING,
     PodState.RUNNING: ContainerState.RUNNING,
 }
+_UNSENT = "reports and lines that it had not sent are lost with it"
 
 
 def reports_of(group: Submitted) -> list[ContainerReport]:
@@ -42,7 +43,11 @@ def report_of(pod: Pod) -> ContainerReport:
         record = _out_of_memory(pod)
     elif not (said.began or pod.disrupted or pod.exit_code is None):
         record = never_ran(pod.words or pod.reason or f"exit code {pod.exit_code}")
-    return _ended(allocation_id, pod.part, record, reason=pod.reason)
+    reasons = [pod.reason]
+    if record is None and pod.over and not (pod.sent or pod.exit_code is None):
+        # It ran, and so did what sends: with both its volume goes, as with a node that falls.
+        reasons.append(_UNSENT)
+    return _ended(allocation_id, pod.part, record, reason="; ".join(filter(None, reasons)))
 
 
 def remains_of(group: Submitted) -> Remains:
