@@ -74,6 +74,8 @@ def test_trials_without_slots_wait_for_each_other_alone() -> None:
     assert result.waits.reason("c", "x") == result.waits.reason("f", "z") == full
     assert result.waits.reason("d", "x") == BEHIND
     assert plan(queue[:1], [], replace(machines, places=0)).placements == ()
+    urgent = plan([*queue, request("g", 0, "u", priority=1)], [], machines)
+    assert [placement.trial_id for placement in urgent.placements] == ["g", "a", "e"]
 
 
 def test_trials_without_slots_take_places_of_an_engines_queue_as_others_do() -> None:

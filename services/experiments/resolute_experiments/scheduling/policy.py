@@ -160,11 +160,14 @@ class _Pass:
 
     def run(self, queue: Sequence[Request]) -> Plan:
         waiting: dict[str, deque[tuple[int, Request]]] = {}
+        aside: list[Request] = []
         for position, request in enumerate(queue):
             if self._machines.competes(request.demand):
                 waiting.setdefault(request.experiment_id, deque()).append((position, request))
             else:
-                self._serve_aside(request)
+                aside.append(request)
+        for request in sorted(aside, key=lambda request: request.share.priority):
+            self._serve_aside(request)
         while waiting:
             experiment_id = min(waiting, key=lambda key: self._sort_key(*waiting[key][0]))
             _, request = waiting[experiment_id][0]

@@ -138,7 +138,7 @@ def test_no_token_is_in_what_is_submitted(tmp_path: Path) -> None:
     path = tmp_path / "t.1" / "1" / "launch.json"
     order = LaunchOrder.read(path)
     assert (order.token, order.master, order.slot_ids) == ("token-0", "head:2", (2, 3))
-    assert order.python == "", "the trial's is that of its supervisor: this machine's may not be there"
+    assert order.python == "", "that of this machine may not be there: each node fills in its own"
     assert path.stat().st_mode & 0o077 == 0
 
 
