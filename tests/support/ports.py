@@ -21,9 +21,11 @@ def free_port() -> int:
     It is below those that the kernel gives to clients: one of these could be a connection's before the server
     listens. No other test's process is given it either, until this one ends or asks for many more.
     """
-    lowest = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    highest = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    lowest = max(highest // 2, 1024)
+    assert highest - lowest > 1000, f"clients are given nearly all ports: ip_local_port_range from {highest}"
     while True:
-        port = _random.randrange(lowest // 2, lowest)
+        port = _random.randrange(lowest, highest)
         if _claim(port):
             with contextlib.suppress(OSError), socket.socket() as probe:
                 probe.bind(("127.0.0.1", port))

@@ -26,7 +26,7 @@ from resolute.contracts.run.keeping import KILL, LEFT, STOP
 from resolute.contracts.run.launch_order import LaunchOrder
 from resolute.contracts.run.remaining_output import note_loss, saved_output
 from resolute_launch.container.entrypoint_process import END_SECONDS, process_tree_of
-from resolute_launch.processes.first_process import wait_for_orphans
+from resolute_launch.processes.first_process import reap_orphans
 
 _POLL_SECONDS = 0.25
 """How often shared storage is asked for the stop: it tells nobody by itself."""
@@ -123,7 +123,7 @@ def _wait(supervisor: subprocess.Popen[bytes], asked: Callable[[], Collection[st
         try:
             return supervisor.wait(_POLL_SECONDS)
         except subprocess.TimeoutExpired:
-            wait_for_orphans(but=supervisor.pid)
+            reap_orphans(but=supervisor.pid)
             words = asked()
             if KILL in words:
                 supervisor.kill()

@@ -31,8 +31,8 @@ def leave_first_process() -> None:
     os._exit(_serve(child))
 
 
-def wait_for_orphans(*, but: int) -> None:
-    """Waits for the orphans that have ended, where this is the first process of a container.
+def reap_orphans(*, but: int) -> None:
+    """Reaps the orphans that have ended, where this is the first process of a container.
 
     Args:
         but: Number of the child of its own that this process has, and waits for elsewhere.

@@ -79,7 +79,7 @@ def test_a_run_that_goes_on_is_shown_and_left_alone_by_whoever_leads_runs(link: 
     assert experiments.get(link, experiment_id=run.experiment_id).unmanaged
     assert runs.unfinalized(link) == []
     assert [one.allocation_id for one in runs.unmanaged(link)] == [run.allocation_id]
-    assert pending_trials(link, per_experiment=9) == []
+    assert pending_trials(link, per_experiment=9, without_slots=9) == []
 
 
 @pytest.mark.parametrize(

@@ -161,7 +161,11 @@ class Cluster:
             "resource_pool": pool,
         }
         await self.database.write(lambda c: experiments.insert(c, values, [b"code"]))
-        trial = {**TRIAL, "id": name, "request_id": name, "experiment_id": name, "state": "QUEUED"}
+        await self.add_trial(name, experiment=name)
+
+    async def add_trial(self, name: str, *, experiment: str) -> None:
+        """One more trial of an experiment, which waits."""
+        trial = {**TRIAL, "id": name, "request_id": name, "experiment_id": experiment, "state": "QUEUED"}
         trial |= {"run": 0, "closed": False}
         await self.database.write(lambda c: trials.insert(c, trial))
 

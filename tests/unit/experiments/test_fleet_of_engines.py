@@ -225,16 +225,19 @@ def test_an_engine_is_given_no_more_than_its_pool_says(cluster: Database) -> Non
 def test_trials_without_slots_are_bounded_where_slots_are_given_out_here(cluster: Database) -> None:
     async def body(made: Cluster) -> None:
         made.near.add_pool(Pool(name="boxes", slots=SLOTS, most_without_slots=2))
-        for name in ("a", "b", "c"):
+        for name in ("a", "b"):
             await made.submit(name, pool="boxes", slots=0)
+        for name in ("a2", "a3"):
+            await made.add_trial(name, experiment="a")
         await made.submit("beside", pool="boxes")
         await made.scheduler.schedule()
         launched = [f"{name}.1" for name in ("a", "b", "beside")]
         assert sorted(name for what, name in made.near.asked if what == "launch") == launched
-        assert "another trial without slots" in made.reasons.last_reason("c", "c")
+        assert "2 of them run at a time" in made.reasons.last_reason("a2", "a")
         await made.database.write(lambda c: runs.update(c, "a.1", outcome=RunOutcome.COMPLETED.value))
         await made.scheduler.schedule()
-        assert ("launch", "c.1") in made.near.asked
+        assert ("launch", "a2.1") in made.near.asked
+        assert ("launch", "a3.1") not in made.near.asked
 
     scenario(cluster, body)
 

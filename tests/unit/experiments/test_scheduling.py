@@ -67,15 +67,23 @@ def test_task_without_slots_starts_even_when_nothing_is_free() -> None:
 
 def test_trials_without_slots_wait_for_each_other_alone() -> None:
     queue = [request(name, 0, "x") for name in "abcd"] + [request("e", 1, "y"), request("f", 0, "z")]
-    machines = SlotInventory.with_taken({0: 0}, places=2)
-    result = plan(queue, [], machines)
-    assert [placement.trial_id for placement in result.placements] == ["a", "b", "e"]
-    full = "waits until another trial without slots has ended: as many as its pool takes run now"
-    assert result.waits.reason("c", "x") == result.waits.reason("f", "z") == full
-    assert result.waits.reason("d", "x") == BEHIND
-    assert plan(queue[:1], [], replace(machines, places=0)).placements == ()
+    machines = SlotInventory.with_taken({0: 0}, most_without_slots=3, without_slots=1)
+    result = plan(queue, [holder("r", 0, "x")], machines)
+    # The experiment that has fewer of them is next, as with slots.
+    assert [placement.trial_id for placement in result.placements] == ["f", "a", "e"]
+    full = "waits for another trial without slots: 3 of them run at a time"
+    assert result.waits.reason("b", "x") == full
+    assert result.waits.reason("c", "x") == BEHIND
+    assert plan(queue[:1], [], replace(machines, without_slots=4)).placements == ()
     urgent = plan([*queue, request("g", 0, "u", priority=1)], [], machines)
     assert [placement.trial_id for placement in urgent.placements] == ["g", "a", "e"]
+
+
+def test_trials_without_slots_preempt_nobody() -> None:
+    machines = SlotInventory.with_taken({0: 0}, taken=[0], most_without_slots=1, without_slots=1)
+    holders = [holder("with", 1), holder("without", 0)]
+    result = plan([request("a", 0, "x", priority=1), request("b", 1, "y", priority=1)], holders, machines)
+    assert (result.placements, dict(result.preemptions)) == ((), {"with": "b"})
 
 
 def test_trials_without_slots_take_places_of_an_engines_queue_as_others_do() -> None:

@@ -71,14 +71,15 @@ def test_what_orphans_leave_is_taken_away() -> None:
 def test_one_that_keeps_a_process_waits_for_orphans_beside_it() -> None:
     script = """
 import os, subprocess
-from resolute_launch.processes.first_process import wait_for_orphans
+from resolute_launch.processes.first_process import reap_orphans
 child = subprocess.Popen(["sleep", "600"])
 """
     look = """
 while len(list(states())) > 2:
-    wait_for_orphans(but=child.pid)
+    reap_orphans(but=child.pid)
 child.kill()
-wait_for_orphans(but=child.pid)
+os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+reap_orphans(but=child.pid)
 print(os.getpid(), child.wait())
 """
     command = [*OF_ITS_OWN, script + ORPHANS + look]

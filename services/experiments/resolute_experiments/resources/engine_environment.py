@@ -28,8 +28,7 @@ class SupervisorTerms:
     def order(self, spec: AllocationSpec, rank: int, *, slot_kind: str) -> LaunchOrder:
         """The launch order of one container of an allocation.
 
-        It names no GPUs and has the interpreter of the supervisor, as in a container of its own: what differs
-        on an engine is replaced in it.
+        It names no GPUs, and the trial's interpreter is that of its supervisor. Engines replace what differs.
 
         Args:
             spec: The allocation.
@@ -75,7 +74,7 @@ class EngineEnvironment:
     """As how many machines this one appears."""
 
     def terms(self, address: str = "", certificate: str = "") -> SupervisorTerms:
-        """What the supervisors of an engine are told, with whom they trust at the services.
+        """What the supervisors of an engine are told, the certificate of the services included.
 
         Args:
             address: ``host:port`` that the settings of an engine give trials; empty for that of this machine.

@@ -24,7 +24,7 @@ def without_pool(connection: Connection, *, pools: Sequence[str]) -> dict[str, s
 
 
 def pending_trials(
-    connection: Connection, *, per_experiment: int, pools: Sequence[str] = ()
+    connection: Connection, *, per_experiment: int, without_slots: int, pools: Sequence[str] = ()
 ) -> list[Request]:
     """Reads the trials of active experiments that wait for slots, in the order of the queue.
 
@@ -35,6 +35,7 @@ def pending_trials(
     Args:
         connection: Where from.
         per_experiment: Most trials of one experiment, the first in its own queue.
+        without_slots: The same of an experiment whose trials want no slots.
         pools: Those that wait for one of these pools alone, by names that experiments have for it.
     """
     place = sa.func.row_number().over(partition_by=trials.c.experiment_id, order_by=trials.c.number)
@@ -44,6 +45,7 @@ def pending_trials(
         .where(trials.c.state == TrialState.QUEUED.value)
         .subquery()
     )
+    most = sa.case((experiments.c.slots_per_trial == 0, without_slots), else_=per_experiment)
     query = (
         sa.select(
             trials.c.id,
@@ -62,7 +64,7 @@ def pending_trials(
         .join(trials, trials.c.number == numbered.c.number)
         .join(experiments, experiments.c.id == trials.c.experiment_id)
         .outerjoin(workspaces, workspaces.c.name == experiments.c.workspace)
-        .where(numbered.c.place <= per_experiment, experiments.c.state == ExperimentState.ACTIVE.value)
+        .where(numbered.c.place <= most, experiments.c.state == ExperimentState.ACTIVE.value)
         .order_by(numbered.c.number)
     )
     if pools:

@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
 
+from resolute_experiments.resources.protocol import MOST_WITHOUT_SLOTS
+
 
 @dataclass(frozen=True, kw_only=True)
 class Demand:
@@ -32,16 +34,20 @@ class Inventory(Protocol):
 
     @property
     def room(self) -> int:
-        """Most trials that could be placed now."""
+        """Most trials with slots that could be placed now."""
+
+    @property
+    def places(self) -> int:
+        """Most trials without slots that could be placed now."""
 
     def without(self, taken: Iterable[int]) -> Inventory:
-        """The same after some were given away."""
+        """The same after some were given away; none of them is what a trial without slots takes."""
 
     def slots_of(self, nodes: frozenset[int]) -> frozenset[int]:
         """All slots of some nodes."""
 
     def competes(self, demand: Demand) -> bool:
-        """Whether the demand takes what others want too; else it waits only for others of its kind."""
+        """Whether the demand takes what trials with slots want."""
 
     def choose(self, demand: Demand) -> tuple[int, ...] | None:
         """Chooses slots for a demand, all of them or none."""
@@ -66,6 +72,11 @@ class EngineQueue:
     """Allocations that it is given at a time."""
     free: frozenset[int] = frozenset()
     """No slot is known to be free."""
+
+    @property
+    def places(self) -> int:
+        """As many as with slots: each allocation takes a place."""
+        return self.room
 
     def without(self, taken: Iterable[int]) -> EngineQueue:
         """The same after an allocation was given to it."""
@@ -106,8 +117,10 @@ class SlotInventory:
     """Slots that nobody holds, and that are not disabled."""
     disabled: frozenset[int] = frozenset()
     """Slots that are given to nobody now."""
-    places: int = 1
-    """Allocations without slots that can be started now."""
+    most_without_slots: int = MOST_WITHOUT_SLOTS
+    """Allocations without slots that may run at a time."""
+    without_slots: int = 0
+    """How many of them run."""
 
     @classmethod
     def with_taken(
@@ -116,21 +129,35 @@ class SlotInventory:
         *,
         taken: Iterable[int] = (),
         disabled: Iterable[int] = (),
-        places: int = 1,
+        most_without_slots: int = MOST_WITHOUT_SLOTS,
+        without_slots: int = 0,
     ) -> SlotInventory:
         """An inventory of which some slots are taken, and some disabled."""
         out_of_use = frozenset(nodes).intersection(disabled)
-        return cls(nodes, frozenset(nodes) - frozenset(taken) - out_of_use, out_of_use, places)
+        return cls(
+            nodes,
+            frozenset(nodes) - frozenset(taken) - out_of_use,
+            out_of_use,
+            most_without_slots,
+            without_slots,
+        )
 
     @property
     def room(self) -> int:
-        """Most trials that could be placed now."""
+        """Most trials with slots that could be placed now."""
         return len(self.free)
 
+    @property
+    def places(self) -> int:
+        """Most trials without slots that could be placed now."""
+        return max(self.most_without_slots - self.without_slots, 0)
+
     def without(self, taken: Iterable[int]) -> SlotInventory:
-        """The same after some free slots were given away, or a place without slots."""
+        """The same after some free slots were given away, or one more trial without slots was started."""
         given = frozenset(taken)
-        return replace(self, free=self.free - given, places=self.places - (not given))
+        if not given:
+            return replace(self, without_slots=self.without_slots + 1)
+        return replace(self, free=self.free - given)
 
     def slots_of(self, nodes: frozenset[int]) -> frozenset[int]:
         """All slots of some nodes, but for disabled ones."""
@@ -155,7 +182,7 @@ class SlotInventory:
         return found
 
     def competes(self, demand: Demand) -> bool:
-        """Who wants no slots takes none, whatever there is."""
+        """Trials without slots take none that others want."""
         return demand.slots > 0
 
     def choose(self, demand: Demand) -> tuple[int, ...] | None:
@@ -191,7 +218,7 @@ class SlotInventory:
     def explain(self, demand: Demand) -> str:
         """Says what a demand lacks that cannot be met now."""
         if not demand.slots:
-            return "waits until another trial without slots has ended: as many as its pool takes run now"
+            return f"waits for another trial without slots: {self.most_without_slots} of them run at a time"
         usable = {node: slots for node, slots in self._free_by_node.items() if node not in demand.excluded}
         free, total = sum(map(len, usable.values())), sum(self._node_sizes[node] for node in usable)
         left_out = f" ({len(self.disabled)} more are disabled)" if self.disabled else ""

@@ -4,8 +4,8 @@ The more urgent priority comes first. Among equals the experiment with the small
 weight is next, and within an experiment it is first come, first served. Anyone who is next and does not fit
 holds back everyone behind, so that a large trial gets its turn; it may take slots from less urgent trials,
 which then checkpoint and queue again. Trials that only a limit of their experiment or of its workspace holds
-back hold back nobody, nor do those without slots where slots are given out here. Which slots fit a trial is
-told by ``placement``.
+back hold back nobody. Where slots are given out here, trials without slots have a limit of their own, and
+share it alike; they preempt nobody. Which slots fit a trial is told by ``placement``.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Share:
         """Orders experiments: the lesser comes first.
 
         Args:
-            held: Slots that the experiment holds.
+            held: Slots that the experiment holds; of one without slots, how many of its trials run.
         """
         return self.priority, held / self.weight
 
@@ -113,7 +113,7 @@ def plan(
 
     Args:
         queue: Waiting trials, longest first. Of each experiment it must hold as many as there are free slots,
-            and one more: those behind cannot be reached by this pass.
+            or places for trials without slots, and one more: those behind cannot be reached by this pass.
         holders: Allocations that hold slots.
         machines: All slots, and which are free.
         held_by_workspace: Slots that each workspace holds, in every pool; None where there is no other.
@@ -150,24 +150,33 @@ class _Pass:
         self._holders = holders
         self._machines = machines
         self._held: Counter[str] = Counter()
+        self._without_slots: Counter[str] = Counter()
         self._held_by_workspace: Counter[str] = Counter(held_by_workspace)
         for holder in holders:
             self._held[holder.experiment_id] += len(holder.slot_ids)
+            self._without_slots[holder.experiment_id] += not holder.slot_ids
         self._placements: list[Placement] = []
         self._preemptions: dict[str, str] = {}
         self._impossible: dict[str, str] = {}
         self._waits: dict[str, Wait] = {}
 
     def run(self, queue: Sequence[Request]) -> Plan:
+        # Those without slots, where these take nothing from the others, wait for each other alone.
+        for competes in (False, True):
+            self._serve_in_turn([one for one in queue if self._machines.competes(one.demand) is competes])
+        return Plan(
+            placements=tuple(self._placements),
+            preemptions=self._preemptions,
+            impossible=self._impossible,
+            waits=Waits(self._waits),
+            held_by_workspace=self._held_by_workspace,
+        )
+
+    def _serve_in_turn(self, queue: Sequence[Request]) -> None:
+        """Places trials until the one that is next has to wait."""
         waiting: dict[str, deque[tuple[int, Request]]] = {}
-        aside: list[Request] = []
         for position, request in enumerate(queue):
-            if self._machines.competes(request.demand):
-                waiting.setdefault(request.experiment_id, deque()).append((position, request))
-            else:
-                aside.append(request)
-        for request in sorted(aside, key=lambda request: request.share.priority):
-            self._serve_aside(request)
+            waiting.setdefault(request.experiment_id, deque()).append((position, request))
         while waiting:
             experiment_id = min(waiting, key=lambda key: self._sort_key(*waiting[key][0]))
             _, request = waiting[experiment_id][0]
@@ -179,19 +188,15 @@ class _Pass:
                 waiting[experiment_id].popleft()
                 if not waiting[experiment_id]:
                     del waiting[experiment_id]
-        return Plan(
-            placements=tuple(self._placements),
-            preemptions=self._preemptions,
-            impossible=self._impossible,
-            waits=Waits(self._waits),
-            held_by_workspace=self._held_by_workspace,
-        )
 
     def _sort_key(self, position: int, request: Request) -> tuple[tuple[int, float], int]:
-        return request.share.sort_key(self._held[request.experiment_id]), position
+        held = self._held if request.demand.slots else self._without_slots
+        return request.share.sort_key(held[request.experiment_id]), position
 
     def _at_a_limit(self, request: Request) -> bool:
         share, wanted = request.share, request.demand.slots
+        if not wanted:
+            return False
         held, together = self._held[request.experiment_id], self._held_by_workspace[share.workspace]
         if share.max_slots is not None and held + wanted > share.max_slots:
             reason = f"its experiment holds {held} of at most {share.max_slots} slots (resources.max_slots)"
@@ -209,6 +214,7 @@ class _Pass:
         if chosen is not None:
             self._machines = self._machines.without(chosen)
             self._held[request.experiment_id] += len(chosen)
+            self._without_slots[request.experiment_id] += not chosen
             self._held_by_workspace[request.share.workspace] += len(chosen)
             self._placements.append(Placement(request.trial_id, chosen))
             return True
@@ -222,16 +228,6 @@ class _Pass:
             reason += f", {coming} more once less urgent trials have checkpointed"
         self._waits[request.experiment_id] = Wait(reason=reason, trial_id=request.trial_id)
         return False
-
-    def _serve_aside(self, request: Request) -> None:
-        """Places a trial that takes nothing from those that wait for slots; none of them waits for it."""
-        if self._machines.choose(request.demand) is None:
-            reason = self._machines.explain(request.demand)
-            # Of its experiment's trials the first tells why: the others wait behind it.
-            self._waits.setdefault(request.experiment_id, Wait(reason=reason, trial_id=request.trial_id))
-            return
-        self._machines = self._machines.without(())
-        self._placements.append(Placement(request.trial_id, ()))
 
     def _make_room(self, request: Request) -> tuple[list[SlotHolder], int]:
         """Chooses whom to preempt, and counts the slots that come free; none and zero if it is in vain."""

@@ -127,7 +127,10 @@ class Scheduler:
         for pool in self._fleet.pools():
             machines = _inventory(pool, holders[pool.name], disabled.get(pool.name, {}))
             queue = pending_trials(
-                connection, per_experiment=machines.room + 1, pools=self._fleet.names_of(pool)
+                connection,
+                per_experiment=machines.room + 1,
+                without_slots=machines.places + 1,
+                pools=self._fleet.names_of(pool),
             )
             plans.append(policy.plan(queue, holders[pool.name], machines, held_by_workspace=held))
             held = plans[-1].held_by_workspace
@@ -231,7 +234,8 @@ def _inventory(pool: Pool, holders: Sequence[SlotHolder], disabled: Collection[i
         {slot.id: slot.node for slot in pool.slots},
         taken=(slot for holder in holders for slot in holder.slot_ids),
         disabled=disabled,
-        places=pool.most_without_slots - sum(not holder.slot_ids for holder in holders),
+        most_without_slots=pool.most_without_slots,
+        without_slots=sum(not holder.slot_ids for holder in holders),
     )
 
 

@@ -154,3 +154,9 @@ def test_a_trial_gets_as_many_containers_as_its_slots_fill(
 ) -> None:
     (found,) = opened(tmp_path, "podman", **pool).pools()
     assert layout(found, [slot.id for slot in found.slots]) == expected
+
+
+def test_a_pool_says_how_many_trials_without_slots_it_takes(tmp_path: Path, made: list[Path]) -> None:
+    (usual,) = opened(tmp_path, "podman").pools()
+    (few,) = opened(tmp_path, "podman", max_aux_containers_per_agent=3).pools()
+    assert (usual.most_without_slots, few.most_without_slots) == (100, 3)

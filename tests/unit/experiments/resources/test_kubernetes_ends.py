@@ -82,8 +82,11 @@ def test_what_is_lost_with_its_sender_says_that_reports_and_lines_are_missing() 
     fallen, sent = of(137), of(0)
     assert fallen.lost
     assert sent.lost
-    assert fallen.reason == "NodeLost; reports and lines that it had not sent are lost with it"
+    assert fallen.reason == "NodeLost; reports and lines that were not sent are lost with its Pod"
     assert sent.reason == "NodeLost"
+    # A node that is gone says nothing more: all that is known is that it ran there.
+    silent = [{"name": CONTAINER, "state": {"running": {}}}]
+    assert "were not sent" in ended(status={"containerStatuses": silent}).reason
     never = ended(status={"reason": "Evicted"})
     assert never.reason == "Evicted", "it never ran"
 

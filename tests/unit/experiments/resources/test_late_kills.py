@@ -39,7 +39,7 @@ def test_the_first_grace_counts_and_what_has_ended_is_not_killed() -> None:
     async def body() -> None:
         kills = Kills()
         late = LateKills("an-engine", kills.kill)
-        late.plan("ended", grace=3600.0)
+        late.plan("ended", grace=0.0)
         late.plan("patient", grace=3600.0)
         late.plan("patient", grace=0.0)
         late.drop("ended")

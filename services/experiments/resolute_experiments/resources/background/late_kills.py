@@ -22,11 +22,12 @@ class LateKills:
     """
 
     def __init__(self, engine: str, kill: Callable[[str], Awaitable[None]]) -> None:
+        self._engine = engine
         self._tasks = NamedTasks(f"{engine}-kill")
         self._kill = kill
 
     def plan(self, allocation_id: str, *, grace: float) -> None:
-        """Kills an allocation after ``grace`` seconds; the first grace that it was given counts."""
+        """Kills an allocation after ``grace`` seconds; while one is planned, another changes nothing."""
         self._tasks.start(allocation_id, self._kill_after(allocation_id, grace))
 
     def drop(self, allocation_id: str) -> None:
@@ -39,5 +40,7 @@ class LateKills:
 
     async def _kill_after(self, allocation_id: str, seconds: float) -> None:
         await asyncio.sleep(seconds)
-        backoff = LoggedBackoff(_log, "a run could not be ended", allocation=allocation_id)
+        backoff = LoggedBackoff(
+            _log, "a run could not be ended", engine=self._engine, allocation=allocation_id
+        )
         await until_it_succeeds(lambda: self._kill(allocation_id), backoff)

@@ -33,7 +33,7 @@ class NamedTasks:
 
     def cancel(self, name: str) -> None:
         """Ends a task, if it runs."""
-        if task := self._tasks.get(name):
+        if task := self._tasks.pop(name, None):
             task.cancel()
 
     async def close(self) -> None:

@@ -83,6 +83,8 @@ class Pod:
     """How far it is."""
     reason: str = ""
     """Why it waits or ended, in Kubernetes' words; empty where there is nothing to say."""
+    began: bool = False
+    """Whether its trial's container ever ran, as far as its node told."""
     exit_code: int | None = None
     """Of one that ended, the code of its trial's container; None if that never ran or nobody knows."""
     blocked: bool = False
@@ -145,6 +147,7 @@ def _parse(manifest: Mapping[str, Any]) -> Pod:
         owner=next((owner["uid"] for owner in metadata.get("ownerReferences") or ()), ""),
         state=state,
         reason=reason,
+        began=running or bool(ended),
         exit_code=int(ended["exitCode"]) if ended and "exitCode" in ended else None,
         words=ended.get("message") or "",
         over=state is PodState.ENDED and not _sends(status),

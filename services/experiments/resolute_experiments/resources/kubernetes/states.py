@@ -17,7 +17,7 @@ _STATES = {
     PodState.STARTING: ContainerState.STARTING,
     PodState.RUNNING: ContainerState.RUNNING,
 }
-_UNSENT = "reports and lines that it had not sent are lost with it"
+_UNSENT = "reports and lines that were not sent are lost with its Pod"
 
 
 def reports_of(group: Submitted) -> list[ContainerReport]:
@@ -44,8 +44,8 @@ def report_of(pod: Pod) -> ContainerReport:
     elif not (said.began or pod.disrupted or pod.exit_code is None):
         record = never_ran(pod.words or pod.reason or f"exit code {pod.exit_code}")
     reasons = [pod.reason]
-    if record is None and pod.over and not (pod.sent or pod.exit_code is None):
-        # It ran, and so did what sends: with both its volume goes, as with a node that falls.
+    if record is None and pod.began and pod.over and not pod.sent:
+        # With both of its containers the volume goes, as with a node that falls.
         reasons.append(_UNSENT)
     return _ended(allocation_id, pod.part, record, reason="; ".join(filter(None, reasons)))
 
@@ -95,7 +95,7 @@ def _without_pod(group: Submitted, rank: int) -> ContainerReport:
         # A submission was cut short.
         return ContainerReport(allocation_id=allocation_id, container_rank=rank, state=ContainerState.UNKNOWN)
     record = ExitRecord.withdrawn() if group.withdrawn else None
-    return _ended(allocation_id, rank, record, reason="" if record else "its Pod was deleted")
+    return _ended(allocation_id, rank, record, reason="" if record else f"its Pod was deleted; {_UNSENT}")
 
 
 def _ended(allocation_id: str, rank: int, record: ExitRecord | None, *, reason: str) -> ContainerReport:

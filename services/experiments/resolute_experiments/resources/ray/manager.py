@@ -55,9 +55,6 @@ class RayNodes:
     """Where run directories lie; empty for a node's directory for temporary files."""
 
 
-_NODES = RayNodes()
-
-
 class RayResourceManager:
     """Runs allocations as actors of one Ray.
 
@@ -65,6 +62,7 @@ class RayResourceManager:
         driver: Asks Ray; closed with this.
         pools: What the settings say of each pool, by its name.
         terms: What every supervisor is told.
+        nodes: What Ray's nodes have.
         poll_seconds: Time between two looks at the runs.
     """
 
@@ -76,7 +74,7 @@ class RayResourceManager:
         *,
         pools: Mapping[str, RayPool],
         terms: SupervisorTerms,
-        nodes: RayNodes = _NODES,
+        nodes: RayNodes,
         poll_seconds: float = 1.0,
     ) -> None:
         self._driver = driver
