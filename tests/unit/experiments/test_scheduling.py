@@ -81,9 +81,12 @@ def test_trials_without_slots_wait_for_each_other_alone() -> None:
 
 def test_trials_without_slots_preempt_nobody() -> None:
     machines = SlotInventory.with_taken({0: 0}, taken=[0], most_without_slots=1, without_slots=1)
-    holders = [holder("with", 1), holder("without", 0)]
+    holders = [holder("with", 1), holder("without", 0), holder("leaves", 0, leaving=True)]
     result = plan([request("a", 0, "x", priority=1), request("b", 1, "y", priority=1)], holders, machines)
     assert (result.placements, dict(result.preemptions)) == ((), {"with": "b"})
+    leaving = [replace(one, slot_ids=(0,), leaving=True) for one in holders[:1]]
+    alone = plan([request("a", 0, "x", priority=1)], leaving, machines)
+    assert alone.waits.reason("a", "x") == "waits for another trial without slots: 1 of them run at a time"
 
 
 def test_trials_without_slots_take_places_of_an_engines_queue_as_others_do() -> None:

@@ -231,6 +231,8 @@ class _Pass:
 
     def _make_room(self, request: Request) -> tuple[list[SlotHolder], int]:
         """Chooses whom to preempt, and counts the slots that come free; none and zero if it is in vain."""
+        if not request.demand.slots:
+            return [], 0
         leaving = [holder for holder in self._holders if holder.leaving]
         candidates = [
             holder
