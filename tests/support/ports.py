@@ -8,6 +8,8 @@ import random
 import socket
 from pathlib import Path
 
+from resolute_launch.supervisor.ports import claim_port
+
 _HELD_CLAIMS = 64
 """Ports whose servers may still be starting."""
 
@@ -33,12 +35,8 @@ def free_port() -> int:
 
 
 def _claim(port: int) -> bool:
-    """Claims a number by a name that the kernel gives to one process, and takes back when it ends."""
-    claim = socket.socket(socket.AF_UNIX)
-    try:
-        claim.bind(f"\0resolute-test-port-{port}")
-    except OSError:
-        claim.close()
+    claim = claim_port(port, of="resolute-test")
+    if claim is None:
         return False
     _claims.append(claim)
     if len(_claims) > _HELD_CLAIMS:

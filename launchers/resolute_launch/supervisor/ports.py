@@ -62,15 +62,30 @@ class ReservedPorts:
         raise OSError(errno.EADDRINUSE, f"{address} has no free port left that no other run has set aside")
 
     def _claim(self, number: int) -> bool:
-        """Claims a number by a name that the kernel gives to one process, and takes back when it ends."""
-        claim = socket.socket(socket.AF_UNIX)
-        try:
-            claim.bind(f"\0resolute-port-{number}")
-        except OSError:
-            claim.close()
+        claim = claim_port(number, of="resolute")
+        if claim is None:
             return False
         self._claims.append(claim)
         return True
+
+
+def claim_port(number: int, *, of: str) -> socket.socket | None:
+    """Claims a number by a name that the kernel gives to one process, and takes back when it ends.
+
+    Args:
+        number: The port.
+        of: Begins the name; claims of different beginnings do not meet.
+
+    Returns:
+        The claim, to be closed; None where another process has it.
+    """
+    claim = socket.socket(socket.AF_UNIX)
+    try:
+        claim.bind(f"\0{of}-port-{number}")
+    except OSError:
+        claim.close()
+        return None
+    return claim
 
 
 def _close(sockets: list[socket.socket]) -> None:

@@ -258,9 +258,8 @@ def test_activate_queues_what_pause_took_away(store: Store) -> None:
     store.change(commands.pause)
     store.change(commands.activate)
     assert store.trial(trial_id).state is TrialState.QUEUED
-    assert [
-        one.trial_id for one in store.run(lambda c: pending_trials(c, per_experiment=9, without_slots=9))
-    ] == [trial_id]
+    queue = store.run(lambda c: pending_trials(c, per_experiment=9, without_slots=9))
+    assert [one.trial_id for one in queue] == [trial_id]
 
 
 def test_a_trial_that_goes_on_is_served_before_those_that_have_not_begun(store: Store) -> None:
@@ -270,9 +269,8 @@ def test_a_trial_that_goes_on_is_served_before_those_that_have_not_begun(store: 
     store.run(lambda c: trials.update(c, trials.get(c, trial_id=promoted), **waits))
     queue = store.run(lambda c: pending_trials(c, per_experiment=9, without_slots=9))
     assert [one.trial_id for one in queue] == [promoted, first, second]
-    assert [
-        one.trial_id for one in store.run(lambda c: pending_trials(c, per_experiment=1, without_slots=9))
-    ] == [promoted]
+    first_of_each = store.run(lambda c: pending_trials(c, per_experiment=1, without_slots=9))
+    assert [one.trial_id for one in first_of_each] == [promoted]
 
 
 def test_cancel_ends_waiting_trials_at_once_and_asks_running_ones(store: Store) -> None:

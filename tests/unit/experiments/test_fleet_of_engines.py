@@ -242,6 +242,24 @@ def test_trials_without_slots_are_bounded_where_slots_are_given_out_here(cluster
     scenario(cluster, body)
 
 
+def test_an_urgent_trial_without_slots_goes_first_also_where_no_slot_is_free(cluster: Database) -> None:
+    async def body(made: Cluster) -> None:
+        made.near.add_pool(Pool(name="boxes", slots=SLOTS[:1], most_without_slots=2))
+        await made.submit("holds", pool="boxes")
+        await made.scheduler.schedule()
+        for name in ("patient", "urgent"):
+            await made.submit(name, pool="boxes", slots=0)
+            await made.add_trial(f"{name}2", experiment=name)
+        await made.database.write(
+            lambda c: c.exec_driver_sql("UPDATE experiments SET priority = 1 WHERE id = 'urgent'")
+        )
+        await made.scheduler.schedule()
+        launched = [name for what, name in made.near.asked if what == "launch"]
+        assert launched == ["holds.1", "urgent.1", "urgent2.1"]
+
+    scenario(cluster, body)
+
+
 def test_experiments_of_a_pool_that_is_gone_say_so(cluster: Database) -> None:
     async def body(made: Cluster) -> None:
         await made.submit("old", pool="gone")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -75,22 +76,21 @@ def pending_trials(
         since[row.experiment_id] = min(since.get(row.experiment_id, row.queued_at), row.queued_at)
     # Sorting keeps the order of rows that compare equal: that of an experiment's own trials.
     ordered = sorted(rows, key=lambda row: since[row.experiment_id])
-    return [
-        Request(
-            trial_id=row.id,
-            experiment_id=row.experiment_id,
-            demand=Demand(
-                slots=row.slots_per_trial,
-                single_node=row.single_node,
-                excluded=frozenset(row.excluded_nodes),
-            ),
-            share=Share(
-                max_slots=row.max_slots,
-                priority=row.priority,
-                weight=row.weight,
-                workspace=row.workspace,
-                workspace_slots=row.workspace_slots or None,
-            ),
-        )
-        for row in ordered
-    ]
+    return [_request(row) for row in ordered]
+
+
+def _request(row: sa.Row[Any]) -> Request:
+    return Request(
+        trial_id=row.id,
+        experiment_id=row.experiment_id,
+        demand=Demand(
+            slots=row.slots_per_trial, single_node=row.single_node, excluded=frozenset(row.excluded_nodes)
+        ),
+        share=Share(
+            max_slots=row.max_slots,
+            priority=row.priority,
+            weight=row.weight,
+            workspace=row.workspace,
+            workspace_slots=row.workspace_slots or None,
+        ),
+    )
