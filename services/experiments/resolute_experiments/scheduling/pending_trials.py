@@ -79,7 +79,7 @@ def pending_trials(
     return [_request(row) for row in ordered]
 
 
-def _request(row: sa.Row[Any]) -> Request:
+def _request(row: Any) -> Request:
     return Request(
         trial_id=row.id,
         experiment_id=row.experiment_id,
