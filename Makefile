@@ -28,7 +28,7 @@ AZURITE := .cache/azurite/node_modules/.bin/azurite-blob
 OPENID_VERSION := 9.13.3
 OPENID := .cache/oidc-provider/.installed-$(OPENID_VERSION)
 
-.PHONY: setup demo compose-demo backends azurite oidc-provider test nightly check proto bench bench-page format deployment distributed release chaos outage gateway-kills soak slow-tests fuzz openapi clients front engines images build-images images-for-compose image-programs search-on-compose lock-images page check-page pictures docs clean
+.PHONY: setup demo compose-demo backends azurite oidc-provider test nightly check proto bench bench-page format deployment distributed changelog release chaos outage gateway-kills soak slow-tests fuzz openapi clients front engines images build-images images-for-compose image-programs search-on-compose lock-images page check-page pictures docs clean
 
 setup: $(STAMP)
 
@@ -169,6 +169,10 @@ lock: $(STAMP)
 # The same for the images: Debian's packages, pip, and what trials install. TORCH_CPU=folder has PyTorch's wheel for CPUs.
 lock-images: $(STAMP)
 	$(BIN)/python tools/image_build/lock.py $(if $(TORCH_CPU),--find-links $(TORCH_CPU))
+
+# What has changed since the last release, as `make release` puts it into CHANGELOG.md.
+changelog: $(STAMP)
+	@$(BIN)/towncrier build --draft --version next
 
 # For example `make release VERSION=0.2.0`: checks, sets the version, freezes the contract, builds, commits, tags.
 release: check

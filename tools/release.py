@@ -1,7 +1,7 @@
 """Makes a release: ``make release VERSION=0.2.0``.
 
-Sets the version, gives the changelog's unreleased section a number and a date, freezes the contract as an
-image that later changes are compared with, builds the distributions, commits and tags. Nothing is pushed or
+Sets the version, moves the fragments of ``changelog.d`` into the changelog, freezes the contract as an image
+that later changes are compared with, builds the distributions, commits and tags. Nothing is pushed or
 uploaded: the last line that it prints says how.
 """
 
@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 CONTRACTS = pathlib.Path("protos/releases")
-_UNRELEASED = "## [Unreleased]"
+FRAGMENTS = pathlib.Path("changelog.d")
 _VERSION = re.compile(r'^version = "(?P<number>[^"]+)"$', re.MULTILINE)
 
 
@@ -47,18 +47,16 @@ def check(root: pathlib.Path, version: str) -> None:
         raise ReleaseError("the working tree has changes: commit or stash them first")
     if run("git", "tag", "--list", f"v{version}", cwd=root):
         raise ReleaseError(f"the tag v{version} exists: choose the next version")
-    unreleased = (root / "CHANGELOG.md").read_text().partition(_UNRELEASED)[2].partition("\n## [")[0]
-    if not re.search(r"^- ", unreleased, re.MULTILINE):
-        raise ReleaseError("CHANGELOG.md has nothing under Unreleased: say what this release changes")
+    if not any((root / FRAGMENTS).glob("*/*.md")):
+        raise ReleaseError(f"{FRAGMENTS} has no fragments: say what this release changes")
 
 
 def set_version(root: pathlib.Path, version: str, *, today: dt.date) -> None:
-    """Writes the version into ``pyproject.toml`` and the changelog."""
+    """Writes the version into ``pyproject.toml`` and the fragments, as its part, into the changelog."""
     project = root / "pyproject.toml"
     project.write_text(_VERSION.sub(f'version = "{version}"', project.read_text(), count=1))
-    changelog = root / "CHANGELOG.md"
-    heading = f"{_UNRELEASED}\n\n## [{version}] - {today.isoformat()}"
-    changelog.write_text(changelog.read_text().replace(_UNRELEASED, heading, 1))
+    towncrier = (sys.executable, "-m", "towncrier", "build", "--yes")
+    run(*towncrier, "--version", version, "--date", today.isoformat(), cwd=root)
 
 
 def freeze_contract(root: pathlib.Path, version: str) -> pathlib.Path:
