@@ -12,11 +12,11 @@ from resolute.api.checkpoints.v1.checkpoints_service_pb2_grpc import (
     add_CheckpointsServiceServicer_to_server,
 )
 from resolute.api.checkpoints.v1.models_service_pb2_grpc import add_ModelsServiceServicer_to_server
+from resolute_checkpoints.access_lookup import RegistryAccessLookup
 from resolute_checkpoints.blobs.examination import Examiner
 from resolute_checkpoints.blobs.factory import StoreFactory
 from resolute_checkpoints.blobs.verification import Verifier
 from resolute_checkpoints.blobs.workers import BlobWorkers
-from resolute_checkpoints.directory import RegistryDirectory
 from resolute_checkpoints.registry.checkpoints import Registry
 from resolute_checkpoints.registry.downloads import Downloads
 from resolute_checkpoints.registry.models import Models
@@ -60,7 +60,7 @@ class CheckpointsService:
         )
         stores = StoreFactory(roots=roots, buckets=settings.buckets, clock=clock)
         self._database = environment.open_database(self.name)
-        self.directory = RegistryDirectory(self._database, environment.directory)
+        self.access_lookup = RegistryAccessLookup(self._database, environment.access_lookup)
         self._workers = BlobWorkers(name="checkpoints-blobs", threads=_BLOB_THREADS)
         self._removal_workers = BlobWorkers(name="checkpoints-removal", threads=_REMOVAL_THREADS)
         self._verification_workers = BlobWorkers(name="checkpoints-verify", threads=_VERIFICATION_THREADS)

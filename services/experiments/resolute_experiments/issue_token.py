@@ -19,8 +19,8 @@ from sqlalchemy.engine import Connection
 from resolute.contracts.clock import SYSTEM_CLOCK
 from resolute.contracts.files.atomic_files import write_atomically
 from resolute.errors import ResoluteError
-from resolute_experiments.access import issuing
-from resolute_experiments.access.issuing import TokenParameters, insert_operator_token, insert_service_token
+from resolute_experiments.accounts import issuing
+from resolute_experiments.accounts.issuing import TokenParameters, insert_operator_token, insert_service_token
 from resolute_experiments.blueprint import BLUEPRINT
 from resolute_serving.auth.policy.service_accounts import ACCOUNTS
 from resolute_serving.auth.tokens import TokenSigner, load_or_create_key

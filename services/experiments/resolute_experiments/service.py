@@ -22,17 +22,21 @@ from resolute.api.experiments.v1 import (
     trials_service_pb2_grpc,
     workspaces_service_pb2_grpc,
 )
-from resolute_experiments.access.id_tokens import IdTokenVerifier
-from resolute_experiments.access.issuing import OPERATOR, TokenIssuer
-from resolute_experiments.access.refusal_log import RefusalLog
+from resolute_experiments.accounts.access_lookup import StoredAccessLookup
+from resolute_experiments.accounts.issuing import OPERATOR, TokenIssuer
+from resolute_experiments.accounts.openid.id_tokens import IdTokenVerifier
+from resolute_experiments.accounts.refusal_log import RefusalLog
+from resolute_experiments.accounts.servicers.access import AccessServicer
+from resolute_experiments.accounts.servicers.roles import RolesServicer
+from resolute_experiments.accounts.servicers.workspaces import WorkspacesServicer
+from resolute_experiments.accounts.storage_quotas import StorageQuota
+from resolute_experiments.accounts.store import projects, tokens, users
 from resolute_experiments.admission.id_assignment import assign_ids
 from resolute_experiments.admission.preparation import Admission, ConfigReader
-from resolute_experiments.admission.storage_quotas import StorageQuota
 from resolute_experiments.admission.storage_roots import StorageRoots
 from resolute_experiments.admission.submissions import Submissions
 from resolute_experiments.clients import Clients
 from resolute_experiments.context import ServiceContext
-from resolute_experiments.directory import StoredDirectory
 from resolute_experiments.gauges import ServiceGauges
 from resolute_experiments.lifecycle.controllers import Controllers
 from resolute_experiments.lifecycle.validation_copy import ValidationCopy
@@ -47,8 +51,6 @@ from resolute_experiments.retention.deferred import DeferredRetention
 from resolute_experiments.scheduling.draining import drain
 from resolute_experiments.scheduling.scheduler import Scheduler
 from resolute_experiments.scheduling.wait_reasons import WaitReasons
-from resolute_experiments.servicers.accounts.access import AccessServicer
-from resolute_experiments.servicers.accounts.roles import RolesServicer
 from resolute_experiments.servicers.allocations import AllocationsServicer
 from resolute_experiments.servicers.cluster import ClusterServicer
 from resolute_experiments.servicers.config_policies import ConfigPoliciesServicer
@@ -57,10 +59,8 @@ from resolute_experiments.servicers.experiments import ExperimentsServicer
 from resolute_experiments.servicers.jobs import JobsServicer
 from resolute_experiments.servicers.retention import RetentionServicer
 from resolute_experiments.servicers.trials import TrialsServicer
-from resolute_experiments.servicers.workspaces import WorkspacesServicer
 from resolute_experiments.settings import ExperimentsSettings
 from resolute_experiments.store import experiments
-from resolute_experiments.store.directory import projects, tokens, users
 from resolute_experiments.store.schema import IDEMPOTENCY_KEYS
 from resolute_experiments.unmanaged.heartbeats import HeartbeatMonitor
 from resolute_serving.auth.tokens import TokenSigner, load_or_create_key
@@ -115,7 +115,7 @@ class ExperimentsService:
             cluster_id=environment.cluster_id,
             preemption_timeout=settings.preemption_timeout,
         )
-        self.directory = StoredDirectory(self._core.database)
+        self.access_lookup = StoredAccessLookup(self._core.database)
         self._clients = Clients(environment.peers)
         self._leases = Leases(environment.clock, ttl=settings.lease_ttl)
         self._run_spans = RunSpans(os.environ)

@@ -40,7 +40,7 @@ class LogsService:
         retention_days: float = 0.0,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
-        self.directory = environment.directory
+        self.access_lookup = environment.access_lookup
         self._database = environment.open_database(self.name)
         pace = pace or PollIntervals.on(environment.database_url)
         self.servicer = Servicer(self._database, limits=limits, clock=environment.clock, pace=pace)

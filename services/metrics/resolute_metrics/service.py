@@ -40,7 +40,7 @@ class MetricsService:
         retention_days: float = 0.0,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
-        self.directory = environment.directory
+        self.access_lookup = environment.access_lookup
         self._database = environment.open_database(self.name)
         self.servicer = Servicer(
             self._database,

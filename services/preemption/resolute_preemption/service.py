@@ -29,7 +29,7 @@ class PreemptionService:
     """Full names of its gRPC services."""
 
     def __init__(self, environment: Environment, *, settings: PreemptionSettings) -> None:
-        self.directory = environment.directory
+        self.access_lookup = environment.access_lookup
         self.broadcaster = SignalBroadcaster(heartbeat=settings.heartbeat)
         """The signals as they are known here."""
         self._signal_follower = SignalFollower(

@@ -47,7 +47,7 @@ class SearcherService:
     )
 
     def __init__(self, environment: Environment) -> None:
-        self.directory = environment.directory
+        self.access_lookup = environment.access_lookup
         self._clock = environment.clock
         # An embedded database has one process; on a server there may be replicas beside this one.
         shared = make_url(environment.database_url).get_backend_name() != "sqlite"

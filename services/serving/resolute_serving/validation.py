@@ -22,3 +22,24 @@ def parse_uuid(text: str, *, field: str) -> str:
         return str(uuid.UUID(text))
     except ValueError as error:
         raise invalid(field, f"{field} is {text[:80]!r}; it must be a UUID") from error
+
+
+def required_id(number: int, *, field: str) -> int:
+    """Reads the number by which a request names an object.
+
+    Raises:
+        InvalidArgumentError: It is missing.
+    """
+    if number <= 0:
+        raise invalid(field, f"{field} is {number}; it must be above 0")
+    return number
+
+
+def check_length(text: str, *, field: str, most: int) -> None:
+    """Checks that a text is not too long.
+
+    Raises:
+        InvalidArgumentError: It is.
+    """
+    if len(text) > most:
+        raise invalid(field, f"{field} has {len(text)} characters; {most} are allowed")

@@ -14,13 +14,13 @@ from support.databases import migrate
 
 from resolute.api.searcher.v1 import action_pb2
 from resolute.errors import FailedPreconditionError, IllegalTransitionError, InvalidConfigError
+from resolute_experiments.accounts.store import projects, workspaces
 from resolute_experiments.continuation import planning
 from resolute_experiments.continuation.planning import Plan
 from resolute_experiments.lifecycle import actions, commands
 from resolute_experiments.lifecycle.action_inputs import ActionInputs, LatestCheckpoint
 from resolute_experiments.states import ExperimentState, TrialState
 from resolute_experiments.store import continuations, experiments, trials
-from resolute_experiments.store.directory import projects, workspaces
 from resolute_experiments.store.schema import experiments as table
 from resolute_serving.database.engine import create_engine
 

@@ -20,6 +20,8 @@ from resolute.api.searcher.v1 import action_pb2
 from resolute.contracts.times import seconds_of
 from resolute.contracts.values import to_value
 from resolute.errors import IllegalTransitionError, NotFoundError
+from resolute_experiments.accounts.store import users
+from resolute_experiments.accounts.store.workspaces import Workspace
 from resolute_experiments.exits.policy import Decision, Exit
 from resolute_experiments.exits.recording import Evidence, SealResult, record_container_exit, record_run_exit
 from resolute_experiments.lifecycle import actions, commands
@@ -29,8 +31,6 @@ from resolute_experiments.scheduling.pending_trials import pending_trials
 from resolute_experiments.specs.launch import LaunchParameters, launch_spec
 from resolute_experiments.states import ExperimentState, RunEvent, RunOutcome, TrialEvent, TrialState
 from resolute_experiments.store import experiments, outbox, runs, trials
-from resolute_experiments.store.directory import users
-from resolute_experiments.store.directory.workspaces import Workspace
 from resolute_experiments.store.schema import audit, metadata
 from resolute_experiments.transitions.signals import allocation_id
 from resolute_serving.context import Role, User

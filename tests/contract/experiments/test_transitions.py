@@ -16,6 +16,7 @@ from sqlalchemy.engine import Connection
 from support.databases import migrate
 
 from resolute.errors import IllegalTransitionError, QuotaError
+from resolute_experiments.accounts.store import projects, workspaces
 from resolute_experiments.states import (
     ALLOCATIONS,
     ENDED_EXPERIMENTS,
@@ -34,7 +35,6 @@ from resolute_experiments.states import (
     TrialState,
 )
 from resolute_experiments.store import experiments, outbox, runs, schema, trials
-from resolute_experiments.store.directory import projects, workspaces
 from resolute_experiments.store.outbox import SearchEvent
 from resolute_experiments.transitions import signals, transition_experiment, transition_trial
 from resolute_experiments.transitions.signals import SignalReason

@@ -12,13 +12,13 @@ from sqlalchemy.engine import Connection, Engine
 from support.databases import migrate
 
 from resolute.errors import FailedPreconditionError, IllegalTransitionError, InvalidArgumentError
+from resolute_experiments.accounts.store import projects
 from resolute_experiments.admission.unmanaged_runs import whole_config
 from resolute_experiments.lifecycle import commands
 from resolute_experiments.moment import Moment
 from resolute_experiments.scheduling.pending_trials import pending_trials
 from resolute_experiments.states import ExperimentState, RunOutcome, TrialState
 from resolute_experiments.store import experiments, outbox, runs, trials
-from resolute_experiments.store.directory import projects
 from resolute_experiments.store.runs import Run
 from resolute_experiments.unmanaged import tracking
 from resolute_experiments.unmanaged.tracking import RunStart

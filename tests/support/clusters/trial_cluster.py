@@ -18,7 +18,7 @@ from support.ports import free_port
 from support.services import workspaces
 from support.services.checkpoints import ANY_BUCKET
 from support.services.in_process import Running, serving
-from support.services.no_directory import NoDirectory
+from support.services.no_roles import NoRoles
 
 import resolute
 import resolute_metrics.blueprint
@@ -53,7 +53,7 @@ class TrialsServiceStub:
 
     name = "trials"
     grpc_names: Sequence[str] = ()
-    directory = NoDirectory()
+    access_lookup = NoRoles()
 
     def __init__(self) -> None:
         self.statuses: list[str] = []

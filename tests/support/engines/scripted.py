@@ -12,6 +12,7 @@ from support.clocks import ManualClock
 from support.engines.rows import EXPERIMENT, TRIAL, Tokens
 
 from resolute.errors import UnavailableError
+from resolute_experiments.accounts.store import workspaces
 from resolute_experiments.blueprint import BLUEPRINT
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.notifier import Notifier
@@ -31,7 +32,6 @@ from resolute_experiments.resources.run_spans import RunSpans
 from resolute_experiments.scheduling.scheduler import Scheduler
 from resolute_experiments.scheduling.wait_reasons import WaitReasons
 from resolute_experiments.store import experiments, runs, trials
-from resolute_experiments.store.directory import workspaces
 from resolute_serving.database.engine import Database
 from resolute_serving.server.bootstrap import upgrade
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import grpc
-from support.services.no_directory import NoDirectory
+from support.services.no_roles import NoRoles
 
 from resolute.api.experiments.v1 import workspace_pb2
 from resolute.api.experiments.v1 import workspaces_service_pb2 as messages
@@ -21,7 +21,7 @@ class WorkspacesList:
 
     name = "workspaces"
     grpc_names: Sequence[str] = ()
-    directory = NoDirectory()
+    access_lookup = NoRoles()
 
     async def list(self, request: Any, context: Any) -> messages.ListWorkspacesResponse:
         return messages.ListWorkspacesResponse(

@@ -15,6 +15,7 @@ from support.engines.rows import EXPERIMENT, RUN, TRIAL, Tokens
 from support.waiting import wait_until_async
 
 from resolute.errors import UnavailableError
+from resolute_experiments.accounts.store import workspaces
 from resolute_experiments.blueprint import BLUEPRINT
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.exits.incarnation import lose_runs
@@ -37,7 +38,6 @@ from resolute_experiments.scheduling.scheduler import Scheduler
 from resolute_experiments.scheduling.wait_reasons import WaitReasons
 from resolute_experiments.states import RunOutcome
 from resolute_experiments.store import experiments, runs, schema, trials
-from resolute_experiments.store.directory import workspaces
 from resolute_serving.database.engine import Database, Work
 from resolute_serving.server.bootstrap import upgrade
 

@@ -118,7 +118,7 @@ def test_a_role_in_a_workspace_gives_a_read_only_token_no_more(method: str) -> N
     if PERMISSIONS[method].public:
         return
     try:
-        grants = asyncio.run(authorize_call(method, reader, request, directory=Everywhere()))
+        grants = asyncio.run(authorize_call(method, reader, request, lookup=Everywhere()))
     except PermissionDeniedError:
         return
     assert method.rsplit("/", 1)[1].startswith(READING)
@@ -219,7 +219,7 @@ def calls_in_source(account: str) -> set[str]:
         "stub": "experiments.v1.AllocationsService",
     }
     calls = re.findall(rf"\b({'|'.join(names)})\.([A-Z][A-Za-z]+)\(", text)
-    if "environment.directory" in text:
+    if "environment.access_lookup" in text:
         # The server kit asks for the roles of users on behalf of every service but experiments.
         calls += [("roles", "ListRoles"), ("roles", "FindWorkspaces")]
     common = {f"{ACCESS}/{method}" for method in ("RenewServiceToken", "RecordRefusals")}

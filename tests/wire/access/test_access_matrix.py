@@ -161,8 +161,10 @@ class Matrix:
 
     def __init__(self, platform: Tenants) -> None:
         self._platform = platform
-        self._directories = {
-            name: service.directory for service in platform.running.services for name in service.grpc_names
+        self._lookups = {
+            name: service.access_lookup
+            for service in platform.running.services
+            for name in service.grpc_names
         }
         self.cells = self.calls = 0
         self.wrong: list[str] = []
@@ -204,10 +206,10 @@ class Matrix:
             self._note(method, caller, tenant, f"{code.name} {detail}")
 
     async def _decides(self, method: MethodDescriptor, principal: Principal, request: Any) -> bool:
-        directory = self._directories[method.containing_service.full_name]
+        lookup = self._lookups[method.containing_service.full_name]
         known = None if method.client_streaming else request
         try:
-            await authorize(path(method), principal, known, directory=directory)
+            await authorize(path(method), principal, known, lookup=lookup)
         except (PermissionDeniedError, NotFoundError):
             return False
         return True

@@ -24,7 +24,7 @@ from resolute.cli.main import run as cli
 from resolute.client.connection import device_flow
 from resolute.client.connection.device_flow import Confirmation
 from resolute.errors import PermissionDeniedError, UnauthenticatedError
-from resolute_experiments.access.attempts import MOST_FOR_A_PEER
+from resolute_experiments.accounts.attempts import MOST_FOR_A_PEER
 from resolute_experiments.blueprint import BLUEPRINT
 from resolute_serving.auth.tokens import load_or_create_key
 

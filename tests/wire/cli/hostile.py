@@ -15,7 +15,7 @@ import grpc
 from google.protobuf import message_factory
 from google.protobuf.descriptor import Descriptor, FieldDescriptor, MethodDescriptor
 from support.services.in_process import Running, serving
-from support.services.no_directory import NoDirectory
+from support.services.no_roles import NoRoles
 
 from resolute.api.checkpoints.v1 import checkpoint_pb2, checkpoints_service_pb2, models_service_pb2
 from resolute.api.common.v1 import value_pb2
@@ -120,7 +120,7 @@ def _scalar(field: FieldDescriptor) -> Any:
 class _Service:
     name = "hostile"
     grpc_names: Sequence[str] = ("hostile",)
-    directory = NoDirectory()
+    access_lookup = NoRoles()
 
     def register(self, server: grpc.aio.Server) -> None:
         for file in _FILES:

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import grpc
 from support.services.in_process import Running, serving
-from support.services.no_directory import NoDirectory
+from support.services.no_roles import NoRoles
 from wire.cli.scripted_handlers import Handlers
 from wire.cli.scripted_state import State
 
@@ -50,7 +50,7 @@ _MODULES = (
 class _Service:
     name = "scripted"
     grpc_names: Sequence[str] = ("scripted",)
-    directory = NoDirectory()
+    access_lookup = NoRoles()
 
     def __init__(self, handlers: Handlers) -> None:
         self._handlers = handlers

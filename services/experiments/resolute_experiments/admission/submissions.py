@@ -14,10 +14,12 @@ from sqlalchemy.engine import Connection
 
 from resolute.contracts.clock import Clock
 from resolute.errors import Violation
+from resolute_experiments.accounts.storage_quotas import StorageQuota
+from resolute_experiments.accounts.store import locations
+from resolute_experiments.accounts.store.workspaces import UNCATEGORIZED
 from resolute_experiments.admission import model_definition
 from resolute_experiments.admission.config_policies import Enforced
 from resolute_experiments.admission.preparation import Accepted, Admission, ConfigReader
-from resolute_experiments.admission.storage_quotas import StorageQuota
 from resolute_experiments.admission.storage_roots import StorageRoots
 from resolute_experiments.admission.workspace_quotas import admit, require_editor
 from resolute_experiments.config import (
@@ -28,8 +30,6 @@ from resolute_experiments.specs.refusals import refused_config
 from resolute_experiments.specs.storage import without_secrets
 from resolute_experiments.states import ExperimentState
 from resolute_experiments.store import audit, config_policies, experiments, templates
-from resolute_experiments.store.directory import locations
-from resolute_experiments.store.directory.workspaces import UNCATEGORIZED
 from resolute_experiments.store.experiments import CHUNK_BYTES, Experiment, ExperimentKind
 from resolute_experiments.store.schema import IDEMPOTENCY_KEYS
 from resolute_serving.auth.grants import current_grants

@@ -5,9 +5,9 @@ from __future__ import annotations
 from sqlalchemy.engine import Connection
 
 from resolute.errors import InvalidConfigError, QuotaError, Violation
+from resolute_experiments.accounts.store import projects, workspaces
+from resolute_experiments.accounts.store.workspaces import Workspace
 from resolute_experiments.specs.refusals import refused_config
-from resolute_experiments.store.directory import projects, workspaces
-from resolute_experiments.store.directory.workspaces import Workspace
 from resolute_serving.auth.grants import current_grants
 from resolute_serving.context import Role
 

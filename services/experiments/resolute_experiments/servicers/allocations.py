@@ -14,7 +14,8 @@ from resolute.api.experiments.v1 import allocations_service_pb2_grpc, launch_spe
 from resolute.api.preemption.v1 import signal_pb2
 from resolute.contracts.times import seconds_of, to_duration
 from resolute.errors import RunSupersededError
-from resolute_experiments.access import run_tokens
+from resolute_experiments.accounts import run_tokens
+from resolute_experiments.accounts.store import users, workspaces
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.exits.recording import record_container_exit
 from resolute_experiments.moment import Moment
@@ -27,7 +28,6 @@ from resolute_experiments.specs.identity import run_identity
 from resolute_experiments.specs.launch import LaunchParameters, launch_spec
 from resolute_experiments.states import TrialEvent, TrialState
 from resolute_experiments.store import environments, experiments, runs, trials
-from resolute_experiments.store.directory import users, workspaces
 from resolute_experiments.transitions import signals, transition_trial
 from resolute_experiments.transitions.signals import SignalReason
 from resolute_serving.auth.tokens import TokenSigner

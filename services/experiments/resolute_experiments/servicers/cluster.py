@@ -14,6 +14,7 @@ from resolute.api.experiments.v1 import cluster_service_pb2 as pb2
 from resolute.api.experiments.v1 import cluster_service_pb2_grpc, template_pb2
 from resolute.contracts import distribution
 from resolute.contracts.values import to_value
+from resolute_experiments.accounts.store import locations
 from resolute_experiments.admission.preparation import ConfigReader
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.notifier import SCHEDULER_WAKEUP, SIGNAL_CHANGES
@@ -21,17 +22,16 @@ from resolute_experiments.resources.disks import full_database, full_disks
 from resolute_experiments.resources.fleet import Fleet
 from resolute_experiments.resources.protocol import Placement
 from resolute_experiments.scheduling.disabling import disable, enable
-from resolute_experiments.servicers.checks.fields import any_of, check_length
 from resolute_experiments.servicers.checks.slots import named_slots
 from resolute_experiments.servicers.messages.experiments import timestamp
 from resolute_experiments.servicers.server import ServerHandlers
 from resolute_experiments.store import audit, disabled_slots, runs, templates, trials
 from resolute_experiments.store import schema as tables
-from resolute_experiments.store.directory import locations
 from resolute_experiments.store.templates import Template
 from resolute_serving.auth.grants import current_grants
 from resolute_serving.auth.policy.resources import Kind, Resource
-from resolute_serving.validation import invalid
+from resolute_serving.filters import any_of
+from resolute_serving.validation import check_length, invalid
 
 _NAME_LENGTH = 200
 _CONFIG_LENGTH = 1_000_000

@@ -10,15 +10,14 @@ from resolute.api.experiments.v1 import config_policies_pb2
 from resolute.api.experiments.v1 import config_policies_service_pb2 as pb2
 from resolute.api.experiments.v1.config_policies_service_pb2_grpc import ConfigPoliciesServiceServicer
 from resolute.contracts.values import to_value
+from resolute_experiments.accounts.store import workspaces
 from resolute_experiments.admission.policy_documents import overlaps
 from resolute_experiments.admission.preparation import ConfigReader
 from resolute_experiments.context import ServiceContext
-from resolute_experiments.servicers.checks.fields import check_length
 from resolute_experiments.servicers.messages.experiments import timestamp
 from resolute_experiments.store import audit, config_policies
 from resolute_experiments.store.config_policies import CLUSTER, ConfigPolicies
-from resolute_experiments.store.directory import workspaces
-from resolute_serving.validation import invalid
+from resolute_serving.validation import check_length, invalid
 
 _LONGEST = 64 * 1024
 

@@ -14,8 +14,9 @@ from resolute.api.experiments.v1 import trials_service_pb2 as pb2
 from resolute.api.experiments.v1.run_environment_pb2 import RunEnvironment
 from resolute.contracts.values import to_mapping, to_value
 from resolute.errors import InvalidArgumentError, NotFoundError, RunSupersededError
+from resolute_experiments.accounts.storage_quotas import StorageQuota
+from resolute_experiments.accounts.store import users
 from resolute_experiments.admission.preparation import ConfigReader
-from resolute_experiments.admission.storage_quotas import StorageQuota
 from resolute_experiments.admission.storage_roots import StorageRoots
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.lifecycle import commands
@@ -28,7 +29,6 @@ from resolute_experiments.specs.identity import run_identity
 from resolute_experiments.specs.storage import storage
 from resolute_experiments.states import RunOutcome
 from resolute_experiments.store import environments, experiments, runs, trial_transitions, trials
-from resolute_experiments.store.directory import users
 from resolute_experiments.store.experiments import Experiment
 from resolute_experiments.store.runs import Run
 from resolute_experiments.transitions.signals import allocation_id

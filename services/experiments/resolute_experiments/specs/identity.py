@@ -6,8 +6,8 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from resolute.contracts.files.storage_names import storage_name
+from resolute_experiments.accounts.store import workspaces
 from resolute_experiments.specs.storage import storage
-from resolute_experiments.store.directory import workspaces
 from resolute_experiments.store.runs import Run
 from resolute_experiments.store.schema import experiments
 from resolute_serving.context import TrialRun

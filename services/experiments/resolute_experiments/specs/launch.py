@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from resolute.api.experiments.v1 import launch_spec_pb2
 from resolute.contracts.times import to_duration
 from resolute.contracts.values import to_value
+from resolute_experiments.accounts.store.workspaces import Workspace
 from resolute_experiments.specs.search import works_by_operations
 from resolute_experiments.specs.storage import storage
-from resolute_experiments.store.directory.workspaces import Workspace
 from resolute_experiments.store.experiments import Experiment
 from resolute_experiments.store.runs import Container, Run
 from resolute_experiments.store.trials import Trial

@@ -14,6 +14,7 @@ from typing import Any
 from sqlalchemy.engine import Connection
 
 from resolute.errors import FailedPreconditionError, InvalidArgumentError
+from resolute_experiments.accounts.store.workspaces import UNCATEGORIZED
 from resolute_experiments.admission.workspace_quotas import admit, require_editor
 from resolute_experiments.moment import Moment
 from resolute_experiments.states import (
@@ -29,7 +30,6 @@ from resolute_experiments.states import (
     TrialState,
 )
 from resolute_experiments.store import audit, experiments, runs, trials
-from resolute_experiments.store.directory.workspaces import UNCATEGORIZED
 from resolute_experiments.store.experiments import Experiment
 from resolute_experiments.store.runs import Run
 from resolute_experiments.store.trials import Trial

@@ -62,7 +62,7 @@ class GatewayService:
     """Full names of its gRPC services."""
 
     def __init__(self, environment: Environment) -> None:
-        self.directory = environment.directory
+        self.access_lookup = environment.access_lookup
         self._watches = MergedWatches(environment.peers.channel_for_callers)
 
     def register(self, server: grpc.aio.Server) -> None:

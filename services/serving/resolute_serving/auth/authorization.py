@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from resolute.errors import InvalidArgumentError, PermissionDeniedError
-from resolute_serving.auth.directory import WorkspaceDirectory
+from resolute_serving.auth.access_lookup import AccessLookup
 from resolute_serving.auth.grants import EVERYTHING, Grants, hidden
 from resolute_serving.auth.policy import service_accounts
 from resolute_serving.auth.policy.permissions import PERMISSIONS, Need, Rule
@@ -21,17 +21,17 @@ MAX_NAMED = 2000
 
 
 async def authorize(
-    method: str, principal: Principal, request: Any, *, directory: WorkspaceDirectory | None = None
+    method: str, principal: Principal, request: Any, *, lookup: AccessLookup | None = None
 ) -> Grants:
     """Lets a call pass or refuses it.
 
-    The role in the cluster is in the token. Where that one suffices, nobody is asked; else the directory is.
+    The role in the cluster is in the token. Where that one suffices, nothing is looked up.
 
     Args:
         method: Full name, ``/package.Service/Method``.
         principal: Who calls.
         request: The request; for calls that stream requests, None.
-        directory: Knows roles and workspaces; None where nobody does, and only roles in the cluster count.
+        lookup: Knows roles and workspaces; None where only roles in the cluster count.
 
     Returns:
         The caller's roles, for handlers that leave out what the caller may not see.
@@ -48,7 +48,7 @@ async def authorize(
         return Grants()
     if isinstance(principal, User):
         user = _reader(rule, principal, name=name) if principal.read_only else principal
-        return await _authorize_user(rule, user, request, name=name, directory=directory)
+        return await _authorize_user(rule, user, request, name=name, lookup=lookup)
     if isinstance(principal, TrialRun):
         # Of streamed requests nothing is known yet: only a handler can check them.
         known = request is not None or rule.trial is checked_by_handler
@@ -64,7 +64,7 @@ async def authorize(
 
 
 async def _authorize_user(
-    rule: Rule, user: User, request: Any, *, name: str, directory: WorkspaceDirectory | None
+    rule: Rule, user: User, request: Any, *, name: str, lookup: AccessLookup | None
 ) -> Grants:
     if not rule.user:
         raise PermissionDeniedError(f"{name} is not for users; the platform calls it itself")
@@ -73,10 +73,10 @@ async def _authorize_user(
     cluster_role = Role.MEMBER if user.workspace_id else user.role
     unmet = [need for need in rule.user if not cluster_role.includes(need.role)]
     if not unmet:
-        return await _own_grants(user, directory) if user.workspace_id else Grants(user.role)
-    if directory is None or any(need.scope is CLUSTER for need in unmet):
+        return await _own_grants(user, lookup) if user.workspace_id else Grants(user.role)
+    if lookup is None or any(need.scope is CLUSTER for need in unmet):
         raise _too_low(user, unmet[0], name)
-    grants = await _own_grants(user, directory)
+    grants = await _own_grants(user, lookup)
     for need in unmet:
         if need.scope is ANYWHERE and not grants.anywhere(need.role):
             raise _too_low(user, need, name)
@@ -90,15 +90,15 @@ async def _authorize_user(
         need, resource = wanted[0]
         raise _too_low(user, need, name) if user.role.includes(Role.VIEWER) else hidden(str(resource))
     if wanted:
-        await _require(grants, wanted, directory)
+        await _require(grants, wanted, lookup)
     return grants
 
 
-async def _own_grants(user: User, directory: WorkspaceDirectory | None) -> Grants:
+async def _own_grants(user: User, lookup: AccessLookup | None) -> Grants:
     """The roles of a user; for the SDK in a trial the one in its workspace alone."""
     if user.workspace_id:
         return Grants(Role.MEMBER, {user.workspace_id: user.role})
-    roles = await directory.roles(user) if directory is not None else {}
+    roles = await lookup.roles(user) if lookup is not None else {}
     if user.read_only:
         roles = {workspace: _at_most_viewer(role) for workspace, role in roles.items()}
     return Grants(user.role, roles)
@@ -118,13 +118,11 @@ def _at_most_viewer(role: Role) -> Role:
     return Role.VIEWER if role.includes(Role.VIEWER) else role
 
 
-async def _require(
-    grants: Grants, wanted: Sequence[tuple[Need, Resource]], directory: WorkspaceDirectory
-) -> None:
+async def _require(grants: Grants, wanted: Sequence[tuple[Need, Resource]], lookup: AccessLookup) -> None:
     """Makes sure that a user has the roles that are needed for objects."""
     if len(wanted) > MAX_NAMED:
         raise InvalidArgumentError(f"the request names {len(wanted)} objects; name at most {MAX_NAMED}")
-    places = await directory.workspaces({resource for _, resource in wanted})
+    places = await lookup.workspaces({resource for _, resource in wanted})
     for need, resource in wanted:
         if resource not in places:
             raise hidden(str(resource))

@@ -98,7 +98,7 @@ class Server:
                     verifier,
                     calls,
                     ClientVersions(settings.oldest_client),
-                    directories={name: one.directory for one in services for name in one.grpc_names},
+                    lookups={name: one.access_lookup for one in services for name in one.grpc_names},
                     streams=self._streams,
                     refusals=refusals,
                     spans=self._spans,

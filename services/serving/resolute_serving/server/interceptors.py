@@ -18,9 +18,9 @@ from grpc_status import rpc_status
 from resolute import errors
 from resolute.contracts.calls.client_version import CLIENT_HEADER
 from resolute.contracts.tracing import Spans
+from resolute_serving.auth.access_lookup import AccessLookup
 from resolute_serving.auth.authorization import authorize
 from resolute_serving.auth.call_access import CallAccess
-from resolute_serving.auth.directory import WorkspaceDirectory
 from resolute_serving.auth.grants import current_grants
 from resolute_serving.auth.open_streams import OpenStreams
 from resolute_serving.auth.refusals import Refusals
@@ -47,7 +47,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         verifier: Tells who a token speaks for.
         calls: Counts the calls.
         clients: Knows which clients are too old.
-        directories: Know the roles of users and the workspaces of what calls name, by gRPC service.
+        lookups: Know the roles of users and the workspaces of what calls name, by gRPC service.
         streams: Ends open streams with their tokens.
         refusals: Counts what is refused, for the audit log.
         spans: Takes a span for each call; None where none are sent.
@@ -59,7 +59,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         calls: CallCounts,
         clients: ClientVersions,
         *,
-        directories: Mapping[str, WorkspaceDirectory],
+        lookups: Mapping[str, AccessLookup],
         streams: OpenStreams,
         refusals: Refusals,
         spans: Spans | None = None,
@@ -68,7 +68,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         self._access = CallAccess(verifier, streams=streams, refusals=refusals)
         self._calls = calls
         self._clients = clients
-        self._directories = directories
+        self._lookups = lookups
         self._reader = RequestReader()
 
     async def intercept_service(
@@ -81,12 +81,12 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         if handler is None:
             return handler
         method = handler_call_details.method
-        directory = self._directories.get(method.split("/")[1])
+        lookup = self._lookups.get(method.split("/")[1])
         call = _Call(
             self._access,
             self._calls,
             self._clients,
-            directory,
+            lookup,
             method,
             self._reader,
             handler,
@@ -113,7 +113,7 @@ class _Call:
         access: CallAccess,
         calls: CallCounts,
         clients: ClientVersions,
-        directory: WorkspaceDirectory | None,
+        lookup: AccessLookup | None,
         method: str,
         reader: RequestReader,
         handler: Any,
@@ -124,7 +124,7 @@ class _Call:
         self._access = access
         self._calls = calls
         self._clients = clients
-        self._directory = directory
+        self._lookup = lookup
         self._method = method
         self._reader = reader
         self._deserialize = handler.request_deserializer
@@ -204,7 +204,7 @@ class _Call:
     async def _authorize(self, request: Any) -> None:
         """Checks the request, or for calls that stream requests the call alone."""
         principal = current_principal.get()
-        current_grants.set(await authorize(self._method, principal, request, directory=self._directory))
+        current_grants.set(await authorize(self._method, principal, request, lookup=self._lookup))
 
     async def _fail(self, error: Exception, context: Any, began: float) -> None:
         if not isinstance(error, errors.ResoluteError):

@@ -11,7 +11,7 @@ from typing import Protocol
 import grpc
 
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
-from resolute_serving.auth.directory import RemoteDirectory, WorkspaceDirectory
+from resolute_serving.auth.access_lookup import AccessLookup, RemoteAccessLookup
 from resolute_serving.auth.refusals import Refusals
 from resolute_serving.auth.tokens import RevokedTokens
 from resolute_serving.database.engine import Database
@@ -42,9 +42,9 @@ class Environment:
     """Seconds after which a role that was taken away has no effect any more."""
 
     @cached_property
-    def directory(self) -> WorkspaceDirectory:
+    def access_lookup(self) -> AccessLookup:
         """Knows the roles of users and the workspaces of experiments, by asking the experiments service."""
-        return RemoteDirectory(
+        return RemoteAccessLookup(
             lambda: self.peers.channel("experiments"), clock=self.clock, seconds=self.role_seconds
         )
 
@@ -72,7 +72,7 @@ class Service(Protocol):
     """Full names of its gRPC services, for health and reflection."""
 
     @property
-    def directory(self) -> WorkspaceDirectory:
+    def access_lookup(self) -> AccessLookup:
         """Knows the roles of users, and the workspaces of what calls of this service name."""
 
     def register(self, server: grpc.aio.Server) -> None:

@@ -1,1 +1,1 @@
-"""Checks of requests: required fields, filters, sizes; and pages that fit one message."""
+"""Checks of requests, such as their sizes, and pages that fit one message."""

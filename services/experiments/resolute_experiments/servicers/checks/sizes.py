@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from resolute_experiments.servicers.checks.fields import MAX_FILTER_VALUES
+from resolute_serving.filters import MAX_FILTER_VALUES
 from resolute_serving.validation import invalid
 
 MAX_CONFIG_BYTES = 1024 * 1024

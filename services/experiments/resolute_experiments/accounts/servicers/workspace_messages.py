@@ -1,0 +1,72 @@
+"""Messages of workspaces and projects."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from sqlalchemy.engine import Connection
+
+from resolute.api.experiments.v1 import project_pb2, workspace_pb2
+from resolute.contracts.times import to_timestamp
+from resolute_experiments.accounts.store import workspaces
+from resolute_experiments.accounts.store.projects import Project
+from resolute_experiments.accounts.store.workspaces import Quota, Workspace
+from resolute_serving.updates import etag_of
+from resolute_serving.validation import invalid
+
+_BOUNDS: tuple[Literal["live_experiments", "slots", "storage_bytes"], ...] = (
+    "live_experiments",
+    "slots",
+    "storage_bytes",
+)
+
+
+def quota_of(message: workspace_pb2.Quota) -> Quota:
+    """Reads the bounds of a quota; an absent one is zero, which is none.
+
+    Raises:
+        InvalidArgumentError: A bound is not above zero.
+    """
+    for field in _BOUNDS:
+        if message.HasField(field) and getattr(message, field) <= 0:
+            raise invalid(f"quota.{field}", f"quota.{field} must be above 0; leave it out for no bound")
+    return Quota(message.live_experiments, message.slots, message.storage_bytes)
+
+
+def workspace_message(connection: Connection, workspace: Workspace) -> workspace_pb2.Workspace:
+    """Shows a workspace, and what it uses except for storage."""
+    used = workspaces.used(connection, workspace.name)
+    return workspace_pb2.Workspace(
+        workspace_id=workspace.number,
+        name=workspace.name,
+        owner_id=workspace.owner_number,
+        owner_name=workspace.owner,
+        archived=workspace.archived,
+        quota=workspace_pb2.Quota(**{bound: getattr(workspace.quota, bound) or None for bound in _BOUNDS}),
+        usage=workspace_pb2.WorkspaceUsage(
+            live_experiments=used.live_experiments,
+            slots=used.slots,
+            projects=workspaces.project_count(connection, workspace.name),
+            experiments=workspaces.experiment_count(connection, workspace.name),
+        ),
+        create_time=to_timestamp(workspace.created_at),
+        etag=etag_of(workspace.revision),
+    )
+
+
+def project_message(connection: Connection, project: Project) -> project_pb2.Project:
+    """Shows a project."""
+    return project_pb2.Project(
+        project_id=project.number,
+        name=project.name,
+        workspace_id=project.workspace_number,
+        workspace_name=project.workspace,
+        description=project.description,
+        notes=project.notes,
+        owner_id=project.owner_number,
+        owner_name=project.owner,
+        archived=project.archived,
+        experiment_count=workspaces.experiment_count(connection, project.workspace, project.name),
+        create_time=to_timestamp(project.created_at),
+        etag=etag_of(project.revision),
+    )

@@ -1,1 +1,0 @@
-"""Handlers of calls about users, their tokens and their roles."""
