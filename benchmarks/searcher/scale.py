@@ -36,7 +36,6 @@ from resolute_searcher.runtime.live_searches import Change, LiveSearches
 from resolute_searcher.runtime.snapshotter import advance_snapshot
 from resolute_searcher.runtime.storage import Storage
 from resolute_searcher.runtime.trial_index import TrialIndex
-from resolute_searcher.runtime.watchers import Watchers
 from resolute_searcher.store import log, repository, search_rows, snapshots
 from resolute_searcher.store.fingerprint import fingerprint
 from resolute_searcher.store.log import NewEntry
@@ -45,6 +44,7 @@ from resolute_searcher.wire.contract import stored_spec
 from resolute_searcher.wire.spec import spec_from
 from resolute_serving.database import migrations
 from resolute_serving.database.engine import Database
+from resolute_serving.notifier import Notifier
 
 SEARCH = "5b8e1a62-4b3c-4d0f-9a59-6f0a2f0f6a10"
 MOST_GROWTH = 1.2
@@ -163,7 +163,7 @@ async def events_after(trials: int) -> tuple[float, float, Load]:
         migrations.upgrade(database.engine, package="resolute_searcher", schema="searcher")
         storage = Storage(database)
         live = LiveSearches(
-            storage, clock=SYSTEM_CLOCK, trial_index=TrialIndex(storage), watchers=Watchers(), shared=False
+            storage, clock=SYSTEM_CLOCK, trial_index=TrialIndex(storage), notifier=Notifier(), shared=False
         )
         await live.create(SEARCH, stored_spec(message))
         await _write(storage, entries[1:])

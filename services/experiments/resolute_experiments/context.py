@@ -10,9 +10,10 @@ from resolute.api.experiments.v1 import experiment_pb2, trial_pb2
 from resolute.contracts.clock import Clock
 from resolute.errors import InvalidArgumentError
 from resolute_experiments.moment import Moment
-from resolute_experiments.notifier import Notifier
 from resolute_experiments.store import experiments, trials
+from resolute_experiments.topics import Topic
 from resolute_serving.database.engine import Database
+from resolute_serving.notifier import Notifier
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +22,7 @@ class ServiceContext:
 
     database: Database
     """Its own database."""
-    notifier: Notifier
+    notifier: Notifier[Topic]
     """Tells of changes."""
     clock: Clock
     """Returns the time."""

@@ -40,7 +40,6 @@ from resolute_experiments.context import ServiceContext
 from resolute_experiments.gauges import ServiceGauges
 from resolute_experiments.lifecycle.controllers import Controllers
 from resolute_experiments.lifecycle.validation_copy import ValidationCopy
-from resolute_experiments.notifier import Notifier
 from resolute_experiments.resources.engine import Engine
 from resolute_experiments.resources.engine_environment import EngineEnvironment
 from resolute_experiments.resources.fleet import Fleet
@@ -62,9 +61,11 @@ from resolute_experiments.servicers.trials import TrialsServicer
 from resolute_experiments.settings import ExperimentsSettings
 from resolute_experiments.store import experiments
 from resolute_experiments.store.schema import IDEMPOTENCY_KEYS
+from resolute_experiments.topics import Topic
 from resolute_experiments.unmanaged.heartbeats import HeartbeatMonitor
 from resolute_serving.auth.tokens import TokenSigner, load_or_create_key
 from resolute_serving.context import Role, TrialRun, User
+from resolute_serving.notifier import Notifier
 from resolute_serving.observability.gauges import Gauge
 from resolute_serving.server.service import Environment
 
@@ -110,7 +111,7 @@ class ExperimentsService:
         self._signer = TokenSigner(key, cluster_id=environment.cluster_id, clock=environment.clock)
         self._core = ServiceContext(
             database=environment.open_database("experiments"),
-            notifier=Notifier(),
+            notifier=Notifier[Topic](),
             clock=environment.clock,
             cluster_id=environment.cluster_id,
             preemption_timeout=settings.preemption_timeout,

@@ -11,8 +11,8 @@ from resolute.api.logs.v1.logs_service_pb2_grpc import add_LogsServiceServicer_t
 from resolute_logs.servicer import Servicer
 from resolute_logs.store.deletion import delete_expired
 from resolute_serving.byte_limits import ByteLimits
-from resolute_serving.change_notifier import PollIntervals
 from resolute_serving.database.retention import RetentionSweeper, Sleep
+from resolute_serving.following import PollIntervals
 from resolute_serving.observability.gauges import Gauge
 from resolute_serving.server.service import Environment
 
@@ -64,6 +64,6 @@ class LogsService:
 
     async def stop(self) -> None:
         """Ends followers, and closes the database once what is queued was written."""
-        self.servicer.follower.stop()
+        self.servicer.notifier.close()
         await self.sweeper.stop()
         self._database.close()

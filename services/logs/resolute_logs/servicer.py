@@ -22,9 +22,10 @@ from resolute_logs.queries.subscriptions import parse_subscriptions
 from resolute_logs.store.deletion import delete_batch
 from resolute_logs.store.schema import INTAKE
 from resolute_serving.byte_limits import ByteLimits, WorkspaceUsage, workspace_of_caller
-from resolute_serving.change_notifier import ChangeNotifier, PollIntervals
 from resolute_serving.database.engine import Database
+from resolute_serving.following import PollIntervals
 from resolute_serving.ingestion import lock_order, store
+from resolute_serving.notifier import Notifier
 from resolute_serving.pagination import decode_token, encode_token, page_size, parse_order_by
 from resolute_serving.validation import parse_uuid
 
@@ -47,9 +48,9 @@ class Servicer(LogsServiceServicer):
         self._limits = limits
         self._workspaces = WorkspaceUsage(database, INTAKE.trials, limits=limits, clock=clock)
         self._clock = clock
-        self._change_notifier = ChangeNotifier()
-        self.follower = Follower(database, self._change_notifier, clock=clock, pace=pace)
-        """Serves the streams; stop it before the server stops."""
+        self.notifier = Notifier[str]()
+        """Wakes the streams of trials; close it before the server stops."""
+        self._follower = Follower(database, self.notifier, clock=clock, pace=pace)
 
     async def IngestLines(self, request: api.IngestLinesRequest, context: Any) -> api.IngestLinesResponse:
         """Takes a batch of lines exactly once."""
@@ -65,7 +66,7 @@ class Servicer(LogsServiceServicer):
             lambda link: ingest(link, batch, limits=self._limits, workspace=workspace, workspace_room=room),
             order=batch.origin.order,
         )
-        self._change_notifier.notify(batch.origin.trial_id)
+        self.notifier.notify(batch.origin.trial_id)
         return api.IngestLinesResponse(next_sequence=reached)
 
     async def ListLines(self, request: api.ListLinesRequest, context: Any) -> api.ListLinesResponse:
@@ -88,7 +89,7 @@ class Servicer(LogsServiceServicer):
         self, request: api.FollowLinesRequest, context: Any
     ) -> AsyncIterator[api.FollowLinesResponse]:
         """Sends lines that match filters as they arrive."""
-        async for news in self.follower.follow(parse_subscriptions(request)):
+        async for news in self._follower.follow(parse_subscriptions(request)):
             if news is None:
                 yield api.FollowLinesResponse()
                 continue
@@ -110,7 +111,7 @@ class Servicer(LogsServiceServicer):
         order = f"{lock_order(experiment, trial)}/closed"
         now = self._clock.time()
         await self._database.write(lambda link: close(link, trial, now=now), order=order)
-        self._change_notifier.notify(trial)
+        self.notifier.notify(trial)
         return api.CloseTrialLogsResponse()
 
     async def ListDroppedLines(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 
 import grpc
 
@@ -11,10 +12,13 @@ from resolute.api.metrics.v1.metrics_service_pb2_grpc import add_MetricsServiceS
 from resolute_metrics.limits import Limits
 from resolute_metrics.servicer import Servicer
 from resolute_metrics.store.deletion import delete_expired
-from resolute_serving.change_notifier import PollIntervals
 from resolute_serving.database.retention import RetentionSweeper, Sleep
+from resolute_serving.following import PollIntervals
 from resolute_serving.observability.gauges import Gauge
 from resolute_serving.server.service import Environment
+
+_PAUSE_SECONDS = 0.2
+"""Between two looks of a watch: a trial that reports thousands of times a second is not plotted as often."""
 
 
 class MetricsService:
@@ -46,7 +50,7 @@ class MetricsService:
             self._database,
             limits=limits,
             clock=environment.clock,
-            pace=pace or PollIntervals.on(environment.database_url),
+            pace=pace or replace(PollIntervals.on(environment.database_url), pause=_PAUSE_SECONDS),
         )
         """The handlers."""
         self.sweeper = RetentionSweeper(
@@ -68,6 +72,6 @@ class MetricsService:
 
     async def stop(self) -> None:
         """Ends watches, and closes the database once what is queued was written."""
-        self.servicer.watcher.stop()
+        self.servicer.notifier.close()
         await self.sweeper.stop()
         self._database.close()

@@ -48,9 +48,10 @@ from resolute_metrics.queries.watcher import Watcher
 from resolute_metrics.store.deletion import delete_batch
 from resolute_metrics.store.schema import INTAKE
 from resolute_serving.byte_limits import Usage, WorkspaceUsage, workspace_of_caller
-from resolute_serving.change_notifier import ChangeNotifier, PollIntervals
 from resolute_serving.database.engine import Database
+from resolute_serving.following import PollIntervals
 from resolute_serving.ingestion import lock_order, store
+from resolute_serving.notifier import Notifier
 from resolute_serving.pagination import OrderBy, decode_token, encode_token, page_size, parse_order_by
 from resolute_serving.validation import parse_uuid
 
@@ -72,9 +73,9 @@ class Servicer(MetricsServiceServicer):
         self._limits = limits
         self._workspaces = WorkspaceUsage(database, INTAKE.trials, limits=limits.bytes, clock=clock)
         self._clock = clock
-        self._change_notifier = ChangeNotifier()
-        self.watcher = Watcher(database, self._change_notifier, clock=clock, pace=pace)
-        """Serves the streams; stop it before the server stops."""
+        self.notifier = Notifier[str]()
+        """Wakes the streams of trials; close it before the server stops."""
+        self._watcher = Watcher(database, self.notifier, clock=clock, pace=pace)
 
     async def IngestReports(
         self, request: api.IngestReportsRequest, context: Any
@@ -92,7 +93,7 @@ class Servicer(MetricsServiceServicer):
             lambda link: ingest(link, batch, limits=self._limits, workspace=workspace, workspace_room=room),
             order=batch.origin.order,
         )
-        self._change_notifier.notify(batch.origin.trial_id)
+        self.notifier.notify(batch.origin.trial_id)
         return api.IngestReportsResponse(
             next_sequence=outcome.next_sequence,
             refusals=[
@@ -142,7 +143,7 @@ class Servicer(MetricsServiceServicer):
         self, request: api.WatchSeriesRequest, context: Any
     ) -> AsyncIterator[api.WatchSeriesResponse]:
         """Sends series, and then their points as they arrive."""
-        async for change in self.watcher.watch(parse_subscriptions(request)):
+        async for change in self._watcher.watch(parse_subscriptions(request)):
             yield api.WatchSeriesResponse() if change is None else to_change(change)
 
     async def ListReports(self, request: api.ListReportsRequest, context: Any) -> api.ListReportsResponse:

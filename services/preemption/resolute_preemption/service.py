@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import grpc
 
 from resolute.api.preemption.v1.preemption_service_pb2_grpc import add_PreemptionServiceServicer_to_server
-from resolute_preemption.broadcaster import SignalBroadcaster
+from resolute_preemption.latest_signals import LatestSignals
 from resolute_preemption.servicer import PreemptionServicer
 from resolute_preemption.settings import PreemptionSettings
 from resolute_preemption.signal_follower import SignalFollower
@@ -30,15 +30,15 @@ class PreemptionService:
 
     def __init__(self, environment: Environment, *, settings: PreemptionSettings) -> None:
         self.access_lookup = environment.access_lookup
-        self.broadcaster = SignalBroadcaster(heartbeat=settings.heartbeat)
+        self.signals = LatestSignals(heartbeat=settings.heartbeat, clock=environment.clock)
         """The signals as they are known here."""
         self._signal_follower = SignalFollower(
-            peers=environment.peers, broadcaster=self.broadcaster, settings=settings
+            peers=environment.peers, signals=self.signals, settings=settings
         )
 
     def register(self, server: grpc.aio.Server) -> None:
         """Adds its handler to a server that has not started."""
-        add_PreemptionServiceServicer_to_server(PreemptionServicer(self.broadcaster), server)
+        add_PreemptionServiceServicer_to_server(PreemptionServicer(self.signals), server)
 
     async def gauges(self) -> Sequence[Gauge]:
         """Returns how many wait for signals."""
@@ -46,7 +46,7 @@ class PreemptionService:
             Gauge(
                 name="resolute_signal_watchers",
                 help="Watches that wait for the next signal of an allocation.",
-                value=self.broadcaster.watchers,
+                value=self.signals.watchers,
             )
         ]
 
@@ -56,5 +56,5 @@ class PreemptionService:
 
     async def stop(self) -> None:
         """Ends every watch, then the stream that it follows."""
-        self.broadcaster.close()
+        self.signals.close()
         await self._signal_follower.stop()

@@ -8,7 +8,7 @@ from typing import Any
 
 from resolute.api.preemption.v1.preemption_service_pb2 import WatchSignalsRequest, WatchSignalsResponse
 from resolute.api.preemption.v1.preemption_service_pb2_grpc import PreemptionServiceServicer
-from resolute_preemption.broadcaster import SignalBroadcaster, Subscription
+from resolute_preemption.latest_signals import LatestSignals, Subscription
 from resolute_serving.subscriptions import check_keys
 from resolute_serving.validation import invalid
 
@@ -17,17 +17,17 @@ class PreemptionServicer(PreemptionServiceServicer):
     """Serves ``PreemptionService``.
 
     Args:
-        broadcaster: Has the signals.
+        signals: The last signal of every allocation.
     """
 
-    def __init__(self, broadcaster: SignalBroadcaster) -> None:
-        self._broadcaster = broadcaster
+    def __init__(self, signals: LatestSignals) -> None:
+        self._signals = signals
 
     async def WatchSignals(
         self, request: WatchSignalsRequest, context: Any
     ) -> AsyncIterator[WatchSignalsResponse]:
         """Sends the signals of some allocations, then each that changes."""
-        signals = self._broadcaster.watch(_subscriptions(request))
+        signals = self._signals.watch(_subscriptions(request))
         async with contextlib.aclosing(signals):
             async for news in signals:
                 if news is None:

@@ -1,4 +1,4 @@
-"""Follows the experiments service's signals onto the broadcaster, whatever happens to that service."""
+"""Follows the experiments service's signals into memory, whatever happens to that service."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from resolute.api.experiments.v1.allocations_service_pb2 import (
 from resolute.api.experiments.v1.allocations_service_pb2_grpc import AllocationsServiceStub
 from resolute.contracts.calls.backoff import Backoff
 from resolute.errors import DeadlineError, ResoluteError, UnavailableError
-from resolute_preemption.broadcaster import SignalBroadcaster
+from resolute_preemption.latest_signals import LatestSignals
 from resolute_preemption.settings import PreemptionSettings
 from resolute_serving.server.peers import Peers
 
@@ -29,17 +29,17 @@ _log = structlog.get_logger("follower")
 class SignalFollower:
     """Keeps one stream to the experiments service, from ``start`` to ``stop``.
 
-    While that service is away the broadcaster keeps what it has: signals stand until they are replaced.
+    While that service is away what is known is kept: signals stand until they are replaced.
 
     Args:
         peers: Reaches the experiments service.
-        broadcaster: Gets the signals.
+        signals: Gets what comes.
         settings: How long it waits.
     """
 
-    def __init__(self, *, peers: Peers, broadcaster: SignalBroadcaster, settings: PreemptionSettings) -> None:
+    def __init__(self, *, peers: Peers, signals: LatestSignals, settings: PreemptionSettings) -> None:
         self._peers = peers
-        self._broadcaster = broadcaster
+        self._signals = signals
         self._settings = settings
         self._task: asyncio.Task[None] | None = None
         self._following = False
@@ -105,9 +105,9 @@ class SignalFollower:
 
     def _take(self, response: FollowSignalChangesResponse) -> None:
         if response.reset or not self._following:
-            self._broadcaster.replace(response.signals)
+            self._signals.replace(response.signals)
         else:
-            self._broadcaster.update(response.signals)
+            self._signals.update(response.signals)
         if not self._following:
             self._following = True
             _log.info("following the experiments service", allocations=len(response.signals))

@@ -15,10 +15,11 @@ from resolute_searcher.runtime.live_searches import LiveSearches
 from resolute_searcher.runtime.snapshotter import Snapshotter
 from resolute_searcher.runtime.storage import Storage
 from resolute_searcher.runtime.suggestion_worker import SuggestionWorker
+from resolute_searcher.runtime.topics import Topic
 from resolute_searcher.runtime.trial_index import TrialIndex
-from resolute_searcher.runtime.watchers import Watchers
 from resolute_searcher.servicers.searcher import SearcherServicer
 from resolute_searcher.store import log
+from resolute_serving.notifier import Notifier
 from resolute_serving.observability.gauges import Gauge
 from resolute_serving.server.service import Environment
 from resolute_serving.workers.pool import WorkerPool
@@ -52,7 +53,7 @@ class SearcherService:
         # An embedded database has one process; on a server there may be replicas beside this one.
         shared = make_url(environment.database_url).get_backend_name() != "sqlite"
         self._storage = Storage(environment.open_database(NAME))
-        self._watchers = Watchers()
+        self._notifier = Notifier[Topic]()
         # Suggestions are waited for by trials: nothing that can wait longer stands before them.
         self._suggestion_pool = WorkerPool("searcher-suggestion", processes=2, limits=_OWN_WORK)
         self._snapshot_pool = WorkerPool("searcher-snapshot", processes=1, limits=_OWN_WORK)
@@ -65,18 +66,19 @@ class SearcherService:
             self._storage,
             clock=environment.clock,
             trial_index=trial_index,
-            watchers=self._watchers,
+            notifier=self._notifier,
             shared=shared,
             on_question=self._answer,
             on_growth=self._snapshotter.notify,
         )
         self._suggestion_worker = SuggestionWorker(self._storage, searches, self._suggestion_pool)
-        self._change_poller = ChangePoller(self._storage, self._watchers) if shared else None
+        self._change_poller = ChangePoller(self._storage, self._notifier) if shared else None
         self._servicer = SearcherServicer(
             storage=self._storage,
             searches=searches,
             trial_index=trial_index,
-            watchers=self._watchers,
+            notifier=self._notifier,
+            clock=environment.clock,
             planning_pool=self._planning_pool,
             importances=Importances(self._storage, self._importance_pool),
         )
@@ -110,7 +112,7 @@ class SearcherService:
 
     async def stop(self) -> None:
         """Ends the streams, waits for what is on its way to the disk, closes the database."""
-        self._watchers.close()
+        self._notifier.close()
         if self._change_poller is not None:
             await self._change_poller.stop()
         await self._suggestion_worker.close()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Hashable, Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,9 +20,10 @@ from resolute.api.searcher.v1 import action_pb2, searcher_service_pb2
 from resolute.contracts.values import to_value
 from resolute.errors import UnavailableError
 from resolute_experiments.lifecycle.controller import ExperimentController
-from resolute_experiments.notifier import Notifier, Subscription
 from resolute_experiments.store import experiments
+from resolute_experiments.topics import Topic
 from resolute_serving.database.engine import Database
+from resolute_serving.notifier import Notifier, Subscription
 
 FAILURES = 8
 LONGEST_FIRST_PAUSE = 0.3
@@ -62,7 +64,7 @@ class Searcher:
         return searcher_service_pb2.AcknowledgeActionsResponse()
 
 
-class Immediate(Notifier):
+class Immediate(Notifier[Topic]):
     """Its waits take no time; the notifier closes after some of them."""
 
     def __init__(self, *, waits: int) -> None:
@@ -70,17 +72,18 @@ class Immediate(Notifier):
         self.pauses: list[float] = []
         self._waits = waits
 
-    def subscribe(self, *keys: Hashable) -> Subscription:
+    @contextmanager
+    def subscribe(self, *_: Topic) -> Iterator[Subscription[Topic]]:
         notifier = self
 
-        class Recorded(Subscription):
-            async def wait(self, timeout: float) -> bool:
-                notifier.pauses.append(timeout)
+        class Recorded(Subscription[Topic]):
+            async def wait(self, seconds: float) -> frozenset[Topic]:
+                notifier.pauses.append(seconds)
                 if len(notifier.pauses) == notifier._waits:
                     notifier.close()
-                return False
+                return frozenset()
 
-        return Recorded(self, keys)
+        yield Recorded()
 
 
 def test_an_outage_after_the_searcher_was_back_begins_with_a_short_pause(database: Database) -> None:

@@ -15,10 +15,10 @@ from support.databases import migrate
 from resolute.api.metrics.v1 import metrics_service_pb2, summary_pb2
 from resolute.errors import UnavailableError
 from resolute_experiments.lifecycle.metric_warning import MetricWarning
-from resolute_experiments.notifier import Notifier
 from resolute_experiments.states import ExperimentState
 from resolute_experiments.store import experiments, trials
 from resolute_serving.database.engine import Database
+from resolute_serving.notifier import Notifier
 
 
 @pytest.fixture

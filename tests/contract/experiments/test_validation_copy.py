@@ -14,10 +14,10 @@ from support.databases import migrate
 
 from resolute.api.metrics.v1 import metrics_service_pb2, validation_pb2
 from resolute_experiments.lifecycle.validation_copy import ValidationCopy
-from resolute_experiments.notifier import Notifier
 from resolute_experiments.store import validations
 from resolute_serving.database import migrations
 from resolute_serving.database.engine import Database
+from resolute_serving.notifier import Notifier
 
 
 @pytest.fixture

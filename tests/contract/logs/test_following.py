@@ -12,7 +12,7 @@ from resolute.api.logs.v1 import logs_service_pb2 as api
 from resolute.contracts.clock import SYSTEM_CLOCK
 from resolute.errors import InvalidArgumentError, UnavailableError
 from resolute_logs.servicer import Servicer
-from resolute_serving.change_notifier import PollIntervals
+from resolute_serving.following import PollIntervals
 
 
 @pytest.fixture
@@ -159,10 +159,10 @@ def test_a_stopping_service_says_where_to_go_on(patient: Logs) -> None:
         await _send(patient, "a")
         follower = _Follow(patient)
         await follower.until(1)
-        patient.servicer.follower.stop()
+        patient.servicer.notifier.close()
         await follower.task
 
-    with pytest.raises(UnavailableError, match=r"follow on after line \d+"):
+    with pytest.raises(UnavailableError, match="follow on after the last line"):
         patient.run(scenario)
 
 

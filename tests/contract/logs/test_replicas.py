@@ -8,7 +8,7 @@ from support.services.logs import Logs, following, logs_on
 
 from resolute.api.logs.v1 import logs_service_pb2 as api
 from resolute.errors import ConflictError, FailedPreconditionError, UnavailableError
-from resolute_serving.change_notifier import PollIntervals
+from resolute_serving.following import PollIntervals
 
 LINES = 90
 SOURCES = ("a", "b")

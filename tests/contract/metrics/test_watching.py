@@ -13,9 +13,8 @@ from support.services.metrics import Metrics, Report, blocks_of
 from resolute.api.metrics.v1 import metrics_service_pb2 as api
 from resolute.errors import InvalidArgumentError, UnavailableError
 from resolute_metrics.limits import Limits
-from resolute_metrics.queries.watcher import Watcher
 from resolute_metrics.servicer import Servicer
-from resolute_serving.change_notifier import PollIntervals
+from resolute_serving.following import PollIntervals
 
 
 def watching(metrics: Metrics, *, name: str = "loss", most: int | None = None) -> api.WatchSeriesRequest:
@@ -72,11 +71,10 @@ async def _send(metrics: Metrics, *steps: int, first: int = 0, run: int = 1, sou
 
 @pytest.fixture
 def patient(shared: Metrics) -> Metrics:
-    """A service whose watches only look when they are told, and need not wait between two looks."""
+    """A service whose watches only look when they are told."""
     fresh = shared.anew()
     pace = PollIntervals(recheck=3600, heartbeat=3600)
     fresh.servicer = Servicer(fresh.database, limits=Limits(), clock=ManualClock(), pace=pace)
-    fresh.servicer.watcher._pause = 0.0
     return fresh
 
 
@@ -178,8 +176,7 @@ def test_a_service_that_stops_ends_its_watches_with_an_error(patient: Metrics) -
     async def scenario() -> None:
         plot = _Plot(patient)
         await plot.until(lambda: plot.resets == 1)
-        watcher: Watcher = patient.servicer.watcher
-        watcher.stop()
+        patient.servicer.notifier.close()
         with pytest.raises(UnavailableError, match="watch again"):
             await plot.task
 

@@ -16,7 +16,8 @@ from support.waiting import wait_until_async
 from resolute.api.preemption.v1.preemption_service_pb2 import SignalSubscription, WatchSignalsRequest
 from resolute.api.preemption.v1.preemption_service_pb2_grpc import PreemptionServiceStub
 from resolute.api.preemption.v1.signal_pb2 import Signal, SignalReason
-from resolute_preemption.broadcaster import SignalBroadcaster, Subscription
+from resolute.contracts.clock import SYSTEM_CLOCK
+from resolute_preemption.latest_signals import LatestSignals, Subscription
 from resolute_preemption.service import PreemptionService
 from resolute_preemption.settings import PreemptionSettings
 from resolute_serving.server.service import Blueprint
@@ -40,17 +41,17 @@ class Fanout(Protocol):
 
 class InProcess:
     def __init__(self) -> None:
-        self._broadcaster = SignalBroadcaster(heartbeat=SETTINGS.heartbeat)
+        self._signals = LatestSignals(heartbeat=SETTINGS.heartbeat, clock=SYSTEM_CLOCK)
 
     def publish(self, signal: Signal) -> None:
-        self._broadcaster.update([signal])
+        self._signals.update([signal])
 
     async def restart(self, *signals: Signal) -> None:
-        self._broadcaster.replace(signals)
+        self._signals.replace(signals)
 
     async def watch(self, allocation_id: str, *, after_revision: int = 0) -> AsyncIterator[Signal | None]:
         subscriptions = [Subscription("key", allocation_id, after_revision)]
-        async with aclosing(self._broadcaster.watch(subscriptions)) as changes:
+        async with aclosing(self._signals.watch(subscriptions)) as changes:
             async for change in changes:
                 yield None if change is None else change.signal
 

@@ -15,7 +15,6 @@ from resolute.errors import UnavailableError
 from resolute_experiments.accounts.store import workspaces
 from resolute_experiments.blueprint import BLUEPRINT
 from resolute_experiments.context import ServiceContext
-from resolute_experiments.notifier import Notifier
 from resolute_experiments.resources.engine import Engine
 from resolute_experiments.resources.fleet import Fleet
 from resolute_experiments.resources.leases import Leases
@@ -33,6 +32,7 @@ from resolute_experiments.scheduling.scheduler import Scheduler
 from resolute_experiments.scheduling.wait_reasons import WaitReasons
 from resolute_experiments.store import experiments, runs, trials
 from resolute_serving.database.engine import Database
+from resolute_serving.notifier import Notifier
 from resolute_serving.server.bootstrap import upgrade
 
 SLOTS = tuple(Slot(number, SlotKind.CPU) for number in range(2))

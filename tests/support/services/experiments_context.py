@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from resolute.contracts.clock import Clock
 from resolute_experiments.context import ServiceContext
-from resolute_experiments.notifier import Notifier
+from resolute_experiments.topics import Topic
 from resolute_serving.database.engine import Database
+from resolute_serving.notifier import Notifier
 
 
-def context(database: Database, clock: Clock, *, notifier: Notifier | None = None) -> ServiceContext:
+def context(database: Database, clock: Clock, *, notifier: Notifier[Topic] | None = None) -> ServiceContext:
     """The service's database, with a notifier of its own unless one is given."""
     return ServiceContext(
         database=database,

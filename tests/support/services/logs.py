@@ -16,8 +16,8 @@ from resolute.api.logs.v1 import logs_service_pb2 as api
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 from resolute_logs.servicer import Servicer
 from resolute_serving.byte_limits import ByteLimits
-from resolute_serving.change_notifier import PollIntervals
 from resolute_serving.database.engine import Database
+from resolute_serving.following import PollIntervals
 
 T = TypeVar("T")
 LIMITS = ByteLimits(prefix="RESOLUTE_LOGS")

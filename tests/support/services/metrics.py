@@ -17,8 +17,8 @@ from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 from resolute.contracts.values import to_value
 from resolute_metrics.limits import Limits
 from resolute_metrics.servicer import Servicer
-from resolute_serving.change_notifier import PollIntervals
 from resolute_serving.database.engine import Database
+from resolute_serving.following import PollIntervals
 
 Report = tuple[str, int, Mapping[str, Any]]
 """Group, steps and values."""

@@ -21,7 +21,6 @@ from resolute_experiments.context import ServiceContext
 from resolute_experiments.exits.incarnation import lose_runs
 from resolute_experiments.exits.summary import summarize_exit
 from resolute_experiments.moment import Moment
-from resolute_experiments.notifier import Notifier
 from resolute_experiments.resources.engine import Engine
 from resolute_experiments.resources.fleet import Fleet
 from resolute_experiments.resources.leases import Leases
@@ -39,6 +38,7 @@ from resolute_experiments.scheduling.wait_reasons import WaitReasons
 from resolute_experiments.states import RunOutcome
 from resolute_experiments.store import experiments, runs, schema, trials
 from resolute_serving.database.engine import Database, Work
+from resolute_serving.notifier import Notifier
 from resolute_serving.server.bootstrap import upgrade
 
 T = TypeVar("T")

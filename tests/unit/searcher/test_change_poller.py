@@ -9,8 +9,8 @@ from support.waiting import wait_until_async
 
 from resolute_searcher.runtime.change_poller import ChangePoller
 from resolute_searcher.runtime.storage import Storage
-from resolute_searcher.runtime.watchers import Watchers
 from resolute_serving.database.engine import Database
+from resolute_serving.notifier import Notifier
 
 
 class FailingOnce(ChangePoller):
@@ -28,7 +28,7 @@ class FailingOnce(ChangePoller):
 def test_the_next_look_comes_after_one_that_failed_by_a_defect(tmp_path: Path) -> None:
     async def scenario() -> None:
         storage = Storage(Database(f"sqlite:///{tmp_path / 'searcher.sqlite'}", name="searcher"))
-        poller = FailingOnce(storage, Watchers(), pause=0.001)
+        poller = FailingOnce(storage, Notifier(), pause=0.001)
         poller.start()
         await wait_until_async(lambda: poller.looks > 2, seconds=60, what="the looks after the failure")
         await poller.stop()

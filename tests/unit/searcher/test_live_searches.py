@@ -22,11 +22,11 @@ from resolute_searcher.log.events import TrialClosed, ValidationCompleted
 from resolute_searcher.runtime.live_searches import MOST_ON_LOOP, Change, LiveSearches
 from resolute_searcher.runtime.storage import Storage
 from resolute_searcher.runtime.trial_index import TrialIndex
-from resolute_searcher.runtime.watchers import Watchers
 from resolute_searcher.store import log, repository
 from resolute_searcher.wire.contract import stored_spec
 from resolute_searcher.wire.spec import spec_from
 from resolute_serving.database.engine import Database, Work
+from resolute_serving.notifier import Notifier
 
 T = TypeVar("T")
 SEARCH = "7b3c5f6e-0a53-4f0e-8f8c-7f2f0b6f8d55"
@@ -67,7 +67,7 @@ async def searches(
                 storage,
                 clock=ManualClock(),
                 trial_index=TrialIndex(storage),
-                watchers=Watchers(),
+                notifier=Notifier(),
                 shared=shared,
                 capacity=capacity,
             ),

@@ -12,7 +12,7 @@ from support.clusters.all_services import all_services
 
 from resolute.api.experiments.v1 import allocations_service_pb2 as pb2
 from resolute.api.experiments.v1 import allocations_service_pb2_grpc
-from resolute_experiments.notifier import SIGNAL_CHANGES
+from resolute_experiments.topics import SIGNAL_CHANGES
 
 
 @pytest.mark.timeout(60)

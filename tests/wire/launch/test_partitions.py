@@ -68,7 +68,7 @@ async def partitions(tmp_path: Path) -> None:
             ):
                 await asyncio.to_thread(plane.wait_for, lambda: "training" in plane.text())
                 peers = Peers({"*": services.address}, token=running.user_token)
-                broadcaster = running.services[0].broadcaster  # type: ignore[attr-defined]
+                signals = running.services[0].signals  # type: ignore[attr-defined]
                 answered: set[str] = set()
                 watches = [
                     asyncio.create_task(
@@ -85,7 +85,7 @@ async def partitions(tmp_path: Path) -> None:
                 # Either end finds out: the clients by an error, the server by the end of their watches.
                 for error in await asyncio.wait_for(asyncio.gather(*watches), FOUND_SECONDS):
                     assert isinstance(error, UnavailableError)
-                await wait_until_async(lambda: broadcaster.watchers == 0, seconds=FOUND_SECONDS)
+                await wait_until_async(lambda: signals.watchers == 0, seconds=FOUND_SECONDS)
                 assert await asyncio.to_thread(run.wait, FOUND_SECONDS) == 0
                 assert run.record().acknowledged
                 await peers.close()

@@ -144,7 +144,7 @@ def test_the_service_starts_before_the_experiments_service(tmp_path: Path) -> No
         ):
             waiting = asyncio.ensure_future(first_signal(client, "a"))
             service = cast("PreemptionService", running.services[0])
-            await wait_until_async(lambda: service.broadcaster.watchers == 1)
+            await wait_until_async(lambda: service.signals.watchers == 1)
             await experiments.start()
             assert (await waiting).preempt
             await experiments.stop()
@@ -216,13 +216,13 @@ def test_a_signal_reaches_its_watcher_and_none_of_a_thousand_others(tmp_path: Pa
             others = [
                 asyncio.ensure_future(first_signal(client, f"other-{number}")) for number in range(1000)
             ]
-            await wait_until_async(lambda: service.broadcaster.watchers == 1000, seconds=30)
+            await wait_until_async(lambda: service.signals.watchers == 1000, seconds=30)
             for revision in range(1, 11):
                 waiting = asyncio.ensure_future(first_signal(client, "a", revision - 1))
-                await wait_until_async(lambda: service.broadcaster.watchers == 1001)
+                await wait_until_async(lambda: service.signals.watchers == 1001)
                 experiments.publish(Signal(allocation_id="a", revision=revision, preempt=True))
                 assert (await waiting).revision == revision
-                await wait_until_async(lambda: service.broadcaster.watchers == 1000)
+                await wait_until_async(lambda: service.signals.watchers == 1000)
             assert not any(other.done() for other in others)
             for number in range(1000):
                 signal = Signal(allocation_id=f"other-{number}", revision=1, preempt=True)

@@ -34,7 +34,6 @@ from resolute_experiments.lifecycle.deletion import delete_everywhere
 from resolute_experiments.lifecycle.metric_warning import MetricWarning
 from resolute_experiments.lifecycle.outbox_delivery import deliver
 from resolute_experiments.moment import Moment
-from resolute_experiments.notifier import SCHEDULER_WAKEUP, SIGNAL_CHANGES
 from resolute_experiments.retention.garbage_collection import apply_retention, trials_awaiting_reports
 from resolute_experiments.specs.machines import is_preemptible
 from resolute_experiments.specs.search import search_spec, works_by_operations
@@ -42,6 +41,7 @@ from resolute_experiments.states import LIVE_EXPERIMENTS, STOPPING_EXPERIMENTS, 
 from resolute_experiments.store import continuations, experiments, outbox, runs, trials
 from resolute_experiments.store.experiments import Experiment
 from resolute_experiments.store.runs import Container, Run
+from resolute_experiments.topics import SCHEDULER_WAKEUP, SIGNAL_CHANGES, watched
 
 _TICK_SECONDS = 2.0
 """Between two looks while a trial runs: its progress is told to nobody."""
@@ -321,7 +321,7 @@ class ExperimentController:
         progress = search.progress
         if search.state == search_pb2.SEARCH_STATE_ACTIVE and abs(progress - experiment.progress) >= 0.001:
             await self._database.write(lambda c: experiments.update(c, self._id, progress=progress))
-            self._notifier.notify((self._id, "watch"))
+            self._notifier.notify(watched(self._id))
 
     async def _finish(self, experiment: Experiment) -> bool:
         if experiment.state not in STOPPING_EXPERIMENTS:
@@ -350,7 +350,7 @@ class ExperimentController:
             return after not in STOPPING_EXPERIMENTS
 
         finished = await self._database.write(work)
-        self._notifier.notify((self._id, "watch"))
+        self._notifier.notify(watched(self._id))
         if finished:
             _log.info("experiment ended", experiment=experiment.number)
         return finished

@@ -13,7 +13,7 @@ from resolute_experiments.lifecycle.controller import (
     FleetProtocol,
     ValidationsProtocol,
 )
-from resolute_experiments.notifier import SCHEDULER_WAKEUP, SIGNAL_CHANGES
+from resolute_experiments.topics import SCHEDULER_WAKEUP, SIGNAL_CHANGES
 
 _log = structlog.get_logger("experiments")
 

@@ -8,12 +8,13 @@ from resolute.api.metrics.v1 import metrics_service_pb2
 from resolute.contracts.clock import Clock
 from resolute.errors import ResoluteError
 from resolute_experiments.clients import Clients
-from resolute_experiments.notifier import Notifier
 from resolute_experiments.specs.search import works_by_operations
 from resolute_experiments.states import ExperimentState
 from resolute_experiments.store import experiments, trials
 from resolute_experiments.store.experiments import Experiment, ExperimentKind
+from resolute_experiments.topics import Topic, watched
 from resolute_serving.database.engine import Database
+from resolute_serving.notifier import Notifier
 
 _EVERY_SECONDS = 15.0
 _DEADLINE_SECONDS = 30.0
@@ -33,7 +34,9 @@ class MetricWarning:
         clock: Measures how often the metrics service is asked while trials run.
     """
 
-    def __init__(self, database: Database, *, clients: Clients, notifier: Notifier, clock: Clock) -> None:
+    def __init__(
+        self, database: Database, *, clients: Clients, notifier: Notifier[Topic], clock: Clock
+    ) -> None:
         self._database = database
         self._clients = clients
         self._notifier = notifier
@@ -61,7 +64,7 @@ class MetricWarning:
             return
         if warning != experiment.warning:
             await self._database.write(lambda c: experiments.update(c, experiment.id, warning=warning))
-            self._notifier.notify((experiment.id, "watch"))
+            self._notifier.notify(watched(experiment.id))
 
     async def _warning(self, experiment: Experiment, metric: str, *, ending: bool) -> str:
         if await self._database.read(lambda c: trials.any_validated(c, experiment.id)):

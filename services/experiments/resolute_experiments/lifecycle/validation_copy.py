@@ -15,10 +15,11 @@ import structlog
 from resolute.api.metrics.v1 import metrics_service_pb2
 from resolute_experiments.backoff import LoggedBackoff
 from resolute_experiments.clients import Clients
-from resolute_experiments.notifier import Notifier
 from resolute_experiments.store import validations
 from resolute_experiments.store.validations import TrialValidations
+from resolute_experiments.topics import Topic, watched
 from resolute_serving.database.engine import Database
+from resolute_serving.notifier import Notifier
 
 _PAUSE_SECONDS = 2.0
 _PAGE = 1000
@@ -35,7 +36,7 @@ class ValidationCopy:
         notifier: Tells of changes.
     """
 
-    def __init__(self, database: Database, *, clients: Clients, notifier: Notifier) -> None:
+    def __init__(self, database: Database, *, clients: Clients, notifier: Notifier[Topic]) -> None:
         self._database = database
         self._clients = clients
         self._notifier = notifier
@@ -44,7 +45,7 @@ class ValidationCopy:
     async def run(self) -> None:
         """Copies changes until the service stops."""
         backoff = LoggedBackoff(_log, "validations cannot be copied")
-        with self._notifier.subscribe("validations") as changes:
+        with self._notifier.subscribe() as changes:
             while not self._notifier.closed:
                 pause = _PAUSE_SECONDS
                 try:
@@ -90,4 +91,4 @@ class ValidationCopy:
             for one in response.trials
         ]
         await self._database.write(partial(validations.store, changes=changes, revision=revision))
-        self._notifier.notify(*{(change.experiment_id, "watch") for change in changes})
+        self._notifier.notify(*{watched(change.experiment_id) for change in changes})

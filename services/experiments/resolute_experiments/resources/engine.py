@@ -17,7 +17,6 @@ from sqlalchemy.engine import Connection
 from resolute.errors import NotFoundError, QuotaError, UnavailableError
 from resolute_experiments.backoff import LoggedBackoff
 from resolute_experiments.context import ServiceContext
-from resolute_experiments.notifier import SCHEDULER_WAKEUP
 from resolute_experiments.resources.background.attempts import try_each
 from resolute_experiments.resources.background.turned_away import TurnedAway
 from resolute_experiments.resources.background.waiting_containers import WaitingContainers
@@ -39,6 +38,7 @@ from resolute_experiments.resources.slots import layout
 from resolute_experiments.resources.stragglers import Stragglers
 from resolute_experiments.specs.identity import run_identity
 from resolute_experiments.store import experiments, runs
+from resolute_experiments.topics import SCHEDULER_WAKEUP
 from resolute_serving.context import TrialRun
 
 T = TypeVar("T")

@@ -7,10 +7,10 @@ from sqlalchemy.engine import Connection
 
 from resolute.errors import InternalError, NotFoundError, ResoluteError
 from resolute_experiments.context import ServiceContext
-from resolute_experiments.notifier import SIGNAL_CHANGES
 from resolute_experiments.resources.protocol import EvictionNotice
 from resolute_experiments.states import TrialEvent
 from resolute_experiments.store import runs, trials
+from resolute_experiments.topics import SIGNAL_CHANGES
 from resolute_experiments.transitions import transition_trial
 from resolute_experiments.transitions.signals import SignalReason
 

@@ -38,7 +38,7 @@ class DeferredRetention:
     async def run(self) -> None:
         """Looks for reports that have arrived until the service stops."""
         backoff = LoggedBackoff(_log, "checkpoints that were left cannot be collected")
-        with self._core.notifier.subscribe("deferred-retention") as changes:
+        with self._core.notifier.subscribe() as changes:
             while not self._core.notifier.closed:
                 pause = _LOOK_SECONDS
                 try:

@@ -6,10 +6,10 @@ import structlog
 from sqlalchemy.engine import Connection
 
 from resolute_experiments.context import ServiceContext
-from resolute_experiments.notifier import SIGNAL_CHANGES
 from resolute_experiments.resources.fleet import Fleet
 from resolute_experiments.states import TrialEvent
 from resolute_experiments.store import runs, trials
+from resolute_experiments.topics import SIGNAL_CHANGES
 from resolute_experiments.transitions import transition_trial
 from resolute_experiments.transitions.signals import SignalReason
 
@@ -43,6 +43,6 @@ async def drain(core: ServiceContext, fleet: Fleet, *, timeout: float) -> None:
 
 async def _wait_until_empty(core: ServiceContext, timeout: float) -> None:
     deadline = core.clock.monotonic() + timeout
-    with core.notifier.subscribe("draining") as changes:
+    with core.notifier.subscribe() as changes:
         while await core.database.read(runs.unfinalized) and core.clock.monotonic() < deadline:
             await changes.wait(_POLL_SECONDS)

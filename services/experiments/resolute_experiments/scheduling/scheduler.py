@@ -13,7 +13,6 @@ from sqlalchemy.engine import Connection
 from resolute.contracts.clock import Clock
 from resolute_experiments.backoff import LoggedBackoff
 from resolute_experiments.moment import Moment
-from resolute_experiments.notifier import SCHEDULER_WAKEUP, SIGNAL_CHANGES, Notifier
 from resolute_experiments.resources.fleet import Fleet
 from resolute_experiments.resources.protocol import Placement, Pool
 from resolute_experiments.resources.run_spans import RunSpans
@@ -26,9 +25,11 @@ from resolute_experiments.scheduling.wait_reasons import WaitReasons
 from resolute_experiments.scheduling.waits import Waits
 from resolute_experiments.states import RunOutcome, TrialEvent
 from resolute_experiments.store import disabled_slots, experiments, runs, trials, wait_reasons
+from resolute_experiments.topics import SCHEDULER_WAKEUP, SIGNAL_CHANGES, Topic
 from resolute_experiments.transitions import transition_trial
 from resolute_experiments.transitions.signals import SignalReason, allocation_id
 from resolute_serving.database.engine import Database
+from resolute_serving.notifier import Notifier
 
 _TICK_SECONDS = 30.0
 """Between two passes that nobody asked for."""
@@ -56,7 +57,7 @@ class Scheduler:
         database: Database,
         *,
         fleet: Fleet,
-        notifier: Notifier,
+        notifier: Notifier[Topic],
         clock: Clock,
         wait_reasons: WaitReasons,
         preemption_timeout: float,

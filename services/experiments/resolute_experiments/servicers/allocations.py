@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,6 @@ from resolute_experiments.accounts.store import users, workspaces
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.exits.recording import record_container_exit
 from resolute_experiments.moment import Moment
-from resolute_experiments.notifier import SIGNAL_CHANGES
 from resolute_experiments.resources.leases import Leases
 from resolute_experiments.servicers.checks.environments import check_environment
 from resolute_experiments.servicers.checks.gpu_usage import added_usage, check_usage
@@ -28,15 +27,17 @@ from resolute_experiments.specs.identity import run_identity
 from resolute_experiments.specs.launch import LaunchParameters, launch_spec
 from resolute_experiments.states import TrialEvent, TrialState
 from resolute_experiments.store import environments, experiments, runs, trials
+from resolute_experiments.topics import SIGNAL_CHANGES, Topic, watched
 from resolute_experiments.transitions import signals, transition_trial
 from resolute_experiments.transitions.signals import SignalReason
 from resolute_serving.auth.tokens import TokenSigner
 from resolute_serving.context import TrialRun
+from resolute_serving.following import PollIntervals, Turn, follow
 from resolute_serving.validation import invalid
 
-_HEARTBEAT_SECONDS = 15.0
 _RECHECK_SECONDS = 1.0
-_UNASKED_SECONDS = 5.0
+_PACE = PollIntervals(recheck=5.0, heartbeat=15.0)
+"""Of the stream of signals."""
 """How often signals are looked at that nobody has told of."""
 _RENDEZVOUS_MARGIN = 1.0
 """Seconds before a call's own deadline at which it answers who is missing."""
@@ -143,7 +144,7 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
             await self._core.database.write(
                 lambda c: _note_pid(c, allocation, request.container_rank, request.pid, moment)
             )
-            self._core.notifier.notify((facts.run.experiment_id, "watch"))
+            self._core.notifier.notify(watched(facts.run.experiment_id))
         self._leases.renew(allocation, rank=request.container_rank)
         # A run without its owner goes on until its token expires; nothing takes its calls after that.
         renewed = facts.owner is None or facts.owner.active
@@ -254,20 +255,30 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
         self, request: pb2.FollowSignalChangesRequest, context: Any
     ) -> AsyncIterator[pb2.FollowSignalChangesResponse]:
         """Sends the signals of all live allocations that have one at once, then every change."""
-        sent: dict[str, int] = {}
-        first, shown_at = True, self._core.clock.monotonic()
-        with self._core.notifier.subscribe(SIGNAL_CHANGES) as changes:
-            while not self._core.notifier.closed:
-                asked = await self._core.database.read(runs.signalled)
-                changed = [run for run in asked if sent.get(run.allocation_id, 0) < run.signal_revision]
-                sent = {run.allocation_id: run.signal_revision for run in asked}
-                # By the clock: many changes may wake this that concern no signal.
-                if changed or first or self._core.clock.monotonic() - shown_at >= _HEARTBEAT_SECONDS:
-                    yield pb2.FollowSignalChangesResponse(
-                        signals=[signal_message(run) for run in changed], reset=first
-                    )
-                    first, shown_at = False, self._core.clock.monotonic()
-                await changes.wait(_UNASKED_SECONDS)
+        sent: dict[str, int] | None = None
+
+        async def look(_: Turn[Topic]) -> AsyncGenerator[pb2.FollowSignalChangesResponse, None]:
+            nonlocal sent
+            asked = await self._core.database.read(runs.signalled)
+            known, first = sent or {}, sent is None
+            changed = [run for run in asked if known.get(run.allocation_id, 0) < run.signal_revision]
+            sent = {run.allocation_id: run.signal_revision for run in asked}
+            if changed or first:
+                yield pb2.FollowSignalChangesResponse(
+                    signals=[signal_message(run) for run in changed], reset=first
+                )
+
+        responses = follow(
+            [SIGNAL_CHANGES],
+            look,
+            topics=lambda topic: (topic,),
+            notifier=self._core.notifier,
+            clock=self._core.clock,
+            pace=_PACE,
+            quiet=pb2.FollowSignalChangesResponse(),
+        )
+        async for response in responses:
+            yield response
 
 
 def _living_run(connection: Connection, allocation_id: str) -> runs.Run:

@@ -17,7 +17,6 @@ from resolute.contracts.values import to_value
 from resolute_experiments.accounts.store import locations
 from resolute_experiments.admission.preparation import ConfigReader
 from resolute_experiments.context import ServiceContext
-from resolute_experiments.notifier import SCHEDULER_WAKEUP, SIGNAL_CHANGES
 from resolute_experiments.resources.disks import full_database, full_disks
 from resolute_experiments.resources.fleet import Fleet
 from resolute_experiments.resources.protocol import Placement
@@ -28,6 +27,7 @@ from resolute_experiments.servicers.server import ServerHandlers
 from resolute_experiments.store import audit, disabled_slots, runs, templates, trials
 from resolute_experiments.store import schema as tables
 from resolute_experiments.store.templates import Template
+from resolute_experiments.topics import SCHEDULER_WAKEUP, SIGNAL_CHANGES
 from resolute_serving.auth.grants import current_grants
 from resolute_serving.auth.policy.resources import Kind, Resource
 from resolute_serving.filters import any_of

@@ -23,7 +23,6 @@ from resolute_experiments.admission.submissions import Submission, Submissions
 from resolute_experiments.config import Layer
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.continuation import derived_configs, planning
-from resolute_experiments.notifier import SCHEDULER_WAKEUP, SIGNAL_CHANGES
 from resolute_experiments.servicers.checks.sizes import check_config_size
 from resolute_experiments.servicers.messages.experiments import experiment_message, trial_message
 from resolute_experiments.specs.storage import without_secrets
@@ -31,6 +30,7 @@ from resolute_experiments.states import ENDED_EXPERIMENTS
 from resolute_experiments.store import continuations, experiments, trials
 from resolute_experiments.store.experiments import Experiment
 from resolute_experiments.store.schema import IDEMPOTENCY_KEYS
+from resolute_experiments.topics import SCHEDULER_WAKEUP, SIGNAL_CHANGES, watched
 
 
 class ContinuationServicer(continuation_service_pb2_grpc.ContinuationServiceServicer):
@@ -105,7 +105,7 @@ class ContinuationServicer(continuation_service_pb2_grpc.ContinuationServiceServ
             return await self._core.database.read(preview)
         response = await self._core.database.write(begin)
         self._adopt(before.id)
-        self._core.notifier.notify(before.id, (before.id, "watch"), SCHEDULER_WAKEUP, SIGNAL_CHANGES)
+        self._core.notifier.notify(before.id, watched(before.id), SCHEDULER_WAKEUP, SIGNAL_CHANGES)
         return response
 
     async def ContinueTrial(

@@ -17,7 +17,6 @@ from resolute_experiments.admission.submissions import Submission, Submissions
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.lifecycle import commands, edits
 from resolute_experiments.moment import Moment
-from resolute_experiments.notifier import SCHEDULER_WAKEUP, SIGNAL_CHANGES
 from resolute_experiments.scheduling.wait_reasons import WaitReasons
 from resolute_experiments.servicers.checks.page_bytes import shortened_page
 from resolute_experiments.servicers.checks.sizes import check_config_size, check_filter
@@ -31,6 +30,7 @@ from resolute_experiments.servicers.watch import Watch
 from resolute_experiments.specs.search import search_spec
 from resolute_experiments.store import experiments
 from resolute_experiments.store.experiments import Experiment, Filter
+from resolute_experiments.topics import SCHEDULER_WAKEUP, SIGNAL_CHANGES, watched
 from resolute_serving.auth.grants import current_grants
 from resolute_serving.updates import check_etag, update_paths
 from resolute_serving.validation import invalid
@@ -180,7 +180,7 @@ class ExperimentsServicer(experiments_service_pb2_grpc.ExperimentsServiceService
             return self._message(connection, changed, whole=True)
 
         message = await self._core.database.write(work)
-        self._core.notifier.notify((message.experiment_id, "watch"))
+        self._core.notifier.notify(watched(message.experiment_id))
         return pb2.UpdateExperimentResponse(experiment=message)
 
     async def PauseExperiment(

@@ -11,13 +11,13 @@ from resolute.api.experiments.v1 import job_pb2, jobs_service_pb2_grpc
 from resolute.api.experiments.v1 import jobs_service_pb2 as pb2
 from resolute_experiments.admission.config_policies import Enforced
 from resolute_experiments.context import ServiceContext
-from resolute_experiments.notifier import SCHEDULER_WAKEUP
 from resolute_experiments.scheduling import jobs
 from resolute_experiments.scheduling.jobs import Change, Job
 from resolute_experiments.scheduling.wait_reasons import WaitReasons
 from resolute_experiments.servicers.checks.sizes import check_filter
 from resolute_experiments.servicers.messages.experiments import experiment_state, job_message
 from resolute_experiments.store import config_policies
+from resolute_experiments.topics import SCHEDULER_WAKEUP, watched
 from resolute_serving.auth.grants import current_grants
 from resolute_serving.pagination import decode_token, encode_token, page_size, parse_order_by
 from resolute_serving.updates import check_etag, update_paths
@@ -96,7 +96,7 @@ class JobsServicer(jobs_service_pb2_grpc.JobsServiceServicer):
             return jobs.update(connection, experiment, change, now=now)
 
         job = await self._core.database.write(work)
-        self._core.notifier.notify(SCHEDULER_WAKEUP, (job.experiment_id, "watch"))
+        self._core.notifier.notify(SCHEDULER_WAKEUP, watched(job.experiment_id))
         return pb2.UpdateJobResponse(job=self._message(job))
 
     def _message(self, job: Job) -> job_pb2.Job:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any
 
 from resolute.api.experiments.v1 import cluster_service_pb2 as pb2
 from resolute.contracts.values import to_value
 from resolute_experiments.context import ServiceContext
+from resolute_serving.following import PollIntervals, Turn, follow
 from resolute_serving.observability.recent_lines import MOST_LINES, RECENT_LINES, LoggedLine
 from resolute_serving.validation import invalid
 
-_POLL_SECONDS = 0.5
-_HEARTBEAT_SECONDS = 15.0
+_PACE = PollIntervals(recheck=0.5, heartbeat=15.0)
 _LINES_A_MESSAGE = 100
 
 
@@ -46,15 +45,27 @@ class ServerHandlers:
         seen = lines[-1].sequence if lines else 0
         for response in _responses(lines[-request.tail :]):
             yield response
-        quiet = 0.0
-        while request.follow and not self._core.notifier.closed:
-            await asyncio.sleep(_POLL_SECONDS)
-            lines = RECENT_LINES.after(seen)
-            quiet = 0.0 if lines else quiet + _POLL_SECONDS
-            if lines or quiet >= _HEARTBEAT_SECONDS:
-                seen, quiet = (lines[-1].sequence if lines else seen), 0.0
+        if not request.follow:
+            return
+
+        async def look(_: Turn[None]) -> AsyncGenerator[pb2.FollowServerLogResponse, None]:
+            nonlocal seen
+            if lines := RECENT_LINES.after(seen):
+                seen = lines[-1].sequence
                 for response in _responses(lines):
                     yield response
+
+        responses = follow(
+            [None],
+            look,
+            topics=lambda _: (),
+            notifier=self._core.notifier,
+            clock=self._core.clock,
+            pace=_PACE,
+            quiet=pb2.FollowServerLogResponse(),
+        )
+        async for response in responses:
+            yield response
 
 
 def _responses(lines: Sequence[LoggedLine]) -> Iterator[pb2.FollowServerLogResponse]:

@@ -20,7 +20,6 @@ from resolute_experiments.admission.preparation import ConfigReader
 from resolute_experiments.admission.storage_roots import StorageRoots
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.lifecycle import commands
-from resolute_experiments.notifier import SCHEDULER_WAKEUP, SIGNAL_CHANGES
 from resolute_experiments.scheduling.wait_reasons import WaitReasons
 from resolute_experiments.servicers.checks.page_bytes import shortened_page
 from resolute_experiments.servicers.checks.sizes import check_metadata_size
@@ -31,6 +30,7 @@ from resolute_experiments.states import RunOutcome
 from resolute_experiments.store import environments, experiments, runs, trial_transitions, trials
 from resolute_experiments.store.experiments import Experiment
 from resolute_experiments.store.runs import Run
+from resolute_experiments.topics import SCHEDULER_WAKEUP, SIGNAL_CHANGES, watched
 from resolute_experiments.transitions.signals import allocation_id
 from resolute_experiments.unmanaged import tracking
 from resolute_experiments.unmanaged.heartbeats import HeartbeatMonitor
@@ -206,7 +206,7 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
             return trials.get(connection, trial_id=request.trial_id)
 
         trial = await self._core.database.write(work)
-        self._core.notifier.notify((trial.experiment_id, "watch"))
+        self._core.notifier.notify(watched(trial.experiment_id))
         return pb2.SetTrialStatusResponse(metadata=to_value(trial.metadata))
 
     async def BeginRun(self, request: pb2.BeginRunRequest, context: Any) -> pb2.BeginRunResponse:
@@ -219,7 +219,7 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
         if request.experiment_only:
             begin_experiment = partial(tracking.begin_experiment, beginning=beginning, moment=moment)
             created = await self._core.database.write(begin_experiment)
-            self._core.notifier.notify((created.id, "watch"))
+            self._core.notifier.notify(watched(created.id))
             return pb2.BeginRunResponse(experiment_number=created.number)
 
         def work(connection: Connection) -> tuple[Run, Experiment, trial_pb2.Trial]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -11,7 +11,6 @@ from sqlalchemy.engine import Connection
 from resolute.api.experiments.v1 import experiments_service_pb2 as pb2
 from resolute.api.experiments.v1 import trial_pb2
 from resolute_experiments.context import ServiceContext
-from resolute_experiments.notifier import SCHEDULER_WAKEUP
 from resolute_experiments.scheduling import jobs
 from resolute_experiments.scheduling.wait_reasons import WaitReasons
 from resolute_experiments.servicers.messages.experiments import (
@@ -22,7 +21,9 @@ from resolute_experiments.servicers.messages.experiments import (
 )
 from resolute_experiments.states import ENDED_EXPERIMENTS, GONE_EXPERIMENTS, ExperimentState
 from resolute_experiments.store import experiments, trials
+from resolute_experiments.topics import SCHEDULER_WAKEUP, Topic, watched
 from resolute_serving.auth.grants import current_grants
+from resolute_serving.following import PollIntervals, Turn, follow
 from resolute_serving.pagination import page_size
 from resolute_serving.validation import invalid
 
@@ -30,8 +31,7 @@ MAX_EXPERIMENTS = 1000
 MAX_KEY_LENGTH = 100
 _MAX_BYTES = 1024 * 1024
 """About how many bytes of trials one response has."""
-_HEARTBEAT_SECONDS = 15.0
-_RECHECK_SECONDS = 1.0
+_PACE = PollIntervals(recheck=1.0, heartbeat=15.0)
 _FINAL = frozenset({*ENDED_EXPERIMENTS, *GONE_EXPERIMENTS, ExperimentState.DELETE_FAILED}) - {
     ExperimentState.DELETING
 }
@@ -50,6 +50,17 @@ class _Subscription:
     seen: int
     """Revision that the client has seen."""
     include_trials: bool
+
+    @property
+    def topics(self) -> tuple[Topic, ...]:
+        """What wakes the watch of it."""
+        return (self.experiment_id, watched(self.experiment_id))
+
+
+class _Queue:
+    """The queue, where it is watched."""
+
+    topics: tuple[Topic, ...] = (SCHEDULER_WAKEUP,)
 
 
 class Watch:
@@ -70,30 +81,31 @@ class Watch:
 
     async def responses(self) -> AsyncIterator[Response]:
         """Yields the present state of every subscription, then every change."""
-        live = await self._core.database.read(self._subscriptions)
-        watches_queue = self._request.HasField("queue")
-        keys = [key for one in live for key in (one.experiment_id, (one.experiment_id, "watch"))]
-        queue_keys = [SCHEDULER_WAKEUP] if watches_queue else []
-        quiet = 0.0
-        notifier = self._core.notifier
-        with notifier.subscribe(*keys, *queue_keys) as changes:
-            while not notifier.closed and (live or watches_queue):
-                sent = False
-                for one in await self._changed(live):
-                    async for response in self._change(one):
-                        sent = True
-                        if response.experiment_change.experiment.state in _FINAL_NUMBERS:
-                            live.remove(one)
-                        yield response
-                if watches_queue and (queue := await self._queue_change()) is not None:
-                    sent = True
-                    yield queue
-                quiet = 0.0 if sent else quiet + _RECHECK_SECONDS
-                if quiet >= _HEARTBEAT_SECONDS:
-                    quiet = 0.0
-                    yield Response()
-                if live or watches_queue:
-                    await changes.wait(_RECHECK_SECONDS)
+        watched_objects: list[_Subscription | _Queue] = [*await self._core.database.read(self._subscriptions)]
+        if self._request.HasField("queue"):
+            watched_objects.append(_Queue())
+        responses = follow(
+            watched_objects,
+            self._look,
+            topics=lambda one: one.topics,
+            notifier=self._core.notifier,
+            clock=self._core.clock,
+            pace=_PACE,
+            quiet=Response(),
+        )
+        async for response in responses:
+            yield response
+
+    async def _look(self, turn: Turn[_Subscription | _Queue]) -> AsyncGenerator[Response, None]:
+        due = [one for one in turn.due if isinstance(one, _Subscription)]
+        for one in await self._changed(due):
+            changes, one.seen = await self._core.database.read(partial(self._read_change, one=one))
+            for change in changes:
+                yield change
+            if changes[-1].experiment_change.experiment.state in _FINAL_NUMBERS:
+                turn.finished.append(one)
+        if len(due) < len(turn.due) and (queue := await self._queue_change()) is not None:
+            yield queue
 
     def _subscriptions(self, connection: Connection) -> list[_Subscription]:
         return [
@@ -106,16 +118,10 @@ class Watch:
             for one in self._request.experiments
         ]
 
-    async def _changed(self, live: list[_Subscription]) -> list[_Subscription]:
-        ids = {one.experiment_id for one in live}
+    async def _changed(self, due: list[_Subscription]) -> list[_Subscription]:
+        ids = {one.experiment_id for one in due}
         revisions = await self._core.database.read(partial(experiments.revisions, ids=ids))
-        return [one for one in live if revisions[one.experiment_id] > one.seen]
-
-    async def _change(self, one: _Subscription) -> AsyncIterator[Response]:
-        read = partial(self._read_change, one=one)
-        responses, one.seen = await self._core.database.read(read)
-        for response in responses:
-            yield response
+        return [one for one in due if revisions[one.experiment_id] > one.seen]
 
     def _read_change(self, connection: Connection, one: _Subscription) -> tuple[list[Response], int]:
         experiment = experiments.get(connection, experiment_id=one.experiment_id)

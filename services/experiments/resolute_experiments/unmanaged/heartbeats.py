@@ -11,6 +11,7 @@ from resolute_experiments.context import ServiceContext
 from resolute_experiments.resources.leases import Leases
 from resolute_experiments.states import RunOutcome
 from resolute_experiments.store import runs
+from resolute_experiments.topics import watched
 from resolute_experiments.unmanaged import tracking
 
 TTL_SECONDS = 300.0
@@ -35,16 +36,16 @@ class HeartbeatMonitor:
     def note(self, run: runs.Run) -> None:
         """A run was heard of."""
         self._leases.renew(run.allocation_id)
-        self._core.notifier.notify((run.experiment_id, "watch"))
+        self._core.notifier.notify(watched(run.experiment_id))
 
     def ended(self, experiment_id: str) -> None:
         """A run of an experiment ended."""
         self._adopt(experiment_id)
-        self._core.notifier.notify((experiment_id, "watch"))
+        self._core.notifier.notify(watched(experiment_id))
 
     async def run(self) -> None:
         """Looks for silent runs until the service stops."""
-        with self._core.notifier.subscribe("heartbeats") as changes:
+        with self._core.notifier.subscribe() as changes:
             while not self._core.notifier.closed:
                 try:
                     await self.look()

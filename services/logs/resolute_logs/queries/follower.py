@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from sqlalchemy.engine import Connection
 
 from resolute.contracts.clock import Clock
-from resolute.errors import UnavailableError
 from resolute_logs.queries.filters import Filter
 from resolute_logs.queries.pages import Page, StoredLine, read_page
 from resolute_logs.store.closures import is_complete
-from resolute_serving.change_notifier import ChangeNotifier, PollIntervals
 from resolute_serving.database.engine import Database
+from resolute_serving.following import PollIntervals, Turn, follow
+from resolute_serving.notifier import Notifier
 
 _LINES_AT_ONCE = 1000
 
@@ -43,30 +43,24 @@ class NewLines:
 
 
 class Follower:
-    """Follows logs, for as long as the service runs.
+    """Follows logs.
 
     Args:
         database: Where lines come from.
-        change_notifier: Tells when to look.
+        notifier: Tells which trials have new lines, and when the service stops.
         clock: Measures heartbeats.
         pace: How often it looks without being told.
     """
 
     def __init__(
-        self, database: Database, change_notifier: ChangeNotifier, *, clock: Clock, pace: PollIntervals
+        self, database: Database, notifier: Notifier[str], *, clock: Clock, pace: PollIntervals
     ) -> None:
         self._database = database
-        self._change_notifier = change_notifier
+        self._notifier = notifier
         self._clock = clock
         self._pace = pace
-        self._stopping = False
 
-    def stop(self) -> None:
-        """Ends every stream with an error that tells the client to follow on later."""
-        self._stopping = True
-        self._change_notifier.notify_all()
-
-    async def follow(self, requests: Sequence[FollowRequest]) -> AsyncIterator[NewLines | None]:
+    def follow(self, requests: Sequence[FollowRequest]) -> AsyncIterator[NewLines | None]:
         """Gives matching lines behind each position, in order; ends when every log is complete and was given.
 
         Args:
@@ -79,43 +73,29 @@ class Follower:
             UnavailableError: The service stops.
         """
         cursors = {request.key: request.after for request in requests}
-        left = list(requests)
-        recheck = self._pace.recheck_of(len(requests))
-        sent_at = self._clock.monotonic()
-        with self._change_notifier.subscribe(request.wanted.trial_id for request in requests) as changes:
-            due, checked_at = list(left), self._clock.monotonic()
-            while left:
-                unread: list[FollowRequest] = []
-                for request in due:
-                    news, more = await self._look(request, cursors[request.key])
-                    if news.lines or news.complete:
-                        sent_at = self._clock.monotonic()
-                        yield news
-                    cursors[request.key] = news.cursor
-                    if more:
-                        unread.append(request)
-                    elif news.complete:
-                        left.remove(request)
-                if self._clock.monotonic() - sent_at >= self._pace.heartbeat:
-                    sent_at = self._clock.monotonic()
-                    yield None
-                changed = await changes.wait(0 if unread or not left else recheck)
-                if unread:
-                    due = [one for one in left if one in unread or one.wanted.trial_id in changed]
-                elif changed and self._clock.monotonic() - checked_at < recheck:
-                    due = [one for one in left if one.wanted.trial_id in changed]
-                else:
-                    due, checked_at = list(left), self._clock.monotonic()
 
-    async def _look(self, request: FollowRequest, cursor: int) -> tuple[NewLines, bool]:
-        """Reads what is new of a log, and whether more of it can be read at once."""
-        if self._stopping:
-            raise UnavailableError(
-                f"the logs service is stopping; follow on after line {cursor} once it is back"
-            )
-        poll = partial(_poll, wanted=request.wanted, position=cursor)
-        complete, page = await self._database.read(poll)
-        return NewLines(request, page.lines, page.position, complete and not page.more), page.more
+        async def look(turn: Turn[FollowRequest]) -> AsyncGenerator[NewLines, None]:
+            for request in turn.due:
+                poll = partial(_poll, wanted=request.wanted, position=cursors[request.key])
+                complete, page = await self._database.read(poll)
+                cursors[request.key] = page.position
+                if page.more:
+                    turn.unread.append(request)
+                elif complete:
+                    turn.finished.append(request)
+                if page.lines or (complete and not page.more):
+                    yield NewLines(request, page.lines, page.position, complete and not page.more)
+
+        return follow(
+            requests,
+            look,
+            topics=lambda request: (request.wanted.trial_id,),
+            notifier=self._notifier,
+            clock=self._clock,
+            pace=self._pace.for_many(len(requests)),
+            quiet=None,
+            on_stop="the logs service is stopping; follow on after the last line that came once it is back",
+        )
 
 
 def _poll(connection: Connection, *, wanted: Filter, position: int) -> tuple[bool, Page]:

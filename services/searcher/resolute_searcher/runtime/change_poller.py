@@ -9,8 +9,9 @@ import structlog
 
 from resolute.errors import ResoluteError
 from resolute_searcher.runtime.storage import Storage
-from resolute_searcher.runtime.watchers import Watchers
+from resolute_searcher.runtime.topics import Topic, everything
 from resolute_searcher.store.search_rows import read_tips
+from resolute_serving.notifier import Notifier
 
 _PAUSE_SECONDS = 1.0
 _BATCH = 1000
@@ -25,13 +26,13 @@ class ChangePoller:
 
     Args:
         storage: Where the logs are.
-        watchers: The followers.
+        notifier: Knows which searches are followed.
         pause: Seconds between two looks.
     """
 
-    def __init__(self, storage: Storage, watchers: Watchers, *, pause: float = _PAUSE_SECONDS) -> None:
+    def __init__(self, storage: Storage, notifier: Notifier[Topic], *, pause: float = _PAUSE_SECONDS) -> None:
         self._storage = storage
-        self._watchers = watchers
+        self._notifier = notifier
         self._pause = pause
         self._seen: dict[str, str] = {}
         self._stop = asyncio.Event()
@@ -49,14 +50,14 @@ class ChangePoller:
 
     async def poll(self) -> None:
         """Wakes whom something changed for since the last look, and who is new."""
-        watched = self._watchers.watched()
+        watched = list({search_id for search_id, _ in self._notifier.topics})
         seen: dict[str, str] = {}
         for start in range(0, len(watched), _BATCH):
             some = watched[start : start + _BATCH]
             seen |= await self._storage.read(partial(read_tips, search_ids=some))
         for search_id in watched:
             if self._seen.get(search_id) != seen.get(search_id):
-                self._watchers.notify(search_id)
+                self._notifier.notify(*everything(search_id))
         self._seen = seen
 
     async def _run(self) -> None:

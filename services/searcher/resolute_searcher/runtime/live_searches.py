@@ -9,7 +9,7 @@ its log. A large change decides in a thread, while other calls about the same se
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,21 +19,25 @@ from sqlalchemy.engine import Connection
 
 from resolute.contracts.clock import Clock
 from resolute.errors import ConflictError, NotFoundError, ResoluteError
+from resolute.storage.searcher.v1 import log_pb2
 from resolute.storage.searcher.v1 import spec_pb2 as pb
 from resolute_searcher.engine.search import Search, start
 from resolute_searcher.log.entry import Entry
 from resolute_searcher.log.events import Event
 from resolute_searcher.runtime.storage import Storage
+from resolute_searcher.runtime.topics import Aspect, Topic, everything
 from resolute_searcher.runtime.trial_index import TrialIndex
-from resolute_searcher.runtime.watchers import Watchers
 from resolute_searcher.store import log, repository, search_rows
 from resolute_searcher.store.log import DuplicateEventError, NewEntry
 from resolute_searcher.wire.spec import spec_from
+from resolute_serving.notifier import Notifier
 
 T = TypeVar("T")
 MOST_ON_LOOP = 100
 """Events or operations that a change decides on the event loop; more would hold up all other calls."""
 _ATTEMPTS = 10
+_RECENT_ACTIONS = 100
+"""Actions of a search that followers get without a look at its log."""
 _ENDED_CAPACITY = 32
 """Ended searches kept in memory: their last calls come soon after the end, and few come later."""
 
@@ -53,6 +57,8 @@ class LiveSearch:
         self.tail: asyncio.Task[None] | None = None
         # What the newest write will append, as long as it has not begun: more may join it until then.
         self.waiting: list[NewEntry] | None = None
+        # The last durable ones that this process wrote.
+        self.recent_actions: deque[log_pb2.Action] = deque(maxlen=_RECENT_ACTIONS)
         # A thread changes the state: until it is done, nobody else may read or change it.
         self.deciding: asyncio.Task[Any] | None = None
 
@@ -111,7 +117,7 @@ class LiveSearches:
         storage: Where the logs are.
         clock: Dates entries.
         trial_index: Told of new trials.
-        watchers: Told of each search that has new entries.
+        notifier: Told of each search that has new entries.
         on_question: Told of each search that waits for a suggestion.
         on_growth: Told of each search whose log grew, and of its last durable position.
         shared: Whether other processes write to the database, so that what is in memory may be behind.
@@ -124,7 +130,7 @@ class LiveSearches:
         *,
         clock: Clock,
         trial_index: TrialIndex,
-        watchers: Watchers,
+        notifier: Notifier[Topic],
         shared: bool,
         on_question: Callable[[str], None] = lambda _: None,
         on_growth: Callable[[str, int], None] = lambda _, __: None,
@@ -135,7 +141,7 @@ class LiveSearches:
         self._storage = storage
         self._trial_index = trial_index
         self._clock = clock
-        self._watchers = watchers
+        self._notifier = notifier
         self._shared = shared
         self._capacity = capacity
         self._live: OrderedDict[str, LiveSearch] = OrderedDict()
@@ -161,7 +167,7 @@ class LiveSearches:
             return repository.create_search(connection, search_id, message, search, first, now)
 
         await self._storage.write(work)
-        self._watchers.notify(search_id)
+        self._notifier.notify(*everything(search_id))
         if search.awaits_suggestion:
             self._on_question(search_id)
 
@@ -214,7 +220,19 @@ class LiveSearches:
             self._drop(search_id, live)
         now = self._clock.time()
         await self._storage.write(lambda connection: search_rows.delete_search(connection, search_id, now))
-        self._watchers.notify(search_id)
+        self._notifier.notify(*everything(search_id))
+
+    def recent_actions(self, search_id: str, *, after: int) -> list[log_pb2.Action]:
+        """Returns the actions beyond a position that are in memory; where there are none, the log has them.
+
+        Args:
+            search_id: The search.
+            after: Sequence of the last action that is known.
+        """
+        live = self._live.get(search_id)
+        found = [] if live is None else [one for one in live.recent_actions if one.sequence > after]
+        # Another replica may have written some of those between.
+        return found if found and found[-1].sequence == after + len(found) else []
 
     async def _decide_in_thread(
         self, search_id: str, live: LiveSearch, change: Change, act: Callable[[Change], T]
@@ -322,7 +340,10 @@ class LiveSearches:
             self._drop(search_id, live)
             raise
         self._trial_index.add(search_id, appended.trials)
-        self._watchers.notify(search_id, appended.actions)
+        live.recent_actions.extend(appended.actions)
+        self._notifier.notify((search_id, Aspect.LOG))
+        if appended.actions:
+            self._notifier.notify((search_id, Aspect.ACTIONS))
         self._on_growth(search_id, batch[-1].entry.sequence)
         if live.search.awaits_suggestion:
             self._on_question(search_id)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from resolute.contracts.clock import Clock
 from resolute_searcher.runtime.importances import Importances
 from resolute_searcher.runtime.live_searches import LiveSearches
 from resolute_searcher.runtime.storage import Storage
+from resolute_searcher.runtime.topics import Topic
 from resolute_searcher.runtime.trial_index import TrialIndex
-from resolute_searcher.runtime.watchers import Watchers
+from resolute_serving.notifier import Notifier
 from resolute_serving.workers.pool import WorkerPool
 
 
@@ -20,7 +22,8 @@ class BaseCalls:
         storage: Where the logs are.
         searches: The searches in memory.
         trial_index: Know the searches of trials.
-        watchers: Wake anyone who follows.
+        notifier: Wakes anyone who follows.
+        clock: Measures heartbeats.
         planning_pool: Calculates answers that take long.
         importances: Estimates importances of hyperparameters.
     """
@@ -28,6 +31,7 @@ class BaseCalls:
     storage: Storage
     searches: LiveSearches
     trial_index: TrialIndex
-    watchers: Watchers
+    notifier: Notifier[Topic]
+    clock: Clock
     planning_pool: WorkerPool
     importances: Importances

@@ -16,6 +16,7 @@ from resolute_searcher.identifiers import canonical_uuid, invalid_field
 from resolute_searcher.log.events import OperationsPosted
 from resolute_searcher.log.operations import PostedOperation
 from resolute_searcher.runtime.live_searches import Change
+from resolute_searcher.runtime.topics import Aspect
 from resolute_searcher.servicers.base import BaseCalls
 from resolute_searcher.store import log
 from resolute_searcher.wire.contract import contract_event, stored_operation
@@ -43,7 +44,7 @@ class CustomSearchCalls(BaseCalls):
             raise invalid_field("max_wait", f"must be from 0 to {_MAX_WAIT_SECONDS:g} seconds, not {wait:g}")
         now = asyncio.get_running_loop().time
         end = now() + wait
-        with self.watchers.watch(search_id) as watcher:
+        with self.notifier.subscribe((search_id, Aspect.LOG)) as changes:
             while True:
                 try:
                     answered, over, reached = await self.searches.change(search_id, _client_view)
@@ -54,9 +55,9 @@ class CustomSearchCalls(BaseCalls):
                     # An experiment is there before its search: whoever just submitted it may ask too early.
                     if now() >= end:
                         raise
-                if self.watchers.closed:
+                if self.notifier.closed:
                     raise UnavailableError("the searcher stops; poll again")
-                await watcher.wait(end - now())
+                await changes.wait(end - now())
 
     async def PostOperations(
         self, request: service_pb.PostOperationsRequest, context: Any

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
 from resolute.api.searcher.v1 import search_pb2 as pb
 from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
-from resolute.errors import FailedPreconditionError, UnavailableError
+from resolute.errors import FailedPreconditionError
 from resolute.storage.searcher.v1 import log_pb2, spec_pb2
 from resolute_searcher.identifiers import canonical_uuid
 from resolute_searcher.runtime.optuna_sampler import available
+from resolute_searcher.runtime.topics import Aspect
 from resolute_searcher.servicers.base import BaseCalls
 from resolute_searcher.spec.search import ModelSpec, SearchSpec
 from resolute_searcher.spec.sizes import check_size
@@ -19,6 +20,7 @@ from resolute_searcher.store import log, search_rows
 from resolute_searcher.store.search_rows import SearchRow
 from resolute_searcher.wire.contract import contract_actions, contract_spec, stored_spec
 from resolute_searcher.wire.spec import spec_from
+from resolute_serving.following import PollIntervals, Turn, follow
 
 MAX_BYTES = 2 * 1024 * 1024
 """Most bytes of entries in one response."""
@@ -57,27 +59,34 @@ class SearchCalls(BaseCalls):
     ) -> AsyncIterator[service_pb.FollowActionsResponse]:
         """Sends the actions beyond a position as they come, up to the shutdown."""
         search_id = canonical_uuid(request.search_id, field="search_id")
-        after = request.after_sequence
         await self._load(search_id)
-        with self.watchers.watch(search_id) as watcher:
-            in_log = True
-            while True:
-                actions = await self._actions(search_id, after) if in_log else watcher.take(after)
-                if actions is None:
-                    in_log = True
-                    continue
-                if actions:
-                    # An entry may have thousands of actions, or megabytes of hyperparameters.
-                    yield await asyncio.to_thread(_actions_response, actions)
-                    after = actions[-1].sequence
-                    if actions[-1].HasField("shutdown") and await self._is_last(search_id, after):
-                        return
-                    continue
-                if self.watchers.closed:
-                    raise UnavailableError("the searcher stops; follow again from the last action")
-                in_log = False
-                if not await watcher.wait(HEARTBEAT_SECONDS):
-                    yield service_pb.FollowActionsResponse()
+        sent = request.after_sequence
+
+        async def look(turn: Turn[str]) -> AsyncGenerator[service_pb.FollowActionsResponse, None]:
+            nonlocal sent
+            actions = self.searches.recent_actions(search_id, after=sent)
+            if not actions:
+                actions = await self._actions(search_id, sent)
+                turn.unread.extend(turn.due if actions else ())
+            if actions:
+                sent = actions[-1].sequence
+                # An entry may have thousands of actions, or megabytes of hyperparameters.
+                yield await asyncio.to_thread(_actions_response, actions)
+                if actions[-1].HasField("shutdown") and await self._is_last(search_id, sent):
+                    turn.finished.extend(turn.due)
+
+        responses = follow(
+            [search_id],
+            look,
+            topics=lambda followed: [(followed, Aspect.ACTIONS)],
+            notifier=self.notifier,
+            clock=self.clock,
+            pace=PollIntervals(recheck=HEARTBEAT_SECONDS, heartbeat=HEARTBEAT_SECONDS),
+            quiet=service_pb.FollowActionsResponse(),
+            on_stop="the searcher stops; follow again from the last action",
+        )
+        async for response in responses:
+            yield response
 
     async def AcknowledgeActions(
         self, request: service_pb.AcknowledgeActionsRequest, context: Any

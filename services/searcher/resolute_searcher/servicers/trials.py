@@ -22,6 +22,7 @@ from resolute_searcher.log.events import (
     ValidationReported,
 )
 from resolute_searcher.runtime.live_searches import MOST_ON_LOOP, Change
+from resolute_searcher.runtime.topics import Aspect
 from resolute_searcher.servicers.base import BaseCalls
 from resolute_searcher.store import trials
 from resolute_searcher.store.log import OWN_EVENT_PREFIX
@@ -96,7 +97,7 @@ class TrialCalls(BaseCalls):
 
         reached = await self.searches.change(search_id, act)
         await self.storage.write(lambda c: trials.write_progress(c, request.trial_id, reached))
-        self.watchers.notify_progress(search_id)
+        self.notifier.notify((search_id, Aspect.PROGRESS))
         return service_pb.ReportProgressResponse()
 
     async def ReportValidations(

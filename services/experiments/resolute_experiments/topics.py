@@ -1,0 +1,15 @@
+"""What tasks of this service wait for: the topics of its notifier."""
+
+from __future__ import annotations
+
+Topic = str | tuple[str, str]
+"""The UUID of an experiment stands for what its controller acts upon."""
+SCHEDULER_WAKEUP: Topic = "schedule"
+"""Slots were freed or asked for."""
+SIGNAL_CHANGES: Topic = "signals"
+"""A signal of some allocation changed."""
+
+
+def watched(experiment_id: str) -> Topic:
+    """What watches show of an experiment."""
+    return (experiment_id, "watch")

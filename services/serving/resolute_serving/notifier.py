@@ -1,0 +1,124 @@
+"""Wakes whoever waits for a change in this process.
+
+A notification is a hint. Whoever waits looks at what is stored, and at times does so without being told:
+other replicas change things too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
+from typing import Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+
+
+class Subscription(Generic[K]):
+    """Collects which topics have changed since it was last asked, each once. For one task that waits.
+
+    Args:
+        closed: Whether it never waits.
+    """
+
+    def __init__(self, *, closed: bool = False) -> None:
+        self._changed: set[K] = set()
+        self._closed = closed
+        self._waiter: asyncio.Future[None] | None = None
+
+    @property
+    def waiting(self) -> bool:
+        """Whether its task waits at this moment."""
+        return self._waiter is not None
+
+    def add(self, topic: K) -> None:
+        """Notes a change."""
+        self._changed.add(topic)
+        self._wake()
+
+    def close(self) -> None:
+        """Ends the present wait, and every later one at once."""
+        self._closed = True
+        self._wake()
+
+    async def wait(self, seconds: float) -> frozenset[K]:
+        """Waits for a change since the last wait.
+
+        Args:
+            seconds: The longest time to wait; infinity is allowed.
+
+        Returns:
+            The topics that have changed; none when the time ran out or the notifier is closed.
+        """
+        if not self._changed and not self._closed:
+            # Unlike ``wait_for`` this needs no task, and swallows no cancellation.
+            loop = asyncio.get_running_loop()
+            self._waiter = loop.create_future()
+            timer = loop.call_later(seconds, self._wake)
+            try:
+                await self._waiter
+            finally:
+                timer.cancel()
+                self._waiter = None
+        changed, self._changed = frozenset(self._changed), set()
+        return changed
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+
+class Notifier(Generic[K]):
+    """Knows who wants to hear of changes of which topics. For one event loop."""
+
+    def __init__(self) -> None:
+        self._subscriptions: set[Subscription[K]] = set()
+        self._by_topic: dict[K, set[Subscription[K]]] = {}
+        self._closed = False
+
+    @property
+    def closed(self) -> bool:
+        """Whether the service is stopping, so that whoever waits should end."""
+        return self._closed
+
+    @property
+    def topics(self) -> frozenset[K]:
+        """The topics that someone subscribes to."""
+        return frozenset(self._by_topic)
+
+    @property
+    def waiting(self) -> int:
+        """How many wait at this moment."""
+        return sum(subscription.waiting for subscription in self._subscriptions)
+
+    @contextmanager
+    def subscribe(self, *topics: K) -> Iterator[Subscription[K]]:
+        """Subscribes while the block lasts. Subscribe before looking, so that no change is missed.
+
+        Args:
+            topics: What to hear of; without any, the subscription only hears that the notifier closes.
+        """
+        subscription = Subscription[K](closed=self._closed)
+        self._subscriptions.add(subscription)
+        for topic in topics:
+            self._by_topic.setdefault(topic, set()).add(subscription)
+        try:
+            yield subscription
+        finally:
+            self._subscriptions.discard(subscription)
+            for topic in set(topics):
+                self._by_topic[topic].discard(subscription)
+                if not self._by_topic[topic]:
+                    del self._by_topic[topic]
+
+    def notify(self, *topics: K) -> None:
+        """Wakes everyone who subscribes to one of the topics."""
+        for topic in topics:
+            for subscription in self._by_topic.get(topic, ()):
+                subscription.add(topic)
+
+    def close(self) -> None:
+        """Wakes everyone for good."""
+        self._closed = True
+        for subscription in self._subscriptions:
+            subscription.close()
