@@ -19,7 +19,7 @@ import grpc
 from resolute.client.connection.home import Home
 from resolute.rpc.channel import open_channel
 from resolute_embedded.state_directory import StateDirectory
-from resolute_experiments.resources.local.container import containers_in
+from resolute_engines.kit.run_directories.container import containers_in
 from resolute_launch.supervisor.ports import ReservedPorts
 
 _SCHEDULED = 2

@@ -17,9 +17,9 @@ need_module("kubernetes_asyncio", remedy="`make engines` installs it")
 import helm_python  # noqa: E402 - wants what was asked for above
 
 from resolute_checkpoints.settings import CheckpointSettings  # noqa: E402
-from resolute_experiments.resources.engine_environment import EngineEnvironment  # noqa: E402
-from resolute_experiments.resources.registry import open_engine  # noqa: E402
-from resolute_experiments.resources.settings import read_resource_settings  # noqa: E402
+from resolute_engines.environment import EngineEnvironment  # noqa: E402
+from resolute_engines.plugins import open_engine  # noqa: E402
+from resolute_engines.settings import read_resource_settings  # noqa: E402
 from resolute_serving.server.settings import SERVICE_NAMES  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
@@ -117,7 +117,9 @@ def test_every_setting_is_one_that_the_services_know() -> None:
     known = {
         *re.findall(
             r"RESOLUTE_[A-Z0-9_]+",
-            "".join(path.read_text() for path in (ROOT / "services").rglob("*.py")),
+            "".join(
+                path.read_text() for each in ("engines", "services") for path in (ROOT / each).rglob("*.py")
+            ),
         ),
         # Made of a prefix and the name of a service.
         *(f"RESOLUTE_{name.upper()}_ADDRESS" for name in SERVICE_NAMES),

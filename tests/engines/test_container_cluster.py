@@ -11,7 +11,7 @@ from support.engines.podman import podman_service
 from support.ports import free_port
 from support.waiting import wait_until
 
-from resolute_experiments.resources.settings import FILE_NAME
+from resolute_engines.settings import FILE_NAME
 
 SECONDS = 240.0
 SETTINGS = """

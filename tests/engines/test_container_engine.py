@@ -32,10 +32,10 @@ from support.engines.submissions import Submissions
 from support.page_commands import yaml_of
 
 from resolute.errors import DeadlineError, QuotaError, UnavailableError
-from resolute_experiments.resources.container.api import DockerApi
-from resolute_experiments.resources.protocol import ContainerReport, ContainerState
-from resolute_experiments.resources.registry import open_engine
-from resolute_experiments.resources.settings import read_resource_settings
+from resolute_engines.container.client import DockerApi
+from resolute_engines.plugins import open_engine
+from resolute_engines.protocol import ContainerReport, ContainerState
+from resolute_engines.settings import read_resource_settings
 
 OTHER = "allocation-2"
 _WAITED_SECONDS = 3.0

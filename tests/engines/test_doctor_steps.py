@@ -21,8 +21,8 @@ from resolute_embedded.doctor import Finding, Verdict  # noqa: E402 - wants what
 from resolute_embedded.doctor.engines.containers import check_containers  # noqa: E402
 from resolute_embedded.doctor.engines.kubernetes import RIGHTS, check_kubernetes  # noqa: E402
 from resolute_embedded.doctor.engines.slurm import check_slurm  # noqa: E402
-from resolute_experiments.resources.container.runtime import runtime_name  # noqa: E402
-from resolute_experiments.resources.settings import EngineSettings, PoolSettings  # noqa: E402
+from resolute_engines.container.runtime import runtime_name  # noqa: E402
+from resolute_engines.settings import EngineSettings, PoolSettings  # noqa: E402
 
 
 def engine(kind: str, options: dict[str, Any], **pools: dict[str, Any]) -> EngineSettings:

@@ -15,7 +15,7 @@ from support.kubernetes import KubernetesCluster
 from support.ports import free_port
 from support.waiting import wait_until
 
-from resolute_experiments.resources.settings import FILE_NAME
+from resolute_engines.settings import FILE_NAME
 
 need_module("kubernetes_asyncio", remedy="`make engines` installs it")
 

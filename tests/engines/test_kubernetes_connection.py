@@ -22,9 +22,9 @@ from resolute.errors import (
     UnauthenticatedError,
     UnavailableError,
 )
-from resolute_experiments.resources.kubernetes.client import KubernetesClient
-from resolute_experiments.resources.kubernetes.connection import KubernetesApi
-from resolute_experiments.resources.kubernetes.pods import GROUP_LABEL
+from resolute_engines.kubernetes.client import KubernetesClient
+from resolute_engines.kubernetes.connection import KubernetesApi
+from resolute_engines.kubernetes.pods import GROUP_LABEL
 
 
 def test_refusals_have_the_reason_of_kubernetes(place: Place, tmp_path: Path) -> None:

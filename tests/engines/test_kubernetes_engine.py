@@ -29,22 +29,22 @@ from support.page_commands import yaml_of
 from support.ports import free_port
 
 from resolute.errors import InvalidArgumentError, UnavailableError
-from resolute_experiments.resources.engine_environment import EngineEnvironment
-from resolute_experiments.resources.protocol import (
+from resolute_engines.environment import EngineEnvironment
+from resolute_engines.plugins import open_engine
+from resolute_engines.protocol import (
     ContainerReport,
     ContainerState,
     EvictionNotice,
     Placement,
 )
-from resolute_experiments.resources.registry import open_engine
-from resolute_experiments.resources.settings import read_resource_settings
+from resolute_engines.settings import read_resource_settings
 
 need_module("kubernetes_asyncio", remedy="`make engines` installs it")
 
 from support.engines.kubernetes_engine import KubernetesEngine  # noqa: E402 - wants what was asked for above
 
-from resolute_experiments.resources.kubernetes.connection import KubernetesApi  # noqa: E402
-from resolute_experiments.resources.kubernetes.pods import CONTAINER  # noqa: E402
+from resolute_engines.kubernetes.connection import KubernetesApi  # noqa: E402
+from resolute_engines.kubernetes.pods import CONTAINER  # noqa: E402
 
 SAVES = (
     'trap "echo hit; exit 9" TERM; echo training; '

@@ -24,11 +24,11 @@ from resolute.errors import (
     QuotaError,
     UnavailableError,
 )
-from resolute_experiments.resources.kubernetes import objects
-from resolute_experiments.resources.kubernetes.client import KubernetesClient
-from resolute_experiments.resources.kubernetes.connection import KubernetesApi, _refusal
-from resolute_experiments.resources.kubernetes.objects import FILES_VOLUME, PodGroup
-from resolute_experiments.resources.kubernetes.pods import GROUP_LABEL, PodState
+from resolute_engines.kubernetes import objects
+from resolute_engines.kubernetes.client import KubernetesClient
+from resolute_engines.kubernetes.connection import KubernetesApi, _refusal
+from resolute_engines.kubernetes.objects import FILES_VOLUME, PodGroup
+from resolute_engines.kubernetes.pods import GROUP_LABEL, PodState
 
 
 def test_one_name_is_one_group(place: Place) -> None:

@@ -20,11 +20,11 @@ from support.engines.pod_groups import (
 )
 
 from resolute.contracts.run.last_word import BEGAN
-from resolute_experiments.resources.kubernetes.client import KubernetesClient
-from resolute_experiments.resources.kubernetes.connection import KubernetesApi
-from resolute_experiments.resources.kubernetes.objects import PodGroup
-from resolute_experiments.resources.kubernetes.pods import GROUP_LABEL, Pod, PodState
-from resolute_experiments.resources.kubernetes.states import report_of
+from resolute_engines.kubernetes.client import KubernetesClient
+from resolute_engines.kubernetes.connection import KubernetesApi
+from resolute_engines.kubernetes.objects import PodGroup
+from resolute_engines.kubernetes.pods import GROUP_LABEL, Pod, PodState
+from resolute_engines.kubernetes.states import report_of
 
 
 def test_pod_that_fits_nowhere_waits_with_the_reason_of_kubernetes(place: Place) -> None:

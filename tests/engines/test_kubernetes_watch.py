@@ -20,9 +20,9 @@ from support.engines.pod_groups import (
 )
 from support.kubernetes import KubernetesCluster
 
-from resolute_experiments.resources.kubernetes.client import KubernetesClient
-from resolute_experiments.resources.kubernetes.connection import ExpiredError, KubernetesApi
-from resolute_experiments.resources.kubernetes.pods import GROUP_LABEL, Pod, PodState
+from resolute_engines.kubernetes.client import KubernetesClient
+from resolute_engines.kubernetes.connection import ExpiredError, KubernetesApi
+from resolute_engines.kubernetes.pods import GROUP_LABEL, Pod, PodState
 
 
 def test_watch_tells_of_starts_and_of_the_end_with_its_code(place: Place) -> None:

@@ -12,7 +12,7 @@ from support.ray import PYTHON, RayCluster
 
 from resolute_embedded.doctor import Verdict
 from resolute_embedded.doctor.engines.ray_nodes import check_ray_nodes
-from resolute_experiments.resources.settings import EngineSettings, PoolSettings
+from resolute_engines.settings import EngineSettings, PoolSettings
 
 PAGE = "docs/ray.md"
 

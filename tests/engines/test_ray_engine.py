@@ -36,23 +36,23 @@ from resolute.contracts.files.atomic_files import read_json
 from resolute.contracts.processes import ProcessIdentity
 from resolute.contracts.run.directory import RunDirectory
 from resolute.errors import UnavailableError
-from resolute_experiments.resources.engine_environment import EngineEnvironment, SupervisorTerms
-from resolute_experiments.resources.protocol import (
+from resolute_engines.environment import EngineEnvironment, SupervisorTerms
+from resolute_engines.protocol import (
     AllocationSpec,
     CapacityChange,
     ContainerState,
     Placement,
 )
-from resolute_experiments.resources.ray.calls import Driver
-from resolute_experiments.resources.ray.manager import RayNodes, RayResourceManager
-from resolute_experiments.resources.ray.settings import RayPool
-from resolute_experiments.resources.settings import EngineSettings, PoolSettings
+from resolute_engines.ray.client import Driver
+from resolute_engines.ray.engine import RayNodes, RayResourceManager
+from resolute_engines.ray.settings import RayPool
+from resolute_engines.settings import EngineSettings, PoolSettings
 
 
 class RayEngine:
     """Allocations of one test, whose names no other test uses."""
 
-    call = "resolute_experiments.resources.ray.calls:Driver.call"
+    call = "resolute_engines.ray.client:Driver.call"
 
     def __init__(self, ray: RayCluster, directory: Path, **pool: Any) -> None:
         directory.mkdir(exist_ok=True)

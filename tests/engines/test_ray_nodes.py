@@ -13,7 +13,7 @@ from support.engines.nodes import Nodes
 from support.engines.several_nodes import stops_goes_on_and_survives
 from support.ray import PYTHON, RayCluster, running_ray
 
-from resolute_experiments.resources.settings import FILE_NAME
+from resolute_engines.settings import FILE_NAME
 
 SETTINGS = """
 resource_pools:

@@ -22,14 +22,14 @@ from support.waiting import wait_until
 from resolute.errors import UnavailableError
 from resolute_embedded.doctor import Finding, Verdict
 from resolute_embedded.doctor.engines.slurm import check_slurm
-from resolute_experiments.resources.protocol import ContainerReport, ContainerState
-from resolute_experiments.resources.settings import EngineSettings
-from resolute_experiments.resources.slurm.accounting import Accounting
-from resolute_experiments.resources.slurm.client import JobSpec, SlurmClient
-from resolute_experiments.resources.slurm.commands import SlurmCommands
-from resolute_experiments.resources.slurm.jobs import Job
-from resolute_experiments.resources.slurm.login import LoginNode
-from resolute_experiments.resources.slurm.manager import SlurmResourceManager
+from resolute_engines.protocol import ContainerReport, ContainerState
+from resolute_engines.settings import EngineSettings
+from resolute_engines.slurm.client import JobSpec, SlurmClient
+from resolute_engines.slurm.commands.accounting import Accounting
+from resolute_engines.slurm.commands.jobs import Job
+from resolute_engines.slurm.commands.login import LoginNode
+from resolute_engines.slurm.commands.runner import SlurmCommands
+from resolute_engines.slurm.engine import SlurmResourceManager
 
 _WAIT_SECONDS = 120.0
 _FAILS = "#!/bin/sh\nexit 3\n"

@@ -14,11 +14,11 @@ from support.slurm import NODES, SlurmCluster
 from support.waiting import wait_until
 
 from resolute.errors import DeadlineError, FailedPreconditionError, InvalidArgumentError, UnavailableError
-from resolute_experiments.resources.slurm.client import JobSpec, SlurmClient
-from resolute_experiments.resources.slurm.commands import SlurmCommands
-from resolute_experiments.resources.slurm.jobs import Job, JobState
-from resolute_experiments.resources.slurm.opening import commands_of
-from resolute_experiments.resources.slurm.settings import SlurmEngine
+from resolute_engines.slurm.client import JobSpec, SlurmClient
+from resolute_engines.slurm.commands.jobs import Job, JobState
+from resolute_engines.slurm.commands.runner import SlurmCommands
+from resolute_engines.slurm.factory import commands_of
+from resolute_engines.slurm.settings import SlurmEngine
 
 _WAITS = "#!/bin/sh\nexec sleep 600\n"
 _WAIT_SECONDS = 120.0

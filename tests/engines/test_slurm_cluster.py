@@ -14,9 +14,9 @@ from support.clusters.embedded import EmbeddedCluster, embedded
 from support.slurm import NODES, SlurmCluster
 from support.waiting import wait_until
 
-from resolute_experiments.resources.settings import FILE_NAME
-from resolute_experiments.resources.slurm.client import JobSpec, SlurmClient
-from resolute_experiments.resources.slurm.commands import SlurmCommands
+from resolute_engines.settings import FILE_NAME
+from resolute_engines.slurm.client import JobSpec, SlurmClient
+from resolute_engines.slurm.commands.runner import SlurmCommands
 
 SECONDS = 240.0
 SETTINGS = """

@@ -26,12 +26,12 @@ from support.slurm import NODES, SlurmCluster
 from support.waiting import wait_until_async
 
 from resolute.errors import FailedPreconditionError, UnavailableError
-from resolute_experiments.resources.protocol import (
+from resolute_engines.protocol import (
     CapacityChange,
     ContainerState,
     Placement,
 )
-from resolute_experiments.resources.slurm.client import JobSpec
+from resolute_engines.slurm.client import JobSpec
 
 SAVES = 'trap "echo hit; exit 9" TERM; echo training; while [ ! -e go ]; do sleep 0.05; done; echo saved'
 """Dies of a SIGTERM; ends well, as after a checkpoint, once it is let."""

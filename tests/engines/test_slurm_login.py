@@ -17,11 +17,11 @@ from support.ssh import LoginServer, running_login
 from support.waiting import wait_until
 
 from resolute.errors import DeadlineError, FailedPreconditionError, UnavailableError
-from resolute_experiments.resources.protocol import ContainerState
-from resolute_experiments.resources.registry import open_engine
-from resolute_experiments.resources.slurm.client import JobSpec, SlurmClient
-from resolute_experiments.resources.slurm.commands import SlurmCommands
-from resolute_experiments.resources.slurm.login import LoginNode
+from resolute_engines.plugins import open_engine
+from resolute_engines.protocol import ContainerState
+from resolute_engines.slurm.client import JobSpec, SlurmClient
+from resolute_engines.slurm.commands.login import LoginNode
+from resolute_engines.slurm.commands.runner import SlurmCommands
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from image_build.commands import ROOT, run
 PREFIX = "localhost/resolute-demo-"
 STAND_INS = Path(__file__).with_name("stand_ins")
 _OURS = (
-    *("sdk", "launchers", "services", "compat", "protos/resolute", "pyproject.toml"),
+    *("sdk", "launchers", "engines", "services", "compat", "protos/resolute", "pyproject.toml"),
     *("deploy/locks", "deploy/images", "tools/image_build"),
 )
 """Files and folders of this repository that decide what is in the images of ours."""

@@ -139,7 +139,7 @@ def _runtime(built: images.Images) -> Path:
     folder = BUILD / "runtime" / built.services.rpartition(":")[2]
     if not folder.exists():
         shutil.rmtree(folder.parent, ignore_errors=True)
-        module = "resolute_experiments.resources.container.runtime"
+        module = "resolute_engines.container.runtime"
         subprocess.run([sys.executable, "-m", module, folder], check=True, timeout=_CALL_SECONDS)
     return folder
 

@@ -1,6 +1,6 @@
-"""What the services may import from the SDK, beside `resolute.api` and `resolute.errors`.
+"""What the services and engines may import from the SDK, beside `resolute.api` and `resolute.errors`.
 
 What both sides of a boundary must read and write alike: archives of model definitions, the spool's files,
-JSON-like values, hyperparameters of a config, names of objects, identities of processes, clocks and sizes.
-Nothing here imports any other part of the SDK.
+documents that people write, JSON-like values, hyperparameters of a config, names of objects, identities of
+processes, clocks and sizes. Nothing here imports any other part of the SDK.
 """

@@ -12,7 +12,7 @@ from resolute_embedded.blueprints import BLUEPRINTS
 from resolute_embedded.identity import record_identity
 from resolute_embedded.incarnation import begin_home, begin_incarnation, take_over_checkpoints
 from resolute_embedded.state_directory import StateDirectory
-from resolute_experiments.resources.local.container import containers_in
+from resolute_engines.kit.run_directories.container import containers_in
 from resolute_serving.server.bootstrap import upgrade
 
 

@@ -16,9 +16,9 @@ from resolute_embedded.http import ClusterHttp
 from resolute_embedded.port import choose_port
 from resolute_embedded.remote_access import RemoteAccess, RemoteOptions
 from resolute_embedded.state_directory import StateDirectory
+from resolute_engines.settings import resources_of
 from resolute_experiments.accounts.openid.settings import OpenIdSettings
 from resolute_experiments.blueprint import BLUEPRINT as EXPERIMENTS
-from resolute_experiments.resources.settings import resources_of
 from resolute_experiments.service import ExperimentsService
 from resolute_experiments.settings import ExperimentsSettings
 from resolute_serving.auth.policy.service_accounts import EMBEDDED

@@ -11,11 +11,11 @@ import socket
 from dataclasses import dataclass
 from pathlib import Path
 
-from resolute.contracts.calls.tls import ClientTls, fingerprint_of
+from resolute.contracts.calls.tls import ClientTls, fingerprint_of, is_loopback
 from resolute.errors import InvalidArgumentError
 from resolute_embedded.port import choose_remote_port
 from resolute_embedded.state_directory import StateDirectory
-from resolute_serving.tls import Listener, ServerTls, TlsFiles, is_loopback
+from resolute_serving.tls import Listener, ServerTls, TlsFiles
 
 _ALWAYS = "localhost"
 """A name that every certificate has that the cluster makes."""

@@ -8,8 +8,8 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from resolute.contracts.clock import Clock
-from resolute_experiments.resources.fleet import Fleet
-from resolute_experiments.resources.protocol import Placement
+from resolute_engines.protocol import Placement
+from resolute_experiments.allocations.fleet import Fleet
 from resolute_experiments.scheduling.scheduler import Scheduler
 from resolute_experiments.states import RunOutcome, TrialState
 from resolute_experiments.store import disabled_slots

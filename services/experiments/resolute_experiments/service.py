@@ -22,6 +22,8 @@ from resolute.api.experiments.v1 import (
     trials_service_pb2_grpc,
     workspaces_service_pb2_grpc,
 )
+from resolute_engines.environment import EngineEnvironment
+from resolute_engines.plugins import ONLY_LOCAL, open_engine
 from resolute_experiments.accounts.access_lookup import StoredAccessLookup
 from resolute_experiments.accounts.issuing import OPERATOR, TokenIssuer
 from resolute_experiments.accounts.openid.id_tokens import IdTokenVerifier
@@ -35,17 +37,15 @@ from resolute_experiments.admission.id_assignment import assign_ids
 from resolute_experiments.admission.preparation import Admission, ConfigReader
 from resolute_experiments.admission.storage_roots import StorageRoots
 from resolute_experiments.admission.submissions import Submissions
+from resolute_experiments.allocations.engine import Engine
+from resolute_experiments.allocations.fleet import Fleet
+from resolute_experiments.allocations.leases import Leases
+from resolute_experiments.allocations.run_spans import RunSpans
 from resolute_experiments.clients import Clients
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.gauges import ServiceGauges
 from resolute_experiments.lifecycle.controllers import Controllers
 from resolute_experiments.lifecycle.validation_copy import ValidationCopy
-from resolute_experiments.resources.engine import Engine
-from resolute_experiments.resources.engine_environment import EngineEnvironment
-from resolute_experiments.resources.fleet import Fleet
-from resolute_experiments.resources.leases import Leases
-from resolute_experiments.resources.registry import ONLY_LOCAL, open_engine
-from resolute_experiments.resources.run_spans import RunSpans
 from resolute_experiments.retention.deferred import DeferredRetention
 from resolute_experiments.scheduling.draining import drain
 from resolute_experiments.scheduling.scheduler import Scheduler

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import ssl
 import threading
 from collections.abc import Mapping
@@ -13,7 +12,7 @@ from typing import Any
 import grpc
 import structlog
 
-from resolute.contracts.calls.tls import ClientTls, read_pem
+from resolute.contracts.calls.tls import ClientTls, is_loopback, read_pem
 from resolute.errors import FailedPreconditionError, InvalidArgumentError, UnavailableError
 
 CERTIFICATE_VARIABLE = "RESOLUTE_TLS_CERT"
@@ -198,16 +197,6 @@ def require_tls(host: str, *, tls: ServerTls | None, insecure: bool) -> None:
             f"other machines reach {host}, and there is no TLS: set {CERTIFICATE_VARIABLE} and "
             f"{KEY_VARIABLE}, bind 127.0.0.1, or set {INSECURE_VARIABLE}=1 if the network is safe"
         )
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this host reaches an address."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
 
 
 def server_tls(variables: Mapping[str, str]) -> ServerTls | None:

@@ -15,9 +15,9 @@ from support.engines.contract import EngineContract
 from resolute.contracts.files.atomic_files import read_json
 from resolute.contracts.processes import ProcessIdentity
 from resolute.contracts.run.directory import RunDirectory
-from resolute_experiments.resources.engine_environment import SupervisorTerms
-from resolute_experiments.resources.local.manager import LocalResourceManager
-from resolute_experiments.resources.protocol import AllocationSpec, ResourceManager
+from resolute_engines.environment import SupervisorTerms
+from resolute_engines.local.engine import LocalResourceManager
+from resolute_engines.protocol import AllocationSpec, ResourceManager
 
 
 class LocalEngine:

@@ -20,7 +20,7 @@ from support.object_stores.s3 import S3Server, own_s3_server
 from support.ports import free_port
 from support.postgres import CrashablePostgres, crashable_postgres
 
-from resolute_experiments.resources.settings import FILE_NAME
+from resolute_engines.settings import FILE_NAME
 
 DATABASE_VARIABLE = "CHAOS_DATABASE"
 _START_SECONDS = 300.0

@@ -13,8 +13,8 @@ from support.clusters.control_plane import ControlPlane
 from resolute.contracts.files.atomic_files import read_json
 from resolute.contracts.processes import ProcessIdentity
 from resolute.contracts.run.directory import RunDirectory
-from resolute_experiments.resources.local.manager import LocalResourceManager
-from resolute_experiments.resources.protocol import AllocationSpec, ContainerReport
+from resolute_engines.local.engine import LocalResourceManager
+from resolute_engines.protocol import AllocationSpec, ContainerReport
 
 ALLOCATION = "allocation-1"
 TRAIN = "echo training; while true; do sleep 0.05; done"

@@ -13,11 +13,11 @@ from support.engines.container_service import ContainerService
 from support.engines.contract import spec_of
 from support.engines.image import IMAGE
 
-from resolute_experiments.resources.container.runtime import make_runtime, runtime_name
-from resolute_experiments.resources.engine_environment import EngineEnvironment
-from resolute_experiments.resources.protocol import AllocationSpec, ResourceManager
-from resolute_experiments.resources.registry import open_engine
-from resolute_experiments.resources.settings import EngineSettings, PoolSettings
+from resolute_engines.container.runtime import make_runtime, runtime_name
+from resolute_engines.environment import EngineEnvironment
+from resolute_engines.plugins import open_engine
+from resolute_engines.protocol import AllocationSpec, ResourceManager
+from resolute_engines.settings import EngineSettings, PoolSettings
 
 CLUSTER = f"{os.getpid():08x}-cluster"
 
@@ -59,7 +59,7 @@ class ContainerEngine:
         """One on a bridge of this machine."""
         return control_plane(script, host=self.service.host, **changes)
 
-    call = "resolute_experiments.resources.container.api:DockerApi._bytes"
+    call = "resolute_engines.container.client:DockerApi._bytes"
 
     def open(self, **pool: Any) -> ResourceManager:
         """Two slots."""

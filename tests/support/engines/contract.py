@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from support.clusters.control_plane import ControlPlane
 from support.waiting import wait_until_async
 
-from resolute_experiments.resources.protocol import (
+from resolute_engines.protocol import (
     AllocationSpec,
     ContainerReport,
     ContainerState,

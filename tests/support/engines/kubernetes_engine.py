@@ -12,12 +12,12 @@ from support.clusters.control_plane import ControlPlane, control_plane
 from support.engines.contract import spec_of
 from support.kubernetes import KubernetesCluster
 
-from resolute_experiments.resources.engine_environment import EngineEnvironment
-from resolute_experiments.resources.kubernetes.connection import KubernetesApi
-from resolute_experiments.resources.kubernetes.pods import CONTAINER
-from resolute_experiments.resources.protocol import AllocationSpec, ResourceManager
-from resolute_experiments.resources.registry import open_engine
-from resolute_experiments.resources.settings import EngineSettings, PoolSettings
+from resolute_engines.environment import EngineEnvironment
+from resolute_engines.kubernetes.connection import KubernetesApi
+from resolute_engines.kubernetes.pods import CONTAINER
+from resolute_engines.plugins import open_engine
+from resolute_engines.protocol import AllocationSpec, ResourceManager
+from resolute_engines.settings import EngineSettings, PoolSettings
 
 
 class KubernetesEngine:
@@ -36,7 +36,7 @@ class KubernetesEngine:
         """One at the address of the node."""
         return control_plane(script, host=self.kubernetes.host, **changes)
 
-    call = "resolute_experiments.resources.kubernetes.connection:KubernetesApi._answer"
+    call = "resolute_engines.kubernetes.connection:KubernetesApi._answer"
 
     def open(self) -> ResourceManager:
         """A pool of processors."""

@@ -19,8 +19,8 @@ from support.ports import free_port
 from support.slurm import SlurmCluster
 from support.waiting import wait_until
 
-from resolute_experiments.resources.container.request import CLUSTER
-from resolute_experiments.resources.settings import FILE_NAME
+from resolute_engines.container.request import CLUSTER
+from resolute_engines.settings import FILE_NAME
 
 SECONDS = 600.0
 """How long anything may take where others train too."""

@@ -13,10 +13,10 @@ from support.kubernetes import HOST_POD
 
 need_module("kubernetes_asyncio", remedy="`make engines` installs it")
 
-from resolute_experiments.resources.kubernetes.client import KubernetesClient, Submitted  # noqa: E402 - wants what was asked for above
-from resolute_experiments.resources.kubernetes.connection import KubernetesApi  # noqa: E402
-from resolute_experiments.resources.kubernetes.objects import PodGroup  # noqa: E402
-from resolute_experiments.resources.kubernetes.pods import CONTAINER, GROUP_LABEL, Pod, PodState  # noqa: E402
+from resolute_engines.kubernetes.client import KubernetesClient, Submitted  # noqa: E402 - wants what was asked for above
+from resolute_engines.kubernetes.connection import KubernetesApi  # noqa: E402
+from resolute_engines.kubernetes.objects import PodGroup  # noqa: E402
+from resolute_engines.kubernetes.pods import CONTAINER, GROUP_LABEL, Pod, PodState  # noqa: E402
 
 T = TypeVar("T")
 WAIT_SECONDS = 120.0

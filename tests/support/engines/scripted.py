@@ -12,13 +12,7 @@ from support.clocks import ManualClock
 from support.engines.rows import EXPERIMENT, TRIAL, Tokens
 
 from resolute.errors import UnavailableError
-from resolute_experiments.accounts.store import workspaces
-from resolute_experiments.blueprint import BLUEPRINT
-from resolute_experiments.context import ServiceContext
-from resolute_experiments.resources.engine import Engine
-from resolute_experiments.resources.fleet import Fleet
-from resolute_experiments.resources.leases import Leases
-from resolute_experiments.resources.protocol import (
+from resolute_engines.protocol import (
     AllocationSpec,
     ContainerReport,
     EngineEvent,
@@ -27,7 +21,13 @@ from resolute_experiments.resources.protocol import (
     Slot,
     SlotKind,
 )
-from resolute_experiments.resources.run_spans import RunSpans
+from resolute_experiments.accounts.store import workspaces
+from resolute_experiments.allocations.engine import Engine
+from resolute_experiments.allocations.fleet import Fleet
+from resolute_experiments.allocations.leases import Leases
+from resolute_experiments.allocations.run_spans import RunSpans
+from resolute_experiments.blueprint import BLUEPRINT
+from resolute_experiments.context import ServiceContext
 from resolute_experiments.scheduling.scheduler import Scheduler
 from resolute_experiments.scheduling.wait_reasons import WaitReasons
 from resolute_experiments.store import experiments, runs, trials

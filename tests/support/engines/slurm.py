@@ -19,15 +19,15 @@ from support.ssh import LoginServer
 from resolute.contracts.files.atomic_files import read_json
 from resolute.contracts.processes import ProcessIdentity
 from resolute.contracts.run.directory import RunDirectory
-from resolute_experiments.resources.engine_environment import EngineEnvironment, SupervisorTerms
-from resolute_experiments.resources.protocol import AllocationSpec
-from resolute_experiments.resources.settings import EngineSettings, PoolSettings
-from resolute_experiments.resources.slurm.client import SlurmClient
-from resolute_experiments.resources.slurm.manager import SlurmResourceManager
-from resolute_experiments.resources.slurm.opening import commands_of
-from resolute_experiments.resources.slurm.settings import SlurmEngine as SlurmEngineSettings
-from resolute_experiments.resources.slurm.settings import SlurmPool
-from resolute_experiments.resources.slurm.submission import SlurmNodes
+from resolute_engines.environment import EngineEnvironment, SupervisorTerms
+from resolute_engines.protocol import AllocationSpec
+from resolute_engines.settings import EngineSettings, PoolSettings
+from resolute_engines.slurm.client import SlurmClient
+from resolute_engines.slurm.engine import SlurmResourceManager
+from resolute_engines.slurm.factory import commands_of
+from resolute_engines.slurm.request import SlurmNodes
+from resolute_engines.slurm.settings import SlurmEngine as SlurmEngineSettings
+from resolute_engines.slurm.settings import SlurmPool
 
 
 class SlurmEngine:
@@ -55,7 +55,7 @@ class SlurmEngine:
         self.cluster = f"resolute-{self._cluster_id[:8]}"
         """Begins the names of its jobs."""
 
-    call = "resolute_experiments.resources.slurm.commands:SlurmCommands.run"
+    call = "resolute_engines.slurm.commands:SlurmCommands.run"
 
     @property
     def opened_by(self) -> tuple[EngineSettings, EngineEnvironment]:

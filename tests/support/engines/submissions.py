@@ -21,10 +21,10 @@ from support.clusters.control_plane import ControlPlane
 from support.engines.contract import EngineUnderTest, cleared, life, scenario
 
 from resolute.errors import UnavailableError
-from resolute_experiments.resources.engine_environment import EngineEnvironment
-from resolute_experiments.resources.protocol import AllocationSpec, ContainerState, ResourceManager
-from resolute_experiments.resources.registry import open_engine
-from resolute_experiments.resources.settings import EngineSettings
+from resolute_engines.environment import EngineEnvironment
+from resolute_engines.plugins import open_engine
+from resolute_engines.protocol import AllocationSpec, ContainerState, ResourceManager
+from resolute_engines.settings import EngineSettings
 
 
 class SubmittingEngine(EngineUnderTest, Protocol):

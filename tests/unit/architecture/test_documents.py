@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
-FOLDERS = ("docs", "examples", "services", "launchers", "compat", "changelog.d")
+FOLDERS = ("docs", "examples", "services", "engines", "launchers", "compat", "changelog.d")
 _FOUND = [*ROOT.glob("*.md"), *(page for folder in FOLDERS for page in (ROOT / folder).rglob("*.md"))]
 # What npm installed below the page is not written here.
 PAGES = sorted(page for page in _FOUND if "node_modules" not in page.parts)

@@ -26,7 +26,7 @@ def test_files_are_mapped_in_one_module_only() -> None:
     maps = re.compile(r"^(import|from) mmap|import shared_memory|memmap\(|mmap_mode=|mmap=True", re.MULTILINE)
     found = [
         str(path.relative_to(ROOT))
-        for folder in ("sdk", "launchers", "services")
+        for folder in ("sdk", "launchers", "engines", "services")
         for path in sorted((ROOT / folder).rglob("*.py"))
         if maps.search(path.read_text())
     ]
@@ -37,7 +37,7 @@ def test_no_folder_has_too_many_modules() -> None:
     most = 14
     packages = [
         package.parent
-        for folder in ("sdk", "launchers", "services", "compat")
+        for folder in ("sdk", "launchers", "engines", "services", "compat")
         for package in (ROOT / folder).rglob("__init__.py")
         if not {"api", "versions"} & set(package.parts)  # generated, and one file for each migration
     ]

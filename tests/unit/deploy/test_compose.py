@@ -17,10 +17,10 @@ from support.page_commands import blocks_of
 
 from resolute_embedded.apart.environment import FILES_VARIABLE
 from resolute_embedded.apart.preparation import prepare
-from resolute_experiments.resources.container.settings import ContainerPoolOptions
-from resolute_experiments.resources.engine_environment import EngineEnvironment
-from resolute_experiments.resources.registry import open_engine
-from resolute_experiments.resources.settings import read_resource_settings
+from resolute_engines.container.settings import ContainerPoolOptions
+from resolute_engines.environment import EngineEnvironment
+from resolute_engines.plugins import open_engine
+from resolute_engines.settings import read_resource_settings
 from resolute_serving.server.settings import SERVICE_NAMES
 
 ROOT = Path(__file__).parents[3]
@@ -47,7 +47,10 @@ def test_every_service_of_the_image_runs_at_the_port_at_which_the_others_call_it
 def test_every_setting_is_one_that_the_services_know() -> None:
     known = {
         *re.findall(
-            r"RESOLUTE_[A-Z0-9_]+", "".join(path.read_text() for path in (ROOT / "services").rglob("*.py"))
+            r"RESOLUTE_[A-Z0-9_]+",
+            "".join(
+                path.read_text() for each in ("engines", "services") for path in (ROOT / each).rglob("*.py")
+            ),
         ),
         *(f"RESOLUTE_{name.upper()}_ADDRESS" for name in SERVICE_NAMES),
     }

@@ -11,7 +11,7 @@ from resolute.client.connection.home import Home
 from resolute_embedded.doctor import Finding, Verdict
 from resolute_embedded.doctor.engines.address import check_address
 from resolute_embedded.state_directory import StateDirectory
-from resolute_experiments.resources.settings import EngineSettings
+from resolute_engines.settings import EngineSettings
 
 
 def findings(state: StateDirectory, kind: str, **options: str) -> list[Finding]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import structlog
 
+from resolute.contracts.calls.logged_backoff import LONGEST_PAUSE_SECONDS, LoggedBackoff
 from resolute.errors import UnavailableError
-from resolute_experiments.backoff import LONGEST_PAUSE_SECONDS, LoggedBackoff
 
 
 def test_an_outage_is_one_line_however_often_it_is_met() -> None:

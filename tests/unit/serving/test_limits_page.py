@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from resolute_experiments.config.loading.document import MAX_NODES
+from resolute.contracts.documents.document import MAX_NODES
 from resolute_searcher.planning.answers import MAX_SIMULATED_TRIALS
 from resolute_searcher.planning.importance import MAX_HPARAMS, MAX_TRIALS
 from resolute_searcher.runtime.importances import MAX_WAITING

@@ -27,7 +27,7 @@ from support.waiting import wait_until_async
 from resolute.contracts.processes import ProcessIdentity
 from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.lock import is_locked
-from resolute_experiments.resources.protocol import ContainerState
+from resolute_engines.protocol import ContainerState
 
 
 def test_a_run_is_launched_once_watched_and_its_exit_is_known(tmp_path: Path) -> None:

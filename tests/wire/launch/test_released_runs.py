@@ -25,8 +25,8 @@ from support.waiting import wait_until_async
 from resolute.contracts.processes import ProcessIdentity
 from resolute.contracts.spool.format import Line, Stdtype
 from resolute.spool.line_writer import LineWriter
-from resolute_experiments.resources.engine_environment import SupervisorTerms
-from resolute_experiments.resources.local.manager import LocalResourceManager
+from resolute_engines.environment import SupervisorTerms
+from resolute_engines.local.engine import LocalResourceManager
 from resolute_launch.container.lost_output import MARKER
 
 
@@ -95,7 +95,7 @@ def test_lines_of_a_lost_run_are_delivered_before_its_end_is_told(tmp_path: Path
 def test_lines_that_cannot_be_delivered_in_time_are_named_in_the_log_and_follow(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("resolute_experiments.resources.local.deliveries._START_SECONDS", 3.0)
+    monkeypatch.setattr("resolute_engines.kit.run_directories.deliveries._START_SECONDS", 3.0)
 
     async def body() -> None:
         with control_plane(TRAIN) as plane:

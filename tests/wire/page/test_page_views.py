@@ -14,7 +14,7 @@ from support.services.metrics import block
 from support.services.page_visit import MARKUP, Visit, visit_page
 from support.waiting import wait_until_async
 
-from resolute_experiments.resources.local.container import LocalContainer
+from resolute_engines.kit.run_directories.container import LocalContainer
 from resolute_experiments.transitions.signals import allocation_id
 
 need_http()

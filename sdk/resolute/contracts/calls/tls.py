@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import ipaddress
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -139,3 +140,13 @@ def read_pem(path: Path) -> bytes:
     if _BEGIN not in content:
         raise FailedPreconditionError(f"{path} is not a PEM file; it must begin with -----BEGIN")
     return content
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this host reaches an address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from resolute.contracts.priorities import DEFAULT_PRIORITY
 from resolute.errors import InvalidArgumentError, InvalidConfigError, Violation
 from resolute_experiments.config import Layer
-from resolute_experiments.config.sections.resources import DEFAULT_PRIORITY
 from resolute_experiments.store.config_policies import ConfigPolicies, Constraints
 
 _SLOTS = ("slots_per_trial", "max_slots")

@@ -9,7 +9,7 @@ import structlog
 from sqlalchemy.engine import Connection
 
 from resolute.api.checkpoints.v1 import checkpoints_service_pb2
-from resolute_experiments.backoff import LoggedBackoff
+from resolute.contracts.calls.logged_backoff import LoggedBackoff
 from resolute_experiments.clients import Clients
 from resolute_experiments.store.schema import users, workspaces
 from resolute_serving.database.engine import Database

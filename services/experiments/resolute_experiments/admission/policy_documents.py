@@ -7,15 +7,15 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
 
+from resolute.contracts.documents.document import read_document
+from resolute.contracts.documents.faults import ConfigError, Fault
+from resolute.contracts.documents.rejections import faults_of
+from resolute.contracts.documents.section import Int, Json, Section, SmallCount
+from resolute.contracts.priorities import LEAST_PRIORITY
 from resolute.errors import InvalidArgumentError, Violation
 from resolute_experiments.admission.config_policies import faults_of_resources
 from resolute_experiments.config.loading.canonical import canonical
-from resolute_experiments.config.loading.document import read_document
 from resolute_experiments.config.loading.parse import sanity_faults
-from resolute_experiments.config.sections.resources import LEAST_PRIORITY
-from resolute_experiments.config.validation.errors import ConfigError, Fault
-from resolute_experiments.config.validation.rejections import faults_of
-from resolute_experiments.config.validation.section import Int, Json, Section, SmallCount
 from resolute_experiments.store.config_policies import ConfigPolicies, Constraints
 
 PLACES = ("workspace", "project")

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from resolute.contracts.documents.refusals import refused_config
 from resolute.errors import Violation
-from resolute_experiments.config import Ineffective
-from resolute_experiments.specs.cautions import Caution
-from resolute_experiments.specs.host_access import HostAccess
-from resolute_experiments.specs.refusals import refused_config
-from resolute_experiments.specs.requirements import Requirement
+from resolute_engines.configs.host_access import HostAccess
+from resolute_engines.configs.requirements import Requirement
+from resolute_engines.configs.unsupported_fields import UnsupportedField
+from resolute_engines.configs.warning_rules import WarningRule
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,15 +24,15 @@ class PoolTerms:
     """Most slots of a trial; None where the pool's engine alone knows."""
     largest_node: int
     """Most slots of a trial that must be on one node."""
-    effective_fields: frozenset[str] = frozenset()
+    supported_fields: frozenset[str] = frozenset()
     """Fields that have an effect there, of those that have none for processes of this machine."""
     host_access: HostAccess | None = None
     """What of the engine's machine configs may have; None where nothing of it is given by name."""
-    ineffective: tuple[Ineffective, ...] = ()
+    unsupported_fields: tuple[UnsupportedField, ...] = ()
     """Fields that have no effect there, of those that have one for processes of this machine."""
     requirements: tuple[Requirement, ...] = ()
     """What fields must be there."""
-    cautions: tuple[Caution, ...] = ()
+    warnings: tuple[WarningRule, ...] = ()
     """What is warned of in configs that it takes."""
 
 

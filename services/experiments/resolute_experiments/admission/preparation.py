@@ -12,7 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from resolute.api.experiments.v1 import trials_service_pb2
+from resolute.contracts.documents.document import read_document
 from resolute.errors import InvalidConfigError, Violation
+from resolute_engines.configs.requirements import require
 from resolute_experiments.admission.config_policies import Enforced
 from resolute_experiments.admission.policy_documents import read_policies
 from resolute_experiments.admission.pools import PoolsOffered
@@ -21,6 +23,7 @@ from resolute_experiments.config import (
     LOCAL_PROCESSES,
     ConfigError,
     ExperimentConfig,
+    Ineffective,
     Layer,
     first_given,
     ineffective_fields,
@@ -28,9 +31,7 @@ from resolute_experiments.config import (
     to_test_mode,
 )
 from resolute_experiments.config.loading.canonical import canonical
-from resolute_experiments.config.loading.document import read_document
 from resolute_experiments.config.loading.parse import sanity_faults
-from resolute_experiments.specs.requirements import require
 from resolute_experiments.specs.search import search_spec
 from resolute_experiments.specs.storage import storage
 from resolute_experiments.store.config_policies import ConfigPolicies
@@ -185,11 +186,14 @@ def prepare_config(
     ineffective = ineffective_fields(
         config,
         cluster_defaults=admission.cluster_defaults,
-        table=(*LOCAL_PROCESSES, *pool.ineffective),
-        effective=pool.effective_fields,
+        table=(
+            *LOCAL_PROCESSES,
+            *(Ineffective(one.path, one.reason) for one in pool.unsupported_fields),
+        ),
+        effective=pool.supported_fields,
     )
-    cautions = [said for one in pool.cautions for said in one.warnings(content)]
-    return Accepted(config, (*map(str, ineffective), *cautions), pool.name)
+    warnings = [warning for rule in pool.warnings for warning in rule.warnings(content)]
+    return Accepted(config, (*map(str, ineffective), *warnings), pool.name)
 
 
 def workspace_of(config_yaml: str, layers: Sequence[Layer]) -> str:

@@ -8,9 +8,9 @@ from typing import Any
 import structlog
 
 from resolute.api.checkpoints.v1 import checkpoints_service_pb2
+from resolute.contracts.documents.refusals import refused_config
 from resolute.errors import ResoluteError, Violation
 from resolute_experiments.clients import Clients
-from resolute_experiments.specs.refusals import refused_config
 from resolute_experiments.specs.storage import storage
 
 _PATH = "checkpoint_storage"

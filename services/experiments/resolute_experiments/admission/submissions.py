@@ -13,6 +13,7 @@ from typing import Any
 from sqlalchemy.engine import Connection
 
 from resolute.contracts.clock import Clock
+from resolute.contracts.documents.refusals import refused_config
 from resolute.errors import Violation
 from resolute_experiments.accounts.storage_quotas import StorageQuota
 from resolute_experiments.accounts.store import locations
@@ -26,7 +27,6 @@ from resolute_experiments.config import (
     ExperimentConfig,
     Layer,
 )
-from resolute_experiments.specs.refusals import refused_config
 from resolute_experiments.specs.storage import without_secrets
 from resolute_experiments.states import ExperimentState
 from resolute_experiments.store import audit, config_policies, experiments, templates

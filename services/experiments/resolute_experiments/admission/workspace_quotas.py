@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from sqlalchemy.engine import Connection
 
+from resolute.contracts.documents.refusals import refused_config
 from resolute.errors import InvalidConfigError, QuotaError, Violation
 from resolute_experiments.accounts.store import projects, workspaces
 from resolute_experiments.accounts.store.workspaces import Workspace
-from resolute_experiments.specs.refusals import refused_config
 from resolute_serving.auth.grants import current_grants
 from resolute_serving.context import Role
 

@@ -4,6 +4,7 @@
 lists all that is wrong.
 """
 
+from resolute.contracts.documents.faults import ConfigError, Fault
 from resolute_experiments.config.experiment import ExperimentConfig
 from resolute_experiments.config.ineffective_fields import (
     LOCAL_PROCESSES,
@@ -38,7 +39,6 @@ from resolute_experiments.config.sections.storage import (
     SharedFsStorage,
 )
 from resolute_experiments.config.test_mode import to_test_mode
-from resolute_experiments.config.validation.errors import ConfigError, Fault
 
 __all__ = [
     "LOCAL_PROCESSES",

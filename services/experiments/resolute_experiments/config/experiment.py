@@ -7,6 +7,18 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
+from resolute.contracts.documents.section import (
+    Count,
+    Flag,
+    Int,
+    Json,
+    Name,
+    Number,
+    Positive,
+    Section,
+    SmallCount,
+    Text,
+)
 from resolute_experiments.config.sections.batch_systems import Pbs, Slurm
 from resolute_experiments.config.sections.entrypoint import Entrypoint
 from resolute_experiments.config.sections.environment import Environment
@@ -19,18 +31,6 @@ from resolute_experiments.config.sections.optimizations import Optimizations, Pr
 from resolute_experiments.config.sections.resources import Resources
 from resolute_experiments.config.sections.searcher import Searcher
 from resolute_experiments.config.sections.storage import CheckpointStorage
-from resolute_experiments.config.validation.section import (
-    Count,
-    Flag,
-    Int,
-    Json,
-    Name,
-    Number,
-    Positive,
-    Section,
-    SmallCount,
-    Text,
-)
 
 MASK = "********"
 """What stands for a secret in a redacted config."""

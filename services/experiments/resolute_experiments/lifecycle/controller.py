@@ -18,8 +18,8 @@ from sqlalchemy.engine import Connection
 
 from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as checkpoints_pb2
 from resolute.api.searcher.v1 import action_pb2, search_pb2, searcher_service_pb2
+from resolute.contracts.calls.logged_backoff import LoggedBackoff
 from resolute.errors import InvalidArgumentError, NotFoundError, ResoluteError
-from resolute_experiments.backoff import LoggedBackoff
 from resolute_experiments.clients import Clients
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.continuation.resume import resume_experiment

@@ -13,7 +13,7 @@ from functools import partial
 import structlog
 
 from resolute.api.metrics.v1 import metrics_service_pb2
-from resolute_experiments.backoff import LoggedBackoff
+from resolute.contracts.calls.logged_backoff import LoggedBackoff
 from resolute_experiments.clients import Clients
 from resolute_experiments.store import validations
 from resolute_experiments.store.validations import TrialValidations

@@ -6,7 +6,7 @@ from functools import partial
 
 import structlog
 
-from resolute_experiments.backoff import LoggedBackoff
+from resolute.contracts.calls.logged_backoff import LoggedBackoff
 from resolute_experiments.clients import Clients
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.retention.garbage_collection import (

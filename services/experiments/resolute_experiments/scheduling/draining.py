@@ -5,8 +5,8 @@ from __future__ import annotations
 import structlog
 from sqlalchemy.engine import Connection
 
+from resolute_experiments.allocations.fleet import Fleet
 from resolute_experiments.context import ServiceContext
-from resolute_experiments.resources.fleet import Fleet
 from resolute_experiments.states import TrialEvent
 from resolute_experiments.store import runs, trials
 from resolute_experiments.topics import SIGNAL_CHANGES

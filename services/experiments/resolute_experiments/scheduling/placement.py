@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
 
-from resolute_experiments.resources.protocol import MOST_WITHOUT_SLOTS
+from resolute_engines.protocol import MOST_WITHOUT_SLOTS
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,7 @@ from collections import ChainMap, Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from resolute_experiments.config.sections.resources import DEFAULT_PRIORITY
+from resolute.contracts.priorities import DEFAULT_PRIORITY
 from resolute_experiments.scheduling.placement import Demand, Inventory
 from resolute_experiments.scheduling.waits import Waits
 from resolute_experiments.store.wait_reasons import Wait

@@ -10,13 +10,13 @@ from collections.abc import Collection, Sequence
 import structlog
 from sqlalchemy.engine import Connection
 
+from resolute.contracts.calls.logged_backoff import LoggedBackoff
 from resolute.contracts.clock import Clock
-from resolute_experiments.backoff import LoggedBackoff
+from resolute_engines.protocol import Placement, Pool
+from resolute_experiments.allocations.fleet import Fleet
+from resolute_experiments.allocations.layout import layout, node_of
+from resolute_experiments.allocations.run_spans import RunSpans
 from resolute_experiments.moment import Moment
-from resolute_experiments.resources.fleet import Fleet
-from resolute_experiments.resources.protocol import Placement, Pool
-from resolute_experiments.resources.run_spans import RunSpans
-from resolute_experiments.resources.slots import layout, node_of
 from resolute_experiments.scheduling import policy
 from resolute_experiments.scheduling.pending_trials import pending_trials, without_pool
 from resolute_experiments.scheduling.placement import EngineQueue, Inventory, SlotInventory

@@ -16,10 +16,10 @@ from resolute.contracts.times import seconds_of, to_duration
 from resolute.errors import RunSupersededError
 from resolute_experiments.accounts import run_tokens
 from resolute_experiments.accounts.store import users, workspaces
+from resolute_experiments.allocations.leases import Leases
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.exits.recording import record_container_exit
 from resolute_experiments.moment import Moment
-from resolute_experiments.resources.leases import Leases
 from resolute_experiments.servicers.checks.environments import check_environment
 from resolute_experiments.servicers.checks.gpu_usage import added_usage, check_usage
 from resolute_experiments.servicers.messages.experiments import signal_message

@@ -14,13 +14,13 @@ from resolute.api.experiments.v1 import cluster_service_pb2 as pb2
 from resolute.api.experiments.v1 import cluster_service_pb2_grpc, template_pb2
 from resolute.contracts import distribution
 from resolute.contracts.values import to_value
+from resolute_engines.protocol import Placement
 from resolute_experiments.accounts.store import locations
 from resolute_experiments.admission.preparation import ConfigReader
+from resolute_experiments.allocations.fleet import Fleet
 from resolute_experiments.context import ServiceContext
-from resolute_experiments.resources.disks import full_database, full_disks
-from resolute_experiments.resources.fleet import Fleet
-from resolute_experiments.resources.protocol import Placement
 from resolute_experiments.scheduling.disabling import disable, enable
+from resolute_experiments.servicers.checks.disks import full_database, full_disks
 from resolute_experiments.servicers.checks.slots import named_slots
 from resolute_experiments.servicers.messages.experiments import timestamp
 from resolute_experiments.servicers.server import ServerHandlers

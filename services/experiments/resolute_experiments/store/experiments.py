@@ -10,8 +10,8 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from resolute.contracts.priorities import DEFAULT_PRIORITY
 from resolute.errors import NotFoundError
-from resolute_experiments.config.sections.resources import DEFAULT_PRIORITY
 from resolute_experiments.states import ENDED_EXPERIMENTS, LIVE_EXPERIMENTS, ExperimentState
 from resolute_experiments.store.schema import (
     definition_chunks,

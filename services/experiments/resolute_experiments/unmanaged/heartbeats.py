@@ -7,8 +7,8 @@ from functools import partial
 
 import structlog
 
+from resolute_experiments.allocations.leases import Leases
 from resolute_experiments.context import ServiceContext
-from resolute_experiments.resources.leases import Leases
 from resolute_experiments.states import RunOutcome
 from resolute_experiments.store import runs
 from resolute_experiments.topics import watched

@@ -18,7 +18,7 @@ from support.engines.image import IMAGE
 from support.engines.podman import PodmanService, podman_service
 from support.waiting import wait_until
 
-from resolute_experiments.resources.container.request import CLUSTER, RANK
+from resolute_engines.container.request import CLUSTER, RANK
 
 _SLOTS = 4
 _AWAY_SECONDS = (0.0, 8.0)

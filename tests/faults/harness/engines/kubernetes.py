@@ -15,8 +15,8 @@ from faults.harness.cluster_processes import Role
 from faults.harness.engines.engine import Kill, Place
 from support.kubernetes import KubernetesCluster, running_kubernetes
 
-from resolute_experiments.resources.kubernetes.pods import CONTAINER
-from resolute_experiments.resources.kubernetes.request import ALLOCATION_LABEL
+from resolute_engines.kubernetes.pods import CONTAINER
+from resolute_engines.kubernetes.request import ALLOCATION_LABEL
 
 _AWAY_SECONDS = (0.0, 20.0)
 """How long a daemon or the node is away: shorter and longer than Kubernetes' patience with a node, 12 s."""

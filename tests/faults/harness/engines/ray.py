@@ -20,7 +20,7 @@ from support.ray import PYTHON, RayCluster, running_ray
 
 from resolute.contracts.processes import ProcessIdentity
 from resolute.errors import UnavailableError
-from resolute_experiments.resources.ray.calls import DRIVER, Driver
+from resolute_engines.ray.client import DRIVER, Driver
 
 _AWAY_SECONDS = (0.0, 15.0)
 """How long a node is away."""

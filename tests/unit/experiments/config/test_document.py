@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from resolute_experiments.config.loading.document import MAX_DEPTH, read_document
-from resolute_experiments.config.validation.errors import ConfigError
+from resolute.contracts.documents.document import MAX_DEPTH, read_document
+from resolute.contracts.documents.faults import ConfigError
 
 
 def read(text: str | bytes) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any, get_args, get_origin
 
 import pytest
 
+from resolute.contracts.documents.section import Section
 from resolute_experiments.config import ConfigError, Layer, ineffective_fields, parse_config
 from resolute_experiments.config.experiment import ExperimentConfig
 from resolute_experiments.config.ineffective_fields import LOCAL_PROCESSES
@@ -14,7 +15,6 @@ from resolute_experiments.config.sections.hyperparameters import KINDS
 from resolute_experiments.config.sections.length import UNITS
 from resolute_experiments.config.sections.searcher import REMOVED, SEARCHERS
 from resolute_experiments.config.sections.storage import STORAGES
-from resolute_experiments.config.validation.section import Section
 
 PAGE = Path(__file__).parents[4] / "docs" / "config.md"
 

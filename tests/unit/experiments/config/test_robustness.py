@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from resolute.contracts.documents.section import Section
 from resolute_experiments.config import ConfigError, Layer, parse_config
 from resolute_experiments.config.experiment import ExperimentConfig
 from resolute_experiments.config.sections.hyperparameters import KINDS
 from resolute_experiments.config.sections.searcher import REMOVED, SEARCHERS
 from resolute_experiments.config.sections.storage import STORAGES
-from resolute_experiments.config.validation.section import Section
 
 
 def all_sections(parent: type[Section] = Section) -> list[type[Section]]:

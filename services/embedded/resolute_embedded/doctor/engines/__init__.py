@@ -14,7 +14,7 @@ from resolute_embedded.doctor.engines.slurm import check_slurm
 from resolute_embedded.doctor.engines.slurm_nodes import check_nodes
 from resolute_embedded.doctor.findings import Finding, Verdict, fault
 from resolute_embedded.state_directory import StateDirectory
-from resolute_experiments.resources.settings import LOCAL, EngineSettings, resources_of
+from resolute_engines.settings import LOCAL, EngineSettings, resources_of
 
 Steps: TypeAlias = Callable[[EngineSettings], Iterator[Finding]]
 """Looks at what trials want of an engine that answers."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from resolute.errors import ResoluteError
 from resolute_embedded.doctor.findings import Finding, fault, good, warning
 from resolute_embedded.state_directory import StateDirectory
-from resolute_experiments.resources.settings import EngineSettings
+from resolute_engines.settings import EngineSettings
 
 _OPTION = {"slurm": "address"}
 """What the option with the address is called, where it is not ``services_address``."""

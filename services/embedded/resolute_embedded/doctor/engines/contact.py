@@ -7,9 +7,9 @@ import asyncio
 from resolute.errors import ResoluteError, UnavailableError
 from resolute_embedded.doctor.findings import Finding, fault, good
 from resolute_embedded.state_directory import StateDirectory
-from resolute_experiments.resources.engine_environment import EngineEnvironment
-from resolute_experiments.resources.registry import open_engine
-from resolute_experiments.resources.settings import EngineSettings
+from resolute_engines.environment import EngineEnvironment
+from resolute_engines.plugins import open_engine
+from resolute_engines.settings import EngineSettings
 
 _DEADLINE_SECONDS = 45.0
 

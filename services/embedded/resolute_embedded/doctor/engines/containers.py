@@ -12,11 +12,11 @@ from resolute.contracts.distribution import version
 from resolute.errors import NotFoundError, ResoluteError
 from resolute_embedded.doctor.engines.contact import page_of
 from resolute_embedded.doctor.findings import Finding, fault, good, warning
-from resolute_experiments.resources.container.api import DockerApi
-from resolute_experiments.resources.container.images import registry_header
-from resolute_experiments.resources.container.runtime import parts
-from resolute_experiments.resources.container.settings import ContainerEngineOptions, ContainerPoolOptions
-from resolute_experiments.resources.settings import EngineSettings, parse_options
+from resolute_engines.container.client import DockerApi
+from resolute_engines.container.images import registry_header
+from resolute_engines.container.runtime import parts
+from resolute_engines.container.settings import ContainerEngineOptions, ContainerPoolOptions
+from resolute_engines.settings import EngineSettings, parse_options
 
 _BUILT_HERE = "localhost/"
 _ON_THIS_MACHINE = "unix:"
@@ -68,7 +68,7 @@ def _runtime(engine: EngineSettings, folder: Path) -> Finding:
         return fault(
             subject,
             f"{folder} has nothing that could be mounted into images, as far as this machine sees",
-            remedy=f"`python -m resolute_experiments.resources.container.runtime {folder}` on the engine's "
+            remedy=f"`python -m resolute_engines.container.runtime {folder}` on the engine's "
             f"machine: {page_of(engine)}",
         )
     for python, name in parts(folder).items():

@@ -10,9 +10,9 @@ from typing import TypeVar
 from resolute.errors import ResoluteError
 from resolute_embedded.doctor.engines.contact import page_of
 from resolute_embedded.doctor.findings import Finding, Verdict, fault, good
-from resolute_experiments.resources.kubernetes.connection import KubernetesApi
-from resolute_experiments.resources.kubernetes.settings import KubernetesEngineOptions
-from resolute_experiments.resources.settings import EngineSettings, parse_options
+from resolute_engines.kubernetes.connection import KubernetesApi
+from resolute_engines.kubernetes.settings import KubernetesEngineOptions
+from resolute_engines.settings import EngineSettings, parse_options
 
 T = TypeVar("T")
 RIGHTS = {

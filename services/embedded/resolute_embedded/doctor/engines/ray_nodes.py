@@ -9,9 +9,9 @@ from resolute.contracts.distribution import version
 from resolute.errors import ResoluteError
 from resolute_embedded.doctor.engines.installation import CODE, broken
 from resolute_embedded.doctor.findings import Finding, fault, good
-from resolute_experiments.resources.ray.calls import Driver
-from resolute_experiments.resources.ray.settings import RayEngine
-from resolute_experiments.resources.settings import EngineSettings, parse_options
+from resolute_engines.ray.client import Driver
+from resolute_engines.ray.settings import RayEngine
+from resolute_engines.settings import EngineSettings, parse_options
 
 _NODES_SECONDS = 60.0
 _CALL_SECONDS = 120.0

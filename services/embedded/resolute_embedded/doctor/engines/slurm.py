@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from resolute.errors import ResoluteError, UnavailableError
 from resolute_embedded.doctor.engines.contact import page_of
 from resolute_embedded.doctor.findings import Finding, fault, good, warning
-from resolute_experiments.resources.settings import EngineSettings, parse_options
-from resolute_experiments.resources.slurm.client import SlurmClient
-from resolute_experiments.resources.slurm.opening import commands_of, pools_of
-from resolute_experiments.resources.slurm.settings import SlurmEngine, SlurmPool
+from resolute_engines.settings import EngineSettings, parse_options
+from resolute_engines.slurm.client import SlurmClient
+from resolute_engines.slurm.factory import commands_of, pools_of
+from resolute_engines.slurm.settings import SlurmEngine, SlurmPool
 
 
 def check_slurm(settings: EngineSettings) -> Iterator[Finding]:

@@ -12,11 +12,11 @@ from resolute.contracts.distribution import version
 from resolute.errors import ResoluteError
 from resolute_embedded.doctor.engines.installation import CODE, broken
 from resolute_embedded.doctor.findings import Finding, fault, good, warning
-from resolute_experiments.resources.settings import EngineSettings, parse_options
-from resolute_experiments.resources.slurm.client import SlurmClient
-from resolute_experiments.resources.slurm.opening import commands_of, pools_of
-from resolute_experiments.resources.slurm.settings import SlurmEngine, SlurmPool
-from resolute_experiments.resources.slurm.sight import Sight, look_from_nodes
+from resolute_engines.settings import EngineSettings, parse_options
+from resolute_engines.slurm.client import SlurmClient
+from resolute_engines.slurm.factory import commands_of, pools_of
+from resolute_engines.slurm.node_check import Sight, look_from_nodes
+from resolute_engines.slurm.settings import SlurmEngine, SlurmPool
 
 _DEADLINE_SECONDS = 120.0
 _PAGE = "see docs/slurm.md"

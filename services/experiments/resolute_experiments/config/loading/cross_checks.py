@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from resolute.contracts.documents.faults import Fault, describe, dotted
 from resolute_experiments.config.sections.entrypoint import is_trial_class
 from resolute_experiments.config.sections.hyperparameters import (
     Categorical,
@@ -20,7 +21,6 @@ from resolute_experiments.config.sections.hyperparameters import (
 )
 from resolute_experiments.config.sections.resources import Resources
 from resolute_experiments.config.sections.searcher import CommonSearcher, GridSearcher
-from resolute_experiments.config.validation.errors import Fault, describe, dotted
 
 MAX_GRID_POINTS = 100_000
 """Most trials of a grid: the searcher lays the whole grid out in memory."""

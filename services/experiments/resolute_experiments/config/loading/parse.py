@@ -16,14 +16,14 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import PydanticUndefined
 
+from resolute.contracts.documents.document import read_document
+from resolute.contracts.documents.faults import ConfigError, Fault
+from resolute.contracts.documents.rejections import faults_of
 from resolute_experiments.config.experiment import ExperimentConfig
 from resolute_experiments.config.loading.canonical import canonical
 from resolute_experiments.config.loading.cross_checks import cross_faults
 from resolute_experiments.config.loading.defaults import lowest_layer, with_own_defaults
-from resolute_experiments.config.loading.document import read_document
 from resolute_experiments.config.loading.merge import merge
-from resolute_experiments.config.validation.errors import ConfigError, Fault
-from resolute_experiments.config.validation.rejections import faults_of
 
 
 @dataclass(frozen=True, slots=True)

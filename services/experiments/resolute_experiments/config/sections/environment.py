@@ -7,8 +7,8 @@ from typing import Annotated, Any, ClassVar, TypeAlias
 
 from pydantic import AfterValidator, Field, TypeAdapter
 
-from resolute_experiments.config.validation.rejections import reject
-from resolute_experiments.config.validation.section import Flag, Int, Json, Name, Section, Text
+from resolute.contracts.documents.rejections import reject
+from resolute.contracts.documents.section import Flag, Int, Json, Name, Section, Text
 
 DEVICE_CLASSES = ("cpu", "cuda", "rocm")
 

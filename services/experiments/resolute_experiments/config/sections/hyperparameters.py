@@ -17,14 +17,14 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails
 
-from resolute_experiments.config.validation.rejections import (
+from resolute.contracts.documents.rejections import (
     combined_error,
     located_error,
     reject,
     suggestion,
     to_init_error,
 )
-from resolute_experiments.config.validation.section import Int, Json, Number, Positive, Section
+from resolute.contracts.documents.section import Int, Json, Number, Positive, Section
 
 
 class Const(Section):

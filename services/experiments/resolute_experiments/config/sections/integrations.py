@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from resolute_experiments.config.validation.section import Flag, Int, Name, Section
+from resolute.contracts.documents.section import Flag, Int, Name, Section
 
 
 class PachydermServer(Section):

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal, TypeAlias, cast, get_args
 
 from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 
-from resolute_experiments.config.validation.rejections import reject
-from resolute_experiments.config.validation.section import INT64
+from resolute.contracts.documents.rejections import reject
+from resolute.contracts.documents.section import INT64
 
 Unit: TypeAlias = Literal["batches", "records", "epochs"]
 UNITS: tuple[Unit, ...] = get_args(Unit)

@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
-from resolute_experiments.config.validation.rejections import reject
-from resolute_experiments.config.validation.section import Name, Section
+from resolute.contracts.documents.rejections import reject
+from resolute.contracts.documents.section import Name, Section
 
 _NOT_IN_RE2 = re.compile(r"\(\?(?:[=!]|<[=!]|\(|>)|\\[1-9]|\(\?P=")
 

@@ -10,9 +10,9 @@ from typing import Annotated, ClassVar, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, Field
 
+from resolute.contracts.documents.rejections import combined_error, located_error, reject
+from resolute.contracts.documents.section import Flag, Name, Section, Text
 from resolute_experiments.config.sections.storage import AbsolutePath, Propagation
-from resolute_experiments.config.validation.rejections import combined_error, located_error, reject
-from resolute_experiments.config.validation.section import Flag, Name, Section, Text
 
 _MODES = re.compile(r"[rwm]+")
 

@@ -6,8 +6,8 @@ from typing import Literal
 
 from pydantic import ValidationInfo, field_validator
 
-from resolute_experiments.config.validation.rejections import reject
-from resolute_experiments.config.validation.section import Count, Flag, Positive, Section, Text
+from resolute.contracts.documents.rejections import reject
+from resolute.contracts.documents.section import Count, Flag, Positive, Section, Text
 
 
 class Optimizations(Section):

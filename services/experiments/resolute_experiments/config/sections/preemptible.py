@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field
 
-from resolute_experiments.config.validation.rejections import reject
-from resolute_experiments.config.validation.section import Flag, Int, Number, Section, Text
+from resolute.contracts.documents.rejections import reject
+from resolute.contracts.documents.section import Flag, Int, Number, Section, Text
 
 _MOST_HEADERS = 8
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import math
-import re
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated
 
-from pydantic import Field, PlainValidator, WithJsonSchema
+from pydantic import Field
 
-from resolute_experiments.config.sections.mounts import Devices
-from resolute_experiments.config.sections.preemptible import Preemptible
-from resolute_experiments.config.validation.rejections import reject
-from resolute_experiments.config.validation.section import (
-    INT64,
+from resolute.contracts.documents.section import (
+    ByteSize,
     Flag,
     Int,
     Json,
@@ -21,30 +16,9 @@ from resolute_experiments.config.validation.section import (
     SmallCount,
     Text,
 )
-
-DEFAULT_PRIORITY = 42
-"""Priority of experiments that name none; 1 is the most urgent."""
-LEAST_PRIORITY = 99
-"""The least urgent one."""
-_SIZE = re.compile(r"(?P<number>(?:[0-9]*\.)?[0-9]+) ?(?:(?P<prefix>[kmgtp])(?:i?b)?|b)?", re.IGNORECASE)
-_PREFIXES = " kmgtp"
-
-
-def _bytes(value: Any) -> int:
-    """Read a size in bytes; k, M, G, T, P are powers of 1024, with or without the i."""
-    size: int | None = None
-    if isinstance(value, int) and not isinstance(value, bool):
-        size = value
-    elif isinstance(value, str) and (match := _SIZE.fullmatch(value)):
-        exact = float(match["number"]) * 1024 ** _PREFIXES.index((match["prefix"] or " ").lower())
-        size = int(exact) if math.isfinite(exact) else None
-    if size is None or not 0 <= size <= INT64[1]:
-        raise reject('a number of bytes, or a size such as "4 GiB"')
-    return size
-
-
-ByteSize: TypeAlias = Annotated[int, PlainValidator(_bytes), WithJsonSchema({"type": ["integer", "string"]})]
-"""A number of bytes, written as such or like ``"4 GiB"``."""
+from resolute.contracts.priorities import LEAST_PRIORITY
+from resolute_experiments.config.sections.mounts import Devices
+from resolute_experiments.config.sections.preemptible import Preemptible
 
 
 class Resources(Section):

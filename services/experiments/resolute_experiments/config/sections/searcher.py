@@ -8,9 +8,8 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 from pydantic import BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
-from resolute_experiments.config.sections.length import RungLength, SearchLength, Unit, UnitLength
-from resolute_experiments.config.validation.rejections import reject
-from resolute_experiments.config.validation.section import (
+from resolute.contracts.documents.rejections import reject
+from resolute.contracts.documents.section import (
     Count,
     Flag,
     Json,
@@ -20,7 +19,8 @@ from resolute_experiments.config.validation.section import (
     Section,
     Text,
 )
-from resolute_experiments.config.validation.variants import choose
+from resolute_experiments.config.sections.length import RungLength, SearchLength, Unit, UnitLength
+from resolute_experiments.config.sections.variants import choose
 
 _IN_STEPS = "removed; give the length of a trial as max_length, such as {batches: 1000}"
 

@@ -9,9 +9,9 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
-from resolute_experiments.config.validation.rejections import reject
-from resolute_experiments.config.validation.section import Count, Name, Section, Text
-from resolute_experiments.config.validation.variants import choose
+from resolute.contracts.documents.rejections import reject
+from resolute.contracts.documents.section import Count, Name, Section, Text
+from resolute_experiments.config.sections.variants import choose
 
 Propagation: TypeAlias = Literal["rprivate", "private", "rshared", "shared", "rslave", "slave"]
 

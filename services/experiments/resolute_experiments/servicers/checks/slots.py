@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from resolute_experiments.resources.fleet import Fleet
-from resolute_experiments.resources.protocol import Placement
+from resolute_engines.protocol import Placement
+from resolute_experiments.allocations.fleet import Fleet
 from resolute_serving.validation import invalid
 
 

@@ -1,0 +1,1 @@
+"""What engines read of configs, require of them, and do not support."""

@@ -1,0 +1,123 @@
+"""What of an engine's machine configs may have: what the operator named for them, and nothing else."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+from resolute.contracts.documents.refusals import refused_config
+from resolute.errors import Violation
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostAccess:
+    """What the settings of an engine let configs have of its machine.
+
+    What is mounted is a directory that the operator named, never one below it: trials may write there, and
+    an engine follows the link that a trial has put in the place of a directory to anywhere on its machine.
+    Within a container a link leads to nothing that is not in the container.
+    """
+
+    where: str
+    """Place of these settings in their file, for messages."""
+    bind_mounts: tuple[str, ...] = ()
+    """Directories that configs may mount, and devices that they may have."""
+    checkpoint_directories: tuple[str, ...] = ()
+    """Directories that are mounted for checkpoints of the type ``shared_fs``, which lie there or below."""
+    capabilities: tuple[str, ...] = ()
+    """Linux capabilities that configs may add."""
+
+    def require(self, config: Mapping[str, Any]) -> None:
+        """Makes sure that a config asks for nothing else.
+
+        Args:
+            config: A checked config, or the sections of one that are there.
+
+        Raises:
+            InvalidConfigError: It does; the error lists every fault and names the setting.
+        """
+        faults = [
+            *self._mount_faults(config),
+            *self._storage_faults(config),
+            *self._capability_faults(config),
+        ]
+        if faults:
+            raise refused_config(*faults)
+
+    def mountable(self, path: str) -> str | None:
+        """The named directory, or device, that a path spells; None if there is none."""
+        found = posixpath.normpath(path)
+        return found if found in self.bind_mounts else None
+
+    def checkpoint_directory(self, config: Mapping[str, Any]) -> str | None:
+        """The named directory in which the checkpoints of a config lie; None where there is none."""
+        wanted = shared_directory(config)
+        if wanted is None:
+            return None
+        named = (one for one in self.checkpoint_directories if is_below(wanted, one))
+        return next(named, None)
+
+    def _mount_faults(self, config: Mapping[str, Any]) -> Iterator[Violation]:
+        mounts = config.get("bind_mounts") or ()
+        devices = (config.get("resources") or {}).get("devices") or ()
+        for field, asked in (("bind_mounts", mounts), ("resources.devices", devices)):
+            for index, one in enumerate(asked):
+                if self.mountable(one["host_path"]) is None:
+                    yield Violation(
+                        f"{field}[{index}].host_path",
+                        f"found {one['host_path']!r}; {self._nearest(one['host_path'])}",
+                    )
+
+    def _nearest(self, path: str) -> str:
+        """What to do about a path that is not named."""
+        operator = f"or let the operator add it to {self.where}.bind_mounts"
+        for one in self.bind_mounts:
+            if is_below(path, one):
+                return f"mount {one} itself, in which it lies, {operator}"
+        return f"the engine lets configs mount {_listed(self.bind_mounts)}: name one of those, {operator}"
+
+    def _storage_faults(self, config: Mapping[str, Any]) -> Iterator[Violation]:
+        wanted = shared_directory(config)
+        if wanted is not None and self.checkpoint_directory(config) is None:
+            yield Violation(
+                "checkpoint_storage.host_path",
+                f"found {wanted!r}; the engine keeps checkpoints in {_listed(self.checkpoint_directories)}: "
+                "name a directory there, or an object store, or let the operator add it to "
+                f"{self.where}.checkpoint_directories",
+            )
+
+    def _capability_faults(self, config: Mapping[str, Any]) -> Iterator[Violation]:
+        allowed = sorted(map(capability, self.capabilities))
+        for index, name in enumerate((config.get("environment") or {}).get("add_capabilities") or ()):
+            if capability(name) not in allowed:
+                yield Violation(
+                    f"environment.add_capabilities[{index}]",
+                    f"found {name!r}; the engine lets configs add {_listed(allowed)}: leave it out, or let "
+                    f"the operator add it to {self.where}.capabilities",
+                )
+
+
+def capability(name: str) -> str:
+    """The name of a Linux capability as engines have it."""
+    return name.upper().removeprefix("CAP_")
+
+
+def shared_directory(config: Mapping[str, Any]) -> str | None:
+    """Where the checkpoints of a config lie on the engine's machine, if they do."""
+    section = config.get("checkpoint_storage") or {}
+    if section.get("type") != "shared_fs":
+        return None
+    return posixpath.normpath(posixpath.join(section["host_path"], section.get("storage_path") or ""))
+
+
+def is_below(path: str, directory: str) -> bool:
+    """Whether a path is a directory, or lies in it, as both are spelled."""
+    found = PurePosixPath(posixpath.normpath(path))
+    return PurePosixPath(directory) in (found, *found.parents)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names) or "nothing"

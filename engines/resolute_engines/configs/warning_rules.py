@@ -1,0 +1,13 @@
+"""What a pool warns of in configs that it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
+
+
+class WarningRule(Protocol):
+    """Looks for something that the user would be surprised by."""
+
+    def warnings(self, config: Mapping[str, Any]) -> Iterable[str]:
+        """What is said of a checked config at its submission: which field, what follows, and what to do."""

@@ -1,0 +1,385 @@
+"""The engine ``container``: a container for each part of an allocation, by Docker's API."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from weakref import WeakValueDictionary
+
+import structlog
+
+from resolute.contracts.calls.backoff import Backoff
+from resolute.contracts.calls.logged_backoff import LoggedBackoff
+from resolute.contracts.run.launch_order import LaunchOrder
+from resolute.errors import ResoluteError
+from resolute_engines.configs.host_access import HostAccess
+from resolute_engines.configs.unsupported_fields import STARTS_COLD
+from resolute_engines.container.client import DockerApi
+from resolute_engines.container.containers import Containers, Found, owner_of
+from resolute_engines.container.files import VOLUME, launch_files
+from resolute_engines.container.images import registry_header
+from resolute_engines.container.pulls import Pulls
+from resolute_engines.container.releases import ContainerReleases
+from resolute_engines.container.request import SUPPORTED_FIELDS, ContainerRequest
+from resolute_engines.container.settings import ContainerEngineOptions, ContainerPoolOptions
+from resolute_engines.environment import SupervisorTerms
+from resolute_engines.kit.attempts import try_each
+from resolute_engines.kit.late_kills import LateKills
+from resolute_engines.kit.named_tasks import NamedTasks
+from resolute_engines.protocol import (
+    AllocationSpec,
+    ContainerReport,
+    ContainerState,
+    EngineEvent,
+    Pool,
+    Slot,
+    SlotKind,
+)
+
+_LONGEST_PAUSE_SECONDS = 60.0
+"""Between two attempts to reach an engine that is away."""
+_START_SECONDS = 20.0
+"""What a container that sends lines may take to start."""
+_log = structlog.get_logger("container")
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineHost:
+    """The engine's machine: what configs may have of it, and what is mounted from it."""
+
+    access: HostAccess
+    """What of it configs may have."""
+    make_runtime: Callable[[], Path]
+    """Makes the runtime where it is missing, and returns its directory there. It blocks."""
+    remove_runtimes: Callable[..., None] | None
+    """Removes others than that of a path, but those ``used``; None where others make and remove them."""
+
+
+class ContainerManager:
+    """Runs allocations as containers.
+
+    Args:
+        api: The engine.
+        options: Its settings.
+        pools: Those of its pools, by name.
+        terms: What every supervisor is told.
+        host: The engine's machine.
+        cluster_id: UUID of the cluster, by which its containers are labelled.
+        own_address: ``host:port`` of the services now, to send what ended runs left; empty for where they
+            were when a run began.
+    """
+
+    prompt = False
+
+    def __init__(
+        self,
+        api: DockerApi,
+        *,
+        options: ContainerEngineOptions,
+        pools: Mapping[str, ContainerPoolOptions],
+        terms: SupervisorTerms,
+        host: EngineHost,
+        cluster_id: str,
+        own_address: str = "",
+    ) -> None:
+        self._api = api
+        self._options = options
+        self._pool_options = pools
+        self._terms = terms
+        self._host = host
+        self._own_address = own_address
+        self._pools = tuple(_pool(name, one, host.access) for name, one in pools.items())
+        self._containers = Containers(api, cluster_id=cluster_id)
+        self._events: asyncio.Queue[EngineEvent | None] = asyncio.Queue()
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        """One for each thing that nobody does twice at a time, while somebody does it."""
+        self._tasks = NamedTasks("container")
+        self._late_kills = LateKills("container", self.kill)
+        self._pulls = Pulls(
+            tell=self._events.put_nowait, kill=self._kill_containers, patience=options.image_patience
+        )
+        self._runtime = ""
+        self._releases = ContainerReleases(
+            api, self._containers, send=self._send, patience=terms.outage_timeout + _START_SECONDS
+        )
+
+    def pools(self) -> Sequence[Pool]:
+        """Its pools, as the settings have them."""
+        return self._pools
+
+    async def launch(self, spec: AllocationSpec) -> None:
+        """Creates and starts the containers of an allocation; those that are there are left alone.
+
+        An image that has to be pulled is pulled after this has returned, and the containers start after that.
+        """
+        # Admission has refused other configs, by the settings of that time: they may be others now.
+        self._host.access.require(spec.config)
+        request = await self._request(spec)
+        async with self._lock(spec.allocation_id):
+            there = await self._containers.of(spec.allocation_id)
+            if len(there) < len(spec.placements) and not await self._has_image(request):
+                self._pulls.begin(
+                    spec.allocation_id,
+                    containers=len(spec.placements),
+                    reason=f"image {request.image} is being pulled",
+                    launch=partial(self._pull_and_launch, request),
+                )
+            else:
+                await self._launch(request, there)
+
+    async def _has_image(self, request: ContainerRequest) -> bool:
+        return not request.pulls_always and await self._api.has_image(request.image)
+
+    async def _pull_and_launch(self, request: ContainerRequest) -> None:
+        allocation_id = request.spec.allocation_id
+        async for progress in self._api.pull(request.image, credentials=self._credentials(request.image)):
+            self._pulls.say(allocation_id, f"image {request.image} is being pulled: {progress}")
+        async with self._lock(allocation_id):
+            await self._launch(request, await self._containers.of(allocation_id))
+
+    async def _launch(self, request: ContainerRequest, found_now: Sequence[Found]) -> None:
+        spec, there = request.spec, {found.rank for found in found_now}
+        network = ""
+        if len(there) < len(spec.placements) and self._options.networks:
+            network = self._containers.prefix(spec.allocation_id)
+            await self._containers.networks.make(network, request.labels)
+        for rank in range(len(spec.placements)):
+            name = self._containers.name(spec.allocation_id, rank)
+            if rank not in there:
+                address = await self._containers.networks.address(network, rank) if network else ""
+                body = request.body(rank, name=name, network=network, address=address)
+                await self._containers.create(name, body, request.labels)
+        for found in await self._containers.of(spec.allocation_id):
+            if found.unbegun:
+                await self._start(found, request)
+            if not found.ended:
+                # Also of one whose start was not answered: it was told to wait.
+                await self._events.put(_runs(found))
+            self._watch_one(found)
+
+    async def _start(self, found: Found, request: ContainerRequest) -> None:
+        address = ""
+        if self._options.networks:
+            network = self._containers.prefix(found.allocation_id)
+            address = await self._containers.networks.address(network, found.rank)
+        order = replace(self._order(request.spec, found.rank, address), links=request.links)
+        owner = owner_of(self._options.user)
+        await self._api.put_archive(found.name, VOLUME, launch_files(order, owner=owner))
+        await self._api.post(f"/containers/{found.name}/start")
+
+    def _credentials(self, image: str) -> str:
+        path = self._options.credentials
+        return registry_header(Path(path), image) if path else ""
+
+    async def inspect(self, allocation_id: str) -> Sequence[ContainerReport]:
+        """Tells the state of every container by rank."""
+        if allocation_id in self._releases:
+            return []
+        reports = []
+        for found in await self._containers.of(allocation_id):
+            report = await self._containers.report(found)
+            if report.state is ContainerState.RUNNING:
+                self._watch_one(found)
+            reports.append(report)
+        there = {report.container_rank for report in reports}
+        reports += self._pulls.reports(allocation_id, there=there)
+        return sorted(reports, key=lambda report: report.container_rank)
+
+    async def stop(self, allocation_id: str, *, grace: float) -> None:
+        """Sends SIGTERM to the supervisors, and kills what outlasts the grace; what waits just ends."""
+        running = [one for one in await self._withdrawn(allocation_id) if one.running]
+        for one in running:
+            await self._containers.signal(one, "SIGTERM")
+        if running:
+            self._late_kills.plan(allocation_id, grace=grace)
+
+    async def _withdrawn(self, allocation_id: str) -> list[Found]:
+        """The containers of an allocation; no more will be started of it."""
+        # One that is being started right now is waited for.
+        async with self._lock(allocation_id):
+            there = await self._containers.of(allocation_id)
+            self._pulls.withdraw(allocation_id, there={one.rank for one in there})
+        return there
+
+    async def kill(self, allocation_id: str) -> None:
+        """Ends the containers of an allocation at once."""
+        await self._withdrawn(allocation_id)
+        await self._kill_containers(allocation_id)
+
+    async def _kill_containers(self, allocation_id: str) -> None:
+        await try_each(self._containers.kill, await self._containers.of(allocation_id))
+
+    async def deliver_lines(self, tokens: Mapping[str, str]) -> bool:
+        """Sends, for a bounded time, the lines of lost supervisors; the others have sent theirs."""
+        lost = [
+            (found, token)
+            for allocation_id, token in tokens.items()
+            for found in await self._containers.of(allocation_id)
+            if found.ended and await self._containers.lost(found)
+        ]
+        if not lost:
+            return True
+        sending = [
+            asyncio.create_task(
+                self._send(found, token, "--note-late-lines"), name=f"container-lines-{found.name}"
+            )
+            for found, token in lost
+        ]
+        try:
+            await asyncio.wait(sending, timeout=self._terms.log_wait + _START_SECONDS)
+        finally:
+            for one in sending:
+                # The container of a late one goes on.
+                one.cancel()
+            answers = await asyncio.gather(*sending, return_exceptions=True)
+        return all(answer is True for answer in answers)
+
+    async def _send(self, found: Found, token: str, *arguments: str) -> bool:
+        # Its name may be another image's by now, or none's.
+        image = (await self._api.get(f"/containers/{found.name}/json"))["Image"]
+        spec = AllocationSpec(
+            allocation_id=found.allocation_id,
+            placements=((),),
+            address="",
+            token=token,
+            pool=self._pools[0].name,
+            config={"environment": {"image": {"cpu": image, "cuda": image}}},
+        )
+        address = self._terms.address or self._own_address
+        options = [*(["--master", address] if address else []), *arguments]
+        async with self._lock(f"send {found.name}"):
+            return await self._containers.salvage(
+                found, await self._request(spec), token=token, arguments=options
+            )
+
+    async def release(self, allocation_id: str, *, token: str = "") -> None:
+        """Forgets an allocation; what it left is sent, and it is removed, in the background."""
+        self._late_kills.drop(allocation_id)
+        self._pulls.forget(allocation_id)
+        self._releases.release(allocation_id, token=token)
+
+    async def leftovers(self) -> Sequence[str]:
+        """Names every allocation of this cluster of which the engine has something."""
+        return [one for one in await self._containers.allocations() if one not in self._releases]
+
+    async def unreported(self) -> Sequence[str]:
+        """Names the released allocations of which something may not have been sent yet."""
+        return self._releases.names()
+
+    async def backlog_seconds(self) -> float:
+        """For how long something could not be sent."""
+        return self._releases.seconds()
+
+    async def watch(self) -> AsyncIterator[EngineEvent]:
+        """Tells of containers that began or ended, until ``close``."""
+        while (event := await self._events.get()) is not None:
+            yield event
+
+    async def close(self) -> None:
+        """Ends the watching. Containers continue."""
+        await self._pulls.close()
+        await self._late_kills.close()
+        await self._tasks.close()
+        await self._releases.close()
+        await self._api.close()
+        await self._events.put(None)
+
+    def _watch_one(self, found: Found) -> None:
+        self._tasks.start(f"watch {found.name}", self._report_end(found))
+
+    async def _report_end(self, found: Found) -> None:
+        backoff = Backoff(longest=_LONGEST_PAUSE_SECONDS)
+        failures = LoggedBackoff(
+            _log, "the end of a container is not known", longest=_LONGEST_PAUSE_SECONDS, container=found.name
+        )
+        while True:
+            try:
+                await self._api.until_stopped(found.name)
+                there = [
+                    one for one in await self._containers.of(found.allocation_id) if one.rank == found.rank
+                ]
+                report = await self._containers.report(there[0]) if there else _gone(found)
+            except Exception as failure:  # noqa: BLE001 - a defect must not leave its end untold
+                await asyncio.sleep(failures.failed(failure))
+                continue
+            failures.succeeded()
+            if report.state is ContainerState.ENDED:
+                await self._events.put(report)
+                return
+            await asyncio.sleep(backoff.failed())
+
+    def _lock(self, name: str) -> asyncio.Lock:
+        lock = self._locks.get(name)
+        if lock is None:
+            lock = self._locks[name] = asyncio.Lock()
+        return lock
+
+    async def _request(self, spec: AllocationSpec) -> ContainerRequest:
+        async with self._lock("runtime"):
+            if not self._runtime:
+                folder = await asyncio.to_thread(self._host.make_runtime)
+                self._runtime = str(folder)
+                await self._remove_runtimes(folder)
+        return ContainerRequest(
+            spec=spec,
+            labels=self._containers.labels(spec.allocation_id),
+            engine=self._options,
+            pool=self._pool_options[spec.pool or self._pools[0].name],
+            runtime=self._runtime,
+            access=self._host.access,
+        )
+
+    async def _remove_runtimes(self, folder: Path) -> None:
+        """Removes the runtimes of earlier versions; what hinders that must not hinder a launch."""
+        if self._host.remove_runtimes is None:
+            return
+        try:
+            used = await self._containers.mounted()
+            await asyncio.to_thread(self._host.remove_runtimes, folder, used=used)
+        except (ResoluteError, OSError) as failure:
+            _log.warning("runtimes of earlier versions are left", folder=str(folder), reason=str(failure))
+
+    def _order(self, spec: AllocationSpec, rank: int, address: str) -> LaunchOrder:
+        pool = next(one for one in self._pools if one.name == (spec.pool or self._pools[0].name))
+        kind = pool.slots[0].kind.value if pool.slots and spec.placements[rank] else "cpu"
+        return replace(
+            self._terms.order(spec, rank, slot_kind=kind),
+            # CDI shows a container its own GPUs alone, numbered from 0.
+            devices=tuple(map(str, range(len(spec.placements[rank])))) if kind == "gpu" else (),
+            agent_id=socket.gethostname(),
+            bind_address=address or "127.0.0.1",
+        )
+
+
+def _pool(name: str, options: ContainerPoolOptions, access: HostAccess) -> Pool:
+    gpus = tuple(Slot(number, SlotKind.GPU, device) for number, device in enumerate(options.gpus))
+    slots = gpus or tuple(Slot(number, SlotKind.CPU) for number in range(options.slots or 1))
+    size = options.slots_per_node or len(slots)
+    placed = tuple(replace(slot, node=slot.id // size) for slot in slots)
+    return Pool(
+        name=name,
+        slots=placed,
+        supported_fields=SUPPORTED_FIELDS,
+        unsupported_fields=(STARTS_COLD,),
+        most_without_slots=options.max_aux_containers_per_agent,
+        host_access=access,
+    )
+
+
+def _runs(found: Found) -> ContainerReport:
+    return ContainerReport(
+        allocation_id=found.allocation_id, container_rank=found.rank, state=ContainerState.RUNNING
+    )
+
+
+def _gone(found: Found) -> ContainerReport:
+    return ContainerReport(
+        allocation_id=found.allocation_id,
+        container_rank=found.rank,
+        state=ContainerState.ENDED,
+        reason="somebody removed the container",
+    )

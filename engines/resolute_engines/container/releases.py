@@ -1,0 +1,113 @@
+"""Allocations that were released: what they left is sent, and they are removed, in the background."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import structlog
+
+from resolute.contracts.calls.backoff import Backoff
+from resolute.contracts.calls.logged_backoff import LoggedBackoff, until_it_succeeds
+from resolute.contracts.clock import SYSTEM_CLOCK, Clock
+from resolute.errors import FailedPreconditionError, QuotaError, UnavailableError
+from resolute_engines.container.client import DockerApi
+from resolute_engines.container.containers import Containers, Found
+from resolute_engines.kit.named_tasks import NamedTasks
+
+_LONGEST_PAUSE_SECONDS = 60.0
+"""Between two attempts to send what a run left."""
+_log = structlog.get_logger("container")
+
+
+class ContainerReleases:
+    """The allocations of an engine that were released and of which something is still there.
+
+    Args:
+        api: The engine.
+        containers: What allocations have there.
+        send: Sends, by a token, what an ended container left; returns whether all has arrived.
+        patience: Seconds for which it is tried again where the engine answers.
+        clock: Measures them.
+    """
+
+    def __init__(
+        self,
+        api: DockerApi,
+        containers: Containers,
+        *,
+        send: Callable[[Found, str], Awaitable[bool]],
+        patience: float,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        self._api = api
+        self._containers = containers
+        self._send = send
+        self._patience = patience
+        self._clock = clock
+        self._tasks = NamedTasks("container-release")
+        self._names: set[str] = set()
+        self._undelivered: dict[str, float] = {}
+        """Since when some of them could not be sent and removed; monotonic seconds."""
+
+    def __contains__(self, allocation_id: str) -> bool:
+        """Whether something is still there of an allocation that was released."""
+        return allocation_id in self._names
+
+    def names(self) -> list[str]:
+        """Every allocation that was released and of which something is still there."""
+        return sorted(self._names)
+
+    def seconds(self) -> float:
+        """For how long something could not be sent."""
+        now = self._clock.monotonic()
+        return max((now - since for since in self._undelivered.values()), default=0.0)
+
+    def release(self, allocation_id: str, *, token: str) -> None:
+        """Sends what an allocation left, and removes it, in the background."""
+        self._names.add(allocation_id)
+        self._tasks.start(allocation_id, self._remove(allocation_id, token))
+
+    async def close(self) -> None:
+        """Ends the removing; what sends goes on."""
+        await self._tasks.close()
+
+    async def _remove(self, allocation_id: str, token: str) -> None:
+        backoff = LoggedBackoff(
+            _log, "a run cannot be removed yet", longest=_LONGEST_PAUSE_SECONDS, allocation=allocation_id
+        )
+        refused = Backoff(clock=self._clock)
+
+        async def removed() -> None:
+            try:
+                await self._send_or_give_up(allocation_id, token, refused)
+                await self._containers.remove(allocation_id)
+            except Exception:
+                self._undelivered.setdefault(allocation_id, self._clock.monotonic())
+                raise
+
+        await until_it_succeeds(removed, backoff)
+        self._undelivered.pop(allocation_id, None)
+        self._names.discard(allocation_id)
+
+    async def _send_or_give_up(self, allocation_id: str, token: str, refused: Backoff) -> None:
+        try:
+            await self._send_rest(allocation_id, token)
+        except (UnavailableError, QuotaError):
+            # What waits for the engine has not been tried.
+            raise
+        except Exception as failure:
+            refused.failed()
+            if refused.failing_seconds < self._patience:
+                raise
+            _log.warning(
+                "what a run left could not be sent, and is removed",
+                allocation=allocation_id,
+                reason=str(failure),
+            )
+
+    async def _send_rest(self, allocation_id: str, token: str) -> None:
+        for found in await self._containers.of(allocation_id):
+            if found.running:
+                await self._api.until_stopped(found.name)
+            if not found.unbegun and not await self._send(found, token):
+                raise FailedPreconditionError(f"what {found.name} left could not be sent")

@@ -1,0 +1,110 @@
+"""Settings of an engine of containers and of its pools."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
+
+from resolute.contracts.documents.rejections import reject
+from resolute.contracts.documents.section import ByteSize, Flag, Name, Number, Section, SmallCount, Text
+from resolute_engines.protocol import MOST_WITHOUT_SLOTS
+
+
+def _plain(path: str) -> str:
+    if not posixpath.isabs(path) or path != posixpath.normpath(path) or path.startswith("//"):
+        raise reject("an absolute path without . and .., and without a slash at its end")
+    if path == "/":
+        raise reject("a path below /: whoever has that has the machine")
+    return path
+
+
+HostPath = Annotated[Name, AfterValidator(_plain)]
+"""A path of the engine's machine, spelled in the one way by which it is compared."""
+
+
+class ContainerEngineOptions(Section):
+    """What may be said of an engine of type ``container``.
+
+    Attributes:
+        url: Where Docker's API is served.
+        services_address: ``host:port`` where containers reach the services; empty for the same as here.
+        services_certificate: File with the certificates to trust there, as PEM; empty for those of the
+            services.
+        runtime: Directory on the engine's machine with what is mounted into images so that supervisors run
+            there; empty to make it from this installation, when the engine is on this machine.
+        user: Who trials are in their containers, as ``uid:gid``.
+        networks: Whether each allocation has a network of its own. If not, all share the engine's default.
+        bind_mounts: Directories of the engine's machine that configs may mount, and devices that they may
+            have. What lies below one is seen where that is mounted, and is not mounted by itself.
+        checkpoint_directories: Directories of the engine's machine for checkpoints of the type ``shared_fs``.
+            One is mounted, writable, into each trial whose checkpoints lie there or below.
+        capabilities: Linux capabilities that configs may add.
+        credentials: File with credentials for registries, as ``docker login`` writes it; empty for none.
+        image_patience: Seconds for which a registry may be away or answer with errors before a run fails.
+    """
+
+    url: Name = "unix:///run/podman/podman.sock"
+    services_address: Text = ""
+    services_certificate: Text = ""
+    runtime: Text = ""
+    user: Annotated[Text, Field(pattern=r"^[0-9]+:[0-9]+$")] = "10001:10001"
+    networks: Flag = True
+    bind_mounts: tuple[HostPath, ...] = ()
+    checkpoint_directories: tuple[HostPath, ...] = ()
+    capabilities: tuple[Name, ...] = ()
+    credentials: Text = ""
+    image_patience: Annotated[Number, Field(ge=0)] = 300
+
+    @classmethod
+    def relations(cls, given: Mapping[str, Any]) -> Iterator[tuple[str, PydanticCustomError]]:
+        """A directory below another that trials may write to is whatever a trial makes of it."""
+        fields = ("bind_mounts", "checkpoint_directories")
+        named = {path for field in fields for path in _texts(given.get(field))}
+        for field in fields:
+            for path in _texts(given.get(field)):
+                for above in sorted(named & set(map(str, PurePosixPath(path).parents))):
+                    yield (
+                        field,
+                        reject(
+                            "",
+                            problem=f"{path} lies in {above}, where a trial may put a link in its place",
+                            hint="name one of the two",
+                        ),
+                    )
+
+
+def _texts(value: Any) -> list[str]:
+    """The texts of a list that was not validated yet."""
+    return [one for one in value if isinstance(one, str)] if isinstance(value, (list, tuple)) else []
+
+
+class ContainerPoolOptions(Section):
+    """What may be said of a pool of containers.
+
+    Attributes:
+        slots: Number of slots: processor shares, where it has no GPUs.
+        gpus: Names of GPUs, as CDI has them, such as ``nvidia.com/gpu=0``; each is a slot.
+        slots_per_node: Most slots of a container: a trial with more gets several. Left out, all of the pool.
+        image: Image of trials whose config names none.
+        cpus_per_slot: Processors of each slot; trials without slots get as many.
+        memory_per_slot: Memory of each slot; trials without slots get as much.
+        pids: Most processes and threads of a container.
+        max_aux_containers_per_agent: Most trials without slots at a time; the others wait.
+        shm_size: Shared memory of containers whose config says nothing of it.
+    """
+
+    slots: Annotated[SmallCount, Field(ge=1)] | None = None
+    gpus: tuple[Name, ...] = ()
+    slots_per_node: Annotated[SmallCount, Field(ge=1)] | None = None
+    image: Text = ""
+    cpus_per_slot: Annotated[Number, Field(gt=0)] | None = None
+    memory_per_slot: ByteSize | None = None
+    pids: Annotated[SmallCount, Field(ge=16)] = 4096
+    max_aux_containers_per_agent: Annotated[SmallCount, Field(ge=1)] = MOST_WITHOUT_SLOTS
+    # What Determined gives. By itself a container has 64 MiB, in which workers of a DataLoader die.
+    shm_size: ByteSize = 4 << 30

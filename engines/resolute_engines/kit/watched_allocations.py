@@ -1,0 +1,70 @@
+"""Which allocations are watched, and what was told of them: each change once, and each end once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from resolute_engines.protocol import ContainerReport, ContainerState
+
+
+class WatchedAllocations:
+    """Allocations of an engine that is asked again and again how its containers are."""
+
+    def __init__(self) -> None:
+        self._told: dict[str, dict[int, ContainerReport]] = {}
+        self._sizes: dict[str, int] = {}
+
+    def add(self, allocation_id: str, *, containers: int) -> None:
+        """Watches an allocation of some containers from now on; one that is watched already goes on."""
+        self._told.setdefault(allocation_id, {})
+        self._sizes[allocation_id] = containers
+
+    def remove(self, allocation_id: str) -> None:
+        """Watches an allocation no longer."""
+        self._told.pop(allocation_id, None)
+        self._sizes.pop(allocation_id, None)
+
+    def names(self) -> list[str]:
+        """The allocations that are watched."""
+        return list(self._told)
+
+    def changes(self, allocation_id: str, reports: Sequence[ContainerReport]) -> list[ContainerReport]:
+        """Takes what was found of an allocation; it is watched until all of its containers have ended.
+
+        Args:
+            allocation_id: The allocation. It may have been removed since the engine was asked.
+            reports: The state of every container; none where the engine knows nothing of it any more.
+
+        Returns:
+            What is to be told. An end is told once: the engine may say more of a container that has ended,
+            until the others have. What waited at an engine that forgot it has ended; what had begun there is
+            heard of as long as it lives, and is lost when it falls silent.
+        """
+        told = self._told.get(allocation_id)
+        if told is None:
+            return []
+        changed = [report for report in reports if _is_news(report, told.get(report.container_rank))]
+        if not reports:
+            return self._forgotten(allocation_id, told)
+        told |= {report.container_rank: report for report in reports}
+        if all(report.state is ContainerState.ENDED for report in reports):
+            self.remove(allocation_id)
+        return changed
+
+    def _forgotten(self, allocation_id: str, told: Mapping[int, ContainerReport]) -> list[ContainerReport]:
+        ranks = range(self._sizes[allocation_id])
+        self.remove(allocation_id)
+        return [
+            ContainerReport(
+                allocation_id=allocation_id,
+                container_rank=rank,
+                state=ContainerState.ENDED,
+                reason="its engine knows nothing of it any more",
+            )
+            for rank in ranks
+            if rank not in told or told[rank].waits
+        ]
+
+
+def _is_news(report: ContainerReport, told: ContainerReport | None) -> bool:
+    return told is None or (told.state is not ContainerState.ENDED and told != report)

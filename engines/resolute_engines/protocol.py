@@ -1,0 +1,249 @@
+"""The seam between the lifecycle of trials and the engines that run them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Protocol, TypeAlias
+
+from resolute.contracts.priorities import DEFAULT_PRIORITY
+from resolute.contracts.run.exit_record import ExitRecord
+from resolute_engines.configs.host_access import HostAccess
+from resolute_engines.configs.requirements import Requirement
+from resolute_engines.configs.unsupported_fields import UnsupportedField
+from resolute_engines.configs.warning_rules import WarningRule
+
+
+class SlotKind(Enum):
+    """What a slot is."""
+
+    CPU = "cpu"
+    GPU = "gpu"
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One GPU, or one share of the processor where there is no GPU."""
+
+    id: int
+    """Number in its pool, from 0. It means the same slot for as long as any run holds it."""
+    kind: SlotKind
+    """What it is."""
+    device: str = ""
+    """Of a GPU, what ``CUDA_VISIBLE_DEVICES`` lists for it: its UUID where that is known."""
+    node: int = 0
+    """The machine that has it, from 0; slots of different ones never share a container."""
+
+
+MOST_ALLOCATIONS = 64
+"""How many allocations an engine that places is given at a time, unless the settings of its pool say it."""
+
+MOST_WITHOUT_SLOTS = 100
+"""How many allocations without slots a pool of our placement runs at a time, unless its settings say it."""
+
+
+class Placement(Enum):
+    """Who chooses the machines of an allocation, and when it begins."""
+
+    OURS = "ours"
+    """The scheduler gives it slots that are free, and the engine starts it at once."""
+    ENGINE = "engine"
+    """The engine has a queue of its own: it is given allocations that may wait there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pool:
+    """Machines that experiments name together by ``resources.resource_pool``, as they are now."""
+
+    name: str
+    """Unique in the cluster."""
+    placement: Placement = Placement.OURS
+    """Who chooses the machines."""
+    slots: tuple[Slot, ...] = ()
+    """Every slot, by id. Where the engine places, what is known of its capacity; nothing is taken from it."""
+    slots_per_node: int = 1
+    """Where the engine places: slots of each container of an allocation that wants more than one node has."""
+    most_slots: int | None = None
+    """Where the engine places: most slots of an allocation; None where the engine alone knows."""
+    most_allocations: int = MOST_ALLOCATIONS
+    """Where the engine places: how many allocations it is given at a time. The others wait here."""
+    most_without_slots: int = MOST_WITHOUT_SLOTS
+    """Where we place: how many allocations without slots run at a time. The others wait here."""
+    taken_out_by: str = ""
+    """Where the engine places: by which of its own commands a node is taken out of use, for messages."""
+    supported_fields: frozenset[str] = frozenset()
+    """Fields of configs that have an effect here, of those that have none for processes of this machine."""
+    host_access: HostAccess | None = None
+    """What of the engine's machine configs may have; None where nothing of it is given by name."""
+    unsupported_fields: tuple[UnsupportedField, ...] = ()
+    """Fields of configs that have no effect here, of those that have one for processes of this machine."""
+    requirements: tuple[Requirement, ...] = ()
+    """What fields of configs must be here."""
+    warnings: tuple[WarningRule, ...] = ()
+    """What is warned of in configs that it takes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllocationSpec:
+    """What one allocation needs to start. Everything else its supervisors fetch themselves."""
+
+    allocation_id: str
+    """Names the allocation everywhere: the engine's job has this name, or one that is made of it alone."""
+    placements: tuple[tuple[int, ...], ...]
+    """Slots of each container, by rank; an auxiliary task has one container without slots."""
+    address: str
+    """``host:port`` where the supervisors reach the services."""
+    token: str
+    """The trial's first token."""
+    pool: str = ""
+    """Name of the pool that was chosen; the engine has it."""
+    config: Mapping[str, Any] = field(default_factory=dict)
+    """The whole config of the experiment, which an engine reads its own sections of."""
+    priority: int = DEFAULT_PRIORITY
+    """How urgent the experiment is now, from 1 (most) to 99."""
+
+
+class ContainerState(Enum):
+    """What an engine knows of a container."""
+
+    UNKNOWN = "UNKNOWN"
+    """It was never launched here."""
+    QUEUED = "QUEUED"
+    """It waits in the engine's own queue."""
+    STARTING = "STARTING"
+    """It has its machines and is being made ready; an image is pulled, for example."""
+    RUNNING = "RUNNING"
+    """Its supervisor lives, or cannot be told from one that does."""
+    ENDED = "ENDED"
+    """Nothing of it runs any more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContainerReport:
+    """The state of one container of an allocation."""
+
+    allocation_id: str
+    """The allocation."""
+    container_rank: int
+    """The container."""
+    state: ContainerState
+    """What is known of it."""
+    exit: ExitRecord | None = None
+    """How it ended by its supervisor's own word; None of an ended one means that nobody saw its end."""
+    reason: str = ""
+    """The engine's own words: why it waits, what it is pulling, why it ended."""
+
+    @property
+    def lost(self) -> bool:
+        """Whether it ended and its supervisor did not say how."""
+        return self.state is ContainerState.ENDED and self.exit is None
+
+    @property
+    def waits(self) -> bool:
+        """Whether its supervisor has not begun yet."""
+        return self.state in {ContainerState.QUEUED, ContainerState.STARTING}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapacityChange:
+    """Slots of some pools came or went: ``pools`` tells which there are."""
+
+    pools: tuple[str, ...]
+    """Their names."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvictionNotice:
+    """The engine is about to take an allocation's machines away: it shall checkpoint and exit now."""
+
+    allocation_id: str
+    """The allocation."""
+    reason: str
+    """The engine's own words."""
+
+
+EngineEvent: TypeAlias = ContainerReport | CapacityChange | EvictionNotice
+"""What an engine tells by itself."""
+
+
+class ResourceManager(Protocol):
+    """An engine: has pools, and runs supervisors on their machines.
+
+    Every method can be repeated: a launch of what runs already, a stop of what ended, change nothing. One
+    that cannot reach its engine raises UnavailableError within its deadline, and is called again.
+    """
+
+    @property
+    def prompt(self) -> bool:
+        """Whether its calls take milliseconds, so that the scheduler waits for its launches."""
+
+    def pools(self) -> Sequence[Pool]:
+        """Its pools as they are known now; asks nobody."""
+
+    async def launch(self, spec: AllocationSpec) -> None:
+        """Hands an allocation to the engine; what lives of it, waits there, or ended already is left alone.
+
+        Raises:
+            UnavailableError: The engine does not answer; whether it has the allocation is not known.
+            QuotaError: The pool takes no more now; the message has the engine's reason. It is asked again.
+            Exception: It refuses the allocation for good; the message says why.
+        """
+
+    async def inspect(self, allocation_id: str) -> Sequence[ContainerReport]:
+        """Tells the state of every container by rank, and ends what a lost supervisor left running.
+
+        Those that have not ended are watched from now on, also when an earlier life of this process launched
+        them. A container counts as running until the last of its processes has ended. Nothing is reported of
+        an allocation that was never launched, and of one that was released.
+        """
+
+    async def stop(self, allocation_id: str, *, grace: float) -> None:
+        """Asks an allocation to exit by SIGTERM, as its engine does it, and kills it once the grace is over.
+
+        What still waits in the engine's queue is taken out of it. Returns when that was asked for.
+        """
+
+    async def kill(self, allocation_id: str) -> None:
+        """Ends every process of an allocation at once, its supervisors included."""
+
+    async def deliver_lines(self, tokens: Mapping[str, str]) -> bool:
+        """Sends the lines that allocations left whose containers have ended, for a bounded time.
+
+        What does not arrive in time is sent after it. The log names lines that are late.
+
+        Args:
+            tokens: A fresh token of each run, by allocation.
+
+        Returns:
+            Whether all lines have arrived.
+        """
+
+    async def release(self, allocation_id: str, *, token: str = "") -> None:
+        """Forgets an allocation that was settled.
+
+        What its run left with the engine is removed in the background, once its supervisors have ended and
+        its reports and lines have all arrived; what still waits is sent.
+
+        Args:
+            allocation_id: The allocation.
+            token: A fresh token of the run, for when its own may have expired in a long outage.
+        """
+
+    async def leftovers(self) -> Sequence[str]:
+        """Names every allocation of this cluster of which something is there and which was not released."""
+
+    async def unreported(self) -> Sequence[str]:
+        """Names every allocation of which the engine has reports that have not arrived."""
+
+    async def backlog_seconds(self) -> float:
+        """For how long reports or lines of some run have waited there without any of them arriving."""
+
+    def watch(self) -> AsyncIterator[EngineEvent]:
+        """Tells of containers that began or ended, of capacity and of evictions, until ``close``.
+
+        Each end is told once. One consumer.
+        """
+
+    async def close(self) -> None:
+        """Ends the watching. Supervisors continue."""

@@ -1,0 +1,7 @@
+"""Ray, by a driver: a process of its own, so that the services import nothing of Ray.
+
+`driver` is the only module that imports it, and runs as a script, by any interpreter that has the Ray of the
+cluster; `client` starts it, asks it with deadlines, and starts it again. `engine` runs trials through them:
+`states` tells what became of them, `settings` is what may be said of the engine, and `factory` makes it of
+that.
+"""

@@ -1,0 +1,269 @@
+"""Trials as actors of Ray: a placement group for each allocation, an actor for each of its containers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+
+from resolute.contracts.run.keeping import KILL, STOP
+from resolute.errors import UnavailableError
+from resolute_engines.configs.unsupported_fields import STARTS_COLD, no_node_excluded, queued_by
+from resolute_engines.environment import SupervisorTerms
+from resolute_engines.kit.late_kills import LateKills
+from resolute_engines.kit.releases import Releases, Remains
+from resolute_engines.kit.watched_allocations import WatchedAllocations
+from resolute_engines.protocol import (
+    AllocationSpec,
+    CapacityChange,
+    ContainerReport,
+    ContainerState,
+    EngineEvent,
+    Placement,
+    Pool,
+    Slot,
+    SlotKind,
+)
+from resolute_engines.ray import states
+from resolute_engines.ray.client import Driver
+from resolute_engines.ray.settings import RayPool
+
+INEFFECTIVE = (STARTS_COLD, *queued_by("Ray", passed_on={}))
+"""Fields without an effect in pools of Ray, of those that have one for processes of this machine."""
+REQUIREMENTS = (no_node_excluded("Ray", instead="name the nodes to use by resources of the pool"),)
+"""What fields of configs must be in pools of Ray."""
+_KEEPERS_SECONDS = 5.0
+"""How long keepers may take to end what they keep before Ray is told to."""
+_KEEPERS_POLL_SECONDS = 0.25
+_LOOKS_A_CAPACITY = 10
+"""How many looks at the runs go by between two at the nodes."""
+_log = structlog.get_logger("ray")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RayNodes:
+    """What Ray's nodes have."""
+
+    python: str = ""
+    """Interpreter of supervisors; empty for that of Ray's workers."""
+    directory: str = ""
+    """Where run directories lie; empty for a node's directory for temporary files."""
+
+
+class RayResourceManager:
+    """Runs allocations as actors of one Ray.
+
+    Args:
+        driver: Asks Ray; closed with this.
+        pools: What the settings say of each pool, by its name.
+        terms: What every supervisor is told.
+        nodes: What Ray's nodes have.
+        poll_seconds: Time between two looks at the runs.
+    """
+
+    prompt = False
+
+    def __init__(
+        self,
+        driver: Driver,
+        *,
+        pools: Mapping[str, RayPool],
+        terms: SupervisorTerms,
+        nodes: RayNodes,
+        poll_seconds: float = 1.0,
+    ) -> None:
+        self._driver = driver
+        self._settings = dict(pools)
+        self._pools = {name: _pool(name, settings, nodes=()) for name, settings in pools.items()}
+        self._terms = terms
+        self._nodes = nodes
+        self._poll_seconds = poll_seconds
+        self._watched = WatchedAllocations()
+        """What was last told of each container of the allocations that have not ended."""
+        self._late_kills = LateKills("ray", self.kill)
+        self._closed = asyncio.Event()
+        self._releases = Releases(
+            "ray",
+            self,
+            outage_timeout=terms.outage_timeout,
+            log_wait=terms.log_wait,
+            forget=self._forget,
+        )
+
+    def pools(self) -> Sequence[Pool]:
+        """Its pools, with the slots that Ray's nodes had at the last look."""
+        return tuple(self._pools.values())
+
+    async def launch(self, spec: AllocationSpec) -> None:
+        """Hands the group and the actors of an allocation to Ray; what it has, or had, is left alone.
+
+        Raises:
+            UnavailableError: Ray does not answer; whether it has them is not known.
+        """
+        pool = self._settings[spec.pool]
+        await self._driver.call(
+            "launch",
+            allocation=spec.allocation_id,
+            bundles=[pool.bundle(len(slots)) for slots in spec.placements],
+            orders=[
+                json.dumps(self._terms.order(spec, rank, slot_kind=pool.slot_type).to_json())
+                for rank in range(len(spec.placements))
+            ],
+            python=self._nodes.python,
+            directory=self._nodes.directory,
+        )
+        self._watched.add(spec.allocation_id, containers=len(spec.placements))
+
+    async def inspect(self, allocation_id: str) -> Sequence[ContainerReport]:
+        """Tells the state of every container by rank, and watches those that have not ended."""
+        if allocation_id in self._releases:
+            return []
+        reports = (await self._look([allocation_id]))[allocation_id]
+        if any(report.waits or report.state is ContainerState.RUNNING for report in reports):
+            self._watched.add(allocation_id, containers=len(reports))
+        return reports
+
+    async def _look(self, allocation_ids: Sequence[str]) -> dict[str, list[ContainerReport]]:
+        seen = await self._driver.call("look", allocations=allocation_ids)
+        return {name: states.reports_of(name, one) if one else [] for name, one in seen.items()}
+
+    async def remains(self, allocation_id: str) -> Remains | None:
+        """What is left of an allocation with Ray.
+
+        Raises:
+            UnavailableError: Ray does not answer.
+        """
+        seen = (await self._driver.call("look", allocations=[allocation_id]))[allocation_id]
+        return states.remains_of(seen) if seen else None
+
+    async def stop(self, allocation_id: str, *, grace: float) -> None:
+        """Asks the keepers of an allocation to have it exit; what waits is taken out of the queue."""
+        found = {report.state for report in (await self._look([allocation_id]))[allocation_id]}
+        if ContainerState.RUNNING in found:
+            await self._driver.call("ask", allocation=allocation_id, word=STOP)
+            self._late_kills.plan(allocation_id, grace=grace)
+        elif found - {ContainerState.ENDED}:
+            await self._driver.call("end", allocation=allocation_id, withdrawn=True)
+
+    async def kill(self, allocation_id: str) -> None:
+        """Has the keepers of an allocation end it; after them its actors are ended."""
+        clock = asyncio.get_running_loop().time
+        deadline, asked = clock() + _KEEPERS_SECONDS, False
+        while True:
+            found = {report.state for report in (await self._look([allocation_id]))[allocation_id]}
+            if not found - {ContainerState.ENDED}:
+                return
+            if ContainerState.RUNNING not in found or clock() > deadline:
+                break
+            if not asked:
+                await self._driver.call("ask", allocation=allocation_id, word=KILL)
+                asked = True
+            await asyncio.sleep(_KEEPERS_POLL_SECONDS)
+        await self._driver.call("end", allocation=allocation_id, withdrawn=False)
+
+    async def deliver_lines(self, tokens: Mapping[str, str]) -> bool:
+        """Waits, for a bounded time, until keepers have sent the lines of containers that have ended."""
+        return await self._releases.deliver_lines(tokens)
+
+    async def release(self, allocation_id: str, *, token: str = "") -> None:
+        """Forgets an allocation; once its keepers have sent what it left, all of it is removed.
+
+        A keeper sends with the last token of its run: nobody gives it another.
+        """
+        self._late_kills.drop(allocation_id)
+        self._forget(allocation_id)
+        self._releases.release(allocation_id)
+
+    def _forget(self, allocation_id: str) -> None:
+        self._watched.remove(allocation_id)
+
+    async def delete(self, allocation_id: str) -> None:
+        """Removes all of an allocation."""
+        await self._driver.call("remove", allocation=allocation_id)
+
+    async def leftovers(self) -> Sequence[str]:
+        """Names every allocation of this cluster of which Ray has something."""
+        return sorted(name for name in await self._driver.call("names") if name not in self._releases)
+
+    async def unreported(self) -> Sequence[str]:
+        """Names the released allocations whose keepers still send."""
+        return self._releases.names()
+
+    async def backlog_seconds(self) -> float:
+        """For how long the one that was released first has been sending."""
+        return self._releases.seconds()
+
+    async def watch(self) -> AsyncIterator[EngineEvent]:
+        """Tells of containers that began or ended, and of nodes that came or went, until ``close``.
+
+        Raises:
+            UnavailableError: Ray does not answer; to be called again.
+        """
+        looks = 0
+        try:
+            while not self._closed.is_set():
+                if looks % _LOOKS_A_CAPACITY == 0:
+                    for change in await self._look_at_nodes():
+                        yield change
+                looks += 1
+                for report in await self._look_at_runs():
+                    yield report
+                with suppress(asyncio.TimeoutError):
+                    await asyncio.wait_for(self._closed.wait(), self._poll_seconds)
+        except UnavailableError:
+            # A question that the driver was closed under has no answer, and is none of Ray's failures.
+            if not self._closed.is_set():
+                raise
+
+    async def _look_at_runs(self) -> list[ContainerReport]:
+        names = self._watched.names()
+        found = await self._look(names) if names else {}
+        return [
+            change
+            for allocation_id, reports in found.items()
+            for change in self._watched.changes(allocation_id, reports)
+        ]
+
+    async def _look_at_nodes(self) -> list[CapacityChange]:
+        nodes = [node["resources"] for node in await self._driver.call("nodes")]
+        await self._driver.call("keep_leftovers", python=self._nodes.python, directory=self._nodes.directory)
+        changed = []
+        for name, settings in self._settings.items():
+            pool = _pool(name, settings, nodes=nodes)
+            if pool != self._pools[name]:
+                self._pools[name] = pool
+                changed.append(name)
+        return [CapacityChange(pools=tuple(changed))] if changed else []
+
+    async def close(self) -> None:
+        """Ends the watching. Actors continue."""
+        self._closed.set()
+        await self._late_kills.close()
+        await self._releases.close()
+        await self._driver.close()
+
+
+def _pool(name: str, settings: RayPool, *, nodes: Sequence[Mapping[str, Any]]) -> Pool:
+    kind, size, others = SlotKind(settings.slot_type), settings.slots_per_node, settings.resources or {}
+    fitting = [node for node in nodes if all(node.get(each, 0) >= wanted for each, wanted in others.items())]
+    counts = [count for node in fitting if (count := int(node.get(settings.slot_resource, 0)))]
+    places = [node for node, count in enumerate(counts) for _ in range(count)]
+    return Pool(
+        name=name,
+        placement=Placement.ENGINE,
+        slots=tuple(Slot(number, kind, node=node) for number, node in enumerate(places)),
+        slots_per_node=size,
+        most_slots=settings.max_slots or (sum(count // size for count in counts) * size or None),
+        taken_out_by=(
+            "`ray drain-node --node-id ID --reason DRAIN_NODE_REASON_PREEMPTION --reason-message WHY`, "
+            "and back by `ray start` on it"
+        ),
+        most_allocations=settings.most_allocations,
+        unsupported_fields=INEFFECTIVE,
+        requirements=REQUIREMENTS,
+    )

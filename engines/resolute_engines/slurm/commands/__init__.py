@@ -1,0 +1,1 @@
+"""Slurm's commands: how they are run, here or over `ssh`, and what their output says."""

@@ -1,0 +1,46 @@
+"""What fields of configs mean in a pool of Slurm."""
+
+from __future__ import annotations
+
+from resolute_engines.configs.requirements import Requirement
+from resolute_engines.configs.unsupported_fields import (
+    STARTS_COLD,
+    UnsupportedField,
+    no_node_excluded,
+    queued_by,
+)
+from resolute_engines.slurm.containers import SUPPORTED_FIELDS as CONTAINER_FIELDS
+from resolute_engines.slurm.settings import SlurmPool
+
+
+def supported_fields(pool: SlurmPool) -> frozenset[str]:
+    """Fields that have an effect there, of those that have none for processes of this machine."""
+    return frozenset({"slurm"}) | (CONTAINER_FIELDS if pool.container else frozenset())
+
+
+def unsupported_fields(pool: SlurmPool) -> tuple[UnsupportedField, ...]:
+    """Fields that have no effect there, of those that have one for processes of this machine."""
+    passed_on = {"nice_per_priority": pool.nice_per_priority is not None}
+    return (STARTS_COLD, *queued_by("Slurm", passed_on=passed_on))
+
+
+def requirements(pool: SlurmPool, *, name: str) -> tuple[Requirement, ...]:
+    """What fields must be there.
+
+    Args:
+        pool: Settings of the pool.
+        name: Its name.
+    """
+    size = Requirement(
+        path="slurm.slots_per_node",
+        allowed=(pool.slots_per_node,),
+        reason=(
+            f"pool {name!r} gives {pool.slots_per_node} slots of each node: remove it, or choose another pool"
+        ),
+    )
+    no_gpu = Requirement(
+        path="slurm.gpu_type",
+        reason=f"the slots of pool {name!r} are processors: remove it, or choose a pool of GPUs",
+    )
+    nodes = no_node_excluded("Slurm", instead="name nodes to avoid by --exclude in slurm.sbatch_args")
+    return (size, nodes, no_gpu) if pool.slot_type == "cpu" else (size, nodes)

@@ -1,8 +1,0 @@
-"""Kubernetes, by its API.
-
-`connection` makes calls with deadlines and bounds, `pods` reads what the API server says of a Pod into
-values, `pod_spec` merges what a config adds to a Pod, `objects` writes what is submitted, and `client`
-submits, finds, watches and ends groups of Pods by their names. `manager` runs trials through them: `request`
-makes Pods of an allocation, `states` tells what became of them, `settings` is what may be said of the engine,
-and `opening` makes it of that.
-"""
