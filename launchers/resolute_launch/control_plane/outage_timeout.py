@@ -7,10 +7,11 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
-from resolute.contracts.calls.backoff import Backoff
+from resolute.contracts.calls.backoff import Backoff, retry
 from resolute.contracts.clock import Clock
 from resolute.errors import InternalError, ResoluteError, UnauthenticatedError, UnavailableError
 
+_MAY_PASS = (UnavailableError, UnauthenticatedError, InternalError)
 _DEFECTS = 5
 """How often a call is repeated when the server answers with an internal error."""
 _LONGEST_LOOK_SECONDS = 60.0
@@ -51,37 +52,33 @@ class OutageTimeout:
             self._looked_at = now
             return self._away >= self.seconds
 
+    def retry(self, call: Callable[[], _T], *, stop: threading.Event, purpose: str) -> _T:
+        """Makes a call that may be repeated until the control plane answers it.
 
-def retry_during_outage(
-    call: Callable[[], _T], *, outage_timeout: OutageTimeout, stop: threading.Event, purpose: str
-) -> _T:
-    """Makes a call that may be repeated until the control plane answers it.
+        Args:
+            call: Makes the call once.
+            stop: Ends the attempts when it is set: a pause ends early, and one last attempt follows.
+            purpose: What the call is for, in the log.
 
-    Args:
-        call: Makes the call once.
-        outage_timeout: How long to continue; renewed by an answer.
-        stop: Ends the attempts when it is set.
-        purpose: What the call is for, in the log.
+        Raises:
+            ResoluteError: What the call raised: at once if that cannot change, else when the outage lasted
+                too long or ``stop`` is set.
+        """
+        defects = 0
 
-    Raises:
-        ResoluteError: What the call raised: at once if that cannot change, else when the outage lasted too
-            long or ``stop`` is set.
-    """
-    defects = 0
-    backoff = Backoff()
-    while True:
-        try:
-            result = call()
-        except (UnavailableError, UnauthenticatedError, InternalError) as failure:
+        def check(_: float, failure: Exception) -> None:
+            nonlocal defects
             defects += isinstance(failure, InternalError)
-            if outage_timeout.exhausted or stop.is_set() or defects >= _DEFECTS:
-                raise
+            if self.exhausted or stop.is_set() or defects >= _DEFECTS:
+                raise failure
             _log.warning("%s will be tried again: %s", purpose, failure)
-        except ResoluteError:
-            outage_timeout.renew()
+
+        try:
+            result = retry(call, backoff=Backoff(), retried=_MAY_PASS, on_retry=check, sleep=stop.wait)
+        except _MAY_PASS:
             raise
-        else:
-            outage_timeout.renew()
-            return result
-        # When the event is set the pause ends early, and one last attempt follows.
-        stop.wait(backoff.failed())
+        except ResoluteError:
+            self.renew()
+            raise
+        self.renew()
+        return result

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from resolute.contracts.calls.backoff import Backoff
+from resolute.contracts.calls.backoff import Backoff, retry
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 from resolute_launch.layers.interfaces import interface_to
 from resolute_launch.processes.child_process import start_child
@@ -138,18 +138,21 @@ def _rendezvous_server(
 
 
 def _wait_for(address: str, port: int, *, timeout: float, clock: Clock) -> None:
-    deadline = clock.monotonic() + timeout
-    waiting = threading.Event()
-    backoff = Backoff(longest=1.0)
-    while True:
-        with contextlib.suppress(OSError), socket.create_connection((address, port), timeout=5.0):
-            return
-        if clock.monotonic() >= deadline:
-            sys.exit(
-                f"determined.launch.horovod: the first container did not serve the job's rendezvous at "
-                f"{address}:{port} within {timeout:g} s (--start-timeout); look at its log"
-            )
-        waiting.wait(backoff.failed())
+    def connect() -> None:
+        socket.create_connection((address, port), timeout=5.0).close()
+
+    try:
+        retry(
+            connect,
+            backoff=Backoff(longest=1.0, clock=clock),
+            outage_timeout=timeout,
+            retried=(OSError,),
+        )
+    except OSError:
+        sys.exit(
+            f"determined.launch.horovod: the first container did not serve the job's rendezvous at "
+            f"{address}:{port} within {timeout:g} s (--start-timeout); look at its log"
+        )
 
 
 def _job_environment(job: Namespace, *, address: str, port: str) -> dict[str, str]:

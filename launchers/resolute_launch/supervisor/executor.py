@@ -30,7 +30,6 @@ from resolute_launch.container.output import OutputCollector
 from resolute_launch.container.task import Task
 from resolute_launch.container.task_info import cluster_info, run_identity, single_container_rendezvous
 from resolute_launch.control_plane.connection import ControlPlaneConnection
-from resolute_launch.control_plane.outage_timeout import retry_during_outage
 from resolute_launch.control_plane.signal_state import SignalState
 from resolute_launch.control_plane.signal_watcher import SignalWatcher
 from resolute_launch.exec import entrypoint
@@ -217,12 +216,7 @@ class RunExecutor:
                 interrupted=self._interrupted,
             )
 
-        retry_during_outage(
-            once,
-            outage_timeout=self._connection.outage_timeout,
-            stop=threading.Event(),
-            purpose="fetching the code",
-        )
+        self._connection.outage_timeout.retry(once, stop=threading.Event(), purpose="fetching the code")
         model_definition.link(self._run.work, self._task.order.links)
         if self._interrupted():
             raise InterruptedError

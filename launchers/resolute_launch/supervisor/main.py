@@ -37,7 +37,7 @@ from resolute_launch.container.entrypoint_process import END_SECONDS, process_tr
 from resolute_launch.container.task import Task
 from resolute_launch.control_plane.client import ControlPlane
 from resolute_launch.control_plane.connection import ControlPlaneConnection
-from resolute_launch.control_plane.outage_timeout import OutageTimeout, retry_during_outage
+from resolute_launch.control_plane.outage_timeout import OutageTimeout
 from resolute_launch.installation import compat_path
 from resolute_launch.processes.signal_handlers import SignalHandlers
 from resolute_launch.supervisor.bounded_log import BoundedLogHandler
@@ -102,11 +102,8 @@ class Supervisor:
     ) -> LaunchSpec | None:
         """Returns the launch spec; None if there is none, and the run has ended therefore."""
         try:
-            spec = retry_during_outage(
-                lambda: self._launch_spec(connection.control),
-                outage_timeout=connection.outage_timeout,
-                stop=self._stop,
-                purpose="asking for work",
+            spec = connection.outage_timeout.retry(
+                lambda: self._launch_spec(connection.control), stop=self._stop, purpose="asking for work"
             )
         except ResoluteError as failure:
             _log.error("the launch spec could not be fetched: %s", failure)
@@ -161,12 +158,7 @@ class Supervisor:
             connection.control.report_exit(record)
 
         try:
-            retry_during_outage(
-                report,
-                outage_timeout=connection.outage_timeout,
-                stop=self._stop,
-                purpose="reporting the exit",
-            )
+            connection.outage_timeout.retry(report, stop=self._stop, purpose="reporting the exit")
         except (AbortedError, NotFoundError) as failure:
             _log.info("the exit was not reported, the allocation is gone: %s", failure)
         except ResoluteError as failure:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from resolute.contracts.calls.backoff import Backoff, retry_during_outage
+from resolute.contracts.calls.backoff import Backoff, retry
 from resolute.errors import FailedPreconditionError, UnavailableError
 from resolute.transfer.transport import UrlRefusedError
 
@@ -51,7 +51,7 @@ def retry_transfer(
         if waited > _QUIET_SECONDS:
             _log.warning("a transfer waits for its store (%.0f s so far): %s", waited, failure)
 
-    return retry_during_outage(
+    return retry(
         work,
         outage_timeout=outage_timeout,
         backoff=backoff or new_backoff(),

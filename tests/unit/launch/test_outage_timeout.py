@@ -14,10 +14,7 @@ from resolute.errors import (
     UnauthenticatedError,
     UnavailableError,
 )
-from resolute_launch.control_plane.outage_timeout import (
-    OutageTimeout,
-    retry_during_outage,
-)
+from resolute_launch.control_plane.outage_timeout import OutageTimeout
 
 
 class Eager(threading.Event):
@@ -46,9 +43,7 @@ def failing(*failures: Exception) -> Callable[[], str]:
 def attempt(call: Callable[[], str], *, seconds: float = 60.0) -> tuple[str, OutageTimeout]:
     clock = ManualClock()
     outage_timeout = OutageTimeout(seconds, clock=clock)
-    return retry_during_outage(
-        call, outage_timeout=outage_timeout, stop=Eager(clock), purpose="testing"
-    ), outage_timeout
+    return outage_timeout.retry(call, stop=Eager(clock), purpose="testing"), outage_timeout
 
 
 def test_an_absence_is_waited_out() -> None:
@@ -68,11 +63,8 @@ def test_an_absence_that_lasts_too_long_is_raised() -> None:
     clock = ManualClock()
     outage_timeout = OutageTimeout(60, clock=clock)
     with pytest.raises(UnavailableError):
-        retry_during_outage(
-            failing(*[UnavailableError("away")] * 1000),
-            outage_timeout=outage_timeout,
-            stop=Eager(clock),
-            purpose="testing",
+        outage_timeout.retry(
+            failing(*[UnavailableError("away")] * 1000), stop=Eager(clock), purpose="testing"
         )
     assert outage_timeout.exhausted
 
@@ -90,9 +82,7 @@ def test_a_stop_allows_one_last_attempt() -> None:
     stop.set()
     outage_timeout = OutageTimeout(60, clock=clock)
     with pytest.raises(UnavailableError):
-        retry_during_outage(
-            failing(UnavailableError("away")), outage_timeout=outage_timeout, stop=stop, purpose="testing"
-        )
+        outage_timeout.retry(failing(UnavailableError("away")), stop=stop, purpose="testing")
 
 
 def test_every_answer_renews_the_outage_timeout() -> None:
@@ -101,12 +91,7 @@ def test_every_answer_renews_the_outage_timeout() -> None:
     clock.advance(59)
     assert not outage_timeout.exhausted
     with pytest.raises(NotFoundError):
-        retry_during_outage(
-            failing(NotFoundError("gone")),
-            outage_timeout=outage_timeout,
-            stop=Eager(clock),
-            purpose="testing",
-        )
+        outage_timeout.retry(failing(NotFoundError("gone")), stop=Eager(clock), purpose="testing")
     clock.advance(59)
     assert not outage_timeout.exhausted
     clock.advance(1)

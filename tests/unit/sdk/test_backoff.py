@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.clocks import ManualClock
 
-from resolute.contracts.calls.backoff import Backoff, retry_during_outage
+from resolute.contracts.calls.backoff import Backoff, retry
 from resolute.errors import NotFoundError, UnavailableError
 
 
@@ -59,7 +59,7 @@ class Service:
 
 
 def retried(service: Service, clock: ManualClock, *, outage_timeout: float) -> str:
-    return retry_during_outage(
+    return retry(
         service.call, outage_timeout=outage_timeout, backoff=Backoff(clock=clock), sleep=clock.advance
     )
 
@@ -86,3 +86,11 @@ def test_an_answer_that_cannot_change_is_raised_at_once() -> None:
     with pytest.raises(NotFoundError):
         retried(service, clock, outage_timeout=100)
     assert service.calls == 1
+
+
+def test_a_call_is_made_as_often_as_it_may() -> None:
+    clock = ManualClock()
+    service = Service(clock, away=5000, failure=UnavailableError("away"))
+    with pytest.raises(UnavailableError, match="away"):
+        retry(service.call, attempts=3, backoff=Backoff(clock=clock), sleep=clock.advance)
+    assert service.calls == 3

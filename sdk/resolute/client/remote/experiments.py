@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,9 +26,8 @@ from resolute.client.connection.session import Session
 from resolute.client.schema import convert
 from resolute.client.schema.records import ExperimentRecord, TrialRecord
 from resolute.client.schema.states import ExperimentKind, ExperimentState
-from resolute.contracts.calls.backoff import Backoff
+from resolute.contracts.calls.backoff import Backoff, retry
 from resolute.contracts.values import to_mapping
-from resolute.errors import UnavailableError
 
 if TYPE_CHECKING:
     from resolute.client.submission.git_state import GitState
@@ -171,17 +169,12 @@ class Experiments:
             UnavailableError: The service cannot be reached, also after retries.
         """
         timeout = _UPLOAD_BASE + archive.size / _SLOWEST_UPLOAD
-        backoff = Backoff()
-        while True:
-            try:
-                response = self._create(submission, archive, timeout=timeout)
-                break
-            except UnavailableError:
-                # A stream of requests is not repeated by itself. The request id makes this safe.
-                pause = backoff.failed()
-                if backoff.failures == _UPLOAD_ATTEMPTS:
-                    raise
-            time.sleep(pause)
+        # A stream of requests is not repeated by itself. The request id makes this safe.
+        response = retry(
+            lambda: self._create(submission, archive, timeout=timeout),
+            backoff=Backoff(),
+            attempts=_UPLOAD_ATTEMPTS,
+        )
         return Created(convert.experiment(response.experiment), tuple(response.warnings))
 
     def _create(

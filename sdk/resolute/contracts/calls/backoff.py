@@ -1,7 +1,13 @@
-"""Repeating what fails: the pauses between attempts, and calls that wait for an outage to end."""
+"""Repeating what fails: the pauses between attempts, and the loop that makes them.
+
+Everything that is repeated takes its pauses from `Backoff`: calls, streams that are opened again, and loops
+that continue after a failure. A library for retries would replace only `retry`, a loop of ten lines, and be
+one more dependency of every training environment.
+"""
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from collections.abc import Callable
@@ -63,27 +69,31 @@ class Backoff:
         self.failures = 0
 
 
-def retry_during_outage(
+def retry(
     call: Callable[[], _T],
     *,
-    outage_timeout: float,
     backoff: Backoff,
+    outage_timeout: float = math.inf,
+    attempts: float = math.inf,
     retried: tuple[type[Exception], ...] = (UnavailableError,),
     on_retry: Callable[[float, Exception], object] = lambda _seconds, _failure: None,
-    sleep: Callable[[float], None] = time.sleep,
+    sleep: Callable[[float], object] = time.sleep,
 ) -> _T:
-    """Repeats a call until it is answered.
+    """Repeats a call until it succeeds.
 
     Args:
         call: Makes the call once; it must be safe to repeat.
+        backoff: Gives the pauses, and measures the outage.
         outage_timeout: Seconds to continue trying, from the first failure on.
-        backoff: Gives the pauses.
+        attempts: How often the call is made at most.
         retried: Errors that may pass.
-        on_retry: Is told of each failure before the pause, with the seconds since the first one.
+        on_retry: Is told of each failure before the pause, with the seconds since the first one; raises an
+            error to end the attempts.
         sleep: Waits some seconds.
 
     Raises:
-        UnavailableError: The outage lasted longer than the timeout; likewise the other errors of ``retried``.
+        UnavailableError: The outage lasted longer than the timeout, or the attempts are used up; likewise the
+            other errors of ``retried``.
     """
     while True:
         try:
@@ -91,7 +101,7 @@ def retry_during_outage(
         except retried as failure:
             pause = backoff.failed()
             waited = backoff.failing_seconds
-            if waited + pause > outage_timeout:
+            if waited + pause > outage_timeout or backoff.failures >= attempts:
                 raise
             on_retry(waited, failure)
         sleep(pause)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from resolute.contracts.calls.backoff import Backoff
 from resolute.errors import InternalError, ResoluteError
 
 LONGEST_PAUSE_SECONDS = 5.0
+_T = TypeVar("_T")
 
 
 class LoggedBackoff:
@@ -53,15 +54,24 @@ class LoggedBackoff:
         return self._backoff.failed()
 
 
-async def until_it_succeeds(work: Callable[[], Awaitable[None]], backoff: LoggedBackoff) -> None:
-    """Does something until it succeeds once, whatever it raises: a defect must not end it for good.
+async def until_it_succeeds(
+    work: Callable[[], Awaitable[_T]],
+    backoff: LoggedBackoff,
+    *,
+    retried: tuple[type[Exception], ...] = (Exception,),
+) -> _T:
+    """Does something until it succeeds once.
 
     Args:
         work: What is done.
         backoff: Names it in the log, and says how long to pause.
+        retried: Errors that may pass; by default all, since a defect must not end the work for good.
+
+    Returns:
+        What the work returned.
     """
     while True:
         try:
             return await work()
-        except Exception as failure:  # noqa: BLE001 - the log has it
+        except retried as failure:
             await asyncio.sleep(backoff.failed(failure))

@@ -18,7 +18,7 @@ from resolute.api.experiments.v1.allocations_service_pb2_grpc import Allocations
 from resolute.api.experiments.v1.trials_service_pb2_grpc import TrialsServiceStub
 from resolute.api.metrics.v1.metrics_service_pb2_grpc import MetricsServiceStub
 from resolute.api.searcher.v1.searcher_service_pb2_grpc import SearcherServiceStub
-from resolute.contracts.calls.backoff import Backoff, retry_during_outage
+from resolute.contracts.calls.backoff import Backoff, retry
 from resolute.contracts.calls.tls import ClientTls
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 from resolute.contracts.run.directory import read_token
@@ -115,7 +115,7 @@ class Session:
             _log.warning("%s waits for the services (%.0f s so far): %s", purpose, waited, failure)
 
         # A token expires only while the supervisor cannot renew it: that too is an outage.
-        return retry_during_outage(
+        return retry(
             call,
             outage_timeout=self.outage_timeout,
             backoff=Backoff(first=_FIRST_PAUSE, longest=_LONGEST_PAUSE, clock=self._clock),

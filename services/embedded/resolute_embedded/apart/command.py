@@ -15,19 +15,19 @@ import importlib
 import os
 import runpy
 import sys
-import time
 from pathlib import Path
 
 import click
 from sqlalchemy.exc import OperationalError
 
+from resolute.contracts.calls.backoff import Backoff, retry
 from resolute.errors import ResoluteError
 from resolute_embedded.apart import environment
 from resolute_serving.server.settings import SERVICE_NAMES, Settings
 
 _DATABASE_SECONDS = 120.0
 """How long a start waits for a database that starts at the same time."""
-_RETRY_SECONDS = 1.0
+_LONGEST_PAUSE_SECONDS = 1.0
 
 
 @click.group()
@@ -136,16 +136,15 @@ def _upgrade(name: str) -> None:
 
     blueprint = importlib.import_module(f"resolute_{name}.blueprint").BLUEPRINT
     url = Settings.from_environment(os.environ, service=name).database_url
-    deadline = time.monotonic() + _DATABASE_SECONDS
-    while True:
-        try:
-            upgrade(blueprint, url)
-        except OperationalError as error:
-            if time.monotonic() > deadline:
-                raise click.ClickException(f"the database of {name} does not answer: {error.orig}") from error
-            time.sleep(_RETRY_SECONDS)
-        else:
-            return
+    try:
+        retry(
+            lambda: upgrade(blueprint, url),
+            backoff=Backoff(longest=_LONGEST_PAUSE_SECONDS),
+            outage_timeout=_DATABASE_SECONDS,
+            retried=(OperationalError,),
+        )
+    except OperationalError as error:
+        raise click.ClickException(f"the database of {name} does not answer: {error.orig}") from error
 
 
 if __name__ == "__main__":

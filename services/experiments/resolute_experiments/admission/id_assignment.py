@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import sqlalchemy as sa
 import structlog
 from sqlalchemy.engine import Connection
 
 from resolute.api.checkpoints.v1 import checkpoints_service_pb2
-from resolute.contracts.calls.logged_backoff import LoggedBackoff
+from resolute.contracts.calls.logged_backoff import LoggedBackoff, until_it_succeeds
 from resolute_experiments.clients import Clients
 from resolute_experiments.store.schema import users, workspaces
 from resolute_serving.database.engine import Database
@@ -25,14 +23,11 @@ async def assign_ids(database: Database, clients: Clients) -> None:
         clients: The checkpoints service.
     """
     backoff = LoggedBackoff(_log, "the checkpoints service was not told the ids of workspaces and users")
-    while True:
-        try:
-            request = await database.read(_request)
-            await clients.checkpoints.AssignIds(request)
-        except Exception as failure:  # noqa: BLE001 - a defect, or a service that is away: it is repeated
-            await asyncio.sleep(backoff.failed(failure))
-        else:
-            return
+
+    async def assign() -> None:
+        await clients.checkpoints.AssignIds(await database.read(_request))
+
+    await until_it_succeeds(assign, backoff)
 
 
 def _request(connection: Connection) -> checkpoints_service_pb2.AssignIdsRequest:

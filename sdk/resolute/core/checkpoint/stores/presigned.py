@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeVar, final
 
+from resolute.contracts.calls.backoff import retry
 from resolute.core.checkpoint.files.hashing_file import HashingFile
 from resolute.core.checkpoint.files.manifest import FileEntry, compare
 from resolute.core.checkpoint.files.progress_log import ProgressFactory, log_progress
@@ -255,15 +256,12 @@ class _FileUploader:
 
 def _put_part(transport: Transport, url: str, data: bytes, headers: Mapping[str, str]) -> Callable[[], str]:
     def put() -> str:
-        backoff = new_backoff()
-        while True:
-            try:
-                return transport.put(url, data, size=len(data), headers=headers)
-            except UnavailableError:
-                # A short outage costs one part again, a long one the file.
-                if backoff.failures == _PART_RETRIES:
-                    raise
-            time.sleep(backoff.failed())
+        # A short outage costs one part again, a long one the file.
+        return retry(
+            lambda: transport.put(url, data, size=len(data), headers=headers),
+            backoff=new_backoff(),
+            attempts=1 + _PART_RETRIES,
+        )
 
     return put
 
