@@ -92,7 +92,7 @@ nightly: $(STAMP) $(VENV)/.distributed
 check: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check --output-format concise .
-	$(BIN)/mypy sdk launchers engines services tools benchmarks tests
+	$(BIN)/mypy sdk launchers compat engines services tools benchmarks tests
 	$(BIN)/lint-imports
 	$(BIN)/buf lint
 	$(BIN)/buf format --diff --exit-code

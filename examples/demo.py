@@ -17,7 +17,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from resolute.client import Determined, ExperimentState, Trial, TrialState
+from resolute.client import Client, ExperimentState, Trial, TrialState
 
 ROOT = Path(__file__).resolve().parents[1]
 DIGITS = ROOT / "examples" / "digits"
@@ -51,7 +51,7 @@ def main():
     use_own_home()
     try:
         subprocess.run([RESOLUTE, "up", "--detach"], check=True)
-        with Determined() as cluster:
+        with Client() as cluster:
             experiment = cluster.create_experiment(DIGITS / "adaptive.yaml", DIGITS)
             console.print(f"Created experiment {experiment.id}: {experiment.name}")
             with killed_if_abandoned(experiment):

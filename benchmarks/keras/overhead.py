@@ -1,4 +1,4 @@
-"""What DeterminedCallback adds to a batch of Keras's ``fit``, beside ``fit`` without it, in one process.
+"""What ResoluteCallback adds to a batch of Keras's ``fit``, beside ``fit`` without it, in one process.
 
 It is compared with two: a plain ``fit``, and one with a callback whose hook of a batch does nothing. Where
 no callback has such hooks, Keras passes those of its own history to a thread, which costs more than calling
@@ -42,7 +42,7 @@ REPORTS = 20
 CALLS = 1000
 PLAIN = "plain fit"
 EMPTY = "fit with a callback whose hook does nothing"
-OURS = "fit with DeterminedCallback"
+OURS = "fit with ResoluteCallback"
 
 
 def say(line: str) -> None:
@@ -179,9 +179,9 @@ def main() -> int:
     import keras
 
     from resolute import core
-    from resolute.keras import DeterminedCallback
+    from resolute.keras import ResoluteCallback
 
-    class BatchesOnly(DeterminedCallback):
+    class BatchesOnly(ResoluteCallback):
         """Makes no checkpoint at the end: that is no part of a batch."""
 
         def on_train_end(self, logs: Any = None) -> None:

@@ -32,7 +32,7 @@ from faults.harness.engines.opened import opened
 from faults.harness.fault_cluster import FaultCluster, fault_cluster
 from support.waiting import wait_until
 
-from resolute.client import Determined
+from resolute.client import Client
 
 MOST_SECONDS = {"container": 1.5, "slurm": 1.0, "kubernetes": 1.0}
 PEERS = {"container": "podman run", "slurm": "sbatch", "kubernetes": "a Pod"}
@@ -131,7 +131,7 @@ def by(run: Callable[[Path], None], told: Path) -> float:
 
 
 def by_submit(
-    client: Determined, engine: FaultEngine, cluster: FaultCluster, script: Path
+    client: Client, engine: FaultEngine, cluster: FaultCluster, script: Path
 ) -> Callable[[Path], None]:
     """Submits it to the cluster, waits for its end, and for the engine to be as it was."""
 

@@ -17,7 +17,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from resolute.client import Determined
+from resolute.client import Client
 
 MOST_SECONDS = 1.5
 SCRIPT = """
@@ -39,7 +39,7 @@ def by_python(code: Path, told: Path) -> float:
     return float(told.read_text()) - begun
 
 
-def by_submit(client: Determined, code: Path, told: Path) -> float:
+def by_submit(client: Client, code: Path, told: Path) -> float:
     told.unlink(missing_ok=True)
     begun = time.time()
     config = {**CONFIG, "name": "first-line", "entrypoint": ["python3", "train.py", str(told)]}
@@ -60,7 +60,7 @@ def main() -> int:
         resolute = [str(Path(sys.executable).with_name("resolute"))]
         subprocess.run([*resolute, "up", "--detach", "--slots", "2"], check=True, stdout=subprocess.DEVNULL)
         try:
-            with Determined() as client:
+            with Client() as client:
                 by_submit(client, code, told)  # warms the disk's cache
                 pairs = [(by_python(code, told), by_submit(client, code, told)) for _ in range(rounds)]
         finally:

@@ -15,7 +15,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from resolute.client import Determined
+from resolute.client import Client
 
 TRIALS = 4
 _SCRIPT = """
@@ -54,14 +54,14 @@ class BusyCluster:
         code.mkdir()
         (code / "train.py").write_text(_SCRIPT)
         os.environ["RESOLUTE_HOME"] = str(self.home)
-        with Determined() as client:
+        with Client() as client:
             for number in range(TRIALS):
                 client.create_experiment({**_CONFIG, "name": f"busy-{number}"}, str(code))
         self.wait(lambda: len(self.reported_after(0.0)) == TRIALS)
 
     def kill_trials(self) -> None:
         """Ends the trials, and returns when they have ended."""
-        with Determined() as client:
+        with Client() as client:
             for number in range(1, TRIALS + 1):
                 experiment = client.get_experiment(number)
                 experiment.kill()

@@ -24,7 +24,7 @@ def main() -> None:
     # Meanwhile: as long as the cluster starts, this process has nothing else to do.
     import yaml
 
-    from resolute.client import Determined
+    from resolute.client import Client
 
     _, said = starting.communicate()
     if starting.returncode:
@@ -33,7 +33,7 @@ def main() -> None:
     try:
         config = yaml.safe_load((EXAMPLE / "adaptive.yaml").read_text())
         config["environment"]["warm_start"] = warm
-        with Determined() as cluster:
+        with Client() as cluster:
             experiment = cluster.create_experiment(config, EXAMPLE)
             experiment.wait(interval=0.1)
             best = experiment.top_checkpoint()

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from resolute.client import Determined
+from resolute.client import Client
 from resolute.client.remote.experiments import Submission
 from resolute.client.submission.packing import pack
 from resolute.errors import ResoluteError
@@ -20,8 +20,8 @@ def main(directory: Path, downloads: Path) -> dict[str, Any]:
     url = os.environ["RESOLUTE_URL"]
 
     # Sign in.
-    anonymous = Determined(url)
-    cluster = Determined(url, user=os.environ["RESOLUTE_USER"], password=os.environ["RESOLUTE_PASSWORD"])
+    anonymous = Client(url)
+    cluster = Client(url, user=os.environ["RESOLUTE_USER"], password=os.environ["RESOLUTE_PASSWORD"])
 
     # Create an experiment from a directory.
     submission = Submission(config=(directory / "config.yaml").read_text())
@@ -72,7 +72,7 @@ def main(directory: Path, downloads: Path) -> dict[str, Any]:
     }
 
 
-def create_again(cluster: Determined, submission: Submission) -> None:
+def create_again(cluster: Client, submission: Submission) -> None:
     """Creates an experiment without code."""
     with pack(None) as archive:
         cluster.services.experiments.create(submission, archive)

@@ -1,13 +1,15 @@
-"""The documented import name of the training API. Everything here is ``resolute``'s own.
+"""Determined's names: most are those of ``resolute``; what only Determined has is here.
 
-Each module of this package puts its counterpart in its own place, so that imports, ``python -m``, pickles and
-editors find it under both names and there is one copy of every object.
+A module whose names are all those of a module of ``resolute`` puts that module in its own place; the others
+import what they share. Either way there is one copy of every object, which imports, pickles, ``python -m``
+and editors find.
 """
 
 import importlib
 from typing import Any
 
 from determined import _info, errors
+from determined.search_space import Categorical, Constant, Double, Integer, Log
 from resolute import (
     LOG_FORMAT,
     ClusterInfo,
@@ -19,7 +21,6 @@ from resolute import (
     get_cluster_info,
     import_from_path,
 )
-from resolute.search_space import Categorical, Constant, Double, Integer, Log
 
 __version__ = "0.38.1"
 """The last release of the API that is served here."""

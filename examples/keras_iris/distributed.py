@@ -8,7 +8,7 @@ from sklearn.datasets import load_iris
 
 import resolute
 from resolute.core import DistributedContext
-from resolute.keras import DeterminedCallback
+from resolute.keras import ResoluteCallback
 
 
 def main(epochs):
@@ -26,7 +26,7 @@ def main(epochs):
             loss=tf_keras.losses.SparseCategoricalCrossentropy(from_logits=True),
         )
     with resolute.core.init(distributed=distributed) as context:
-        callback = DeterminedCallback(
+        callback = ResoluteCallback(
             context, info.latest_checkpoint, info.trial.trial_id, checkpoint_epochs=50
         )
         model.fit(data, epochs=epochs, callbacks=[callback], verbose=0)

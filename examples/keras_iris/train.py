@@ -7,7 +7,7 @@ import keras
 from sklearn.datasets import load_iris
 
 import resolute
-from resolute.keras import DeterminedCallback
+from resolute.keras import ResoluteCallback
 
 DEFAULT_HPARAMS = {"lr": 0.01, "hidden": 16}
 
@@ -36,7 +36,7 @@ def main(epochs):
     flowers = load_iris()
     x, y = flowers.data.astype("float32"), flowers.target
     with resolute.core.init() as context:
-        callback = DeterminedCallback(context, checkpoint, continue_id, checkpoint_epochs=10)
+        callback = ResoluteCallback(context, checkpoint, continue_id, checkpoint_epochs=10)
         model = build_model(hparams)
         # Every fifth flower is for validation.
         held = [number % 5 == 0 for number in range(len(x))]

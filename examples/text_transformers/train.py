@@ -10,7 +10,7 @@ from torch.utils.data import Dataset
 from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments, set_seed
 
 import resolute
-from resolute.transformers import DetCallback
+from resolute.transformers import ResoluteCallback
 
 DEFAULT_HPARAMS = {"lr": 0.003, "width": 32, "batch_size": 32, "max_steps": 100}
 LETTERS = 64  # of a sample
@@ -64,7 +64,7 @@ def train(output, *, test):
     )
     set_seed(0 if info is None else info.trial.trial_seed)
     with resolute.core.init() as context:
-        callback = DetCallback(context, arguments)
+        callback = ResoluteCallback(context, arguments)
         trainer = Trainer(
             model=make_model(hparams["width"]),
             args=arguments,

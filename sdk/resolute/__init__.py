@@ -22,11 +22,26 @@ from resolute.trial_errors import InvalidHP
 
 if TYPE_CHECKING:
     from resolute import core
+    from resolute.client import Client as Client
 
 LOG_FORMAT = "%(levelname)s: [%(process)s] %(name)s: %(message)s"
 """Format for ``logging.basicConfig`` with which the severity of each line is recognised on the cluster."""
 
-_LAZY_MODULES = frozenset({"client", "core", "keras", "pytorch", "testing", "transformers"})
+_LAZY_MODULES = frozenset(
+    {
+        "accelerate",
+        "client",
+        "core",
+        "core_v2",
+        "keras",
+        "lightning",
+        "pytorch",
+        "searcher",
+        "tensorboard",
+        "testing",
+        "transformers",
+    }
+)
 
 __all__ = [
     "LOG_FORMAT",
@@ -50,6 +65,8 @@ def __getattr__(name: str) -> Any:
         except ModuleNotFoundError as failure:
             if failure.name != f"resolute.{name}":
                 raise
+    if name == "Client":
+        return importlib.import_module("resolute.client").Client
     if name == "__version__":
         # Finding the installed distribution takes longer than everything else here.
         return importlib.import_module("resolute.contracts.distribution").version()

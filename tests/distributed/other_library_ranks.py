@@ -16,7 +16,7 @@ from transformers import TrainerCallback
 from resolute import core
 from resolute.lightning import ResoluteCallback
 from resolute.testing import SimulatedPreemption, simulate_preemption
-from resolute.transformers import DetCallback
+from resolute.transformers import ResoluteCallback as TransformersCallback
 
 HERE = Path(sys.argv[1])
 EPOCHS = 6
@@ -64,7 +64,7 @@ def by_lightning(context: core.Context, latest: str | None, signal: Any) -> tupl
 def by_hugging_face(context: core.Context, latest: str | None, signal: Any) -> tuple[int, Any]:
     output = HERE / "output"
     args = arguments(output, num_train_epochs=EPOCHS, ddp_backend="gloo", eval_strategy="no")
-    running = make_trainer(args, TrainerRequests(signal), DetCallback(context, args))
+    running = make_trainer(args, TrainerRequests(signal), TransformersCallback(context, args))
     if latest is not None:
         context.checkpoint.download(latest, output)
     running.train(resume_from_checkpoint=latest is not None)

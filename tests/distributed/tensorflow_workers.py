@@ -5,7 +5,7 @@ import os
 import socket
 import time
 
-import determined as det  # type: ignore[import-not-found]  # on the path of every trial
+import determined as det
 
 config = json.loads(os.environ.get("TF_CONFIG", '{"cluster": {"worker": ["alone:0"]}, "task": {"index": 0}}'))
 workers, index = config["cluster"]["worker"], config["task"]["index"]

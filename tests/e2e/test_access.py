@@ -20,15 +20,15 @@ entrypoint: python3 train.py
 searcher: {name: single, metric: loss, max_length: 1}
 """
 SCRIPT = """
-from resolute.client import Determined, UserRole
+from resolute.client import Client, UserRole
 
-with Determined() as cluster:
+with Client() as cluster:
     ada = cluster.create_user("ada", password="a password of ada")
     assert (ada.role, ada.admin, ada.active) == (UserRole.EDITOR, False, True)
     vision = cluster.create_workspace("vision")
     cats = vision.create_project("cats", "whiskers")
     assert [project.name for project in vision.list_projects()] == ["cats"]
-    with Determined(user="ada", password="a password of ada") as hers:
+    with Client(user="ada", password="a password of ada") as hers:
         assert hers.whoami().username == "ada"
         placed = hers.create_experiment("placed.yaml", "code", project_id=cats.id)
         assert (placed.owner, placed.workspace, placed.project) == ("ada", "vision", "cats")

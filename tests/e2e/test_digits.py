@@ -12,7 +12,7 @@ from support.clusters.embedded import EmbeddedCluster
 from support.waiting import wait_until
 
 import resolute
-from resolute.client import Determined, ExperimentState, Trial
+from resolute.client import Client, ExperimentState, Trial
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 DIGITS = EXAMPLES / "digits"
@@ -20,9 +20,9 @@ BATCHES_PER_EPOCH = 23
 
 
 @pytest.fixture
-def client(cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Determined]:
+def client(cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
     cluster.name_in(monkeypatch)
-    with Determined() as connected:
+    with Client() as connected:
         yield connected
 
 
@@ -39,7 +39,7 @@ def reported(trial: Trial, group: str) -> list[int]:
 
 @pytest.mark.sampled(1, group="trainings at length")
 def test_const_trains_well_and_the_best_validation_has_its_checkpoint(
-    cluster: EmbeddedCluster, client: Determined
+    cluster: EmbeddedCluster, client: Client
 ) -> None:
     experiment = client.get_experiment(create(cluster, "-f"))
     (trial,) = experiment.list_trials()
@@ -52,7 +52,7 @@ def test_const_trains_well_and_the_best_validation_has_its_checkpoint(
 
 @pytest.mark.sampled(1, group="trials without their cluster")
 def test_a_trial_runs_again_without_its_cluster_to_the_same_bits(
-    cluster: EmbeddedCluster, client: Determined, tmp_path: Path
+    cluster: EmbeddedCluster, client: Client, tmp_path: Path
 ) -> None:
     # Other hyperparameters, length and seed than those that the script has without a cluster.
     options = ("--config", "searcher.max_length.epochs=2", "--config", "hyperparameters.hidden=48")
@@ -78,7 +78,7 @@ def test_a_trial_runs_again_without_its_cluster_to_the_same_bits(
 
 @pytest.mark.sampled(1, group="trainings at length")
 def test_a_pause_in_mid_training_checkpoints_and_frees_the_slot_and_activate_goes_on(
-    cluster: EmbeddedCluster, client: Determined
+    cluster: EmbeddedCluster, client: Client
 ) -> None:
     epochs = 25
     number = create(cluster, "--config", f"searcher.max_length.epochs={epochs}")
@@ -111,7 +111,7 @@ def test_a_pause_in_mid_training_checkpoints_and_frees_the_slot_and_activate_goe
 
 def test_the_demo_follows_a_search_ranks_its_trials_and_fetches_the_best(
     cluster: EmbeddedCluster,
-    client: Determined,
+    client: Client,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],

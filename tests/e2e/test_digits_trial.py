@@ -11,16 +11,16 @@ import pytest
 from support.clusters.embedded import EmbeddedCluster
 from support.waiting import wait_until
 
-from resolute.client import Determined, ExperimentState, Trial
+from resolute.client import Client, ExperimentState, Trial
 
 TRIAL = Path(__file__).parents[2] / "examples" / "digits_trial"
 BATCHES_PER_EPOCH = 23
 
 
 @pytest.fixture
-def client(cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Determined]:
+def client(cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
     cluster.name_in(monkeypatch)
-    with Determined() as connected:
+    with Client() as connected:
         yield connected
 
 
@@ -31,7 +31,7 @@ def create(cluster: EmbeddedCluster, config: str, *options: str) -> int:
     return int(found[1])
 
 
-def finished_trial(cluster: EmbeddedCluster, client: Determined, config: str, epochs: int) -> Trial:
+def finished_trial(cluster: EmbeddedCluster, client: Client, config: str, epochs: int) -> Trial:
     number = create(cluster, config, "-f", "--config", f"searcher.max_length.epochs={epochs}")
     (trial,) = client.get_experiment(number).list_trials()
     return trial
@@ -41,7 +41,7 @@ def reported(trial: Trial, group: str) -> list[int]:
     return [report.steps_completed for report in trial.iter_metrics(group)]
 
 
-def test_a_trial_class_trains_as_its_config_says(cluster: EmbeddedCluster, client: Determined) -> None:
+def test_a_trial_class_trains_as_its_config_says(cluster: EmbeddedCluster, client: Client) -> None:
     trial = finished_trial(cluster, client, "const.yaml", 4)
     assert reported(trial, "validation") == [BATCHES_PER_EPOCH * epoch for epoch in range(1, 5)]
     assert reported(trial, "training")[:3] == [10, 20, 23]
@@ -53,7 +53,7 @@ def test_a_trial_class_trains_as_its_config_says(cluster: EmbeddedCluster, clien
 
 @pytest.mark.sampled(1, group="trials without their cluster")
 def test_a_trial_class_runs_again_without_its_cluster_to_the_same_bits(
-    cluster: EmbeddedCluster, client: Determined, tmp_path: Path
+    cluster: EmbeddedCluster, client: Client, tmp_path: Path
 ) -> None:
     trial = finished_trial(cluster, client, "const.yaml", 2)
     again = cluster.run("resolute", "reproduce", str(trial.id), "--run", cwd=tmp_path, timeout=300)
@@ -62,7 +62,7 @@ def test_a_trial_class_runs_again_without_its_cluster_to_the_same_bits(
 
 @pytest.mark.sampled(1, group="trainings at length")
 def test_a_trial_class_that_is_paused_reports_what_one_does_that_is_not(
-    cluster: EmbeddedCluster, client: Determined
+    cluster: EmbeddedCluster, client: Client
 ) -> None:
     longer = ("--config", "searcher.max_length.epochs=20")
     numbers = [create(cluster, "const.yaml", *longer) for _ in range(2)]
@@ -91,9 +91,7 @@ def metrics_of(trial: Trial, group: str) -> list[tuple[int, Any]]:
 
 
 @pytest.mark.sampled(1, group="trainings at length")
-def test_the_search_finds_hyperparameters_that_train_well(
-    cluster: EmbeddedCluster, client: Determined
-) -> None:
+def test_the_search_finds_hyperparameters_that_train_well(cluster: EmbeddedCluster, client: Client) -> None:
     """The adaptive config in full."""
     number = create(cluster, "adaptive.yaml")
     cluster.det("e", "wait", str(number), timeout=280)

@@ -10,15 +10,15 @@ import pytest
 from support.clusters.embedded import EmbeddedCluster
 from support.waiting import wait_until
 
-from resolute.client import Determined, ExperimentState, Trial
+from resolute.client import Client, ExperimentState, Trial
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 @pytest.fixture
-def client(cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Determined]:
+def client(cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
     cluster.name_in(monkeypatch)
-    with Determined() as connected:
+    with Client() as connected:
         yield connected
 
 
@@ -41,7 +41,7 @@ def losses(trial: Trial) -> dict[int, float]:
     ],
 )
 def test_a_paused_trial_goes_on_where_it_stopped(
-    cluster: EmbeddedCluster, client: Determined, example: str, options: tuple[str, ...], steps: int
+    cluster: EmbeddedCluster, client: Client, example: str, options: tuple[str, ...], steps: int
 ) -> None:
     settings = [word for option in options for word in ("--config", option)]
     said = cluster.det("e", "create", "const.yaml", ".", *settings, cwd=EXAMPLES / example).stdout

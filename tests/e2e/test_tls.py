@@ -26,9 +26,9 @@ with det.core.init() as core:
         operation.report_completed(0.5)
 """
 REMOTE_SCRIPT = """
-from resolute.client import Determined
+from resolute.client import Client
 
-with Determined() as cluster:
+with Client() as cluster:
     print([one.name for one in cluster.list_experiments()])
 """
 

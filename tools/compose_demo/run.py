@@ -31,7 +31,7 @@ from image_build.commands import ROOT
 
 from compose_demo import engine, images
 from compose_demo.cluster import ComposeCluster
-from resolute.client import Determined
+from resolute.client import Client
 
 DIGITS = ROOT / "examples/digits"
 BUILD = ROOT / "build/compose-demo"
@@ -85,7 +85,7 @@ def _search(cluster: ComposeCluster) -> int:
     submit: list[str | Path] = ["experiment", "create", DIGITS / "adaptive.yaml", DIGITS, "--json"]
     submit += ["--config", f"checkpoint_storage={json.dumps(storage)}"]
     created = json.loads(_resolute(*submit))
-    with Determined() as client:
+    with Client() as client:
         experiment = client.get_experiment(int(created["id"]))
         sys.stdout.write(f"Created experiment {experiment.id}: {experiment.name}\n")
         with demo.killed_if_abandoned(experiment):

@@ -4,8 +4,8 @@ import importlib
 from typing import Any
 
 from determined.experimental import client, core_v2
-from resolute.client import *
-from resolute.client import Determined
+from determined.experimental.client import *
+from determined.experimental.client import Determined
 
 __all__ = ["Determined", "client", "core_v2"]
 

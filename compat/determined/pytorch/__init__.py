@@ -1,12 +1,14 @@
-"""Training in PyTorch."""
+"""Training in PyTorch: ``resolute.pytorch``, and the search for a DeepSpeed config."""
 
 import importlib
-import sys
+from typing import Any
 
-import resolute.pytorch
 from resolute.pytorch import *
 
-sys.modules[__name__] = sys.modules["resolute.pytorch"]
-for _name in ("deepspeed", "experimental", "samplers"):
-    # The package in this one's place would have its modules imported a second time under this one's name.
-    sys.modules[f"{__name__}.{_name}"] = importlib.import_module(f"resolute.pytorch.{_name}")
+_SUBMODULES = frozenset({"deepspeed", "dsat", "lightning"})
+
+
+def __getattr__(name: str) -> Any:
+    if name in _SUBMODULES:
+        return importlib.import_module(f"determined.pytorch.{name}")
+    raise AttributeError(f"module 'determined.pytorch' has no attribute {name!r}")

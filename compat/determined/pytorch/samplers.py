@@ -2,7 +2,7 @@
 
 import sys
 
-import resolute.pytorch.data.samplers
-from resolute.pytorch.data.samplers import *
+import resolute.pytorch.samplers
+from resolute.pytorch.samplers import *
 
 sys.modules[__name__] = sys.modules["resolute.pytorch.samplers"]

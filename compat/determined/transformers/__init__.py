@@ -1,8 +1,3 @@
-"""Hugging Face's Trainer on the platform."""
+"""Hugging Face's Trainer on the platform: ``resolute.transformers``."""
 
-import sys
-
-import resolute.transformers
-from resolute.transformers import *
-
-sys.modules[__name__] = sys.modules["resolute.transformers"]
+from resolute.transformers import ResoluteCallback as DetCallback

@@ -156,7 +156,7 @@ def _measured(context: TrialContext) -> AbstractContextManager[None]:
     hparams = context._hparams or {}  # noqa: SLF001 - a trial need not have any
     if not hparams.get("_use_dsat_mode"):
         return contextlib.nullcontext()
-    from resolute.pytorch.dsat.reporting import measure_operation
+    from resolute.pytorch.deepspeed.measurements import measure_operation
 
     return measure_operation(context._core)  # noqa: SLF001 - the harness is part of the trainer
 

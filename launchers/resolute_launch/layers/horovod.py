@@ -5,14 +5,8 @@ from __future__ import annotations
 import importlib.util
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from resolute.constants import (
-    HOROVOD_AUTOTUNE_LOG_FILEPATH,
-    HOROVOD_GLOO_TIMEOUT_SECONDS,
-    HOROVOD_STARTUP_TIMEOUT_SECONDS,
-)
 from resolute_launch.layers.arguments import LaunchArgumentParser, Request
 from resolute_launch.layers.command import run_layer
 from resolute_launch.layers.horovod_node import host_name
@@ -33,6 +27,12 @@ PARSER = LaunchArgumentParser(
     about="Launches a script under horovodrun.",
     hidden_auto=True,
 )
+STARTUP_TIMEOUT_SECONDS = 1200
+"""Seconds that Horovod's workers get to start."""
+GLOO_TIMEOUT_SECONDS = 240
+"""Seconds that Horovod's workers wait for each other."""
+AUTOTUNE_LOG = "autotune_log.csv"
+"""File to which Horovod writes what its tuning found."""
 RANK_VARIABLES = "HOROVOD_RANK,OMPI_COMM_WORLD_RANK,PMI_RANK"
 """Where a worker finds its rank: Gloo's controller, Open MPI, MPICH."""
 ARGUMENTS_KEY = "__det_dtrain_args"
@@ -56,8 +56,8 @@ def plan(request: Request, topology: Topology) -> LaunchPlan:
             *_launcher(topology),
             *("-np", str(topology.workers)),
             *("-H", _hosts(topology)),
-            *("--start-timeout", str(HOROVOD_STARTUP_TIMEOUT_SECONDS)),
-            *("--gloo-timeout-seconds", str(HOROVOD_GLOO_TIMEOUT_SECONDS)),
+            *("--start-timeout", str(STARTUP_TIMEOUT_SECONDS)),
+            *("--gloo-timeout-seconds", str(GLOO_TIMEOUT_SECONDS)),
             *_tuning(topology),
             *("--cache-capacity", "1024"),
             "--no-hierarchical-allreduce",
@@ -94,9 +94,8 @@ def _hosts(topology: Topology) -> str:
 def _tuning(topology: Topology) -> tuple[str, ...]:
     section = topology.config.get("optimizations") or {}
     if section.get("auto_tune_tensor_fusion"):
-        # The documented name, in a folder where no other trial of the machine writes.
-        log = topology.folder / Path(HOROVOD_AUTOTUNE_LOG_FILEPATH).name
-        return ("--autotune", "--autotune-log-file", str(log))
+        # In a folder where no other trial of the machine writes.
+        return ("--autotune", "--autotune-log-file", str(topology.folder / AUTOTUNE_LOG))
     return (
         "--fusion-threshold-mb",
         str(_mebibytes(section.get("tensor_fusion_threshold", 64))),

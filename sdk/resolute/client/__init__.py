@@ -1,7 +1,7 @@
 """The Python SDK for people and tools: submit experiments, follow them, fetch what they made.
 
 The functions talk to one cluster, found in ``RESOLUTE_MASTER``, ``DET_MASTER`` or the embedded home unless
-``login`` names another. ``Determined`` is the same for scripts that talk to several.
+``login`` names another. ``Client`` is the same for scripts that talk to several.
 
 What a name needs is imported when the name is first used: commands start without most of it.
 """
@@ -11,9 +11,11 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from resolute.runtime.older_names import by_older_name
+
 if TYPE_CHECKING:
+    from resolute.client.client import Client
     from resolute.client.default_client import (
-        add_oauth_client,
         create_experiment,
         create_model,
         create_user,
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
         get_model,
         get_model_by_id,
         get_model_labels,
-        get_models,
         get_session_username,
         get_trial,
         get_user_by_id,
@@ -33,23 +34,18 @@ if TYPE_CHECKING:
         iter_trials_metrics,
         list_experiments,
         list_models,
-        list_oauth_clients,
         list_users,
         list_workspaces,
         login,
         logout,
-        remove_oauth_client,
-        stream_trials_metrics,
         stream_trials_training_metrics,
         stream_trials_validation_metrics,
         whoami,
     )
-    from resolute.client.determined import Determined
     from resolute.client.downloads.sources import DownloadMode
     from resolute.client.objects.checkpoint import Checkpoint, CheckpointTraining
     from resolute.client.objects.experiment import Experiment, Trial
     from resolute.client.objects.model import Model, ModelVersion
-    from resolute.client.objects.refused import Oauth2ScimClient, ResourcePool
     from resolute.client.objects.user import User
     from resolute.client.objects.workspace import Project, Workspace
     from resolute.client.schema.accounts import UserRole
@@ -68,23 +64,16 @@ if TYPE_CHECKING:
     from resolute.client.schema.states import CheckpointState, ExperimentState, LogLevel, TrialState
     from resolute.client.submission.file_tree import ModelDefinitionError
 
-    # Names of older releases.
-    CheckpointReference = Checkpoint
-    ExperimentReference = Experiment
-    TrialReference = Trial
-
 __all__ = [
     "Checkpoint",
     "CheckpointOrderBy",
-    "CheckpointReference",
     "CheckpointSortBy",
     "CheckpointState",
     "CheckpointTraining",
-    "Determined",
+    "Client",
     "DownloadMode",
     "Experiment",
     "ExperimentOrderBy",
-    "ExperimentReference",
     "ExperimentSortBy",
     "ExperimentState",
     "LogLevel",
@@ -94,22 +83,18 @@ __all__ = [
     "ModelOrderBy",
     "ModelSortBy",
     "ModelVersion",
-    "Oauth2ScimClient",
     "OrderBy",
     "Project",
-    "ResourcePool",
     "TrainingMetrics",
     "Trial",
     "TrialMetrics",
     "TrialOrderBy",
-    "TrialReference",
     "TrialSortBy",
     "TrialState",
     "User",
     "UserRole",
     "ValidationMetrics",
     "Workspace",
-    "add_oauth_client",
     "create_experiment",
     "create_model",
     "create_user",
@@ -120,7 +105,6 @@ __all__ = [
     "get_model",
     "get_model_by_id",
     "get_model_labels",
-    "get_models",
     "get_session_username",
     "get_trial",
     "get_user_by_id",
@@ -129,20 +113,17 @@ __all__ = [
     "iter_trials_metrics",
     "list_experiments",
     "list_models",
-    "list_oauth_clients",
     "list_users",
     "list_workspaces",
     "login",
     "logout",
-    "remove_oauth_client",
-    "stream_trials_metrics",
     "stream_trials_training_metrics",
     "stream_trials_validation_metrics",
     "whoami",
 ]
 
 _MODULES = {
-    "Determined": "determined",
+    "Client": "client",
     "DownloadMode": "downloads.sources",
     "Checkpoint": "objects.checkpoint",
     "CheckpointTraining": "objects.checkpoint",
@@ -150,8 +131,6 @@ _MODULES = {
     "Trial": "objects.experiment",
     "Model": "objects.model",
     "ModelVersion": "objects.model",
-    "Oauth2ScimClient": "objects.refused",
-    "ResourcePool": "objects.refused",
     "User": "objects.user",
     "Project": "objects.workspace",
     "Workspace": "objects.workspace",
@@ -176,19 +155,13 @@ _MODULES = {
     "ModelDefinitionError": "submission.file_tree",
 }
 """The module of each name; functions without an entry are in ``default_client``."""
-_OLDER_NAMES = {
-    "CheckpointReference": "Checkpoint",
-    "ExperimentReference": "Experiment",
-    "TrialReference": "Trial",
-}
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
-        raise AttributeError(f"module 'resolute.client' has no attribute {name!r}")
-    known = _OLDER_NAMES.get(name, name)
-    module = importlib.import_module(f"resolute.client.{_MODULES.get(known, 'default_client')}")
-    return getattr(module, known)
+        return by_older_name(__name__, name)
+    module = importlib.import_module(f"resolute.client.{_MODULES.get(name, 'default_client')}")
+    return getattr(module, name)
 
 
 def __dir__() -> list[str]:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from resolute.client.determined import Determined
+from resolute.client.client import Client
 from resolute.client.objects.checkpoint import Checkpoint
 from resolute.client.objects.experiment import Experiment, Trial
 from resolute.client.objects.model import Model
@@ -23,7 +23,7 @@ _log = logging.getLogger("resolute.client")
 class _DefaultClient:
     """The cluster that the module functions talk to."""
 
-    cluster: Determined | None = None
+    cluster: Client | None = None
 
 
 def login(
@@ -34,7 +34,7 @@ def login(
     cert_name: str | None = None,
     noverify: bool = False,
 ) -> None:
-    """Chooses the cluster and the user for the functions of this module; the arguments are ``Determined``'s.
+    """Chooses the cluster and the user for the functions of this module; the arguments are ``Client``'s.
 
     Raises:
         ValueError: The script is logged in already, perhaps because another function came first.
@@ -50,7 +50,7 @@ def login(
         raise ValueError(
             "You can only call login() once, and before every other function; call logout() to log in anew"
         )
-    _DefaultClient.cluster = Determined(master, user, password, cert_path, cert_name, noverify)
+    _DefaultClient.cluster = Client(master, user, password, cert_path, cert_name, noverify)
 
 
 def logout() -> None:
@@ -97,7 +97,7 @@ def create_experiment(
     project_id: int | None = None,
     template: str | None = None,
 ) -> Experiment:
-    """Submits an experiment; see ``Determined.create_experiment``.
+    """Submits an experiment; see ``Client.create_experiment``.
 
     Examples:
         >>> from resolute import client
@@ -131,7 +131,7 @@ def list_experiments(
     name: str | None = None,
     project_id: int | None = None,
 ) -> list[Experiment]:
-    """Lists experiments; see ``Determined.list_experiments``.
+    """Lists experiments; see ``Client.list_experiments``.
 
     Examples:
         >>> from resolute import client
@@ -146,7 +146,7 @@ def list_experiments(
 def create_user(
     username: str, admin: bool = False, password: str | None = None, remote: bool = False
 ) -> User:
-    """Creates a user; see ``Determined.create_user``.
+    """Creates a user; see ``Client.create_user``.
 
     Examples:
         >>> from resolute import client
@@ -180,7 +180,7 @@ def get_user_by_name(user_name: str) -> User:
 
 
 def list_users(active: bool | None = None) -> list[User]:
-    """Lists users by name; see ``Determined.list_users``.
+    """Lists users by name; see ``Client.list_users``.
 
     Examples:
         >>> from resolute import client
@@ -264,7 +264,7 @@ def create_model(
     labels: Sequence[str] | None = None,
     workspace_name: str | None = None,
 ) -> Model:
-    """Creates a model; see ``Determined.create_model``.
+    """Creates a model; see ``Client.create_model``.
 
     Examples:
         >>> from resolute import client
@@ -307,7 +307,7 @@ def list_models(
     workspace_names: Sequence[str] | None = None,
     workspace_ids: Sequence[int] | None = None,
 ) -> list[Model]:
-    """Lists models; see ``Determined.list_models``.
+    """Lists models; see ``Client.list_models``.
 
     Examples:
         >>> from resolute import client
@@ -318,9 +318,6 @@ def list_models(
     return _cluster().list_models(
         sort_by, order_by, name, description, model_id, workspace_names, workspace_ids
     )
-
-
-get_models = list_models
 
 
 def get_model_labels() -> list[str]:
@@ -346,9 +343,6 @@ def iter_trials_metrics(trial_ids: Sequence[int], group: str | None = None) -> I
     return _cluster().iter_trials_metrics(trial_ids, group)
 
 
-stream_trials_metrics = iter_trials_metrics
-
-
 def stream_trials_training_metrics(trial_ids: Sequence[int]) -> Iterator[TrainingMetrics]:
     """Yields what trials reported in the group ``training``.
 
@@ -372,46 +366,7 @@ def stream_trials_validation_metrics(trial_ids: Sequence[int]) -> Iterator[Valid
     return _cluster().stream_trials_validation_metrics(trial_ids)
 
 
-def add_oauth_client(domain: str, name: str) -> Any:
-    """Refused: there is no OAuth.
-
-    Examples:
-        >>> from resolute import client
-        >>> client.add_oauth_client("example.org", "scim")
-        Traceback (most recent call last):
-        ...
-        resolute.errors.UnimplementedError: add_oauth_client...
-    """
-    return _cluster().add_oauth_client(domain, name)
-
-
-def list_oauth_clients() -> Any:
-    """Refused: there is no OAuth.
-
-    Examples:
-        >>> from resolute import client
-        >>> client.list_oauth_clients()
-        Traceback (most recent call last):
-        ...
-        resolute.errors.UnimplementedError: list_oauth_clients...
-    """
-    return _cluster().list_oauth_clients()
-
-
-def remove_oauth_client(client_id: str) -> Any:
-    """Refused: there is no OAuth.
-
-    Examples:
-        >>> from resolute import client
-        >>> client.remove_oauth_client("1")
-        Traceback (most recent call last):
-        ...
-        resolute.errors.UnimplementedError: remove_oauth_client...
-    """
-    return _cluster().remove_oauth_client(client_id)
-
-
-def _cluster() -> Determined:
+def _cluster() -> Client:
     if _DefaultClient.cluster is None:
         login()
     assert _DefaultClient.cluster is not None

@@ -26,7 +26,7 @@ from resolute.core.initialization import disable_grpc_fork_support
 from resolute.core.unmanaged.config import Config, DefaultConfig, UnmanagedConfig, warn_of_older_spelling
 
 if TYPE_CHECKING:
-    from resolute.client import Determined
+    from resolute.client import Client
 
 __all__ = [
     "Config",
@@ -61,7 +61,7 @@ def init(
     config: Config | None = None,
     defaults: Config | None = None,
     unmanaged: Config | None = None,
-    client: Determined | None = None,
+    client: Client | None = None,
     distributed: DistributedContext | None = None,
     checkpoint_storage: str | Mapping[str, Any] | None = None,
     preempt_mode: PreemptMode = PreemptMode.WorkersAskChief,
@@ -117,7 +117,7 @@ def init_context(
     config: Config | None = None,
     defaults: Config | None = None,
     unmanaged: Config | None = None,
-    client: Determined | None = None,
+    client: Client | None = None,
     distributed: DistributedContext | None = None,
     checkpoint_storage: str | Mapping[str, Any] | None = None,
     preempt_mode: PreemptMode = PreemptMode.WorkersAskChief,

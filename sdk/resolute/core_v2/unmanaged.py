@@ -24,7 +24,7 @@ from resolute.info import TRIAL, ClusterInfo, RendezvousInfo, TrialInfo
 from resolute.runtime.offline_run import OfflineRun
 
 if TYPE_CHECKING:
-    from resolute.client import Determined
+    from resolute.client import Client
 
 __all__ = [
     "build_unmanaged_trial_cluster_info",
@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 
 def create_unmanaged_experiment(
-    client: Determined, config_text: str, distributed: DistributedContext | None = None
+    client: Client, config_text: str, distributed: DistributedContext | None = None
 ) -> int:
     """Makes an experiment without trials, and returns its number.
 
@@ -60,7 +60,7 @@ def create_unmanaged_experiment(
 
 
 def create_unmanaged_trial(
-    client: Determined,
+    client: Client,
     exp_id: int,
     hparams: Mapping[str, Any] | None = None,
     distributed: DistributedContext | None = None,
@@ -101,7 +101,7 @@ def create_unmanaged_trial(
 
 
 def build_unmanaged_trial_cluster_info(
-    client: Determined,
+    client: Client,
     exp_id: int,
     trial_id: int,
     task_id: str,
@@ -141,7 +141,7 @@ def build_unmanaged_trial_cluster_info(
 
 
 def create_unmanaged_trial_cluster_info(
-    client: Determined,
+    client: Client,
     config_text: str,
     exp_id: int,
     hparams: Mapping[str, Any] | None = None,
@@ -153,7 +153,7 @@ def create_unmanaged_trial_cluster_info(
 
 
 def create_unmanaged_cluster_info(
-    client: Determined,
+    client: Client,
     config_text: str,
     hparams: Mapping[str, Any] | None = None,
     distributed: DistributedContext | None = None,
@@ -170,7 +170,7 @@ def init(
     preempt_mode: PreemptMode = PreemptMode.WorkersAskChief,
     tensorboard_mode: TensorboardMode = TensorboardMode.AUTO,
     unmanaged_info: ClusterInfo | None = None,
-    client: Determined | None = None,
+    client: Client | None = None,
 ) -> Context:
     """Makes the context of a trial that was made before, for a ``with`` statement.
 
@@ -203,7 +203,7 @@ def init(
     )
 
 
-def url_reverse_webui_exp_view(client: Determined, exp_id: int) -> str:
+def url_reverse_webui_exp_view(client: Client, exp_id: int) -> str:
     """Returns the address of an experiment's page."""
     return f"{_master_url(client)}/det/experiments/{exp_id}"
 
@@ -221,7 +221,7 @@ def _config(config: Mapping[str, Any], *, hparams: Mapping[str, Any]) -> Config:
     return Config(**{**known, "hparams": hparams})
 
 
-def _master_url(client: Determined) -> str:
+def _master_url(client: Client) -> str:
     endpoint = client.services.session.endpoint
     return f"{'http' if endpoint.tls is None else 'https'}://{endpoint.address}"
 

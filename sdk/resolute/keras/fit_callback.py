@@ -26,7 +26,7 @@ _NEVER = -1
 _ProgbarLogger: Any = callback_class("ProgbarLogger")
 
 
-class DeterminedCallback(_ProgbarLogger):  # type: ignore[misc, unused-ignore]  # without Keras it is Any
+class ResoluteCallback(_ProgbarLogger):  # type: ignore[misc, unused-ignore]  # without Keras it is Any
     """Makes a training by ``model.fit`` a trial. Give it among ``callbacks``.
 
     - Metrics are reported: ``training`` after each epoch, or after so many batches; ``validation`` whenever
@@ -55,12 +55,12 @@ class DeterminedCallback(_ProgbarLogger):  # type: ignore[misc, unused-ignore]  
     Examples:
         >>> import keras, numpy
         >>> from resolute import core
-        >>> from resolute.keras import DeterminedCallback
+        >>> from resolute.keras import ResoluteCallback
         >>> x = numpy.random.rand(32, 4)
         >>> model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
         >>> model.compile(optimizer="adam", loss="mse")
         >>> with core.init() as context:
-        ...     callback = DeterminedCallback(context, checkpoint=None, continue_id="sums")
+        ...     callback = ResoluteCallback(context, checkpoint=None, continue_id="sums")
         ...     history = model.fit(x, x.sum(axis=1), epochs=2, callbacks=[callback], verbose=0)
         >>> len(history.history["loss"])
         2

@@ -14,7 +14,7 @@ STATE_FILE = "callback_state"
 
 @dataclass(frozen=True)
 class Position:
-    """The state of a ``DeterminedCallback``."""
+    """The state of a ``ResoluteCallback``."""
 
     epoch: int
     """The last epoch that was trained, from 0."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from resolute.client import Determined
+from resolute.client import Client
 from resolute.client.connection.session import Session
 from resolute.client.services import Services
 from resolute.searcher.method import SearchMethod
@@ -91,7 +91,7 @@ class LocalSearchRunner(SearchRunner):
             experiment_id = int(noted.read_text())
             prior = self.load_state(experiment_id)
         else:
-            with Determined(self._master or None) as client:
+            with Client(self._master or None) as client:
                 experiment_id = client.create_experiment(exp_config, model_dir, includes).id
             noted.write_text(str(experiment_id))
         with Session.find(self._master) as session:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from resolute import core
-from resolute.client import Determined
+from resolute.client import Client
 from resolute.client.connection.session import Session
 from resolute.client.services import Services
 from resolute.info import get_cluster_info
@@ -83,7 +83,7 @@ class RemoteSearchRunner(SearchRunner):
                 self.state, experiment_id = self.search_method.load(path)
                 prior = pickle.loads((Path(path) / _OPERATIONS).read_bytes())  # noqa: S301 - our own
         else:
-            with Determined() as client:
+            with Client() as client:
                 experiment_id = client.create_experiment(exp_config, model_dir, includes).id
             # Before anything is posted, so that a restart finds the experiment.
             self.save_state(experiment_id, [])

@@ -25,7 +25,7 @@ _SUMMARY = "train_runtime"
 """Is among what the ``Trainer`` logs once, when all is over."""
 
 
-class DetCallback(TrainerCallback):  # type: ignore[misc, unused-ignore]  # without transformers it is Any
+class ResoluteCallback(TrainerCallback):  # type: ignore[misc, unused-ignore]  # without transformers it is Any
     """Makes a training by Hugging Face's ``Trainer`` a trial.
 
     - What is logged is reported; names that begin with ``eval_`` belong to validations. Each group is
@@ -52,13 +52,13 @@ class DetCallback(TrainerCallback):  # type: ignore[misc, unused-ignore]  # with
     Examples:
         >>> from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments
         >>> from resolute import core
-        >>> from resolute.transformers import DetCallback
+        >>> from resolute.transformers import ResoluteCallback
         >>> size = {"n_positions": 4, "n_embd": 8, "n_layer": 1, "n_head": 1}
         >>> model = GPT2LMHeadModel(GPT2Config(vocab_size=8, bos_token_id=0, eos_token_id=0, **size))
         >>> samples = [{"input_ids": [1, 2, 3, 4], "labels": [1, 2, 3, 4]}] * 8
         >>> arguments = TrainingArguments("output", max_steps=2, report_to=[])
         >>> with core.init() as context:
-        ...     callback = DetCallback(context, arguments)
+        ...     callback = ResoluteCallback(context, arguments)
         ...     trainer = Trainer(model=model, args=arguments, train_dataset=samples, callbacks=[callback])
         ...     trained = trainer.train(resume_from_checkpoint=arguments.resume_from_checkpoint)
         {'train_runtime': ...}
@@ -174,7 +174,7 @@ class DetCallback(TrainerCallback):  # type: ignore[misc, unused-ignore]  # with
         if not directory.is_dir():
             raise RuntimeError(
                 f"checkpoint {info.latest_checkpoint} has no {directory.name}/: it was not made by "
-                "DetCallback, and Trainer cannot go on from it"
+                "ResoluteCallback, and Trainer cannot go on from it"
             )
         args.resume_from_checkpoint = str(directory)
 

@@ -10,7 +10,7 @@ import tf_keras
 
 import resolute
 from resolute.core import Context, DistributedContext
-from resolute.keras import DeterminedCallback
+from resolute.keras import ResoluteCallback
 
 EPOCHS, WAITS_AFTER = 4, 2
 
@@ -39,7 +39,7 @@ def main() -> None:
         model = tf_keras.Sequential([tf_keras.layers.Dense(1, input_shape=(2,))])
         model.compile(optimizer=tf_keras.optimizers.Adam(0.01), loss="mse")
     with resolute.core.init(distributed=distributed) as context:
-        callbacks = [DeterminedCallback(context, info.latest_checkpoint, info.trial.trial_id)]
+        callbacks = [ResoluteCallback(context, info.latest_checkpoint, info.trial.trial_id)]
         if info.trial.hparams["waits"] and info.latest_checkpoint is None:
             callbacks.insert(0, Waiting(context))
         model.fit(data, epochs=EPOCHS, callbacks=callbacks, verbose=0)

@@ -29,7 +29,7 @@ from support.waiting import wait_until
 
 from resolute.api.experiments.v1 import run_pb2, trials_service_pb2_grpc
 from resolute.api.experiments.v1 import trials_service_pb2 as pb2
-from resolute.client import Determined, Experiment
+from resolute.client import Client, Experiment
 from resolute.rpc.channel import open_channel
 
 EXPERIMENTS = 1000
@@ -161,7 +161,7 @@ def soak(
     return result
 
 
-def _batch(client: Determined, count: int) -> int:
+def _batch(client: Client, count: int) -> int:
     failed = 0
     running: list[Experiment] = []
     for _ in range(count):

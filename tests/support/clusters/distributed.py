@@ -13,7 +13,7 @@ from typing import Any
 from support.clusters.embedded import EmbeddedCluster
 from support.waiting import wait_until
 
-from resolute.client import Determined, Experiment, ExperimentState, Trial, TrialState
+from resolute.client import Client, Experiment, ExperimentState, Trial, TrialState
 from resolute.contracts.files.atomic_files import read_json
 from resolute.contracts.processes import ProcessIdentity
 from resolute.contracts.run.directory import RunDirectory
@@ -58,7 +58,7 @@ class DistributedTrial:
 
     @classmethod
     def create(
-        cls, cluster: EmbeddedCluster, client: Determined, script: DistributedScript, *settings: str
+        cls, cluster: EmbeddedCluster, client: Client, script: DistributedScript, *settings: str
     ) -> DistributedTrial:
         """Submits a script by the command, with some keys of its config set."""
         options = [word for setting in settings for word in ("--config", setting)]

@@ -17,7 +17,7 @@ import pytest
 from support.clusters.command_processes import run_command
 from support.waiting import wait_until
 
-from resolute.client import Determined
+from resolute.client import Client
 from resolute.client.connection.endpoint import MASTER_VARIABLES, TOKEN_VARIABLE
 from resolute.client.connection.home import HOME_VARIABLE
 
@@ -112,11 +112,11 @@ class EmbeddedCluster:
         """Runs `det`."""
         return self.run("det", *arguments, **options)
 
-    def client(self) -> Determined:
+    def client(self) -> Client:
         """Opens a connection, for tests that ask often: each command takes half a second to start."""
         with pytest.MonkeyPatch.context() as environment:
             self.name_in(environment)
-            return Determined()
+            return Client()
 
     def name_in(self, environment: pytest.MonkeyPatch) -> None:
         """Lets the client in this process find the cluster."""

@@ -10,7 +10,7 @@ import numpy as np
 from support.training.trials import Recorder
 
 from resolute import core
-from resolute.keras import DeterminedCallback
+from resolute.keras import ResoluteCallback
 
 RECORDS = 40
 BATCH = 8
@@ -55,7 +55,7 @@ def fit(context: core.Context, checkpoint: str | None = None, *, epochs: int = 4
     model, (x, y) = line(), data()
     fit_options = {"validation_data": (x, y), "batch_size": BATCH, "verbose": 0}
     fit_options |= {name: options.pop(name) for name in ("verbose", "shuffle") if name in options}
-    callback = DeterminedCallback(context, checkpoint, options.pop("continue_id", 1), **options)
+    callback = ResoluteCallback(context, checkpoint, options.pop("continue_id", 1), **options)
     model.fit(x, y, epochs=epochs, callbacks=[callback], **fit_options)
     return model, recorder
 

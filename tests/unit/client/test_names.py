@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+import resolute
 from resolute import client
 
 
@@ -14,7 +15,7 @@ def test_every_name_can_be_imported_and_no_other_is_pretended() -> None:
     assert set(client.__all__) <= set(dir(client))
     for name in client.__all__:
         assert getattr(client, name) is not None
-    assert client.CheckpointReference is client.Checkpoint
+    assert resolute.Client is client.Client
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         client.nothing  # noqa: B018
 

@@ -12,7 +12,7 @@ from support.training.keras_models import BATCH, BATCHES, data, line, run, same,
 from support.training.trials import newest_checkpoint
 
 from resolute import core
-from resolute.keras import DeterminedCallback, TensorBoard
+from resolute.keras import ResoluteCallback, TensorBoard
 from resolute.testing import simulate_preemption
 from resolute.trial_errors import InvalidCheckpointException
 
@@ -78,7 +78,7 @@ def test_a_second_evaluation_of_the_same_batch_is_not_reported(tmp_path: Path) -
 
         context.train._reporter = recorder = Recorder()
         model, (x, y) = line(), data()
-        callback = DeterminedCallback(context, None, 1)
+        callback = ResoluteCallback(context, None, 1)
         for _ in range(2):
             model.evaluate(x, y, batch_size=BATCH, callbacks=[callback], verbose=0)
     assert len(recorder.of("validation")) == 1
@@ -89,14 +89,14 @@ def test_a_checkpoint_of_another_model_is_refused(tmp_path: Path) -> None:
     wide = keras.Sequential([keras.Input((4,)), keras.layers.Dense(9), keras.layers.Dense(1)])
     wide.compile(optimizer="sgd", loss="mse")
     with core.init(checkpoint_storage=str(tmp_path)) as context:
-        callback = DeterminedCallback(context, newest_checkpoint(tmp_path), 1)
+        callback = ResoluteCallback(context, newest_checkpoint(tmp_path), 1)
         with pytest.raises(InvalidCheckpointException, match="does not fit the model"):
             wide.fit(*data(), callbacks=[callback], verbose=0)
 
 
 def test_several_workers_are_refused_with_what_to_do(tmp_path: Path) -> None:
     with core.init(checkpoint_storage=str(tmp_path)) as context:
-        callback = DeterminedCallback(context, None, 1)
+        callback = ResoluteCallback(context, None, 1)
         callback._core = type("Two", (), {"distributed": type("Ranks", (), {"size": 2})})()
         with pytest.raises(ValueError, match=r"torch backend does not train .* 2\): use tf_keras"):
             line().fit(*data(), callbacks=[callback], verbose=0)
@@ -109,7 +109,7 @@ def test_periods_are_checked(tmp_path: Path, options: Any) -> None:
     with core.init(checkpoint_storage=str(tmp_path)) as context:
         name = next(iter(options))
         with pytest.raises(ValueError, match=f"{name} is"):
-            DeterminedCallback(context, None, 1, **options)
+            ResoluteCallback(context, None, 1, **options)
 
 
 def test_progress_is_written_each_tenth(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

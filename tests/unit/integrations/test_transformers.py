@@ -14,7 +14,7 @@ from transformers import Trainer
 
 from resolute import core
 from resolute.testing import simulate_preemption
-from resolute.transformers import DetCallback
+from resolute.transformers import ResoluteCallback
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:torch")
 
@@ -29,7 +29,7 @@ def train(context: core.Context, output: Path, **options: Any) -> tuple[Trainer,
     context.train._reporter = recorder = Recorder()
     own = {name: options.pop(name) for name in ("filter_metrics", "user_data") if name in options}
     args = arguments(output, **options)
-    trainer = make_trainer(args, DetCallback(context, args, **own))
+    trainer = make_trainer(args, ResoluteCallback(context, args, **own))
     trainer.train(resume_from_checkpoint=args.resume_from_checkpoint)
     return trainer, recorder
 
@@ -91,7 +91,7 @@ def test_a_preempted_training_goes_on_exactly_where_it_stopped(
         context.train._reporter = recorder = Recorder()
         args = arguments(tmp_path / "c")
         context.checkpoint.download(newest_checkpoint(storage), tmp_path / "c")
-        second = make_trainer(args, DetCallback(context, args))
+        second = make_trainer(args, ResoluteCallback(context, args))
         second.train(resume_from_checkpoint=str(tmp_path / "c" / f"checkpoint-{stopped}"))
     assert recorder.of("training")[0][0] == stopped + 1
     assert second.state.global_step == straight.state.global_step == 3 * STEPS

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import importlib
 import os
 import re
 import subprocess
@@ -18,6 +17,7 @@ import torch
 from support.training.trials import Recorder, local_context, newest_checkpoint, same, weights
 from torch import nn
 
+import determined as det
 from resolute.pytorch import Batch, Trainer
 from resolute.pytorch.data import samplers
 
@@ -28,19 +28,8 @@ HPARAMS = {"lr": 0.1, "momentum": 0.9, "weight_decay": 1e-4, "global_batch_size"
 PAIRS: Any = [(torch.tensor([label / 3, 1.0]), label) for label in (0, 1, 2, 0, 2, 1, 1, 0)]
 
 
-@pytest.fixture(autouse=True)
-def documented_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(ROOT / "compat"))
-
-
-def documented() -> Any:
-    """``import determined as det``, which type checkers do not know."""
-    return importlib.import_module("determined")
-
-
 def skeleton() -> Any:
     """A trial as the guide begins one: all methods, and nothing wrapped yet."""
-    det = documented()
     DataLoader = det.pytorch.DataLoader  # noqa: N806 - a class
     PyTorchTrial: Any = det.pytorch.PyTorchTrial  # noqa: N806 - a class
 
@@ -147,7 +136,7 @@ def arrays(make: Callable[[Any], Any]) -> Any:
     ids=["one", "tuple", "list", "dict", "nested"],
 )
 def test_batches_come_in_the_form_of_the_loader_as_tensors(form: Any, make: Any, tmp_path: Path) -> None:
-    DataLoader = documented().pytorch.DataLoader  # noqa: N806 - a class
+    DataLoader = det.pytorch.DataLoader  # noqa: N806 - a class
 
     seen: list[Any] = []
 
@@ -173,7 +162,7 @@ def shape_of(batch: Any) -> Any:
 
 @pytest.mark.parametrize(("mode", "rates"), [("STEP_EVERY_EPOCH", 2), ("MANUAL_STEP", 4)])
 def test_learning_rates_are_scheduled_by_epoch_or_by_hand(mode: str, rates: int, tmp_path: Path) -> None:
-    LRScheduler = documented().pytorch.LRScheduler  # noqa: N806 - a class
+    LRScheduler = det.pytorch.LRScheduler  # noqa: N806 - a class
 
     class Scheduled(skeleton()):  # type: ignore[misc]
         def __init__(self, context: Any) -> None:
@@ -281,7 +270,7 @@ def test_batches_are_processed_as_the_page_shows(tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     names: dict[str, Any] = {
         "torch": torch,
-        "pytorch": documented().pytorch,
+        "pytorch": det.pytorch,
         "make_model": lambda: nn.Linear(2, 1),
         "dataset": torch.utils.data.TensorDataset(torch.rand(100, 2)),
     }

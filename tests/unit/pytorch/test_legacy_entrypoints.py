@@ -21,7 +21,6 @@ CONFIG = {
 
 @pytest.fixture
 def experimental(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
-    monkeypatch.syspath_prepend(str(ROOT / "compat"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     return importlib.import_module("determined.experimental")
 

@@ -200,9 +200,8 @@ OWN = {
 """Arguments beyond the documented ones, by member; each by its name only, and with a default."""
 
 
-def member(path: str, monkeypatch: pytest.MonkeyPatch) -> Any:
+def member(path: str) -> Any:
     """What a dotted name of the documented package stands for."""
-    monkeypatch.syspath_prepend(str(ROOT / "compat"))
     package, *names = path.split(".")
     found: Any = importlib.import_module(f"determined.{package}")
     for name in names:
@@ -211,9 +210,9 @@ def member(path: str, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.mark.parametrize("call", CALLS, ids=[call.partition("(")[0] for call in CALLS])
-def test_a_member_takes_the_documented_arguments(call: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_member_takes_the_documented_arguments(call: str) -> None:
     path, _, arguments = call.partition("(")
-    found = member(path, monkeypatch)
+    found = member(path)
     parameters = list(inspect.signature(found).parameters.values())
     extra = {one.name for one in parameters} & OWN.get(path, set())
     assert all(
@@ -235,10 +234,8 @@ def test_a_member_takes_the_documented_arguments(call: str, monkeypatch: pytest.
         ),
     ],
 )
-def test_an_enumeration_has_the_documented_values(
-    path: str, values: dict[str, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found: type[enum.Enum] = member(path, monkeypatch)
+def test_an_enumeration_has_the_documented_values(path: str, values: dict[str, int]) -> None:
+    found: type[enum.Enum] = member(path)
     assert {one.name: one.value for one in found} == values
 
 
@@ -263,16 +260,12 @@ def test_an_enumeration_has_the_documented_values(
         ("pytorch.experimental.TorchBatchProcessor", {"__init__", "process_batch"}),
     ],
 )
-def test_a_class_leaves_the_documented_methods_to_its_children(
-    path: str, abstract: set[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert member(path, monkeypatch).__abstractmethods__ == abstract
+def test_a_class_leaves_the_documented_methods_to_its_children(path: str, abstract: set[str]) -> None:
+    assert member(path).__abstractmethods__ == abstract
 
 
-def test_a_trial_that_overrides_nothing_more_has_the_documented_defaults(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    pytorch = member("pytorch", monkeypatch)
+def test_a_trial_that_overrides_nothing_more_has_the_documented_defaults() -> None:
+    pytorch = member("pytorch")
     unmade: Any = type("Unmade", (pytorch.PyTorchTrial,), {})
     trial: Any = object.__new__(type("Made", (unmade,), dict.fromkeys(unmade.__abstractmethods__)))
     assert trial.evaluation_reducer() is pytorch.Reducer.AVG

@@ -12,7 +12,7 @@ from wire.cli.scripted import ScriptedCluster
 from wire.cli.test_follow import COMPLETED, after_submission, ended, one_trial
 
 from resolute.cli.display.problems import ProblemWatch
-from resolute.client import Determined
+from resolute.client import Client
 
 PROBLEM = "the disk of /data is full (0.1 MB free): free some space there"
 
@@ -41,7 +41,7 @@ def test_following_warns_of_problems(
 def test_problems_are_told_when_they_come_and_when_they_are_over(cluster: ScriptedCluster) -> None:
     shown: list[str] = []
     clock = ManualClock()
-    with Determined() as client:
+    with Client() as client:
         watch = ProblemWatch(client.services, show=shown.append, clock=clock)
         for problems in ([], [PROBLEM], [PROBLEM.replace("0.1", "0.0")], []):
             cluster.state.problems = list(problems)

@@ -18,8 +18,8 @@ COMPLETED = experiment_pb2.EXPERIMENT_STATE_COMPLETED
 
 
 @pytest.fixture
-def determined(cluster: ScriptedCluster) -> Iterator[client.Determined]:
-    with client.Determined() as found:
+def determined(cluster: ScriptedCluster) -> Iterator[client.Client]:
+    with client.Client() as found:
         yield found
 
 
@@ -30,7 +30,7 @@ def logged_out() -> Iterator[None]:
 
 
 def test_an_experiment_is_submitted_and_led(
-    cluster: ScriptedCluster, determined: client.Determined, code: Path
+    cluster: ScriptedCluster, determined: client.Client, code: Path
 ) -> None:
     experiment = determined.create_experiment(code / "const.yaml", code)
     assert repr(experiment) == "Experiment(id=1, name='digits', state=ACTIVE)"
@@ -43,7 +43,7 @@ def test_an_experiment_is_submitted_and_led(
     assert Path(experiment.download_code("here")).name == "exp-1_model_def.tar.gz"
 
 
-def test_a_config_may_be_a_mapping(cluster: ScriptedCluster, determined: client.Determined) -> None:
+def test_a_config_may_be_a_mapping(cluster: ScriptedCluster, determined: client.Client) -> None:
     cluster.state.warnings.append("weight has no effect")
     with pytest.warns(UserWarning, match="weight has no effect"):
         determined.create_experiment({"name": "x", "hyperparameters": {"lr": 1e-5}})
@@ -52,20 +52,18 @@ def test_a_config_may_be_a_mapping(cluster: ScriptedCluster, determined: client.
         determined.create_experiment({"name": object()})
 
 
-def test_waiting_tells_the_state_of_the_end(cluster: ScriptedCluster, determined: client.Determined) -> None:
+def test_waiting_tells_the_state_of_the_end(cluster: ScriptedCluster, determined: client.Client) -> None:
     cluster.state.end(cluster.state.add_experiment(), COMPLETED)
     assert determined.get_experiment(1).wait(interval=0.01) is client.ExperimentState.COMPLETED
 
 
-def test_nobody_can_wait_for_a_paused_experiment(
-    cluster: ScriptedCluster, determined: client.Determined
-) -> None:
+def test_nobody_can_wait_for_a_paused_experiment(cluster: ScriptedCluster, determined: client.Client) -> None:
     cluster.state.add_experiment(state=experiment_pb2.EXPERIMENT_STATE_PAUSED)
     with pytest.raises(ValueError, match="experiment 1 is paused"):
         determined.get_experiment(1).wait()
 
 
-def test_experiments_are_listed_as_wanted(cluster: ScriptedCluster, determined: client.Determined) -> None:
+def test_experiments_are_listed_as_wanted(cluster: ScriptedCluster, determined: client.Client) -> None:
     for number in range(5):
         cluster.state.add_experiment(name=f"n{9 - number}", labels=["even"] if number % 2 == 0 else [])
     listed = [experiment.id for experiment in determined.list_experiments()]
@@ -78,7 +76,7 @@ def test_experiments_are_listed_as_wanted(cluster: ScriptedCluster, determined: 
 
 
 def test_trials_are_reached_from_their_experiment(
-    cluster: ScriptedCluster, determined: client.Determined
+    cluster: ScriptedCluster, determined: client.Client
 ) -> None:
     experiment = cluster.state.add_experiment()
     for number in range(4):
@@ -96,7 +94,7 @@ def test_trials_are_reached_from_their_experiment(
 
 
 def test_the_service_sorts_and_filters_so_that_no_page_is_read_in_vain(
-    cluster: ScriptedCluster, determined: client.Determined
+    cluster: ScriptedCluster, determined: client.Client
 ) -> None:
     for number in range(12):
         cluster.state.add_experiment(name=f"n{20 - number}", project_id=1 + number % 2)
@@ -120,7 +118,7 @@ def test_the_service_sorts_and_filters_so_that_no_page_is_read_in_vain(
     assert of_project == ([2, 4, 6, 8, 10, 12], 2)
 
 
-def test_logs_and_metrics_are_read(cluster: ScriptedCluster, determined: client.Determined) -> None:
+def test_logs_and_metrics_are_read(cluster: ScriptedCluster, determined: client.Client) -> None:
     message = cluster.state.add_trial(cluster.state.add_experiment())
     for number in range(5):
         cluster.state.add_line(message, f"line {number}")
@@ -138,7 +136,7 @@ def test_logs_and_metrics_are_read(cluster: ScriptedCluster, determined: client.
 
 
 def test_checkpoints_are_ranked_by_the_searchers_metric(
-    cluster: ScriptedCluster, determined: client.Determined, tmp_path: Path
+    cluster: ScriptedCluster, determined: client.Client, tmp_path: Path
 ) -> None:
     state = cluster.state
     message = state.add_trial(state.add_experiment())
@@ -167,7 +165,7 @@ def test_checkpoints_are_ranked_by_the_searchers_metric(
 @pytest.mark.parametrize("arguments", [(client.CheckpointSortBy.UUID, None), (None, client.OrderBy.ASC)])
 def test_a_sort_key_comes_with_its_direction(
     cluster: ScriptedCluster,
-    determined: client.Determined,
+    determined: client.Client,
     arguments: tuple[client.CheckpointSortBy | None, client.OrderBy | None],
 ) -> None:
     cluster.state.add_experiment()
@@ -176,7 +174,7 @@ def test_a_sort_key_comes_with_its_direction(
 
 
 def test_metadata_of_a_checkpoint_is_changed(
-    cluster: ScriptedCluster, determined: client.Determined, tmp_path: Path
+    cluster: ScriptedCluster, determined: client.Client, tmp_path: Path
 ) -> None:
     message = cluster.state.add_trial(cluster.state.add_experiment())
     cluster.state.add_checkpoint(message, {"model": b"x"}, steps=1)

@@ -14,7 +14,7 @@ from support.logs import plain_logs
 
 from resolute import core
 from resolute.cli.main import run
-from resolute.client import Determined, ModelSortBy, OrderBy
+from resolute.client import Client, ModelSortBy, OrderBy
 from resolute.errors import (
     AlreadyExistsError,
     FailedPreconditionError,
@@ -49,8 +49,8 @@ def trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Trial]:
 
 
 @pytest.fixture
-def script(trial: Trial) -> Iterator[Determined]:
-    with Determined() as client:
+def script(trial: Trial) -> Iterator[Client]:
+    with Client() as client:
         yield client
 
 
@@ -78,7 +78,7 @@ def checkpoints(trial: Trial) -> list[str]:
 
 
 def test_a_registered_checkpoint_stays_until_its_version_goes(
-    script: Determined, checkpoints: list[str], tmp_path: Path
+    script: Client, checkpoints: list[str], tmp_path: Path
 ) -> None:
     model = script.create_model("digits", "reads digits", {"team": "vision"}, labels=["b", "a"])
     first = model.register_version(checkpoints[0], name="baseline", metadata={"accuracy": 0.9})
@@ -103,7 +103,7 @@ def test_a_registered_checkpoint_stays_until_its_version_goes(
     script.get_checkpoint(checkpoints[1]).delete()
 
 
-def test_what_is_said_of_models_can_be_changed_and_found(script: Determined, checkpoints: list[str]) -> None:
+def test_what_is_said_of_models_can_be_changed_and_found(script: Client, checkpoints: list[str]) -> None:
     model = script.create_model("digits", metadata={"team": "vision", "age": 1}, labels=["old"])
     other = script.create_model("Letters", workspace_name="text")
     model.add_metadata({"age": 2})
@@ -134,7 +134,7 @@ def test_what_is_said_of_models_can_be_changed_and_found(script: Determined, che
         script.get_model("Letters")
 
 
-def test_wrong_names_and_checkpoints_are_refused(script: Determined, checkpoints: list[str]) -> None:
+def test_wrong_names_and_checkpoints_are_refused(script: Client, checkpoints: list[str]) -> None:
     script.create_model("digits")
     with pytest.raises(AlreadyExistsError, match="there is a model 'digits' already"):
         script.create_model("digits")
@@ -151,7 +151,7 @@ def test_wrong_names_and_checkpoints_are_refused(script: Determined, checkpoints
 
 
 def test_the_command_line_leads_models(
-    script: Determined, resolute: Command, checkpoints: list[str], tmp_path: Path
+    script: Client, resolute: Command, checkpoints: list[str], tmp_path: Path
 ) -> None:
     assert "digits has the number 1" in resolute(
         "model", "create", "digits", "--label", "vision", "--metadata", "layers=3"

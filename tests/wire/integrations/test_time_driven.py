@@ -12,7 +12,7 @@ from support.training.trials import Recorder
 
 from resolute import core
 from resolute.lightning import ResoluteCallback, ResoluteLogger
-from resolute.transformers import DetCallback
+from resolute.transformers import ResoluteCallback as TransformersCallback
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::UserWarning:lightning"),
@@ -30,7 +30,7 @@ def by_lightning(context: core.Context, output: Path) -> None:
 
 def by_hugging_face(context: core.Context, output: Path) -> None:
     args = transformers_models.arguments(output, num_train_epochs=2)
-    transformers_models.make_trainer(args, DetCallback(context, args)).train()
+    transformers_models.make_trainer(args, TransformersCallback(context, args)).train()
 
 
 @pytest.mark.parametrize("train", [by_lightning, by_hugging_face])

@@ -11,12 +11,12 @@ from support.training.trials import same, weights_of
 from transformers import Trainer, TrainerCallback
 
 from resolute import core, info
-from resolute.transformers import DetCallback
+from resolute.transformers import ResoluteCallback
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:torch")
 
 
-class Renamed(DetCallback):
+class Renamed(ResoluteCallback):
     """The search's metric is called ``loss`` here, and shall be that of evaluations."""
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from resolute.client import Determined
+from resolute.client import Client
 from resolute.client.connection.endpoint import NoClusterError
 from resolute.client.connection.session import Session
 from resolute.client.remote.trials import StartedRun
@@ -91,7 +91,7 @@ class UnmanagedContext(Context):
 def begin(
     *,
     config: Config,
-    client: Determined | None,
+    client: Client | None,
     run_id: str = "",
     distributed: DistributedContext,
     checkpoint_storage: Storage | None,
@@ -141,7 +141,7 @@ def begin(
     return UnmanagedContext(parts, info=begun.info, ending=ending)
 
 
-def _begin(config: Config, client: Determined | None, run_id: str) -> tuple[_Begun, ScriptExit]:
+def _begin(config: Config, client: Client | None, run_id: str) -> tuple[_Begun, ScriptExit]:
     run = OfflineRun.create(
         _parent_directory(),
         run_id=run_id,
@@ -162,7 +162,7 @@ def _begin(config: Config, client: Determined | None, run_id: str) -> tuple[_Beg
 
 
 @contextlib.contextmanager
-def _services(client: Determined | None) -> Iterator[Services]:
+def _services(client: Client | None) -> Iterator[Services]:
     if client is not None:
         yield client.services
         return

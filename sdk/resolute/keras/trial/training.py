@@ -186,7 +186,7 @@ def train(trial_class: Any, info: ClusterInfo, config: ExperimentConfig) -> None
     if len(info.container_addrs) > 1 or len(info.slot_ids) > 1:
         raise ValueError(
             "a TFKerasTrial trains on one slot, and this trial has several: set slots_per_trial: 1, or train "
-            "with DeterminedCallback and tf_keras, whose workers are started by "
+            "with ResoluteCallback and tf_keras, whose workers are started by "
             "determined.launch.tensorflow (docs/keras.md)"
         )
     with core.init() as core_context:

@@ -8,7 +8,7 @@ from torch.utils.data import Dataset
 from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments, set_seed
 
 import resolute
-from resolute.transformers import DetCallback
+from resolute.transformers import ResoluteCallback
 
 DEFAULT_HPARAMS = {"lr": 0.003, "batch_size": 16, "max_steps": 20}
 LENGTH, WORDS = 16, 32
@@ -58,7 +58,7 @@ def train(output):
             args=arguments,
             train_dataset=Counting(512, seed=1),
             eval_dataset=Counting(64, seed=2),
-            callbacks=[DetCallback(context, arguments)],
+            callbacks=[ResoluteCallback(context, arguments)],
         )
         trainer.train(resume_from_checkpoint=arguments.resume_from_checkpoint)
 

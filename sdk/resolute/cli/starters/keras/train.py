@@ -9,7 +9,7 @@ import keras
 import numpy as np
 
 import resolute
-from resolute.keras import DeterminedCallback
+from resolute.keras import ResoluteCallback
 
 DEFAULT_HPARAMS = {"lr": 0.01, "hidden": 32}
 EPOCHS = 3
@@ -41,7 +41,7 @@ def main():
     keras.utils.set_random_seed(0 if info is None else info.trial.trial_seed)
     with resolute.core.init() as context:
         continue_id = "local" if info is None else info.trial.trial_id
-        callback = DeterminedCallback(context, checkpoint, continue_id)
+        callback = ResoluteCallback(context, checkpoint, continue_id)
         x, y = make_data(512, seed=1)
         make_model(hparams).fit(
             x,

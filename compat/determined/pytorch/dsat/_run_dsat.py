@@ -11,15 +11,15 @@ from typing import Any
 import yaml
 
 import resolute
+from determined.pytorch.dsat.__main__ import ARGUMENTS, SMALLER
+from determined.pytorch.dsat.config import DSAT_MODE, OVERWRITES, get_ds_config_from_hparams, merge
+from determined.pytorch.dsat.methods.asha import ASHADSATSearchMethod
+from determined.pytorch.dsat.methods.base import BaseDSATSearchMethod, Tuning
+from determined.pytorch.dsat.methods.binary import BinarySearchDSATSearchMethod
+from determined.pytorch.dsat.methods.random import RandomDSATSearchMethod
+from determined.pytorch.dsat.trials import DSATTrialTracker
 from resolute import core
-from resolute.client import Determined
-from resolute.pytorch.dsat.__main__ import ARGUMENTS, SMALLER
-from resolute.pytorch.dsat.config import DSAT_MODE, OVERWRITES, get_ds_config_from_hparams, merge
-from resolute.pytorch.dsat.methods.asha import ASHADSATSearchMethod
-from resolute.pytorch.dsat.methods.base import BaseDSATSearchMethod, Tuning
-from resolute.pytorch.dsat.methods.binary import BinarySearchDSATSearchMethod
-from resolute.pytorch.dsat.methods.random import RandomDSATSearchMethod
-from resolute.pytorch.dsat.trials import DSATTrialTracker
+from resolute.client import Client
 from resolute.searcher import RemoteSearchRunner
 
 _METHODS: dict[str, tuple[type[BaseDSATSearchMethod], tuple[str, ...]]] = {
@@ -111,9 +111,9 @@ def main() -> None:
         runner.save_state(number, [])
         full = best_config(config, method)
         if arguments.run_full_experiment and full is not None:
-            with Determined() as client:
+            with Client() as client:
                 created = client.create_experiment(full, arguments.model_dir, arguments.include)
-            logging.getLogger("resolute.pytorch.dsat").info("submitted experiment %d", created.id)
+            logging.getLogger("determined.pytorch.dsat").info("submitted experiment %d", created.id)
 
 
 if __name__ == "__main__":

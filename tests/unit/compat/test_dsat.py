@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 import yaml
 
+from determined.pytorch import dsat
+from determined.pytorch.dsat.__main__ import check_config, parse_arguments, runner_config
+from determined.pytorch.dsat._run_dsat import best_config, make_method, trial_config
+from determined.pytorch.dsat.methods.base import BaseDSATSearchMethod, Tuning
 from resolute import core
-from resolute.pytorch import dsat
-from resolute.pytorch.dsat.__main__ import check_config, parse_arguments, runner_config
-from resolute.pytorch.dsat._run_dsat import best_config, make_method, trial_config
-from resolute.pytorch.dsat.methods.base import BaseDSATSearchMethod, Tuning
 from resolute.searcher import (
     Create,
     ExitedReason,

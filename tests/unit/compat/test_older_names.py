@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
-from resolute import core, core_v2, script_helpers, search_space, trial_errors
+from determined import errors, search_space, util
+from determined.horovod import _Horovod
+from resolute import core, core_v2
 from resolute.core.unmanaged.config import DefaultConfig, UnmanagedConfig
-from resolute.horovod import _Horovod
 from resolute.tensorboard import get_base_path
 
 COMPAT = Path(__file__).resolve().parents[3] / "compat" / "determined"
@@ -56,22 +57,22 @@ def test_a_preempt_context_of_ones_own_is_started_by_its_with_statement() -> Non
 
 def test_mistakes_of_users_pass_through_handlers_of_exceptions() -> None:
     for error, text in (
-        (trial_errors.InvalidDataTypeException(list, "no"), "Invalid data type (<class 'list'>): no"),
-        (trial_errors.InvalidConfigurationException({"a": 1}, "no"), "Invalid configuration ({'a': 1}): no"),
-        (trial_errors.InvalidModelException("no"), "no"),
+        (errors.InvalidDataTypeException(list, "no"), "Invalid data type (<class 'list'>): no"),
+        (errors.InvalidConfigurationException({"a": 1}, "no"), "Invalid configuration ({'a': 1}): no"),
+        (errors.InvalidModelException("no"), "no"),
     ):
-        assert isinstance(error, trial_errors.InvalidExperimentException)
+        assert isinstance(error, errors.InvalidExperimentException)
         assert not isinstance(error, Exception)
         assert str(error) == text
 
 
 def test_errors_of_downloads_and_checkpoints_are_exceptions() -> None:
-    assert issubclass(trial_errors.ProxiedDownloadFailed, Exception)
-    assert issubclass(trial_errors.MultipleDownloadsFailed, Exception)
-    assert issubclass(trial_errors.EnterpriseOnlyError, Exception)
-    assert issubclass(trial_errors.InvalidCheckpointException, RuntimeError), "as torch raises for a mismatch"
-    assert str(trial_errors.InvalidCheckpointException()) == "Invalid checkpoint."
-    copied = pickle.loads(pickle.dumps(trial_errors.InvalidCheckpointException("no model in it")))
+    assert issubclass(errors.ProxiedDownloadFailed, Exception)
+    assert issubclass(errors.MultipleDownloadsFailed, Exception)
+    assert issubclass(errors.EnterpriseOnlyError, Exception)
+    assert issubclass(errors.InvalidCheckpointException, RuntimeError), "as torch raises for a mismatch"
+    assert str(errors.InvalidCheckpointException()) == "Invalid checkpoint."
+    copied = pickle.loads(pickle.dumps(errors.InvalidCheckpointException("no model in it")))
     assert str(copied) == "no model in it"
 
 
@@ -145,17 +146,17 @@ class Blob:
 def test_a_blob_is_read_again_until_it_is_there() -> None:
     random.seed(7)
     before = random.getstate()
-    assert script_helpers.download_gcs_blob_with_backoff(Blob(2), max_backoff=0) == b"data"
+    assert util.download_gcs_blob_with_backoff(Blob(2), max_backoff=0) == b"data"
     assert random.getstate() == before
     with pytest.raises(RuntimeError, match="Max retries exceeded"):
-        script_helpers.download_gcs_blob_with_backoff(Blob(9), n_retries=2, max_backoff=0)
+        util.download_gcs_blob_with_backoff(Blob(9), n_retries=2, max_backoff=0)
     with pytest.raises(TypeError, match="Blob was expected"):
-        script_helpers.download_gcs_blob_with_backoff("blob")
+        util.download_gcs_blob_with_backoff("blob")
 
 
 def test_small_functions_for_scripts() -> None:
-    assert script_helpers.filter_duplicates([1, 2, 1, 3, 2, 1]) == [1, 2]
-    assert [script_helpers.is_numerical_scalar(value) for value in (1, 2.0, True, "1", [1])] == [
+    assert util.filter_duplicates([1, 2, 1, 3, 2, 1]) == [1, 2]
+    assert [util.is_numerical_scalar(value) for value in (1, 2.0, True, "1", [1])] == [
         True,
         True,
         False,
@@ -165,15 +166,13 @@ def test_small_functions_for_scripts() -> None:
 
     def function(first: int, second: int = 2) -> None: ...
 
-    assert script_helpers.has_param(function, "second")
-    assert not script_helpers.has_param(function, "third")
-    assert script_helpers.has_param(function, "renamed", 1)
-    assert not script_helpers.has_param(function, "renamed", 2)
-    assert script_helpers.get_member_func([], "append") is not None
-    assert script_helpers.get_member_func([], "nothing") is None
-    assert script_helpers.make_timing_log("trained", 2.0, 100, 10).startswith(
-        "trained: 100 records in 2.0s (50.0"
-    )
+    assert util.has_param(function, "second")
+    assert not util.has_param(function, "third")
+    assert util.has_param(function, "renamed", 1)
+    assert not util.has_param(function, "renamed", 2)
+    assert util.get_member_func([], "append") is not None
+    assert util.get_member_func([], "nothing") is None
+    assert util.make_timing_log("trained", 2.0, 100, 10).startswith("trained: 100 records in 2.0s (50.0")
 
 
 @pytest.mark.parametrize("name", ["pytorch", "tensorflow"])

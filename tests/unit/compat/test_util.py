@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from resolute.script_helpers import (
+from determined.util import (
     calculate_batch_sizes,
     force_create_symlink,
     humanize_float,

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from resolute.pytorch.dsat.config import OVERWRITES, merge, stage_space, with_batch_sizes
-from resolute.pytorch.dsat.results import read_results
-from resolute.pytorch.dsat.trials import DSATModelProfileInfoTrial, DSATTrial, DSATTrialTracker
+from determined.pytorch.dsat.config import OVERWRITES, merge, stage_space, with_batch_sizes
+from determined.pytorch.dsat.results import read_results
+from determined.pytorch.dsat.trials import DSATModelProfileInfoTrial, DSATTrial, DSATTrialTracker
 from resolute.searcher import (
     Close,
     Create,

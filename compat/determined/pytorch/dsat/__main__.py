@@ -14,8 +14,8 @@ from typing import Any
 
 import yaml
 
-from resolute.client import Determined
-from resolute.pytorch.dsat.config import CONFIG
+from determined.pytorch.dsat.config import CONFIG
+from resolute.client import Client
 
 ARGUMENTS = "dsat_arguments.json"
 """File of the arguments, among the code of the experiment that runs the search."""
@@ -111,7 +111,7 @@ def main(words: Sequence[str] | None = None) -> int:
         arguments.config_path, arguments.model_dir = config_path.name, model_dir.name
         arguments.include = [path.name for path in includes]
         (Path(empty) / ARGUMENTS).write_text(json.dumps(vars(arguments)))
-        with Determined() as client:
+        with Client() as client:
             created = client.create_experiment(
                 runner_config(config, arguments), empty, [model_dir, config_path, *includes]
             )

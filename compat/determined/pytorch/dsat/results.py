@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
-from resolute.client import Determined
+from resolute.client import Client
 from resolute.errors import NotFoundError
 
 _WAIT_SECONDS = 300.0
@@ -25,7 +25,7 @@ def read_results(experiment_id: int, request_id: uuid.UUID) -> Mapping[str, Any]
         NotFoundError: It reported none.
     """
     deadline = time.monotonic() + _WAIT_SECONDS
-    with Determined() as client:
+    with Client() as client:
         trials = client.get_experiment(experiment_id).list_trials()
         trial = next(one for one in trials if one._record.trial_key == str(request_id))
         while True:

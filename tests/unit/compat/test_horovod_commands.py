@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from resolute.horovod import create_hostlist_arg, create_performance_args, create_run_command
+from determined.horovod import create_hostlist_arg, create_performance_args, create_run_command
 
 FIXED = ["--cache-capacity", "1024", "--no-hierarchical-allreduce", "--no-hierarchical-allgather"]
 

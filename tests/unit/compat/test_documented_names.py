@@ -12,12 +12,12 @@ SCRIPT = """
 import pickle
 import determined as det
 import determined.constants, determined.errors, determined.util
-import resolute, resolute.constants, resolute.core, resolute.info, resolute.trial_errors
-import resolute.script_helpers
+import resolute, resolute.core, resolute.info, resolute.trial_errors
 
 assert det.core is resolute.core and det._info is resolute.info
-assert det.constants is resolute.constants and det.constants.INTER_TRAIN_PROCESS_COMM_PORT_2 == 12376
-assert det.errors is resolute.trial_errors and issubclass(det.errors.WorkerError, Exception)
+assert det.constants.INTER_TRAIN_PROCESS_COMM_PORT_2 == 12376
+assert det.errors.InvalidCheckpointException is resolute.trial_errors.InvalidCheckpointException
+assert issubclass(det.errors.WorkerError, Exception)
 assert det.InvalidHP is resolute.InvalidHP and pickle.loads(pickle.dumps(det.InvalidHP)) is det.InvalidHP
 assert det.Log(-4, -1) == {"type": "log", "minval": -4, "maxval": -1, "base": 10.0}
 assert det.Integer(1, 9, count=3) == {"type": "int", "minval": 1, "maxval": 9, "count": 3}
@@ -26,7 +26,7 @@ from determined.experimental import ModelSortBy, Checkpoint, OrderBy, TrialSortB
 assert det.Constant(value=1) == {"type": "const", "val": 1}
 assert det.tensorboard.get_base_path({}) and det.horovod.hvd
 assert det.Categorical(("a", 1)) == {"type": "categorical", "vals": ["a", 1]}
-assert det.util is resolute.script_helpers and det.util.calculate_batch_sizes
+assert det.util.calculate_batch_sizes
 import determined.common.api.errors
 from determined.common.api import errors
 from determined.errors import CheckpointNotFound

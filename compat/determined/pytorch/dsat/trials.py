@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from resolute.pytorch.dsat.config import OVERWRITES
+from determined.pytorch.dsat.config import OVERWRITES
 
 MODEL_FIELDS = ("gpu_mem", "num_params", "trainable_num_params", "activation_mem_per_gpu")
 

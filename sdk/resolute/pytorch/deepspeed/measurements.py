@@ -20,7 +20,7 @@ CPU_SHARE = 64
 
 
 @contextlib.contextmanager
-def dsat_reporting_context(
+def report_measurements(
     core_context: core.Context, op: core.SearcherOperation, steps_completed: int | None = None
 ) -> Iterator[None]:
     """Reports the measurements of DeepSpeed, which ends the process once it has them; all ranks use it.
@@ -52,7 +52,7 @@ def dsat_reporting_context(
 def measure_operation(core_context: core.Context) -> Iterator[None]:
     """Completes the operation of a trial with what DeepSpeed measures, however the trial trains."""
     op = next(core_context.searcher.operations())
-    with dsat_reporting_context(core_context, op):
+    with report_measurements(core_context, op):
         yield
 
 

@@ -5,27 +5,28 @@ from __future__ import annotations
 import ast
 import importlib
 import re
-import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import determined
+
 ROOT = Path(__file__).resolve().parents[3]
 TABLE = (ROOT / "docs/from-determined.md").read_text().partition("## The Python client")[0]
 USED: Mapping[str, tuple[str, ...]] = {
     "det.Constant": (
-        "unit/sdk/test_documented_names.py",
-        "unit/sdk/test_older_names.py",
+        "unit/compat/test_documented_names.py",
+        "unit/compat/test_older_names.py",
     ),
     "determined.util.calculate_batch_sizes": (
-        "unit/sdk/test_script_helpers.py",
-        "unit/sdk/test_older_names.py",
+        "unit/compat/test_util.py",
+        "unit/compat/test_older_names.py",
     ),
-    "core_context.preempt": ("unit/sdk/test_older_names.py",),
-    "core_v2.init(config=core_v2.Config(…))": ("e2e/test_core_v2.py", "unit/sdk/test_older_names.py"),
-    "determined.tensorboard.get_base_path": ("unit/sdk/test_older_names.py",),
+    "core_context.preempt": ("unit/compat/test_older_names.py",),
+    "core_v2.init(config=core_v2.Config(…))": ("e2e/test_core_v2.py", "unit/compat/test_older_names.py"),
+    "determined.tensorboard.get_base_path": ("unit/compat/test_older_names.py",),
     "determined.tensorboard.BatchMetricWriter": (
         "unit/core/test_tensorboard.py",
         "compat/scripts/tensorboard_writers/write.py",
@@ -34,17 +35,17 @@ USED: Mapping[str, tuple[str, ...]] = {
         "unit/core/test_tensorboard.py",
         "compat/scripts/tensorboard_writers/write.py",
     ),
-    "determined.horovod.hvd": ("unit/sdk/test_older_names.py", "unit/sdk/test_horovod_commands.py"),
+    "determined.horovod.hvd": ("unit/compat/test_older_names.py", "unit/compat/test_horovod_commands.py"),
     "determined.experimental.unmanaged": ("compat/scripts/unmanaged_0_23/unmanaged_script.py",),
     "determined.pytorch.lightning.LightningAdapter": ("unit/integrations/test_lightning_adapter.py",),
     "determined.lightning.experimental.DetLogger": ("compat/scripts/lightning_logger/train.py",),
     "TorchBatchProcessorContext.wrap_reducer": ("compat/scripts/batch_inference/inference.py",),
     "python3 -m determined.pytorch.dsat random\\|binary\\|asha": (
-        "unit/pytorch/test_dsat.py",
+        "unit/compat/test_dsat.py",
         "compat/scripts/dsat/autotune.py",
     ),
-    "classes of determined.pytorch.dsat": ("unit/pytorch/test_dsat.py",),
-    "determined.keras.DeterminedCallback": ("unit/integrations/test_keras.py",),
+    "classes of determined.pytorch.dsat": ("unit/compat/test_dsat.py",),
+    "determined.keras.DeterminedCallback": ("compat/scripts/keras_callback/train.py",),
     "determined.keras.TFKerasTrial": (
         "support/training/keras_trials.py",
         "unit/integrations/test_keras_data.py",
@@ -66,18 +67,6 @@ def rows() -> dict[str, tuple[str, ...]]:
 
 
 ROWS = rows()
-
-
-@pytest.fixture(scope="module")
-def determined() -> Iterator[Any]:
-    """The package as trials find it."""
-    sys.path.insert(0, str(ROOT / "compat"))
-    try:
-        yield importlib.import_module("determined")
-    finally:
-        sys.path.remove(str(ROOT / "compat"))
-        for name in [name for name in sys.modules if name.partition(".")[0] == "determined"]:
-            del sys.modules[name]
 
 
 def last_word(name: str) -> str:
@@ -128,7 +117,7 @@ def test_every_row_has_a_test() -> None:
 
 
 @pytest.mark.parametrize("row", sorted(USED))
-def test_the_names_of_a_row_are_there_and_used(row: str, determined: Any) -> None:
+def test_the_names_of_a_row_are_there_and_used(row: str) -> None:
     used = set().union(*(words_of((ROOT / "tests" / file).read_text()) for file in USED[row]))
     module = ""
     for name in ROWS[row]:
@@ -137,7 +126,7 @@ def test_the_names_of_a_row_are_there_and_used(row: str, determined: Any) -> Non
             module, _, _ = name.rpartition(".")
         elif not module or not re.fullmatch(r"[\w.]+", name):
             continue
-        found = determined
+        found: Any = determined
         path = name if name.startswith(("det.", "determined.")) else f"{module}.{name}"
         for part in path.split(".")[1:]:
             if not hasattr(found, part):

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from resolute.pytorch.dsat.config import AUTO, OVERWRITES, merge
+from determined.pytorch.dsat.config import AUTO, OVERWRITES, merge
 
-_log = logging.getLogger("resolute.pytorch.dsat")
+_log = logging.getLogger("determined.pytorch.dsat")
 _SAME = {
     "--per_device_train_batch_size": "train_micro_batch_size_per_gpu",
     "--gradient_accumulation_steps": "gradient_accumulation_steps",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from resolute.pytorch.dsat.methods.base import BaseDSATSearchMethod
-from resolute.pytorch.dsat.trials import DSATTrial
+from determined.pytorch.dsat.methods.base import BaseDSATSearchMethod
+from determined.pytorch.dsat.trials import DSATTrial
 
 
 class RandomDSATSearchMethod(BaseDSATSearchMethod):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from resolute.pytorch.dsat.methods.binary import BinarySearchDSATSearchMethod
-from resolute.pytorch.dsat.trials import DSATTrial
+from determined.pytorch.dsat.methods.binary import BinarySearchDSATSearchMethod
+from determined.pytorch.dsat.trials import DSATTrial
 
 
 class ASHADSATSearchMethod(BinarySearchDSATSearchMethod):

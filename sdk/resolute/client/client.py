@@ -18,7 +18,7 @@ from resolute.client.connection.session import Session
 from resolute.client.objects.checkpoint import Checkpoint
 from resolute.client.objects.experiment import Experiment, Trial
 from resolute.client.objects.model import Model
-from resolute.client.objects.refused import NO_OAUTH, refusal
+from resolute.client.objects.refused import refusal
 from resolute.client.objects.trial_base import of_kind
 from resolute.client.objects.user import User
 from resolute.client.objects.workspace import Workspace
@@ -49,7 +49,7 @@ from resolute.errors import NotFoundError
 _EPOCH = datetime.fromtimestamp(0, tz=timezone.utc)
 
 
-class Determined:
+class Client:
     """A cluster, on behalf of one person.
 
     Args:
@@ -65,8 +65,8 @@ class Determined:
         InvalidArgumentError: ``master`` is no address.
 
     Examples:
-        >>> from resolute.client import Determined
-        >>> with Determined() as cluster:
+        >>> from resolute.client import Client
+        >>> with Client() as cluster:
         ...     trial = cluster.get_trial(1)
         ...     print(trial.summary_metrics["validation_metrics"]["loss"]["max"])
         0.5
@@ -98,7 +98,7 @@ class Determined:
         """The services, for what this class has no method for."""
         return self._services
 
-    def __enter__(self) -> Determined:  # noqa: PYI034 - typing has Self only since 3.11
+    def __enter__(self) -> Client:  # noqa: PYI034 - typing has Self only since 3.11
         return self
 
     def __exit__(
@@ -397,8 +397,6 @@ class Determined:
         found.sort(key=_MODEL_KEYS[sort_by], reverse=order_by is OrderBy.DESCENDING)
         return [Model(self._services, record) for record in found]
 
-    get_models = list_models
-
     def get_model_labels(self) -> list[str]:
         """Lists the labels of all models, the most used first."""
         counts = Counter(
@@ -413,8 +411,6 @@ class Determined:
         for trial_id in trial_ids:
             yield from self.get_trial(trial_id).iter_metrics(group)
 
-    stream_trials_metrics = iter_trials_metrics
-
     def stream_trials_training_metrics(self, trial_ids: Sequence[int]) -> Iterator[TrainingMetrics]:
         """Yields what trials reported in the group ``training``."""
         return of_kind(TrainingMetrics, self.iter_trials_metrics(trial_ids, "training"))
@@ -422,18 +418,6 @@ class Determined:
     def stream_trials_validation_metrics(self, trial_ids: Sequence[int]) -> Iterator[ValidationMetrics]:
         """Yields what trials reported in the group ``validation``."""
         return of_kind(ValidationMetrics, self.iter_trials_metrics(trial_ids, "validation"))
-
-    def add_oauth_client(self, domain: str, name: str) -> Any:
-        """Refused: there is no OAuth."""
-        raise refusal("add_oauth_client", NO_OAUTH)
-
-    def list_oauth_clients(self) -> Any:
-        """Refused: there is no OAuth."""
-        raise refusal("list_oauth_clients", NO_OAUTH)
-
-    def remove_oauth_client(self, client_id: str) -> Any:
-        """Refused: there is no OAuth."""
-        raise refusal("remove_oauth_client", NO_OAUTH)
 
 
 _MODEL_KEYS: Mapping[ModelSortBy, Callable[[ModelRecord], Any]] = {

@@ -1,0 +1,28 @@
+"""Names of release 0.1.0 for what has another name since: old imports still find it."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+_OLDER_NAMES = {
+    "resolute.client.Determined": "Client",
+    "resolute.keras.DeterminedCallback": "ResoluteCallback",
+    "resolute.transformers.DetCallback": "ResoluteCallback",
+}
+
+
+def by_older_name(module: str, name: str) -> Any:
+    """Returns what a module has by a name of 0.1.0.
+
+    Args:
+        module: Name of the module, which calls this in its ``__getattr__``.
+        name: What was asked for.
+
+    Raises:
+        AttributeError: 0.1.0 had no such name either.
+    """
+    known = _OLDER_NAMES.get(f"{module}.{name}")
+    if known is None:
+        raise AttributeError(f"module {module!r} has no attribute {name!r}", name=name)
+    return getattr(importlib.import_module(module), known)
