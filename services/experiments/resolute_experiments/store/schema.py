@@ -35,11 +35,11 @@ experiments = sa.Table(
     sa.Column("search_created", sa.Boolean, nullable=False),
     sa.Column("action_cursor", sa.BigInteger, nullable=False),
     # What the scheduler asks at every pass; beside the config, of which they were made.
-    sa.Column("slots_per_trial", sa.Integer, nullable=False),
+    sa.Column("slots_per_trial", sa.Integer, nullable=False, server_default="1"),
     sa.Column("single_node", sa.Boolean),
     sa.Column("max_slots", sa.Integer),
-    sa.Column("priority", sa.Integer, nullable=False),
-    sa.Column("weight", sa.Float, nullable=False),
+    sa.Column("priority", sa.Integer, nullable=False, server_default="42"),
+    sa.Column("weight", sa.Float, nullable=False, server_default="1"),
     # Empty for the default pool.
     sa.Column("resource_pool", sa.String(128), nullable=False, server_default=""),
     # Its trials run outside of the cluster, where it may have a name.

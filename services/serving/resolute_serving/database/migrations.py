@@ -1,7 +1,12 @@
-"""Brings a service's database to the schema that its code wants. Always an explicit act."""
+"""Brings a service's database to the schema that its code wants. Always an explicit act.
+
+A new database gets the newest schema at once, by ``migrations/initial.py`` of the service; an older one goes
+through the revisions of ``migrations/versions`` that it lacks.
+"""
 
 from __future__ import annotations
 
+import importlib
 import importlib.resources
 
 import sqlalchemy as sa
@@ -19,7 +24,7 @@ def upgrade(engine: Engine, *, package: str, schema: str, revision: str = "head"
 
     Args:
         engine: Where to.
-        package: The service's package; its revisions are in ``migrations/versions``.
+        package: The service's package, which has the migrations.
         schema: The schema on PostgreSQL; made if it is not there.
         revision: The last one that is applied.
     """
@@ -31,7 +36,11 @@ def upgrade(engine: Engine, *, package: str, schema: str, revision: str = "head"
             connection.execute(sa.text(f'CREATE SCHEMA IF NOT EXISTS "{schema}"'))
         config = _config(package)
         config.attributes["connection"] = connection
-        command.upgrade(config, revision)
+        if revision == "head" and MigrationContext.configure(connection).get_current_revision() is None:
+            importlib.import_module(f"{package}.migrations.initial").create(connection)
+            command.stamp(config, revision)
+        else:
+            command.upgrade(config, revision)
 
 
 def check(engine: Engine, *, package: str) -> None:
