@@ -1,10 +1,13 @@
-"""The home of before 0.1.0 that is kept with the tests."""
+"""Homes of older versions that are kept with the tests."""
 
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import sqlite3
+import tarfile
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -44,3 +47,51 @@ def recorded_decisions() -> dict[str, dict[str, Any]]:
         gzip.decompress((FOLDER / "decisions.json.gz").read_bytes())
     )
     return decisions
+
+
+_PLACE = "@HOME@"
+"""Stands for the path of a home in its packed databases."""
+_OF_THE_MACHINE = {"lock", "port", "home.json", "up.log", "up.out", "fork-server.log", "runs"}
+"""What a home holds for the machine and the process that serve it."""
+
+
+def pack_home(home: Path, archive: Path) -> None:
+    """Packs a home that nothing serves: its databases as text, all other files as they are.
+
+    Args:
+        home: The home.
+        archive: The file, a `.tar.xz`.
+    """
+    with tarfile.open(archive, "w:xz") as packed:
+        for path in sorted(home.rglob("*")):
+            name = path.relative_to(home)
+            if not path.is_file() or name.parts[0] in _OF_THE_MACHINE or path.name.endswith(("-wal", "-shm")):
+                continue
+            data = path.read_bytes()
+            if path.suffix == ".sqlite":
+                with closing(sqlite3.connect(path)) as connection:
+                    text = "\n".join(connection.iterdump())
+                name, data = name.with_suffix(".sql"), text.replace(str(home), _PLACE).encode()
+            member = tarfile.TarInfo(str(name))
+            member.size, member.mode = len(data), 0o600
+            packed.addfile(member, io.BytesIO(data))
+
+
+def unpack_home(archive: Path, home: Path) -> None:
+    """Writes a packed home.
+
+    Args:
+        archive: What `pack_home` made.
+        home: A new folder.
+    """
+    with tarfile.open(archive) as packed:
+        packed.extractall(home, filter="data")
+    for dump in (home / "databases").glob("*.sql"):
+        with closing(sqlite3.connect(dump.with_suffix(".sqlite"))) as connection:
+            connection.executescript(dump.read_text().replace(_PLACE, str(home)))
+        dump.unlink()
+
+
+def packed_homes() -> list[Path]:
+    """Returns the packed homes of older versions that are kept with the tests."""
+    return sorted((FOLDER.parent / "homes").glob("*.tar.xz"))

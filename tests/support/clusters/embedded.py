@@ -53,6 +53,8 @@ class EmbeddedCluster:
     """Slots that `up` is given."""
     environment: dict[str, str] = field(default_factory=dict)
     """More variables for `up` and for commands."""
+    bin: Path = _BIN
+    """Where its commands are; `det` is always this environment's."""
 
     def variables(self) -> dict[str, str]:
         """The environment of every command."""
@@ -89,7 +91,7 @@ class EmbeddedCluster:
         self, *command: str, cwd: Path | None = None, check: bool = True, timeout: float = 60
     ) -> subprocess.CompletedProcess[str]:
         """Runs a command of the installed distribution and returns what it said."""
-        program = (str(_BIN / command[0]), *command[1:])
+        program = (str(self.bin / command[0]), *command[1:])
         if command[0] == "det":
             result = run_command(program, cwd=cwd, environment=self.variables(), timeout=timeout)
         else:

@@ -1,0 +1,58 @@
+"""A cluster of an older version is replaced by this one while its trials run, and they go on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from support.clusters.embedded import EmbeddedCluster
+from support.old_version import CHECKOUT, has_revision, install
+from support.waiting import wait_until
+
+REVISION = "eba3d54bd4b1ab0f3e28a06285acf31be5c14e78"
+CODE = Path(__file__).parents[1] / "fixtures" / "homes" / "code"
+STEPS = 40
+CONFIG = {
+    "name": "replaced",
+    "entrypoint": "python3 train.py",
+    "hyperparameters": {"x": {"type": "categorical", "vals": [1, 2, 3]}, "pause": 0.3},
+    "searcher": {"name": "grid", "metric": "loss", "max_length": STEPS},
+}
+
+
+@pytest.mark.skipif(not has_revision(REVISION), reason=f"this checkout's history has no commit {REVISION}")
+def test_trials_go_on_when_the_new_version_is_installed_under_them(tmp_path: Path) -> None:
+    installation = install(REVISION, tmp_path / "installation")
+    config = tmp_path / "replaced.yaml"
+    config.write_text(json.dumps(CONFIG))
+    cluster = EmbeddedCluster(tmp_path / "home", bin=installation.bin)
+    cluster.up()
+    try:
+        cluster.run("resolute", "experiment", "create", str(config), str(CODE))
+        for trial in ("1", "2"):
+            wait_until(lambda trial=trial: "at step 3" in logs(cluster, trial), what="steps", seconds=120)
+        cluster.kill()
+        installation.use(CHECKOUT)
+        cluster.run("resolute", "db", "upgrade", timeout=120)
+        cluster.up()
+        client = cluster.client()
+        experiment = client.get_experiment(1)
+        assert experiment.wait(interval=0.5).value == "COMPLETED"
+        trials = experiment.list_trials()
+        assert len(trials) == 3
+        for trial in trials:
+            reports = list(trial.iter_metrics("training"))
+            assert [one.steps_completed for one in reports] == list(range(1, STEPS + 1))
+            assert [run["run"] for run in runs(cluster, trial.id)] == [1]
+    finally:
+        cluster.down()
+
+
+def logs(cluster: EmbeddedCluster, trial: str) -> str:
+    return cluster.run("resolute", "trial", "logs", trial, check=False).stdout
+
+
+def runs(cluster: EmbeddedCluster, trial: int) -> list[dict[str, int]]:
+    (described,) = json.loads(cluster.run("resolute", "trial", "describe", str(trial), "--json").stdout)
+    return described["trial"]["runs"]
