@@ -17,7 +17,7 @@ from torch.utils.data import TensorDataset
 
 from resolute import core, pytorch
 from resolute.pytorch import Batch
-from resolute.pytorch.checkpointing.random_state import seed_all
+from resolute.pytorch.backends.random_state import seed_all
 from resolute.pytorch.deepspeed import DeepSpeedTrial, DeepSpeedTrialContext, ModelParallelUnit, Trainer
 from resolute.testing import simulate_preemption
 

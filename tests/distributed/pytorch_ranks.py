@@ -24,7 +24,7 @@ from support.training.trials import (
 
 from resolute import core, pytorch
 from resolute.pytorch import Batch, Epoch, Trainer
-from resolute.pytorch.checkpointing.random_state import seed_all
+from resolute.pytorch.backends.random_state import seed_all
 from resolute.testing import simulate_preemption
 
 HERE, BACKEND = Path(sys.argv[1]), sys.argv[2]

@@ -15,7 +15,7 @@ from support.training.rank_processes import joined
 from support.training.trials import ScaledTrial, local_context, state_of
 
 from resolute.pytorch import Batch, Trainer
-from resolute.pytorch.checkpointing.random_state import seed_all
+from resolute.pytorch.backends.random_state import seed_all
 
 CHECKPOINT_PERIOD = 10
 

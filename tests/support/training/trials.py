@@ -13,7 +13,7 @@ from torch.utils.data import Dataset
 
 from resolute import core, pytorch
 from resolute.pytorch import Batch, PyTorchTrialContext
-from resolute.pytorch.checkpointing import random_state
+from resolute.pytorch.backends import random_state
 
 RECORDS = 40
 

@@ -19,7 +19,7 @@ import resolute
 from resolute import InvalidHP
 from resolute.cli.main import run
 from resolute.pytorch import Batch, Epoch, Trainer
-from resolute.pytorch.checkpointing.random_state import seed_all
+from resolute.pytorch.backends.random_state import seed_all
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 TESTED = (

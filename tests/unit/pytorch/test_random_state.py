@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from resolute.pytorch.checkpointing import random_state
+from resolute.pytorch.backends import random_state
 
 
 def draws() -> tuple[float, float, float]:

@@ -20,7 +20,7 @@ from support.training.trials import (
 )
 
 from resolute.pytorch import Batch, Epoch, Trainer
-from resolute.pytorch.checkpointing.random_state import seed_all
+from resolute.pytorch.backends.random_state import seed_all
 from resolute.testing import simulate_preemption
 from resolute.trials.units import TrainUnit
 

@@ -194,6 +194,7 @@ transformers.DetCallback(core_context, args, filter_metrics=None, user_data=None
 CALLS = [line for line in DOCUMENTED.splitlines() if line]
 OWN = {
     "pytorch.PyTorchTrialContext": {"backend"},
+    "pytorch.PyTorchTrialContext.wrap_model": {"ddp_options"},
     "pytorch.DataLoader.get_data_loader": {"seed"},
     "pytorch.deepspeed.DeepSpeedTrialContext": {"debug_enabled"},
 }

@@ -19,7 +19,7 @@ from resolute import pytorch
 from resolute.api.searcher.v1 import search_spec_pb2
 from resolute.core.system_metrics import MachineSampler
 from resolute.pytorch import Batch, Trainer
-from resolute.pytorch.checkpointing.random_state import seed_all
+from resolute.pytorch.backends.random_state import seed_all
 
 LENGTH = 8
 """What the only operation of the search asks for, in batches."""

@@ -21,8 +21,14 @@ USE_TORCH_DISTRIBUTED = "USE_TORCH_DISTRIBUTED"
 class Backend(Protocol):
     """Exchanges gradients."""
 
-    def wrap_model(self, model: nn.Module, device: torch.device) -> nn.Module:
-        """Returns what the trial shall call in the place of its model."""
+    def wrap_model(self, model: nn.Module, device: torch.device, options: Mapping[str, Any]) -> nn.Module:
+        """Returns what the trial shall call in the place of its model.
+
+        Args:
+            model: The model.
+            device: Where this rank trains.
+            options: Arguments for ``DistributedDataParallel``, where that is used.
+        """
 
     def wrap_optimizer(
         self, optimizer: Any, models: Iterable[nn.Module], *, passes: int, compression: Any
@@ -55,7 +61,7 @@ class Backend(Protocol):
 class SingleRank:
     """One rank: nothing is exchanged."""
 
-    def wrap_model(self, model: nn.Module, device: torch.device) -> nn.Module:
+    def wrap_model(self, model: nn.Module, device: torch.device, options: Mapping[str, Any]) -> nn.Module:
         """The model itself."""
         return model
 
@@ -94,7 +100,15 @@ class DistributedModel(DistributedDataParallel):
         """Calls the model."""
         if not self.sync_enabled:
             return self.module(*inputs, **kwargs)
-        return super().forward(*inputs, **kwargs)  # type: ignore[no-untyped-call]
+        try:
+            return super().forward(*inputs, **kwargs)  # type: ignore[no-untyped-call]
+        except RuntimeError as failure:
+            if "find_unused_parameters" not in str(failure):
+                raise
+            raise RuntimeError(
+                f"{failure}\nIn a PyTorchTrial torch's argument is given so: "
+                'context.wrap_model(model, ddp_options={"find_unused_parameters": True})'
+            ) from failure
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -108,11 +122,12 @@ class DistributedModel(DistributedDataParallel):
 class TorchDistributed(SingleRank):
     """Torch's process group; the script or the trainer has initialised it."""
 
-    def wrap_model(self, model: nn.Module, device: torch.device) -> nn.Module:
+    def wrap_model(self, model: nn.Module, device: torch.device, options: Mapping[str, Any]) -> nn.Module:
         """The model with gradients averaged over ranks; one without parameters to train stays as it is."""
         if not any(parameter.requires_grad for parameter in model.parameters()):
             return model
-        return DistributedModel(model, device_ids=[device.index] if device.type == "cuda" else None)
+        devices = [device.index] if device.type == "cuda" else None
+        return DistributedModel(model, **{"device_ids": devices, **options})
 
     def without_sync(self, models: Iterable[nn.Module]) -> AbstractContextManager[object]:
         """A block without exchange; it must be around the forward pass too."""

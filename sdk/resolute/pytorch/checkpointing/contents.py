@@ -10,7 +10,8 @@ from typing import Any
 
 import torch
 
-from resolute.pytorch.checkpointing import layout, random_state
+from resolute.pytorch.backends import random_state
+from resolute.pytorch.checkpointing import layout
 from resolute.pytorch.checkpointing.rank_state import RankState
 from resolute.pytorch.metrics.aggregation import TrainingMetrics
 from resolute.pytorch.trial.callbacks import Callbacks
@@ -55,7 +56,7 @@ class TrialContents:
         if rank == 0:
             torch.save(state, directory / layout.STATE_FILE)
             self._callbacks.end_write(str(directory))
-        own = {**self._own.capture(), "gradients": self._gradients(step)}
+        own = {**self._own.capture(step), "gradients": self._gradients()}
         torch.save(own, directory / layout.rank_file(rank))
 
     def load(self, directory: Path, *, resumes: bool) -> None:
@@ -75,8 +76,11 @@ class TrialContents:
             torch.load(path, weights_only=False, map_location="cpu") if path.exists() else {}
         )
         fits = self._own.restore(own, resumes=resumes, random_numbers=state.get("rng_state"))
+        gradients = own.get("gradients") or ()
         if fits and resumes:
-            self._restore_gradients(own.get("gradients") or ())
+            self._restore_gradients(gradients)
+        elif resumes and gradients:
+            _log.warning("gradients that waited for a step are left out: they are of another number of ranks")
 
     def _state(self) -> dict[str, Any]:
         context = self._context
@@ -94,11 +98,10 @@ class TrialContents:
             state["amp_state"] = precision.apex.state_dict()
         return state
 
-    def _gradients(self, step: int) -> list[list[torch.Tensor | None]] | None:
-        """Gradients that are being aggregated: between two steps of an optimizer only."""
-        if step % self._context._aggregation_frequency == 0:
-            return None
-        return [[parameter.grad for parameter in model.parameters()] for model in self._context.models]
+    def _gradients(self) -> list[list[torch.Tensor | None]] | None:
+        """Gradients that wait for a step of an optimizer, whoever decides when it steps; None without any."""
+        waiting = [[parameter.grad for parameter in model.parameters()] for model in self._context.models]
+        return waiting if any(gradient is not None for model in waiting for gradient in model) else None
 
     def _restore_gradients(self, saved: Sequence[Sequence[torch.Tensor | None]]) -> None:
         for model, gradients in zip(self._context.models, saved, strict=False):

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from resolute.pytorch.checkpointing import random_state
+from resolute.pytorch.backends import random_state
 from resolute.pytorch.metrics.aggregation import TrainingMetrics
 from resolute.pytorch.trial.base_context import TrialContext
 
@@ -14,7 +14,7 @@ _log = logging.getLogger("resolute.pytorch")
 
 
 class RankState:
-    """Random numbers, and metrics that were not reported yet, of one rank.
+    """Random numbers, the order of the data, and metrics that were not reported yet, of one rank.
 
     Args:
         context: The trial's context.
@@ -25,9 +25,11 @@ class RankState:
         self._context = context
         self._metrics = metrics
 
-    def capture(self) -> dict[str, Any]:
-        """Returns it as it is now."""
+    def capture(self, step: int) -> dict[str, Any]:
+        """Returns it as it is now, after so many batches."""
+        order = self._context._data_order
         return {
+            "data_order": None if order is None else order.state(step),
             "rng_state": random_state.capture(self._context.device),
             "training_metrics": self._metrics.batches,
             "reducer_values": self._context.function_reducer_values(),
@@ -60,4 +62,6 @@ class RankState:
         if fits and resumes:
             self._metrics.batches = list(own.get("training_metrics") or [])
             self._context.restore_function_reducer_values(own.get("reducer_values") or [])
+            if self._context._data_order is not None and own.get("data_order"):
+                self._context._data_order.restore(own["data_order"])
         return fits

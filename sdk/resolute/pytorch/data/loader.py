@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from typing import Any, cast
@@ -11,6 +12,7 @@ import torch
 from torch.utils import data as torch_data
 
 from resolute.pytorch.data import samplers
+from resolute.pytorch.data.generators import OwnGenerators
 from resolute.pytorch.data.ordering import (
     NumberedBatchSampler,
     RepeatedEpochsBatchSampler,
@@ -18,6 +20,7 @@ from resolute.pytorch.data.ordering import (
     SeededShuffleSampler,
     derived_seed,
 )
+from resolute.pytorch.data.replay import DataOrder, ReplayedBatchSampler
 
 TorchData = dict[str, torch.Tensor] | Sequence[torch.Tensor] | torch.Tensor
 _log = logging.getLogger("resolute.pytorch")
@@ -118,6 +121,12 @@ class DataLoader:
             "persistent_workers": persistent_workers,
         }
         self._own_loader: torch_data.DataLoader[Any] | None = None
+        self._order = DataOrder()
+
+    @property
+    def order(self) -> DataOrder:
+        """What a checkpoint keeps of the order of the loader that ``get_data_loader`` made last."""
+        return self._order
 
     def get_data_loader(
         self,
@@ -141,6 +150,8 @@ class DataLoader:
         if seed is None or self.generator is not None:
             seed = (self.generator or torch.default_generator).initial_seed()
         dataset = self.dataset
+        # Workers have copies of the data set, whose random numbers follow from the number of the batch.
+        self._order = DataOrder(dataset=None if self.num_workers else OwnGenerators(dataset))
         batches = self._batches(repeat=repeat, skip=skip, num_replicas=num_replicas, rank=rank, seed=seed)
         if self.num_workers:
             batches = NumberedBatchSampler(batches, first=skip)
@@ -171,7 +182,13 @@ class DataLoader:
     ) -> torch_data.BatchSampler:
         order, batches = self._one_pass(seed)
         follows_from_epoch = order is not None or (self.sampler is None and self.batch_sampler is None)
-        if not (repeat and follows_from_epoch and len(self)):
+        if not follows_from_epoch:
+            replayed = ReplayedBatchSampler(
+                batches, dataset=self.dataset, seed=seed, repeat=repeat, num_replicas=num_replicas, rank=rank
+            )
+            self._order = dataclasses.replace(self._order, sampler=replayed)
+            return adapt_batch_sampler(replayed, skip=skip, num_replicas=num_replicas, rank=rank)
+        if not (repeat and len(self)):
             return adapt_batch_sampler(batches, repeat, skip, num_replicas, rank)
         # Any position is as near as any other: no epoch before it is gone through.
         epoch, before = divmod(skip * num_replicas, len(self))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterable, Iterator, Sized
 from typing import Any, Protocol
 
-import numpy as np
 import torch
 from torch.utils.data import BatchSampler, Dataset, Sampler, get_worker_info
+
+from resolute.pytorch.backends.random_state import seed_all
+from resolute.pytorch.data.generators import OwnGenerators
 
 _GOLDEN = 0x9E3779B97F4A7C15
 """An odd constant that spreads consecutive numbers over 64 bits."""
@@ -115,8 +116,8 @@ class NumberedBatchSampler(BatchSampler):
 class SeededDataset(Dataset[Any]):
     """A data set whose random numbers follow, in workers of a loader, from the number of the batch.
 
-    A worker lives as long as its loader; its random numbers would depend on where the loader began. All
-    attributes are the inner data set's.
+    A worker lives as long as its loader; its random numbers would depend on where the loader began. Those of
+    generators that are the data set's own follow from the batch too. All attributes are the inner data set's.
 
     Args:
         dataset: The inner data set.
@@ -126,6 +127,7 @@ class SeededDataset(Dataset[Any]):
     def __init__(self, dataset: Dataset[Any], *, seed: int) -> None:
         self.__dict__["_inner"] = dataset
         self.__dict__["_seed"] = seed
+        self.__dict__["_generators"] = None
 
     def __getitem__(self, index: Any) -> Any:
         return self.__dict__["_inner"][index]
@@ -133,7 +135,7 @@ class SeededDataset(Dataset[Any]):
     def __getitems__(self, indices: list[Any]) -> list[Any]:
         inner = self.__dict__["_inner"]
         if isinstance(indices, NumberedBatch) and get_worker_info() is not None:
-            _seed_everything(derived_seed(self.__dict__["_seed"], indices.number))
+            self._seed_all(derived_seed(self.__dict__["_seed"], indices.number))
         whole = getattr(inner, "__getitems__", None)
         if whole is not None:
             items: list[Any] = whole(list(indices))
@@ -144,15 +146,15 @@ class SeededDataset(Dataset[Any]):
         return len(self.__dict__["_inner"])
 
     def __getattr__(self, name: str) -> Any:
-        if name in {"_inner", "_seed"} or name.startswith("__"):
+        if name in {"_inner", "_seed", "_generators"} or name.startswith("__"):
             raise AttributeError(name)  # while it is being unpickled there is no inner data set yet
         return getattr(self.__dict__["_inner"], name)
 
+    def _seed_all(self, seed: int) -> None:
+        seed_all(seed)
+        if self.__dict__["_generators"] is None:  # in a worker, which has a copy of the data set
+            self.__dict__["_generators"] = OwnGenerators(self.__dict__["_inner"])
+        self.__dict__["_generators"].seed(seed)
+
     def __setattr__(self, name: str, value: Any) -> None:
         setattr(self.__dict__["_inner"], name, value)
-
-
-def _seed_everything(seed: int) -> None:
-    torch.manual_seed(seed)
-    random.seed(seed)
-    np.random.seed(seed & 0xFFFFFFFF)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import sys
 from collections.abc import Callable, Mapping
@@ -113,13 +114,17 @@ class EngineComponentFactory:
             return None
         built = build()
         if isinstance(built, DataLoader):
-            return built.get_data_loader(
+            loader = built.get_data_loader(
                 repeat=repeat,
                 skip=skip,
                 num_replicas=mpu.data_parallel_world_size,
                 rank=mpu.data_parallel_rank,
                 seed=context.get_trial_seed(),
             )
+            if repeat:
+                micro_batches = context.num_micro_batches_per_slot
+                context._data_order = dataclasses.replace(built.order, batches_per_step=micro_batches)
+            return loader
         remedy = "context.disable_dataset_reproducibility_checks()"
         check_third_party_loader(built, method, allowed=context._data_repro_checks_disabled, remedy=remedy)
         return built

@@ -44,7 +44,7 @@ class EngineContents:
 
     def capture(self, step: int) -> dict[str, Any]:
         """Returns this rank's state, as callbacks want it."""
-        state = {**self._own.capture(), "callbacks": self._callbacks.state()}
+        state = {**self._own.capture(step), "callbacks": self._callbacks.state()}
         for callback in self._callbacks:
             callback.on_checkpoint_save_start(state)
         return state

@@ -12,7 +12,7 @@ from resolute.pytorch.trial.definition import PyTorchTrial
 
 
 class RepeatingLoader(Iterator[Any]):
-    """The batches of a loader, begun again when it ends.
+    """The batches of a loader, begun when the first is wanted, and again when it ends.
 
     Args:
         loader: The loader.
@@ -20,7 +20,7 @@ class RepeatingLoader(Iterator[Any]):
 
     def __init__(self, loader: Iterable[Any]) -> None:
         self._loader = loader
-        self._batches = iter(loader)
+        self._batches: Iterator[Any] = iter(())
 
     def __next__(self) -> Any:
         try:

@@ -13,6 +13,7 @@ from resolute.pytorch.checkpointing.contents import TrialContents
 from resolute.pytorch.data.loader import DataLoader
 from resolute.pytorch.metrics.aggregation import Metrics, TrainingMetrics
 from resolute.pytorch.training.batches import TrialBatchTrainer
+from resolute.pytorch.training.restorable import UNSAVED_STATE, UnsavedStateWarning, check_wrapped
 from resolute.pytorch.training.segment import BatchTrainer
 from resolute.pytorch.training.validation import TrialEvaluator, check_evaluation, evaluates_full_dataset
 from resolute.pytorch.trial.base_context import TrialContext
@@ -72,8 +73,11 @@ class TrialComponentFactory:
         self._context = context
 
     def make_callbacks(self) -> Mapping[str, PyTorchCallback]:
-        """The trial's own."""
-        return self._trial.build_callbacks()
+        """The trial's own, and one that looks for state of theirs and the trial's that no checkpoint has."""
+        callbacks: Any = self._trial.build_callbacks()
+        if not isinstance(callbacks, Mapping):
+            return callbacks  # type: ignore[no-any-return]  # refused with a word on what it must be
+        return {**callbacks, UNSAVED_STATE: UnsavedStateWarning(self._trial, callbacks)}
 
     def make_metrics(self) -> TrainingMetrics:
         """Means over ranks, unless the config wants the chief's."""
@@ -98,8 +102,10 @@ class TrialComponentFactory:
                 rank=dist.rank,
                 seed=context.get_trial_seed(),
             )
+            context._data_order = built.order
         else:
             self._check_loader(built, "build_training_data_loader")
+        check_wrapped(self._trial, context)
         length = dist.broadcast(loader_length(loader))
         if length == 0:
             raise RuntimeError(

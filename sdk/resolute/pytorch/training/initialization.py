@@ -16,8 +16,8 @@ import resolute
 from resolute import core
 from resolute.core import DistributedContext, PreemptMode, TensorboardMode
 from resolute.info import TRIAL, ClusterInfo
+from resolute.pytorch.backends import random_state
 from resolute.pytorch.backends.gradient_exchange import USE_HOROVOD, USE_TORCH_DISTRIBUTED, import_horovod
-from resolute.pytorch.checkpointing import random_state
 from resolute.pytorch.trial.context import PyTorchTrialContext
 
 _log = logging.getLogger("resolute.pytorch")

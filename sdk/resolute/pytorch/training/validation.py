@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import logging
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any
 
 import torch
 
-from resolute.pytorch.checkpointing.random_state import preserve_random_state
+from resolute.pytorch.backends.random_state import preserve_random_state
 from resolute.pytorch.metrics.aggregation import Metrics, ValidationMetrics, reportable
 from resolute.pytorch.metrics.reducers import Reducer
 from resolute.pytorch.trial.base_context import TrialContext
@@ -17,6 +18,8 @@ from resolute.pytorch.trial.callbacks import Callbacks
 from resolute.pytorch.trial.context import PyTorchTrialContext
 from resolute.pytorch.trial.definition import PyTorchTrial
 from resolute.trial_errors import InvalidExperimentException
+
+_log = logging.getLogger("resolute.pytorch")
 
 
 class Validator:
@@ -54,6 +57,8 @@ class Validator:
         with preserve_random_state(context.device), torch.no_grad():
             metrics = self._evaluate()
         metrics = reportable({**metrics, **context.reduce_metrics(for_training=False)})
+        if not metrics and not context.distributed.rank:
+            _log.warning("the validation has no metric: return some from evaluate_batch(), or wrap a reducer")
         context.reset_reducers()  # what was evaluated is not to count as training
         if self._callbacks.want_validation_metrics:
             metrics = context.distributed.broadcast(metrics)

@@ -11,6 +11,7 @@ import torch
 from resolute import core
 from resolute.pytorch.backends.devices import choose_device
 from resolute.pytorch.data.loader import to_device
+from resolute.pytorch.data.replay import DataOrder
 from resolute.pytorch.metrics.reducers import ReducerContext
 from resolute.trial_errors import InternalException
 from resolute.trials.hyperparameters import Settings
@@ -60,6 +61,7 @@ class TrialContext(Settings, ReducerContext):
         self._stop_requested = False
         self._batch_idx: int | None = None
         self._epoch_length: int | None = None
+        self._data_order: DataOrder | None = None
         self._writer: Any = None
         self._warned_types: set[type] = set()
         self.distributed = core_context.distributed

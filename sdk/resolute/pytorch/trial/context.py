@@ -106,11 +106,14 @@ class PyTorchTrialContext(TrialContext):
             debug_enabled=conf.debug_enabled(),
         )
 
-    def wrap_model(self, model: nn.Module) -> Any:
+    def wrap_model(self, model: nn.Module, *, ddp_options: Mapping[str, Any] | None = None) -> Any:
         """Puts a model on the device and under the care of the platform; one of ``torch.compile`` too.
 
         Args:
             model: The model.
+            ddp_options: Arguments for torch's ``DistributedDataParallel``, such as
+                ``{"find_unused_parameters": True}``; they have an effect where several ranks exchange
+                gradients by it.
 
         Returns:
             What to call in its place.
@@ -119,7 +122,7 @@ class PyTorchTrialContext(TrialContext):
             InvalidExperimentException: ``configure_apex_amp`` was called before.
         """
         self._precision.wrap_forward(model, self.device)
-        wrapped = self._backend.wrap_model(model.to(self.device), self.device)
+        wrapped = self._backend.wrap_model(model.to(self.device), self.device, ddp_options or {})
         self.models.append(wrapped)
         return wrapped
 
@@ -291,8 +294,14 @@ class PyTorchTrialContext(TrialContext):
             scaler: The trial's own ``GradScaler``, if it has one.
 
         Raises:
-            InvalidExperimentException: Gradients are aggregated and ``auto_zero_grads`` is off.
+            InvalidExperimentException: The optimizer was not wrapped, or gradients are aggregated and
+                ``auto_zero_grads`` is off.
         """
+        if self._precision.apex is None and not any(optimizer is known for known in self.optimizers):
+            raise InvalidExperimentException(
+                f"step_optimizer() was called with a {type(optimizer).__name__} that was not wrapped: step "
+                "what context.wrap_optimizer(optimizer) returns"
+            )
         aggregated = self._aggregation_frequency
         if aggregated > 1:
             if not auto_zero_grads:

@@ -1,0 +1,189 @@
+"""The order that a script's own sampler deals, so that a resume deals it again."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import logging
+import zlib
+from array import array
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.utils.data import BatchSampler
+
+from resolute.pytorch.backends.random_state import capture, restore, seed_all
+from resolute.pytorch.data.generators import OwnGenerators
+from resolute.pytorch.data.ordering import derived_seed
+
+_log = logging.getLogger("resolute.pytorch")
+_CPU = torch.device("cpu")
+_DEPTH = 3
+"""How deep samplers are looked for: a batch sampler has a sampler, and that may have another."""
+_KEPT_DIGESTS = 4096
+"""Most digests of recent batches that are kept: workers are that many batches ahead at most."""
+
+
+class ReplayedBatchSampler(BatchSampler):
+    """Pass after pass of a batch sampler that the script wrote, so that every run deals the same batches.
+
+    What the sampler draws from the generators of Python, NumPy and torch follows from the seed and the number
+    of the pass, and takes nothing from the random numbers of training. Generators of its own begin as they
+    began in the trial's first run. A run that resumes goes through the earlier passes again, so attributes
+    that the sampler counts on are as they were.
+
+    Args:
+        batch_sampler: Yields the batches of one pass, of all ranks.
+        dataset: The data set, whose generators are not the sampler's.
+        seed: Equal seeds give equal random numbers.
+        repeat: Whether to begin again after each pass.
+        num_replicas: Number of ranks.
+        rank: This rank.
+    """
+
+    def __init__(
+        self,
+        batch_sampler: Iterable[list[Any]],
+        *,
+        dataset: object,
+        seed: int,
+        repeat: bool,
+        num_replicas: int,
+        rank: int,
+    ) -> None:
+        self._batches = batch_sampler
+        self._seed = seed
+        self._repeat = repeat
+        self._replicas = num_replicas
+        self._rank = rank
+        self._samplers = _nested_samplers(batch_sampler)
+        self._generators = OwnGenerators(batch_sampler, without=dataset)
+        self._first_states = self._generators.states()
+        self._digests: dict[int, int] = {}
+        self._expected: tuple[int, int] | None = None
+
+    def __len__(self) -> int:
+        return len(self._batches)  # type: ignore[arg-type]
+
+    def __iter__(self) -> Iterator[list[Any]]:
+        digest = 0
+        for number, batch in enumerate(self._passes()):
+            digest = zlib.crc32(_bytes_of(batch), digest)
+            self._remember(number, digest)
+            yield batch
+
+    def state(self, step: int) -> dict[str, Any]:
+        """Returns what a checkpoint keeps of the order.
+
+        Args:
+            step: Batches that this rank has trained.
+        """
+        last = (step - 1) * self._replicas + self._rank
+        return {"generators": self._first_states, "last": last, "digest": self._digests.get(last)}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Lets the sampler begin as it began in the first run; called before the first batch."""
+        self._generators.restore(state["generators"])
+        self._first_states = self._generators.states()
+        if state["digest"] is not None:
+            self._expected = (state["last"], state["digest"])
+
+    def _passes(self) -> Iterator[list[Any]]:
+        for number in itertools.count():
+            for sampler in self._samplers:
+                if callable(getattr(sampler, "set_epoch", None)):
+                    sampler.set_epoch(number)
+            empty = True
+            for batch in _isolated(self._batches, derived_seed(self._seed, number)):
+                empty = False
+                yield batch
+            if empty or not self._repeat:
+                return
+
+    def _remember(self, number: int, digest: int) -> None:
+        self._digests[number] = digest
+        self._digests.pop(number - _KEPT_DIGESTS, None)
+        if self._expected is not None and self._expected[0] == number:
+            if self._expected[1] != digest:
+                _log.warning(
+                    "%s deals other records than before the pause, so some come twice in this epoch and "
+                    "others never: let its order follow from set_epoch(), from a generator that is its "
+                    "attribute, or from the generators of random, numpy or torch",
+                    type(self._samplers[-1]).__name__,
+                )
+            self._expected = None
+
+
+@dataclass(frozen=True)
+class DataOrder:
+    """What a checkpoint keeps of the order of the data."""
+
+    sampler: ReplayedBatchSampler | None = None
+    """The script's own sampler, if it has one."""
+    dataset: OwnGenerators | None = None
+    """Generators of the data set, where this process reads it."""
+    batches_per_step: int = 1
+    """Batches of the loader that a step takes."""
+
+    def state(self, step: int) -> dict[str, Any]:
+        """Returns it as it is now, after so many steps."""
+        return {
+            "sampler": None if self.sampler is None else self.sampler.state(step * self.batches_per_step),
+            "dataset": None if self.dataset is None else self.dataset.states(),
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Takes up what ``state`` returned; called before the first batch."""
+        if self.sampler is not None and state["sampler"] is not None:
+            self.sampler.restore(state["sampler"])
+        if self.dataset is not None and state["dataset"] is not None:
+            self.dataset.restore(state["dataset"])
+
+
+def _isolated(batches: Iterable[list[Any]], seed: int) -> Iterator[list[Any]]:
+    """Yields batches whose sampler draws random numbers that follow from a seed, and none of training's."""
+    own: dict[str, Any] | None = None
+
+    @contextlib.contextmanager
+    def swapped() -> Iterator[None]:
+        nonlocal own
+        outer = capture(_CPU)
+        if own is None:
+            seed_all(seed)
+        else:
+            restore(own, _CPU)
+        try:
+            yield
+        finally:
+            own = capture(_CPU)
+            restore(outer, _CPU)
+
+    with swapped():
+        iterator = iter(batches)
+    while True:
+        with swapped():
+            try:
+                batch = next(iterator)
+            except StopIteration:
+                return
+        yield batch
+
+
+def _nested_samplers(sampler: object) -> list[Any]:
+    """Returns a batch sampler, and the samplers inside of it, outermost first."""
+    found = [sampler]
+    for _ in range(_DEPTH):
+        inner = getattr(found[-1], "batch_sampler", None) or getattr(found[-1], "sampler", None)
+        if inner is None:
+            break
+        found.append(inner)
+    return found
+
+
+def _bytes_of(batch: Any) -> bytes:
+    try:
+        return array("q", batch).tobytes()
+    except (TypeError, OverflowError):
+        return repr(batch).encode()

@@ -1,0 +1,324 @@
+"""Training programs that are put together at random: what people write, and some of what they forget."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+from torch.utils import data
+
+from resolute import pytorch
+from resolute.pytorch import PyTorchTrialContext
+
+RECORDS = 26
+"""No multiple of any batch size, so that epochs end with a smaller batch."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """One combination of all that decides how a training goes on."""
+
+    seed: int
+    model: str
+    optimizer: str
+    scheduler: str
+    accumulation: str
+    sampler: str
+    noise: str
+    workers: int
+    precision: str
+    adversarial: bool
+    batch_size: int
+    drop_last: bool
+    forgotten: str
+
+    @property
+    def refused(self) -> bool:
+        """Whether something of it would be in no checkpoint."""
+        return bool(self.forgotten)
+
+
+MODELS = ("linear", "dropout", "norm", "recurrent")
+OPTIMIZERS = ("sgd", "momentum", "adam", "adamw", "rmsprop", "adagrad", "nadam")
+SCHEDULERS = ("", "step", "epoch", "one_cycle", "chained", "plateau")
+ACCUMULATION = ("", "frequency", "own", "own_without_zero", "uneven")
+SAMPLERS = (
+    "sequential",
+    "shuffle",
+    "torch",
+    "python",
+    "numpy",
+    "own_generator",
+    "other_generator_each_run",
+    "counting",
+    "set_epoch",
+    "weighted",
+    "buckets",
+    "own_torch_generator",
+)
+NOISE = ("", "global", "own_numpy", "own_python")
+PRECISION = ("", "", "amp")
+FORGOTTEN = ("model", "optimizer", "scheduler", "second_model", "second_optimizer")
+
+
+def programs(seed: int, count: int) -> list[Program]:
+    """Returns so many programs; one in ten forgets to wrap something."""
+    draw = random.Random(seed)
+    made = []
+    for number in range(count):
+        workers = 2 if draw.random() < 0.08 else 0
+        made.append(
+            Program(
+                seed=number,
+                model=draw.choice(MODELS),
+                optimizer=draw.choice(OPTIMIZERS),
+                scheduler=draw.choice(SCHEDULERS),
+                accumulation=draw.choice(ACCUMULATION),
+                sampler=draw.choice(SAMPLERS),
+                noise=draw.choice(NOISE),
+                workers=workers,
+                precision=draw.choice(PRECISION),
+                adversarial=draw.random() < 0.2,
+                batch_size=draw.choice((3, 4, 5)),
+                drop_last=draw.random() < 0.3,
+                forgotten=draw.choice(FORGOTTEN) if draw.random() < 0.1 else "",
+            )
+        )
+    return made
+
+
+class Points(data.Dataset[Any]):
+    """Points, with noise that is drawn when they are read."""
+
+    def __init__(self, noise: str, *, process: int) -> None:
+        self._noise = noise
+        self.numpy = np.random.default_rng(3)
+        self.python = random.Random(process)
+
+    def __len__(self) -> int:
+        return RECORDS
+
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, torch.Tensor, int]:
+        noise = 0.0
+        if self._noise == "global":
+            noise = float(torch.rand(()) + np.random.random() + random.random())
+        elif self._noise == "own_numpy":
+            noise = float(self.numpy.random())
+        elif self._noise == "own_python":
+            noise = self.python.random()
+        x = torch.tensor([index / RECORDS, 1.0, noise])
+        return x, x.sum(dim=0, keepdim=True), index
+
+
+class Order(data.Sampler[int]):
+    """A sampler as people write them."""
+
+    def __init__(self, kind: str, *, process: int) -> None:
+        self._kind = kind
+        self._passes = 0
+        self.epoch = 0
+        self.generator_of_numpy = np.random.RandomState(5)
+        self.generator_of_python = random.Random(process)
+        self.generator_of_torch = torch.Generator().manual_seed(9)
+
+    def __len__(self) -> int:
+        return RECORDS
+
+    def set_epoch(self, epoch: int) -> None:
+        self.epoch = epoch
+
+    def __iter__(self) -> Iterator[int]:
+        order = list(range(RECORDS))
+        if self._kind == "torch":
+            order = torch.randperm(RECORDS).tolist()
+        elif self._kind == "python":
+            random.shuffle(order)
+        elif self._kind == "numpy":
+            np.random.shuffle(order)
+        elif self._kind == "own_generator":
+            self.generator_of_numpy.shuffle(order)
+        elif self._kind == "other_generator_each_run":
+            self.generator_of_python.shuffle(order)
+        elif self._kind == "own_torch_generator":
+            order = torch.randperm(RECORDS, generator=self.generator_of_torch).tolist()
+        elif self._kind == "counting":
+            self._passes += 1
+            order = order[self._passes % RECORDS :] + order[: self._passes % RECORDS]
+        elif self._kind == "set_epoch":
+            random.Random(self.epoch).shuffle(order)
+        yield from order
+
+
+class Buckets(data.Sampler[list[int]]):
+    """Batches of neighbours, in an order that is drawn: their number differs from pass to pass."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+
+    def __len__(self) -> int:
+        return (RECORDS + self._size - 1) // self._size
+
+    def __iter__(self) -> Iterator[list[int]]:
+        first = random.randrange(self._size)
+        edges = [0, *range(first or self._size, RECORDS, self._size), RECORDS]
+        batches = [list(range(a, b)) for a, b in itertools.pairwise(edges)]
+        np.random.shuffle(batches)  # type: ignore[arg-type]
+        yield from batches
+
+
+class Generated(pytorch.PyTorchTrial):
+    """The trial of a program, which remembers the records that it was dealt."""
+
+    program: Program
+    process: int
+    """What a generator is seeded by that a script leaves to the system: it differs from run to run."""
+
+    def __init__(self, context: PyTorchTrialContext) -> None:
+        self.context = context
+        program = self.program
+        torch.manual_seed(program.seed)
+        if program.precision == "amp":
+            context.experimental.use_amp()
+        model, judge = _model(program.model), nn.Linear(1, 1)
+        self.model = model if program.forgotten == "model" else context.wrap_model(model)
+        self.judge = None
+        if program.adversarial or program.forgotten in {"second_model", "second_optimizer"}:
+            self.judge = judge if program.forgotten == "second_model" else context.wrap_model(judge)
+        self.optimizer = self._wrapped(_optimizer(program.optimizer, self.model), "optimizer")
+        self.second = None
+        if self.judge is not None:
+            self.second = self._wrapped(_optimizer("adam", self.judge), "second_optimizer")
+        self.scheduler = _scheduler(program, self.optimizer)
+        if self.scheduler is not None and program.forgotten != "scheduler":
+            context.wrap_lr_scheduler(self.scheduler, _step_mode(program.scheduler))
+        self.dealt: list[list[int]] = []
+        self.after_batch: Any = None
+
+    def _wrapped(self, optimizer: Any, name: str) -> Any:
+        return optimizer if self.program.forgotten == name else self.context.wrap_optimizer(optimizer)
+
+    def build_training_data_loader(self) -> pytorch.DataLoader:
+        program, points = self.program, Points(self.program.noise, process=self.process)
+        options: dict[str, Any] = {"num_workers": program.workers}
+        if program.sampler == "buckets":
+            return pytorch.DataLoader(points, batch_sampler=Buckets(program.batch_size), **options)
+        options |= {"batch_size": program.batch_size, "drop_last": program.drop_last}
+        if program.sampler == "weighted":
+            weighted = data.WeightedRandomSampler([1.0 + i for i in range(RECORDS)], RECORDS)
+            return pytorch.DataLoader(points, sampler=weighted, **options)
+        if program.sampler in {"sequential", "shuffle"}:
+            return pytorch.DataLoader(points, shuffle=program.sampler == "shuffle", **options)
+        return pytorch.DataLoader(points, sampler=Order(program.sampler, process=self.process), **options)
+
+    def build_validation_data_loader(self) -> pytorch.DataLoader:
+        return pytorch.DataLoader(Points("global", process=0), batch_size=13)
+
+    def train_batch(self, batch: Any, epoch_idx: int, batch_idx: int) -> dict[str, Any]:
+        x, y, indices = batch
+        self.dealt.append(indices.tolist())
+        found = self.model(x)
+        loss = ((found - y) ** 2).mean()
+        if self.judge is not None:
+            loss = loss + self.judge(found).square().mean() * 0.01
+        self._learn(loss, batch_idx)
+        if self.second is not None and self.judge is not None:
+            self.context.backward(self.judge(y).square().mean() + self.judge(x[:, :1]).mean() * 0.1)
+            self.context.step_optimizer(self.second)
+        if self.after_batch is not None:
+            self.after_batch(batch_idx + 1)
+        return {"loss": loss}
+
+    def _learn(self, loss: torch.Tensor, batch_idx: int) -> None:
+        kind = self.program.accumulation
+        self.context.backward(loss / 2 if kind.startswith("own") else loss)
+        if kind == "own" and (batch_idx + 1) % 3:
+            return
+        if kind == "uneven" and batch_idx % 5 in {1, 2, 4}:
+            return
+        if kind == "own_without_zero":
+            self.context.step_optimizer(self.optimizer, auto_zero_grads=False)
+            if batch_idx % 2:
+                self.optimizer.zero_grad()
+            return
+        self.context.step_optimizer(self.optimizer)
+
+    def evaluate_batch(self, batch: Any, batch_idx: int) -> dict[str, Any]:
+        return {"error": (self.model(batch[0]) - batch[1]).abs().mean()}
+
+    def build_callbacks(self) -> dict[str, pytorch.PyTorchCallback]:
+        return {"plateau": _Plateau(self)}
+
+
+class _Plateau(pytorch.PyTorchCallback):
+    """Steps a scheduler by what validations found."""
+
+    def __init__(self, trial: Generated) -> None:
+        self._trial = trial
+
+    def on_validation_end(self, metrics: dict[str, Any]) -> None:
+        if self._trial.program.scheduler == "plateau" and self._trial.scheduler is not None:
+            self._trial.scheduler.step(metrics["error"])
+
+
+class _Recurrent(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.rnn = nn.GRU(1, 4, batch_first=True)
+        self.head = nn.Linear(4, 1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        last: torch.Tensor = self.head(self.rnn(x.unsqueeze(-1))[0][:, -1])
+        return last
+
+
+def _model(kind: str) -> nn.Module:
+    if kind == "recurrent":
+        return _Recurrent()
+    inner: dict[str, list[nn.Module]] = {
+        "linear": [nn.Tanh()],
+        "dropout": [nn.ReLU(), nn.Dropout(0.4)],
+        "norm": [nn.LayerNorm(6), nn.ReLU()],
+    }
+    return nn.Sequential(nn.Linear(3, 6), *inner[kind], nn.Linear(6, 1))
+
+
+def _optimizer(kind: str, model: nn.Module) -> torch.optim.Optimizer:
+    parameters = model.parameters()
+    made: dict[str, Any] = {
+        "sgd": lambda: torch.optim.SGD(parameters, lr=0.05),
+        "momentum": lambda: torch.optim.SGD(parameters, lr=0.02, momentum=0.9, nesterov=True),
+        "adam": lambda: torch.optim.Adam(parameters, lr=0.01, amsgrad=True),
+        "adamw": lambda: torch.optim.AdamW(parameters, lr=0.01),
+        "rmsprop": lambda: torch.optim.RMSprop(parameters, lr=0.01, momentum=0.5),
+        "adagrad": lambda: torch.optim.Adagrad(parameters, lr=0.05),
+        "nadam": lambda: torch.optim.NAdam(parameters, lr=0.01),
+    }
+    optimizer: torch.optim.Optimizer = made[kind]()
+    return optimizer
+
+
+def _scheduler(program: Program, optimizer: Any) -> Any:
+    of = torch.optim.lr_scheduler
+    kind = program.scheduler or ("step" if program.forgotten == "scheduler" else "")
+    if kind == "one_cycle":
+        return of.OneCycleLR(optimizer, max_lr=0.1, total_steps=400, cycle_momentum=False)
+    if kind == "chained":
+        return of.SequentialLR(
+            optimizer, [of.LinearLR(optimizer), of.CosineAnnealingLR(optimizer, 20)], milestones=[5]
+        )
+    if kind == "plateau":
+        return of.ReduceLROnPlateau(optimizer, patience=0)
+    return None if not kind else of.StepLR(optimizer, step_size=3, gamma=0.9)
+
+
+def _step_mode(scheduler: str) -> pytorch.LRScheduler.StepMode:
+    modes = pytorch.LRScheduler.StepMode
+    if scheduler == "plateau":
+        return modes.MANUAL_STEP
+    return modes.STEP_EVERY_EPOCH if scheduler == "epoch" else modes.STEP_EVERY_BATCH
