@@ -44,7 +44,6 @@ from resolute.client.services import Services
 from resolute.client.submission.config import config_text, read_config, with_project
 from resolute.client.submission.git_state import known_secrets, read_git_state
 from resolute.client.submission.packing import configured_limit, pack
-from resolute.errors import NotFoundError
 
 _EPOCH = datetime.fromtimestamp(0, tz=timezone.utc)
 
@@ -265,10 +264,7 @@ class Client:
         Raises:
             NotFoundError: There is none of this name.
         """
-        for user in self.list_users():
-            if user.username == user_name:
-                return user
-        raise NotFoundError(f"user {user_name!r} does not exist", resource=f"user {user_name}")
+        return User(self._services, self._services.access.get_user(user_name))
 
     def get_user_by_id(self, user_id: int) -> User:
         """Returns a user.
@@ -276,15 +272,12 @@ class Client:
         Raises:
             NotFoundError: There is none of this number.
         """
-        for user in self.list_users():
-            if user.user_id == user_id:
-                return user
-        raise NotFoundError(f"user {user_id} does not exist", resource=f"user {user_id}")
+        return User(self._services, self._services.access.get_user(user_id))
 
     def list_users(self, active: bool | None = None) -> list[User]:
         """Lists users by name: all, those who are active, or those who are not."""
-        records = self._services.access.list_users()
-        return [User(self._services, record) for record in records if active in {None, record.active}]
+        records = self._services.access.list_users(active=active)
+        return [User(self._services, record) for record in records]
 
     def create_workspace(self, name: str) -> Workspace:
         """Creates a workspace.

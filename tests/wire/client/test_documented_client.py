@@ -19,7 +19,7 @@ from determined.experimental import client
 from resolute.api.checkpoints.v1 import checkpoint_pb2
 from resolute.api.experiments.v1 import experiment_pb2, trial_pb2
 from resolute.client.schema.convert import enum_member
-from resolute.errors import UnimplementedError
+from resolute.errors import NotFoundError, UnimplementedError
 from resolute_serving.context import Role, User
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -129,6 +129,10 @@ def users(spy: Spy) -> None:
     grace.activate()
     assert client.get_user_by_id(grace.user_id).active
     assert client.get_user_by_name("grace2").user_id == grace.user_id
+    with pytest.raises(NotFoundError, match="user 'grace' does not exist"):
+        client.get_user_by_name("grace")
+    with pytest.raises(NotFoundError, match="user 1000000 does not exist"):
+        client.get_user_by_id(10**6)
 
 
 def workspaces(spy: Spy) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from resolute.client.objects.base import RemoteObject
 from resolute.client.objects.refused import refusal
 from resolute.client.schema.accounts import UserRecord, UserRole
-from resolute.errors import NotFoundError
 
 
 class User(RemoteObject[UserRecord]):
@@ -57,10 +56,7 @@ class User(RemoteObject[UserRecord]):
         return self._record.active
 
     def _read(self) -> UserRecord:
-        for record in self._services.access.list_users():
-            if record.id == self.user_id:
-                return record
-        raise NotFoundError(f"user {self.username!r} does not exist", resource=f"user {self.username}")
+        return self._services.access.get_user(self.user_id)
 
     def rename(self, new_username: str) -> None:
         """Changes the name; tokens of the user end.

@@ -18,6 +18,7 @@ from resolute.client.schema.accounts import AuditRecord, NewToken, TokenRecord, 
 from resolute.client.schema.convert import datetime_field
 from resolute.contracts.times import to_duration
 from resolute.contracts.values import from_value
+from resolute.errors import NotFoundError
 
 if TYPE_CHECKING:
     from resolute.client.connection.device_flow import Provider
@@ -99,9 +100,31 @@ class Access:
         request = pb2.CreateUserRequest(request_id=str(uuid.uuid4()), name=name, role=ROLE_NUMBERS[role])
         return _user(self._stub.CreateUser(request).user)
 
-    def list_users(self, *, names: Sequence[str] = ()) -> Iterator[UserRecord]:
-        """Yields all users by name, or those of some names."""
-        for message in all_items(self._stub.ListUsers, pb2.ListUsersRequest(names=names), "users"):
+    def get_user(self, user: str | int) -> UserRecord:
+        """Returns a user.
+
+        Args:
+            user: Name or id.
+
+        Raises:
+            NotFoundError: There is none.
+        """
+        wanted = {"user_ids": [user]} if isinstance(user, int) else {"names": [user]}
+        # Services older than the filter by ids list all users.
+        for message in all_items(self._stub.ListUsers, pb2.ListUsersRequest(**wanted), "users"):
+            if user in {message.user_id, message.name}:
+                return _user(message)
+        raise NotFoundError(f"user {user!r} does not exist", resource=f"user {user}")
+
+    def list_users(self, *, names: Sequence[str] = (), active: bool | None = None) -> Iterator[UserRecord]:
+        """Yields users by name.
+
+        Args:
+            names: Only users of these names; empty for all.
+            active: Only users who are active, or only those who are not; None for both.
+        """
+        request = pb2.ListUsersRequest(names=names, active=active)
+        for message in all_items(self._stub.ListUsers, request, "users"):
             yield _user(message)
 
     def update_user(

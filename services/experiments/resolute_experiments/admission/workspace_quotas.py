@@ -6,7 +6,7 @@ from sqlalchemy.engine import Connection
 
 from resolute.contracts.documents.refusals import refused_config
 from resolute.errors import InvalidConfigError, QuotaError, Violation
-from resolute_experiments.accounts.store import projects, workspaces
+from resolute_experiments.accounts.store import projects, usage, workspaces
 from resolute_experiments.accounts.store.workspaces import Workspace
 from resolute_serving.auth.grants import current_grants
 from resolute_serving.context import Role
@@ -60,7 +60,7 @@ def _check_quota(connection: Connection, workspace: Workspace, *, slots: int) ->
             f"resources.slots_per_trial lower, or ask an admin to raise the quota"
         )
     if quota.live_experiments:
-        live = workspaces.used(connection, workspace.name).live_experiments
+        live = usage.live_experiments(connection, workspace.name)
         if live >= quota.live_experiments:
             raise QuotaError(
                 f"workspace {workspace.name!r} has {live} experiments that have not ended, and may have "

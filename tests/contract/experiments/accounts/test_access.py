@@ -20,8 +20,9 @@ from resolute.errors import (
     NotFoundError,
     QuotaError,
 )
-from resolute_experiments.accounts.store import projects, tokens, users, workspaces
+from resolute_experiments.accounts.store import projects, tokens, usage, users, workspaces
 from resolute_experiments.accounts.store.tokens import IssuedToken
+from resolute_experiments.accounts.store.usage import Usage
 from resolute_experiments.accounts.store.workspaces import UNCATEGORIZED, Quota
 from resolute_experiments.admission.workspace_quotas import admit
 from resolute_experiments.store import experiments
@@ -160,7 +161,11 @@ def test_quotas_act_at_admission(run: Run) -> None:
     submit(run, state="PAUSED")
     with pytest.raises(QuotaError, match="has 2 experiments that have not ended, and may have 2"):
         run(lambda c: admit(c, workspace="vision", project="cats", slots=1))
-    assert run(lambda c: workspaces.used(c, "vision")) == Quota(live_experiments=2, slots=0)
+    used = run(lambda c: usage.of_workspaces(c, ["vision", "void"]))
+    assert used == {
+        "vision": Usage(projects=1, experiments=3, live_experiments=2, slots=0),
+        "void": Usage(projects=0, experiments=0, live_experiments=0, slots=0),
+    }
 
 
 def test_places_that_hold_experiments_stay(run: Run) -> None:

@@ -159,6 +159,8 @@ def test_lists_are_ordered_filtered_and_paged(play: Callable[[Scenario], None]) 
         assert names == ["determined", "cyd", "bob", "ada"]
         found = await admin.access.ListUsers(_access.ListUsersRequest(names=["bob", "nobody"]))
         assert [user.user_id for user in found.users] == [ids["bob"]]
+        by_id = _access.ListUsersRequest(user_ids=[ids["bob"], ids["cyd"], 10**6])
+        assert [user.name for user in (await admin.access.ListUsers(by_id)).users] == ["bob", "cyd"]
         inactive = await admin.access.ListUsers(_access.ListUsersRequest(active=False))
         assert list(inactive.users) == []
         with pytest.raises(InvalidArgumentError, match="create_time, name"):

@@ -544,6 +544,7 @@ class ListUsersRequest(google.protobuf.message.Message):
     NAMES_FIELD_NUMBER: builtins.int
     ROLES_FIELD_NUMBER: builtins.int
     ACTIVE_FIELD_NUMBER: builtins.int
+    USER_IDS_FIELD_NUMBER: builtins.int
     page_size: builtins.int
     """Users on a page: 0 for 100, at most 1000."""
     page_token: builtins.str
@@ -560,6 +561,10 @@ class ListUsersRequest(google.protobuf.message.Message):
     def roles(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[resolute.api.experiments.v1.user_pb2.UserRole.ValueType]:
         """Only users with one of these roles; empty for all."""
 
+    @property
+    def user_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """Only users with one of these ids, at most 100; empty for all."""
+
     def __init__(
         self,
         *,
@@ -569,9 +574,10 @@ class ListUsersRequest(google.protobuf.message.Message):
         names: collections.abc.Iterable[builtins.str] | None = ...,
         roles: collections.abc.Iterable[resolute.api.experiments.v1.user_pb2.UserRole.ValueType] | None = ...,
         active: builtins.bool | None = ...,
+        user_ids: collections.abc.Iterable[builtins.int] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_active", b"_active", "active", b"active"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_active", b"_active", "active", b"active", "names", b"names", "order_by", b"order_by", "page_size", b"page_size", "page_token", b"page_token", "roles", b"roles"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_active", b"_active", "active", b"active", "names", b"names", "order_by", b"order_by", "page_size", b"page_size", "page_token", b"page_token", "roles", b"roles", "user_ids", b"user_ids"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["_active", b"_active"]) -> typing.Literal["active"] | None: ...
 
 global___ListUsersRequest = ListUsersRequest

@@ -197,7 +197,8 @@ class AccessServicer(TokenHandlers, SettingHandlers, access_service_pb2_grpc.Acc
         """Lists users."""
         table = tables.users
         query = sa.select(table).where(
-            *any_of(request, {"names": table.c.name}), *equals(request, {"active": table.c.active})
+            *any_of(request, {"names": table.c.name, "user_ids": table.c.number}),
+            *equals(request, {"active": table.c.active}),
         )
         if request.roles:
             query = query.where(table.c.role.in_([role_of(r, field="roles").value for r in request.roles]))

@@ -10,7 +10,7 @@ from resolute.api.experiments.v1 import project_pb2
 from resolute.api.experiments.v1 import workspaces_service_pb2 as pb2
 from resolute.errors import FailedPreconditionError
 from resolute_experiments.accounts.names import check_label
-from resolute_experiments.accounts.servicers.workspace_messages import project_message
+from resolute_experiments.accounts.servicers.workspace_messages import project_message, project_messages
 from resolute_experiments.accounts.store import projects, workspaces
 from resolute_experiments.accounts.store.projects import Project
 from resolute_experiments.context import ServiceContext
@@ -86,11 +86,10 @@ class ProjectHandlers:
         )
 
         def work(connection: Connection) -> pb2.ListProjectsResponse:
-            for workspace_id in request.workspace_ids:
-                workspaces.get(connection, number=workspace_id)
+            workspaces.require(connection, request.workspace_ids)
             page = projects.ORDERING.page(connection, request, query)
             return pb2.ListProjectsResponse(
-                projects=[project_message(connection, projects.project(row)) for row in page.rows],
+                projects=project_messages(connection, [projects.project(row) for row in page.rows]),
                 next_page_token=page.next_page_token,
             )
 

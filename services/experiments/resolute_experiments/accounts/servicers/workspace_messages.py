@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from sqlalchemy.engine import Connection
 
 from resolute.api.experiments.v1 import project_pb2, workspace_pb2
 from resolute.contracts.times import to_timestamp
-from resolute_experiments.accounts.store import workspaces
+from resolute_experiments.accounts.store import usage
 from resolute_experiments.accounts.store.projects import Project
+from resolute_experiments.accounts.store.usage import Usage
 from resolute_experiments.accounts.store.workspaces import Quota, Workspace
 from resolute_serving.updates import etag_of
 from resolute_serving.validation import invalid
@@ -35,7 +37,18 @@ def quota_of(message: workspace_pb2.Quota) -> Quota:
 
 def workspace_message(connection: Connection, workspace: Workspace) -> workspace_pb2.Workspace:
     """Shows a workspace, and what it uses except for storage."""
-    used = workspaces.used(connection, workspace.name)
+    return workspace_messages(connection, [workspace])[0]
+
+
+def workspace_messages(
+    connection: Connection, shown: Sequence[Workspace]
+) -> Sequence[workspace_pb2.Workspace]:
+    """Shows workspaces as ``workspace_message`` does, in as many statements for one as for all."""
+    used = usage.of_workspaces(connection, [workspace.name for workspace in shown])
+    return [_workspace(workspace, used[workspace.name]) for workspace in shown]
+
+
+def _workspace(workspace: Workspace, used: Usage) -> workspace_pb2.Workspace:
     return workspace_pb2.Workspace(
         workspace_id=workspace.number,
         name=workspace.name,
@@ -46,8 +59,8 @@ def workspace_message(connection: Connection, workspace: Workspace) -> workspace
         usage=workspace_pb2.WorkspaceUsage(
             live_experiments=used.live_experiments,
             slots=used.slots,
-            projects=workspaces.project_count(connection, workspace.name),
-            experiments=workspaces.experiment_count(connection, workspace.name),
+            projects=used.projects,
+            experiments=used.experiments,
         ),
         create_time=to_timestamp(workspace.created_at),
         etag=etag_of(workspace.revision),
@@ -56,6 +69,16 @@ def workspace_message(connection: Connection, workspace: Workspace) -> workspace
 
 def project_message(connection: Connection, project: Project) -> project_pb2.Project:
     """Shows a project."""
+    return project_messages(connection, [project])[0]
+
+
+def project_messages(connection: Connection, shown: Sequence[Project]) -> Sequence[project_pb2.Project]:
+    """Shows projects, in as many statements for one as for all."""
+    counts = usage.experiments_of_projects(connection, [project.number for project in shown])
+    return [_project(project, experiment_count=counts[project.number]) for project in shown]
+
+
+def _project(project: Project, *, experiment_count: int) -> project_pb2.Project:
     return project_pb2.Project(
         project_id=project.number,
         name=project.name,
@@ -66,7 +89,7 @@ def project_message(connection: Connection, project: Project) -> project_pb2.Pro
         owner_id=project.owner_number,
         owner_name=project.owner,
         archived=project.archived,
-        experiment_count=workspaces.experiment_count(connection, project.workspace, project.name),
+        experiment_count=experiment_count,
         create_time=to_timestamp(project.created_at),
         etag=etag_of(project.revision),
     )

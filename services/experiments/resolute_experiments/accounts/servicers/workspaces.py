@@ -11,7 +11,11 @@ from resolute.api.experiments.v1 import workspace_pb2, workspaces_service_pb2_gr
 from resolute.api.experiments.v1 import workspaces_service_pb2 as pb2
 from resolute_experiments.accounts.names import check_label
 from resolute_experiments.accounts.servicers.projects import ProjectHandlers
-from resolute_experiments.accounts.servicers.workspace_messages import quota_of, workspace_message
+from resolute_experiments.accounts.servicers.workspace_messages import (
+    quota_of,
+    workspace_message,
+    workspace_messages,
+)
 from resolute_experiments.accounts.storage_quotas import StorageQuota
 from resolute_experiments.accounts.store import users, workspace_roles, workspaces
 from resolute_experiments.accounts.store.workspaces import Workspace
@@ -81,7 +85,7 @@ class WorkspacesServicer(ProjectHandlers, workspaces_service_pb2_grpc.Workspaces
         def work(connection: Connection) -> pb2.ListWorkspacesResponse:
             page = workspaces.ORDERING.page(connection, request, query)
             return pb2.ListWorkspacesResponse(
-                workspaces=[workspace_message(connection, workspaces.workspace(row)) for row in page.rows],
+                workspaces=workspace_messages(connection, [workspaces.workspace(row) for row in page.rows]),
                 next_page_token=page.next_page_token,
             )
 

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, RowMapping
 
 from resolute.errors import AlreadyExistsError, FailedPreconditionError, NotFoundError
-from resolute_experiments.accounts.store import workspaces
+from resolute_experiments.accounts.store import usage, workspaces
 from resolute_experiments.store.schema import experiments, projects, users
 from resolute_experiments.store.schema import workspaces as workspace_table
 from resolute_serving.pagination import Ordering
@@ -179,7 +179,7 @@ def delete(connection: Connection, project: Project) -> None:
     Raises:
         FailedPreconditionError: It holds experiments, or is the one of experiments that name none.
     """
-    count = workspaces.experiment_count(connection, project.workspace, project.name)
+    count = usage.experiments_of_projects(connection, [project.number])[project.number]
     default = project.name if project.workspace == workspaces.UNCATEGORIZED else ""
     workspaces.check_removable(f"project {project.name!r}", default, count)
     connection.execute(sa.delete(projects).where(projects.c.number == project.number))

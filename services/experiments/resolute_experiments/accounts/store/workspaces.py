@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,12 +10,11 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, RowMapping
 
 from resolute.errors import AlreadyExistsError, FailedPreconditionError, NotFoundError
-from resolute_experiments.states import LIVE_EXPERIMENTS, RunOutcome
+from resolute_experiments.accounts.store import usage
 from resolute_experiments.store.schema import (
     config_policies,
     experiments,
     projects,
-    runs,
     users,
     workspace_roles,
     workspaces,
@@ -34,14 +34,14 @@ ORDERING = Ordering(
 
 @dataclass(frozen=True)
 class Quota:
-    """What the experiments of a workspace may use together, or do use; as a bound, zero is none."""
+    """What the experiments of a workspace may use together; zero is no bound."""
 
     live_experiments: int = 0
     """Experiments that have not ended."""
     slots: int = 0
     """Slots in use at the same time."""
     storage_bytes: int = 0
-    """Bytes of checkpoints. Others know how many are used: here that is zero."""
+    """Bytes of checkpoints."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,11 +98,23 @@ def get(connection: Connection, *, number: int = 0, name: str = "") -> Workspace
     wanted = workspaces.c.name == name if name else workspaces.c.number == number
     row = connection.execute(all_workspaces().where(wanted)).mappings().one_or_none()
     if row is None:
-        raise NotFoundError(
-            f"workspace {name or number!r} does not exist",
-            resource=f"workspace {name or number}",
-        )
+        raise _missing(name or number)
     return workspace(row)
+
+
+def require(connection: Connection, numbers: Collection[int]) -> None:
+    """Makes sure that workspaces exist.
+
+    Raises:
+        NotFoundError: There is none of an id.
+    """
+    if not numbers:
+        return
+    query = sa.select(workspaces.c.number).where(workspaces.c.number.in_(numbers))
+    known = set(connection.execute(query).scalars())
+    for number in numbers:
+        if number not in known:
+            raise _missing(number)
 
 
 def of_experiment(connection: Connection, experiment_id: str) -> Workspace:
@@ -172,7 +184,7 @@ def delete(connection: Connection, workspace: Workspace) -> None:
     Raises:
         FailedPreconditionError: It holds experiments, or is the one of experiments that name none.
     """
-    count = experiment_count(connection, workspace.name)
+    count = usage.of_workspaces(connection, [workspace.name])[workspace.name].experiments
     check_removable(f"workspace {workspace.name!r}", workspace.name, count)
     connection.execute(sa.delete(projects).where(projects.c.workspace == workspace.name))
     roles = workspace_roles.c.workspace_number == workspace.number
@@ -182,37 +194,6 @@ def delete(connection: Connection, workspace: Workspace) -> None:
     connection.execute(sa.delete(workspaces).where(workspaces.c.number == workspace.number))
 
 
-def used(connection: Connection, name: str) -> Quota:
-    """What the experiments of a workspace use now."""
-    live = [state.value for state in LIVE_EXPERIMENTS]
-    living = sa.select(sa.func.count()).select_from(experiments)
-    held = (
-        sa.select(runs.c.slot_ids)
-        .join(experiments, experiments.c.id == runs.c.experiment_id)
-        .where(experiments.c.workspace == name, runs.c.outcome == RunOutcome.UNSPECIFIED.value)
-    )
-    return Quota(
-        connection.execute(
-            living.where(experiments.c.workspace == name, experiments.c.state.in_(live))
-        ).scalar_one(),
-        sum(len(slots) for slots in connection.execute(held).scalars()),
-    )
-
-
-def experiment_count(connection: Connection, workspace: str, project: str = "") -> int:
-    """Counts the experiments of a workspace, or of one project in it."""
-    query = sa.select(sa.func.count()).where(experiments.c.workspace == workspace)
-    if project:
-        query = query.where(experiments.c.project == project)
-    return int(connection.execute(query).scalar_one())
-
-
-def project_count(connection: Connection, workspace: str) -> int:
-    """Counts the projects of a workspace."""
-    query = sa.select(sa.func.count()).where(projects.c.workspace == workspace)
-    return int(connection.execute(query).scalar_one())
-
-
 def _set(connection: Connection, before: Workspace, **values: Any) -> Workspace:
     connection.execute(
         sa.update(workspaces)
@@ -220,6 +201,10 @@ def _set(connection: Connection, before: Workspace, **values: Any) -> Workspace:
         .values(**values, revision=workspaces.c.revision + 1)
     )
     return get(connection, number=before.number)
+
+
+def _missing(key: str | int) -> NotFoundError:
+    return NotFoundError(f"workspace {key!r} does not exist", resource=f"workspace {key}")
 
 
 def _check_free(connection: Connection, name: str) -> None:
