@@ -11,14 +11,15 @@ import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_health.v1._async import HealthServicer
 
-from resolute.api.gateway.v1.gateway_service_pb2_grpc import add_GatewayServiceServicer_to_server
 from resolute.errors import ResoluteError
 from resolute_gateway.backends import Backends
 from resolute_gateway.grpc_router import GrpcRouter
 from resolute_gateway.requirements import missing_for_http
+from resolute_gateway.rpc.sign_in import SignInCheck
 from resolute_gateway.settings import HttpSettings, http_port
 from resolute_gateway.watch.merged import MergedWatches
-from resolute_gateway.watch.service import UncheckedServicer
+from resolute_gateway.watch.service import GatewayServicer
+from resolute_gateway.watch.unchecked import UncheckedWatch
 from resolute_serving.observability.logs import configure_logs
 from resolute_serving.server.bootstrap import shutdown_requested
 from resolute_serving.server.grpc_server import SERVER_OPTIONS
@@ -35,8 +36,8 @@ async def serve(settings: Settings, variables: Mapping[str, str]) -> None:
     own_port = server.add_insecure_port("127.0.0.1:0")
     backends = Backends(settings.addresses, tls=settings.client_tls, own_port=own_port)
     watches = MergedWatches(backends.channel)
-    add_GatewayServiceServicer_to_server(UncheckedServicer(watches), server)
-    server.add_generic_rpc_handlers((GrpcRouter(backends),))
+    unchecked = UncheckedWatch(GatewayServicer(watches), SignInCheck(backends))
+    server.add_generic_rpc_handlers((unchecked, GrpcRouter(backends)))
     health = HealthServicer()
     health_pb2_grpc.add_HealthServicer_to_server(health, server)
     listener = Listener(host=settings.host, port=settings.port, tls=settings.tls, insecure=settings.insecure)

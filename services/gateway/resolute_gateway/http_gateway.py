@@ -1,10 +1,18 @@
-"""HTTP in front of the services, in this process."""
+"""HTTP in front of the services, in this process: what answers, and which request goes where."""
 
 from __future__ import annotations
 
 import socket
 from pathlib import Path
 from typing import cast
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
 
 from resolute_gateway.backends import Backends
 from resolute_gateway.openapi.document import openapi_document
@@ -13,10 +21,12 @@ from resolute_gateway.rpc.json_conversion import JsonConversion
 from resolute_gateway.rpc.open_streams import OpenStreams
 from resolute_gateway.settings import HttpSettings
 from resolute_gateway.sign_in.browser import BrowserSignIn
-from resolute_gateway.web.application import WebApplication
-from resolute_gateway.web.asgi import Application
-from resolute_gateway.web.bodies import MAX_BODY_BYTES
-from resolute_gateway.web.browser_safety import BrowserPolicy
+from resolute_gateway.sign_in.provider import BEGIN, RETURN
+from resolute_gateway.web.answers import unrouted
+from resolute_gateway.web.bodies import MAX_BODY_BYTES, BodyDeadline
+from resolute_gateway.web.browser_safety import BrowserPolicy, browser_safety
+from resolute_gateway.web.calls import BoundedCalls
+from resolute_gateway.web.documentation import Documentation
 from resolute_gateway.web.http_server import HttpServer
 from resolute_gateway.web.page_files import BUILT, PageFiles
 from resolute_gateway.web.pages import Pages
@@ -46,15 +56,18 @@ class HttpGateway:
         self._conversion = JsonConversion()
         self._streams = OpenStreams()
         self._sign_in = BrowserSignIn(backends, settings)
-        calls = RpcApplication(
+        self._files = PageFiles(page)
+        rpc = RpcApplication(
             backends, conversion=self._conversion, streams=self._streams, max_bytes=MAX_BODY_BYTES
         )
-        application = WebApplication(
-            cast("Application", calls),
-            paths=calls.paths,
-            pages=Pages(settings, document=openapi_document, files=PageFiles(page)),
-            policy=BrowserPolicy(hosts=settings.hosts, origins=settings.origins),
-            sign_in=self._sign_in,
+        calls = BoundedCalls(
+            cast("ASGIApp", rpc), paths=rpc.paths, settings=settings, authorized=self._sign_in.authorized
+        )
+        policy = BrowserPolicy(hosts=settings.hosts, origins=settings.origins)
+        application = Starlette(
+            routes=self._routes(settings, calls),
+            middleware=[*browser_safety(policy), Middleware(BodyDeadline)],
+            exception_handlers={HTTPException: unrouted},
         )
         self._server = HttpServer(application, opened, tls=tls)
 
@@ -68,3 +81,26 @@ class HttpGateway:
         await self._server.stop()
         self._conversion.close()
         self._sign_in.close()
+
+    def _routes(self, settings: HttpSettings, calls: BoundedCalls) -> list[Route]:
+        pages = Pages(settings, document=openapi_document, files=self._files)
+        sign_in = self._sign_in
+        return [
+            Route("/healthz", pages.healthz),
+            Route("/.well-known/resolute.json", pages.discovery),
+            Route("/openapi.json", pages.openapi),
+            *(Documentation(settings.docs).routes if settings.docs else ()),
+            Route("/assets/{name:path}", self._files.asset),
+            Route("/sign-in", self._sign_in_page),
+            Route("/sign-in", sign_in.sign_in, methods=["POST"]),
+            Route("/sign-out", sign_in.sign_out, methods=["POST"]),
+            Route(BEGIN, sign_in.provider.begin),
+            Route(RETURN, sign_in.provider.end),
+            Route("/{path:path}", pages.view),
+            Route("/{path:path}", calls, methods=["POST"]),
+        ]
+
+    async def _sign_in_page(self, request: Request) -> Response:
+        # The page has a view of its own for it.
+        shown = self._files.view if self._files.has_view(request) else self._sign_in.form
+        return await shown(request)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 
-_PACKAGES = ("connectrpc", "httptools", "uvicorn")
+_PACKAGES = ("connectrpc", "httptools", "starlette", "uvicorn")
 
 
 def missing_for_http() -> str:

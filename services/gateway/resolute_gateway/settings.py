@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from resolute.errors import InvalidArgumentError
 
@@ -52,6 +53,17 @@ class HttpSettings:
             origins=frozenset(_origin(text) for text in _items(variables.get(ORIGINS_VARIABLE, ""))),
             docs=Path(variables["RESOLUTE_DOCS_DIR"]) if variables.get("RESOLUTE_DOCS_DIR") else None,
         )
+
+    def grpc_address_at(self, host: str) -> str:
+        """Where gRPC is served, for a client that reached the gateway by a name.
+
+        Args:
+            host: The header ``Host`` of its request.
+        """
+        if self.grpc_address:
+            return self.grpc_address
+        name = urlsplit(f"//{host}").hostname or "127.0.0.1"
+        return f"[{name}]:{self.grpc_port}" if ":" in name else f"{name}:{self.grpc_port}"
 
 
 def _items(text: str) -> list[str]:

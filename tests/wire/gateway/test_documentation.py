@@ -8,11 +8,13 @@ import hashlib
 from pathlib import Path
 
 import pytest
-from support.services.gateway import gateway
+from support.services.gateway import gateway, need_http
 
 from resolute.errors import FailedPreconditionError
-from resolute_gateway.web import documentation
-from resolute_gateway.web.documentation import Documentation
+
+need_http()
+
+from resolute_gateway.web.documentation import Documentation  # noqa: E402 - skipped where HTTP cannot be served
 
 SCRIPT = b"start(1 < 2)"
 PAGE = (
@@ -64,13 +66,13 @@ def test_pages_are_served_with_a_policy_of_their_own(site: Path) -> None:
 def test_a_page_that_is_gone_is_not_found_and_a_failed_read_is_repeated(
     site: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(directory: Path) -> None:
-        raise OSError(f"{directory} is on a disk that is away")
+    def fail(path: Path) -> bytes:
+        raise OSError(f"{path} is on a disk that is away")
 
     async def scenario() -> None:
         async with gateway(NOWHERE, docs=site) as http:
             with monkeypatch.context() as away:
-                away.setattr(documentation, "_read", fail)
+                away.setattr(Path, "read_bytes", fail)
                 assert (await http.request("GET", "/docs/")).status == 500
             assert (await http.request("GET", "/docs/")).status == 200
             (site / "assets/site.js").unlink()

@@ -13,8 +13,6 @@ import pytest
 from support.services.gateway import GatewayClient, gateway
 from support.services.scripted_grpc import scripted_grpc
 
-from resolute_gateway.web import page_files
-
 DOCUMENT = '<!doctype html><head><base href="./" /><title>Resolute</title></head>'
 SCRIPT = b"export const answer = 42;\n" * 50
 BROWSER = {"accept": "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8"}
@@ -120,12 +118,12 @@ def test_a_page_that_is_built_again_is_read_again(tmp_path: Path) -> None:
 
 
 def test_a_failed_read_of_the_page_is_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(path: Path) -> None:
+    def fail(path: Path) -> bytes:
         raise OSError(f"{path} is on a disk that is away")
 
     async def scenario(http: GatewayClient) -> None:
         with monkeypatch.context() as away:
-            away.setattr(page_files._File, "read", fail)
+            away.setattr(Path, "read_bytes", fail)
             assert (await get(http, "/", **BROWSER)).status == 500
         assert (await get(http, "/", **BROWSER)).status == 200
 

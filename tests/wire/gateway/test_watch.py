@@ -26,8 +26,12 @@ from resolute.api.logs.v1 import logs_service_pb2
 from resolute.contracts.calls.tls import aio_channel
 from resolute.errors import InvalidArgumentError, UnavailableError
 from resolute_embedded.blueprints import BLUEPRINTS
+from resolute_gateway.backends import Backends
+from resolute_gateway.rpc.sign_in import SignInCheck
 from resolute_gateway.watch.merged import MergedWatches
 from resolute_gateway.watch.parts import wanted_by
+from resolute_gateway.watch.service import GatewayServicer
+from resolute_gateway.watch.unchecked import UncheckedWatch
 from resolute_serving.context import TrialRun
 
 WATCH = "/resolute.api.gateway.v1.GatewayService/Watch"
@@ -248,6 +252,36 @@ def test_strangers_and_empty_requests_are_refused(tmp_path: Path, token: str, co
                 with pytest.raises(grpc.aio.AioRpcError) as refused:
                     await watching(channel, request, token or running.user_token()).read()
         assert refused.value.code() is code
+
+    run(scenario)
+
+
+def test_what_cannot_be_read_is_refused_in_words_and_strangers_as_such(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario() -> None:
+        async with serving(BLUEPRINTS, tmp_path) as running:
+            backends = Backends({"*": running.address})
+            watches = MergedWatches(backends.channel)
+            # As the gateway alone serves it, where no interceptor stands before it.
+            server = grpc.aio.server()
+            unchecked = UncheckedWatch(GatewayServicer(watches), SignInCheck(backends))
+            server.add_generic_rpc_handlers((unchecked,))
+            port = server.add_insecure_port("127.0.0.1:0")
+            await server.start()
+            codes = {}
+            async with aio_channel(f"127.0.0.1:{port}", tls=None, options=()) as channel:
+                watch: Any = channel.unary_stream(WATCH)
+                for token in ("nonsense", running.user_token()):
+                    metadata = (("authorization", f"Bearer {token}"),)
+                    with pytest.raises(grpc.aio.AioRpcError) as refused:
+                        await watch(b"\xff\xff", metadata=metadata).read()
+                    codes[token == "nonsense"] = refused.value.code()
+            watches.close()
+            await server.stop(None)
+            await backends.close()
+        assert codes == {True: grpc.StatusCode.UNAUTHENTICATED, False: grpc.StatusCode.INVALID_ARGUMENT}
+        assert not [record for record in caplog.records if record.exc_info]
 
     run(scenario)
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Collection, Mapping
 from urllib.parse import parse_qs
 
 import grpc
+from starlette.requests import ClientDisconnect, HTTPConnection, Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.types import Scope
 
 from resolute.errors import UnavailableError
 from resolute_gateway.backends import Backends
@@ -14,20 +16,18 @@ from resolute_gateway.settings import HttpSettings
 from resolute_gateway.sign_in.access_calls import AccessCalls, OpenIdProvider
 from resolute_gateway.sign_in.cookies import Cookie, from_own_page
 from resolute_gateway.sign_in.provider import ProviderSignIn
-from resolute_gateway.web.asgi import Header, Receive, Scope, Send, refuse, respond
+from resolute_gateway.web.answers import refusal
 
-_SIGN_IN, _SIGN_OUT = "/sign-in", "/sign-out"
 _FORM = "application/x-www-form-urlencoded"
 _LONGEST_BODY = 4096
-# Browsers tell the origin of a form only where the page lets them name a referrer.
-_PAGE_HEADERS: tuple[Header, ...] = (
-    (
-        b"content-security-policy",
-        b"default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+_PAGE_HEADERS = {
+    "content-security-policy": (
+        "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
     ),
-    (b"referrer-policy", b"same-origin"),
-    (b"cache-control", b"no-store"),
-)
+    # Browsers tell the origin of a form only where the page lets them name a referrer.
+    "referrer-policy": "same-origin",
+    "cache-control": "no-store",
+}
 _PAGE = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>Sign in to Resolute</title>
 <h1>Sign in to Resolute</h1>
@@ -50,49 +50,74 @@ class BrowserSignIn:
     """
 
     def __init__(self, backends: Backends, settings: HttpSettings) -> None:
-        self.page = _SIGN_IN
-        self.paths: Collection[str] = frozenset([_SIGN_IN, _SIGN_OUT])
         self._calls = AccessCalls(backends)
         self._cookie = Cookie(settings.cluster_id)
-        self._provider = ProviderSignIn(self._calls, settings, session=self._cookie)
-        self.visits = self._provider.paths
+        self.provider = ProviderSignIn(self._calls, settings, session=self._cookie)
+        """Signs browsers in with the OpenID provider."""
 
     def close(self) -> None:
         """Ends what asks the provider."""
-        self._provider.close()
+        self.provider.close()
 
-    def authorized(self, scope: Scope, headers: Mapping[str, str]) -> Scope:
+    def authorized(self, scope: Scope) -> Scope:
         """The call of a page of this origin, with the token of the browser's session.
 
         Args:
             scope: The call.
-            headers: Its headers, with names in lower case.
         """
-        token = self._cookie.value(headers)
-        if not token or "authorization" in headers or not from_own_page(headers):
+        request = HTTPConnection(scope)
+        token = self._cookie.value(request)
+        if not token or "authorization" in request.headers or not from_own_page(request.headers):
             return scope
         authorization = (b"authorization", f"Bearer {token}".encode())
         return {**scope, "headers": [*scope["headers"], authorization]}
 
-    async def answer_get(self, scope: Scope, send: Send) -> None:
-        """Shows the page that takes a code; the link that is printed brings the code along."""
-        given = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("code", [""])
-        await self._show(send, 200, code=given[0])
+    async def form(self, request: Request) -> Response:
+        """The page that takes a code; the link that is printed brings the code along."""
+        return await self._form(200, code=request.query_params.get("code", ""))
 
-    async def answer_visit(self, scope: Scope, headers: Mapping[str, str], send: Send) -> None:
-        """Leads a browser to the OpenID provider, or signs in a browser that comes from there.
+    async def sign_in(self, request: Request) -> Response:
+        """Signs in whoever sends a one-time code."""
+        if not from_own_page(request.headers):
+            return _of_others()
+        code = await _sent_code(request)
+        if code is None:
+            message = f"the code comes as the field `code` of a form ({_FORM})"
+            return refusal(400, code="invalid_argument", message=message)
+        try:
+            session = await self._calls.redeem(code)
+        except (grpc.aio.AioRpcError, UnavailableError):
+            return _unavailable()
+        if session is None:
+            message = (
+                "the code is unknown, was used before or has expired; "
+                "`resolute user sign-in-link` prints another"
+            )
+            if "text/html" in request.headers.get("accept", ""):
+                return await self._form(401, message=message)
+            return refusal(401, code="unauthenticated", message=message)
+        response = _home()
+        self._cookie.keep(response, session.token, seconds=session.seconds, secure=_over_tls(request))
+        return response
 
-        Args:
-            scope: The request.
-            headers: Its headers, with names in lower case.
-            send: Sends the response.
-        """
-        await self._provider.answer(scope, headers, send)
+    async def sign_out(self, request: Request) -> Response:
+        """Revokes the token of the browser's session."""
+        if not from_own_page(request.headers):
+            return _of_others()
+        token = self._cookie.value(request)
+        try:
+            if token:
+                await self._calls.revoke(token)
+        except (grpc.aio.AioRpcError, UnavailableError):
+            return _unavailable()
+        response = _home()
+        self._cookie.end(response, secure=_over_tls(request))
+        return response
 
-    async def _show(self, send: Send, status: int, *, code: str = "", message: str = "") -> None:
+    async def _form(self, status: int, *, code: str = "", message: str = "") -> Response:
         provider = await self._provider_link()
         page = _PAGE.format(code=html.escape(code), message=html.escape(message), provider=provider)
-        await respond(send, status, page.encode(), kind="text/html; charset=utf-8", headers=_PAGE_HEADERS)
+        return HTMLResponse(page, status, headers=_PAGE_HEADERS)
 
     async def _provider_link(self) -> str:
         try:
@@ -101,79 +126,40 @@ class BrowserSignIn:
             return ""  # the page says so when the code is sent
         return "" if provider is None else _link(provider)
 
-    async def answer_post(
-        self, scope: Scope, headers: Mapping[str, str], receive: Receive, send: Send
-    ) -> None:
-        """Signs in or out.
 
-        Args:
-            scope: The request.
-            headers: Its headers, with names in lower case.
-            receive: Gives its body.
-            send: Sends the response.
-        """
-        if not from_own_page(headers):
-            message = "only pages of this gateway may sign browsers in and out"
-            await refuse(send, 403, code="permission_denied", message=message)
-            return
-        try:
-            if scope["path"] == _SIGN_IN:
-                await self._sign_in(scope, headers, receive, send)
-            else:
-                await self._sign_out(scope, headers, send)
-        except (grpc.aio.AioRpcError, UnavailableError):
-            message = "the service that knows the users does not answer; try again"
-            await refuse(send, 503, code="unavailable", message=message)
-
-    async def _sign_in(self, scope: Scope, headers: Mapping[str, str], receive: Receive, send: Send) -> None:
-        body = await _body(receive) if headers.get("content-type", "").startswith(_FORM) else None
-        if body is None:
-            message = f"the code comes as the field `code` of a form ({_FORM})"
-            await refuse(send, 400, code="invalid_argument", message=message)
-            return
-        code = parse_qs(body.decode("latin-1")).get("code", [""])[0].strip()
-        session = await self._calls.redeem(code)
-        if session is None:
-            message = (
-                "the code is unknown, was used before or has expired; "
-                "`resolute user sign-in-link` prints another"
-            )
-            if "text/html" in headers.get("accept", ""):
-                await self._show(send, 401, message=message)
-            else:
-                await refuse(send, 401, code="unauthenticated", message=message)
-            return
-        secure = _over_tls(scope, headers)
-        await _redirect(send, self._cookie.kept(session.token, seconds=session.seconds, secure=secure))
-
-    async def _sign_out(self, scope: Scope, headers: Mapping[str, str], send: Send) -> None:
-        token = self._cookie.value(headers)
-        if token:
-            await self._calls.revoke(token)
-        await _redirect(send, self._cookie.ended(secure=_over_tls(scope, headers)))
+async def _sent_code(request: Request) -> str | None:
+    """The code that a form sends; None if the body is no form, is too long, or does not come."""
+    if not request.headers.get("content-type", "").startswith(_FORM):
+        return None
+    body = b""
+    try:
+        async for part in request.stream():
+            body += part
+            if len(body) > _LONGEST_BODY:
+                return None
+    except ClientDisconnect:
+        return None
+    return parse_qs(body.decode("latin-1")).get("code", [""])[0].strip()
 
 
-async def _redirect(send: Send, cookie: Header) -> None:
-    await respond(send, 303, headers=[cookie, (b"location", b"./"), (b"cache-control", b"no-store")])
+def _home() -> Response:
+    return RedirectResponse("./", 303, headers={"cache-control": "no-store"})
 
 
-def _over_tls(scope: Scope, headers: Mapping[str, str]) -> bool:
+def _of_others() -> Response:
+    message = "only pages of this gateway may sign browsers in and out"
+    return refusal(403, code="permission_denied", message=message)
+
+
+def _unavailable() -> Response:
+    message = "the service that knows the users does not answer; try again"
+    return refusal(503, code="unavailable", message=message)
+
+
+def _over_tls(request: Request) -> bool:
     # Behind a proxy with TLS only the browser knows that it is there.
-    return scope.get("scheme") == "https" or headers.get("origin", "").startswith("https://")
+    return request.url.scheme == "https" or request.headers.get("origin", "").startswith("https://")
 
 
 def _link(provider: OpenIdProvider) -> str:
     return f'<p><a href="sign-in/provider">Sign in with {html.escape(provider.issuer)}</a></p>\n'
-
-
-async def _body(receive: Receive) -> bytes | None:
-    """The body of a small request; None if it is longer, or its client has gone."""
-    body = b""
-    while len(body) <= _LONGEST_BODY:
-        message = await receive()
-        if message["type"] != "http.request":
-            return None
-        body += message.get("body", b"")
-        if not message.get("more_body", False):
-            return body if len(body) <= _LONGEST_BODY else None
-    return None

@@ -10,8 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
-from resolute_gateway.web.asgi import Header
+from starlette.requests import HTTPConnection
+from starlette.responses import Response
 
 _VALUE = re.compile(r"[A-Za-z0-9._-]{1,3800}")
 
@@ -23,49 +25,44 @@ class Cookie:
     Attributes:
         cluster_id: UUID of the cluster.
         purpose: Tells it from others of the cluster; empty for that of the session.
-        same_site: ``Strict``, or ``Lax`` if it is also sent where a page of another site leads here.
+        same_site: ``strict``, or ``lax`` if it is also sent where a page of another site leads here.
     """
 
     cluster_id: str
     purpose: str = ""
-    same_site: str = "Strict"
+    same_site: Literal["strict", "lax"] = "strict"
 
     @property
     def name(self) -> str:
         """What it is called."""
         return f"resolute-{self.cluster_id}{self.purpose}"
 
-    def value(self, headers: Mapping[str, str]) -> str:
-        """What a request brings; empty for nothing.
+    def value(self, request: HTTPConnection) -> str:
+        """What a request brings; empty for nothing."""
+        value = request.cookies.get(self.name, "")
+        return value if _VALUE.fullmatch(value) else ""
+
+    def keep(self, response: Response, value: str, *, seconds: int, secure: bool) -> None:
+        """Makes a browser keep it.
 
         Args:
-            headers: Its headers, with names in lower case.
-        """
-        for item in headers.get("cookie", "").split(";"):
-            name, _, value = item.strip().partition("=")
-            if name == self.name and _VALUE.fullmatch(value):
-                return value
-        return ""
-
-    def kept(self, value: str, *, seconds: int, secure: bool) -> Header:
-        """The header that makes a browser keep it.
-
-        Args:
+            response: What tells the browser.
             value: What it holds.
             seconds: How long it is kept.
             secure: Whether the browser may send it over TLS only.
         """
-        ending = "; Secure" if secure else ""
-        attributes = f"Path=/; Max-Age={seconds}; HttpOnly; SameSite={self.same_site}{ending}"
-        return b"set-cookie", f"{self.name}={value}; {attributes}".encode()
+        response.set_cookie(
+            self.name, value, max_age=seconds, httponly=True, samesite=self.same_site, secure=secure
+        )
 
-    def ended(self, *, secure: bool) -> Header:
-        """The header that makes a browser forget it.
+    def end(self, response: Response, *, secure: bool) -> None:
+        """Makes a browser forget it.
 
         Args:
+            response: What tells the browser.
             secure: Whether the browser sends it over TLS only.
         """
-        return self.kept("", seconds=0, secure=secure)
+        response.delete_cookie(self.name, httponly=True, samesite=self.same_site, secure=secure)
 
 
 def from_own_page(headers: Mapping[str, str]) -> bool:

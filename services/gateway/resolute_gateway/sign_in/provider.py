@@ -10,11 +10,14 @@ import base64
 import hashlib
 import hmac
 import secrets
-from collections.abc import Collection, Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import urlencode
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
 
 from resolute.contracts.calls import openid
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
@@ -26,22 +29,22 @@ from resolute.errors import (
     UnauthenticatedError,
 )
 from resolute_gateway.settings import HttpSettings
-from resolute_gateway.sign_in.access_calls import AccessCalls, OpenIdProvider, Session
+from resolute_gateway.sign_in.access_calls import AccessCalls, OpenIdProvider
 from resolute_gateway.sign_in.cookies import Cookie
-from resolute_gateway.web.asgi import Header, Scope, Send, refuse, respond
+from resolute_gateway.web.answers import refusal
 from resolute_serving.workers.threads import BoundedThreads
 
 BEGIN = "/sign-in/provider"
 """Where a sign-in with the provider begins."""
-_RETURN = "/sign-in/provider/return"
+RETURN = "/sign-in/provider/return"
 """Where the provider sends the browser back to. Operators register it there."""
-_HOME = b"../../"
+_HOME = "../../"
 _FLOW_SECONDS = 600
 _MOST_AT_ONCE = 4
 """Requests to the provider at the same time. Sign-ins that begin do not hold those up that end."""
 _DESCRIPTION_SECONDS = 300.0
 """How long the gateway keeps what the provider says of itself: strangers can begin sign-ins."""
-_NO_STORE: Header = (b"cache-control", b"no-store")
+_NO_STORE = {"cache-control": "no-store"}
 _STATUS = {
     UnauthenticatedError: (401, "unauthenticated"),
     PermissionDeniedError: (403, "permission_denied"),
@@ -93,12 +96,11 @@ class ProviderSignIn:
     def __init__(
         self, calls: AccessCalls, settings: HttpSettings, *, session: Cookie, clock: Clock = SYSTEM_CLOCK
     ) -> None:
-        self.paths: Collection[str] = frozenset([BEGIN, _RETURN])
         self._calls = calls
         self._url = settings.url
         self._session = session
         # The provider's page leads the browser back, which counts as another site.
-        self._flow = Cookie(settings.cluster_id, purpose="-sign-in", same_site="Lax")
+        self._flow = Cookie(settings.cluster_id, purpose="-sign-in", same_site="lax")
         self._clock = clock
         self._beginning = BoundedThreads("gateway-openid-begin", threads=_MOST_AT_ONCE)
         self._ending = BoundedThreads("gateway-openid-end", threads=_MOST_AT_ONCE)
@@ -110,25 +112,19 @@ class ProviderSignIn:
         self._beginning.close()
         self._ending.close()
 
-    async def answer(self, scope: Scope, headers: Mapping[str, str], send: Send) -> None:
-        """Begins a sign-in, or ends one.
+    async def begin(self, request: Request) -> Response:
+        """Leads a browser to the provider."""
+        return await _answered(self._begin(self._own(request)))
 
-        Args:
-            scope: The request.
-            headers: Its headers, with names in lower case.
-            send: Sends the response.
-        """
-        own = self._url or f"{scope.get('scheme', 'http')}://{headers.get('host', '')}"
-        try:
-            if scope["path"] == BEGIN:
-                await self._begin(own, send)
-            else:
-                await self._end(own, scope, headers, send)
-        except ResoluteError as error:
-            status, code = _STATUS.get(type(error), (503, "unavailable"))
-            await refuse(send, status, code=code, message=str(error))
+    async def end(self, request: Request) -> Response:
+        """Signs in a browser that comes from the provider."""
+        return await _answered(self._end(self._own(request), request))
 
-    async def _begin(self, own: str, send: Send) -> None:
+    def _own(self, request: Request) -> str:
+        """URL at which the browser reached this gateway."""
+        return self._url or f"{request.url.scheme}://{request.headers.get('host', '')}"
+
+    async def _begin(self, own: str) -> Response:
         provider = await self._provider()
         flow = _Flow.new()
         described = await self._describe(provider.issuer, self._beginning)
@@ -138,20 +134,20 @@ class ProviderSignIn:
                 "response_type": "code",
                 "client_id": provider.client_id,
                 "scope": " ".join(provider.scopes),
-                "redirect_uri": f"{own}{_RETURN}",
+                "redirect_uri": f"{own}{RETURN}",
                 "state": flow.state,
                 "nonce": flow.nonce,
                 "code_challenge": flow.challenge,
                 "code_challenge_method": "S256",
             }
         )
-        location = f"{page}{'&' if '?' in page else '?'}{query}"
-        cookie = self._flow.kept(flow.cookie, seconds=_FLOW_SECONDS, secure=_secure(own))
-        await respond(send, 303, headers=[cookie, (b"location", location.encode()), _NO_STORE])
+        response = _redirect(f"{page}{'&' if '?' in page else '?'}{query}")
+        self._flow.keep(response, flow.cookie, seconds=_FLOW_SECONDS, secure=_secure(own))
+        return response
 
-    async def _end(self, own: str, scope: Scope, headers: Mapping[str, str], send: Send) -> None:
-        given = dict(parse_qsl(scope.get("query_string", b"").decode("latin-1")))
-        flow = _Flow.of(self._flow.value(headers))
+    async def _end(self, own: str, request: Request) -> Response:
+        given = request.query_params
+        flow = _Flow.of(self._flow.value(request))
         if flow is None or not hmac.compare_digest(flow.state.encode(), given.get("state", "").encode()):
             raise UnauthenticatedError(
                 f"this browser did not begin the sign-in, or more than {_FLOW_SECONDS // 60} minutes ago; "
@@ -161,18 +157,22 @@ class ProviderSignIn:
         # Of RFC 9207: the answer of another provider is not for this sign-in.
         if given.get("iss", provider.issuer) != provider.issuer:
             raise UnauthenticatedError("another provider answered the sign-in; begin again")
-        if "code" not in given:
+        if not given.get("code"):
             raise UnauthenticatedError(f"{provider.issuer} did not sign you in: {openid.reason(given)}")
         token = await self._id_token(provider, flow, own=own, code=given["code"])
         session = await self._calls.login_with_id_token(token, nonce=flow.nonce)
-        await self._redirect(session, secure=_secure(own), send=send)
+        # Always to this gateway, whatever the request asked for.
+        response, secure = _redirect(_HOME), _secure(own)
+        self._session.keep(response, session.token, seconds=session.seconds, secure=secure)
+        self._flow.end(response, secure=secure)
+        return response
 
     async def _id_token(self, provider: OpenIdProvider, flow: _Flow, *, own: str, code: str) -> str:
         fields = {
             "grant_type": "authorization_code",
             "client_id": provider.client_id,
             "code": code,
-            "redirect_uri": f"{own}{_RETURN}",
+            "redirect_uri": f"{own}{RETURN}",
             "code_verifier": flow.verifier,
         }
         described = await self._describe(provider.issuer, self._ending)
@@ -182,16 +182,6 @@ class ProviderSignIn:
         if not isinstance(token, str):
             raise UnauthenticatedError(f"{provider.issuer} did not sign you in: {openid.reason(answer)}")
         return token
-
-    async def _redirect(self, session: Session, *, secure: bool, send: Send) -> None:
-        headers = [
-            self._session.kept(session.token, seconds=session.seconds, secure=secure),
-            self._flow.ended(secure=secure),
-            # Always to this gateway, whatever the request asked for.
-            (b"location", _HOME),
-            _NO_STORE,
-        ]
-        await respond(send, 303, headers=headers)
 
     async def _provider(self) -> OpenIdProvider:
         provider = await self._calls.openid_provider()
@@ -205,6 +195,18 @@ class ProviderSignIn:
             self._described = await threads.run(partial(openid.describe, issuer))
             self._described_until = self._clock.monotonic() + _DESCRIPTION_SECONDS
         return self._described
+
+
+async def _answered(answer: Awaitable[Response]) -> Response:
+    try:
+        return await answer
+    except ResoluteError as error:
+        status, code = _STATUS.get(type(error), (503, "unavailable"))
+        return refusal(status, code=code, message=str(error))
+
+
+def _redirect(location: str) -> Response:
+    return RedirectResponse(location, 303, headers=_NO_STORE)
 
 
 def _secure(own: str) -> bool:

@@ -6,13 +6,10 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import grpc
-from grpc_status import rpc_status
 
 from resolute.api.gateway.v1 import gateway_service_pb2 as pb
 from resolute.api.gateway.v1 import gateway_service_pb2_grpc as rpc
-from resolute.errors import ResoluteError
 from resolute_gateway.watch.merged import MergedWatches
-from resolute_serving.server.interceptors import to_status
 from resolute_serving.server.service import Blueprint, Environment, Service
 
 _PASSED = ("authorization", "x-resolute-")
@@ -35,18 +32,6 @@ class GatewayServicer(rpc.GatewayServiceServicer):
         ]
         async for response in self._watches.watch(request, metadata):
             yield response
-
-
-class UncheckedServicer(GatewayServicer):
-    """The same on a server that checks no tokens and knows no errors: the services check them."""
-
-    async def Watch(self, request: pb.WatchRequest, context: Any) -> AsyncIterator[pb.WatchResponse]:  # noqa: N802
-        """Sends the news of several services."""
-        try:
-            async for response in super().Watch(request, context):
-                yield response
-        except ResoluteError as error:
-            await context.abort_with_status(rpc_status.to_status(to_status(error)))
 
 
 class GatewayService:

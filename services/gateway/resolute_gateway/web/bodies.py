@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 
-from resolute_gateway.web.asgi import Message, Receive
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
 from resolute_serving.bounds.limits import MAX_MESSAGE_BYTES, limits_of
 
 JSON_FACTOR = 3
@@ -28,18 +28,23 @@ def max_body_bytes(path: str, content_type: str) -> int:
     return MAX_MESSAGE_BYTES + _ENVELOPE_BYTES  # the service itself refuses what is too long for the call
 
 
-def declared_bytes(headers: Mapping[str, str]) -> int | None:
-    """How long the body is that comes; None if nothing says so."""
-    text = headers.get("content-length", "")
-    return int(text) if text.isascii() and text.isdigit() else None
-
-
-def read_in_time(receive: Receive) -> Receive:
+class BodyDeadline:
     """Gives up a client that takes too long to send a body, as if it had gone.
 
     Args:
-        receive: Gives the parts of the body, and then waits for the client to go.
+        app: What is told so.
     """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Passes a request on."""
+        await self._app(scope, _read_in_time(receive), send)
+
+
+def _read_in_time(receive: Receive) -> Receive:
+    """Gives the parts of a body, and then waits for the client to go."""
     deadline = asyncio.get_running_loop().time() + _READ_SECONDS
     whole = False
 

@@ -8,43 +8,41 @@ listed them.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
 from resolute_gateway.settings import HOSTS_VARIABLE, ORIGINS_VARIABLE
-from resolute_gateway.web.asgi import Header, Message, Send
+from resolute_gateway.web.answers import refusal
 
-SAFE_HEADERS: tuple[Header, ...] = (
-    (
-        b"content-security-policy",
-        b"default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+_SAFE_HEADERS = {
+    "content-security-policy": (
+        "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     ),
-    (b"cross-origin-resource-policy", b"same-origin"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"x-content-type-options", b"nosniff"),
+    "cross-origin-resource-policy": "same-origin",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+}
+"""Headers of every response that does not name its own: what is no page may load and run nothing."""
+_SENT_BY_PAGES = (
+    "authorization",
+    "connect-protocol-version",
+    "connect-timeout-ms",
+    "content-type",
+    "grpc-timeout",
+    "x-grpc-web",
+    "x-resolute-client",
+    "x-resolute-trace",
+    "x-user-agent",
 )
-"""Headers of every response: nothing that is answered here is a page, so nothing may be loaded or run."""
-PREFLIGHT_HEADERS: tuple[Header, ...] = (
-    (b"access-control-allow-methods", b"POST"),
-    (
-        b"access-control-allow-headers",
-        (
-            b"authorization, connect-protocol-version, connect-timeout-ms, content-type, grpc-timeout, "
-            b"x-grpc-web, x-resolute-client, x-resolute-trace, x-user-agent"
-        ),
-    ),
-    (b"access-control-max-age", b"7200"),
-)
-"""What a listed page may send."""
-
-
-@dataclass(frozen=True)
-class Refusal:
-    """Why a request is not answered."""
-
-    status: int
-    message: str
+_READ_BY_PAGES = ("grpc-message", "grpc-status", "grpc-status-details-bin", "x-resolute-trace")
+_PREFLIGHT_SECONDS = 7200
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,14 +51,14 @@ class BrowserPolicy:
 
     Attributes:
         hosts: Names by which the gateway may be reached, besides ``localhost`` and IP addresses.
-        origins: Origins of other pages that may make calls.
+        origins: Origins of other pages that may make calls, in lower case, as browsers write them.
     """
 
     hosts: Collection[str]
     origins: Collection[str]
 
-    def refusal(self, method: str, headers: Mapping[str, str]) -> Refusal | None:
-        """Why a request is refused; None if it is not.
+    def refusal(self, method: str, headers: Mapping[str, str]) -> Response | None:
+        """The refusal of a request; None if it is not.
 
         Args:
             method: Its HTTP method.
@@ -69,58 +67,79 @@ class BrowserPolicy:
         host = headers.get("host", "")
         name = _name(host)
         if not self._knows(name):
-            return Refusal(
+            return _refusal(
                 421, f"this gateway does not answer to the name {name[:200]!r}; list it in {HOSTS_VARIABLE}"
             )
         origin = headers.get("origin")
         if origin is None:
             if method != "GET" and headers.get("sec-fetch-site") in {"cross-site", "same-site"}:
-                return Refusal(403, "pages of other origins may not make calls")
+                return _refusal(403, "pages of other origins may not make calls")
             return None
-        if self.is_listed(origin) or _authority(origin) == host.lower():
+        if origin in self.origins or _authority(origin) == host.lower():
             return None
-        return Refusal(
+        return _refusal(
             403,
             f"pages of {origin[:200]!r} may not make calls; an operator can list them in {ORIGINS_VARIABLE}",
         )
-
-    def is_listed(self, origin: str) -> bool:
-        """Whether pages of another origin may make calls."""
-        return origin.lower() in self.origins
 
     def _knows(self, name: str) -> bool:
         # No name that somebody else controls resolves to one of these, or is one.
         return name == "localhost" or name.endswith(".localhost") or _is_address(name) or name in self.hosts
 
 
-def marked(send: Send, *, origin: str) -> Send:
-    """Adds the headers that keep browsers safe to a response.
+def browser_safety(policy: BrowserPolicy) -> Sequence[Middleware]:
+    """What every request passes, outermost first.
 
     Args:
-        send: Sends it.
-        origin: The listed origin of the page that asked; empty for none.
+        policy: Decides about browsers.
     """
-    allowed: list[Header] = []
-    if origin:
-        allowed = [
-            (b"access-control-allow-origin", origin.encode()),
-            (
-                b"access-control-expose-headers",
-                b"grpc-message, grpc-status, grpc-status-details-bin, x-resolute-trace",
-            ),
-            (b"vary", b"Origin"),
-        ]
+    listed = Middleware(
+        CORSMiddleware,
+        allow_origins=policy.origins,
+        allow_methods=["POST"],
+        allow_headers=_SENT_BY_PAGES,
+        expose_headers=_READ_BY_PAGES,
+        max_age=_PREFLIGHT_SECONDS,
+    )
+    return [
+        Middleware(_SafeHeaders),
+        Middleware(_Guard, policy),
+        *([listed] if policy.origins else []),
+    ]
 
-    async def send_marked(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            own = list(message.get("headers", ()))
-            named = {name for name, _ in own}
-            # What the response itself says goes before: a form needs a policy that lets it be sent.
-            safe = [(name, value) for name, value in SAFE_HEADERS if name not in named]
-            message = {**message, "headers": [*own, *safe, *allowed]}
-        await send(message)
 
-    return send_marked
+class _SafeHeaders:
+    """Adds the headers that keep browsers safe to every response."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_safe(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _SAFE_HEADERS.items():
+                    # What the response itself says goes before: a form needs a policy that lets it be sent.
+                    headers.setdefault(name, value)
+            await send(message)
+
+        await self._app(scope, receive, send_safe)
+
+
+class _Guard:
+    """Lets through what the policy does not refuse."""
+
+    def __init__(self, app: ASGIApp, policy: BrowserPolicy) -> None:
+        self._app = app
+        self._policy = policy
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        refused = self._policy.refusal(scope["method"], Headers(scope=scope))
+        await (refused or self._app)(scope, receive, send)
+
+
+def _refusal(status: int, message: str) -> Response:
+    return refusal(status, code="permission_denied", message=message)
 
 
 def _name(host: str) -> str:

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from typing import Any
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from resolute.errors import UnavailableError
-from resolute_gateway.web.asgi import Application
 from resolute_serving.tls import ServerTls
 
 _BACKLOG = 2048
@@ -56,9 +56,7 @@ class HttpServer:
         tls: Its certificate; None for plain HTTP.
     """
 
-    def __init__(
-        self, application: Application, opened: socket.socket, *, tls: ServerTls | None = None
-    ) -> None:
+    def __init__(self, application: ASGIApp, opened: socket.socket, *, tls: ServerTls | None = None) -> None:
         config = uvicorn.Config(
             application,
             http="httptools",
