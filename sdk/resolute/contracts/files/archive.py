@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import IO, NoReturn, Protocol
+from typing import IO, Protocol
 
 from resolute.contracts.files.file_names import length_problem, shortened
 from resolute.errors import DataLossError, InvalidArgumentError, QuotaError
@@ -26,8 +26,8 @@ _HEADER_ALLOWANCE = 4096
 """Bytes of the tar that an entry may take beside its content: headers, long names, padding."""
 _LATEST_TIME = 2**33
 """Seconds since 1970 that every file system can keep."""
-_MAX_HEADER_BYTES = 64 << 10
-"""Most bytes of a header of variable length, which is read into memory whole."""
+_MAX_HEADERS_BYTES = 64 << 10
+"""Most bytes of all headers of an entry, which are held in memory: long names, holes of sparse files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +71,8 @@ def check_archive(stream: IO[bytes], *, limits: ArchiveLimits = DEFAULT_LIMITS) 
         DataLossError: It is no gzipped tar, or it is cut off.
     """
     entries = size = 0
-    with _opened(stream, limits) as archive:
-        for member, _ in _checked_members(archive, limits):
+    with _opened(stream, limits) as opened:
+        for member, _ in _checked_members(opened, limits):
             entries += 1
             size += member.size if member.isreg() else 0
     return ArchiveSummary(entries=entries, size=size)
@@ -108,11 +108,11 @@ def extract_archive(
         raise FileExistsError(f"{destination} is not empty; archives are unpacked into empty directories")
     unpacking = _Unpacking(destination)
     try:
-        with _opened(stream, limits) as archive:
-            for member, parts in _checked_members(archive, limits):
+        with _opened(stream, limits) as opened:
+            for member, parts in _checked_members(opened, limits):
                 if interrupted():
                     raise InterruptedError(f"unpacking into {destination} was interrupted")
-                unpacking.add(archive, member, parts)
+                unpacking.add(opened.archive, member, parts)
         unpacking.finish()
     except OSError as failure:
         if failure.errno in {errno.ENOSPC, errno.EDQUOT}:
@@ -212,11 +212,12 @@ class _Unpacking:
 
 
 def _checked_members(
-    archive: tarfile.TarFile, limits: ArchiveLimits
+    opened: _Opened, limits: ArchiveLimits
 ) -> Iterator[tuple[tarfile.TarInfo, PurePosixPath]]:
     entries = size = 0
-    for member in archive:
+    for member in opened.archive:
         path = _checked_path(member)
+        opened.stream.expect(member.size if member.isreg() else 0)
         if path is None:
             continue
         entries += 1
@@ -252,6 +253,11 @@ def _checked_path(member: tarfile.TarInfo) -> PurePosixPath | None:
         target = PurePosixPath(member.linkname)
         if target.is_absolute() or ".." in target.parts or not target.parts:
             raise _outside(path, member.linkname)
+    elif member.issparse():
+        raise InvalidArgumentError(
+            "the model definition has a sparse file, whose list of holes may take any size; "
+            "pack it without --sparse"
+        )
     elif not (member.isreg() or member.isdir()):
         raise InvalidArgumentError(
             f"the model definition has an entry {name!r} that is a device or a pipe; "
@@ -289,42 +295,6 @@ def _too_large(limits: ArchiveLimits) -> QuotaError:
     )
 
 
-class _BoundedHeader(tarfile.TarInfo):
-    """A header that is refused before it fills the memory, whatever sizes it claims.
-
-    The overridden methods are those by which ``tarfile`` reads what has no fixed size.
-    """
-
-    def _proc_pax(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
-        self._check_size()
-        found: tarfile.TarInfo = super()._proc_pax(archive)  # type: ignore[misc]
-        return found
-
-    def _proc_gnulong(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
-        self._check_size()
-        found: tarfile.TarInfo = super()._proc_gnulong(archive)  # type: ignore[misc]
-        return found
-
-    def _proc_sparse(self, archive: tarfile.TarFile) -> NoReturn:
-        self._refuse_map()
-
-    def _proc_gnusparse_10(self, *_: object) -> NoReturn:
-        self._refuse_map()
-
-    def _check_size(self) -> None:
-        if self.size > _MAX_HEADER_BYTES:
-            raise InvalidArgumentError(
-                f"the model definition has a header of {self.size} bytes; at most {_MAX_HEADER_BYTES} are "
-                "read, use shorter names"
-            )
-
-    def _refuse_map(self) -> NoReturn:
-        raise InvalidArgumentError(
-            "the model definition has a sparse file, whose list of holes may take any size; "
-            "pack it without --sparse"
-        )
-
-
 class _Bounded:
     """A stream that ends in an error after some bytes: whatever the headers claim, no more is unpacked."""
 
@@ -332,23 +302,45 @@ class _Bounded:
         self._source = source
         self._limits = limits
         self._left = limits.max_bytes + (limits.max_entries + 1) * _HEADER_ALLOWANCE
+        self.expect(0)
 
     def read(self, size: int = -1, /) -> bytes:
         data = self._source.read(size)
         self._left -= len(data)
+        self._left_of_entry -= len(data)
         if self._left < 0:
             raise _too_large(self._limits)
+        if self._left_of_entry < 0:
+            raise InvalidArgumentError(
+                f"the model definition has an entry with more than {_MAX_HEADERS_BYTES} bytes of headers; "
+                "use shorter names, and pack it without --sparse"
+            )
         return data
+
+    def expect(self, content: int) -> None:
+        """Lets the content of an entry be read, and the headers of the next one.
+
+        Args:
+            content: Its bytes. They are padded, and read in whole records.
+        """
+        self._left_of_entry = content + _MAX_HEADERS_BYTES + 2 * tarfile.RECORDSIZE
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    archive: tarfile.TarFile
+    stream: _Bounded
 
 
 @contextmanager
-def _opened(stream: IO[bytes], limits: ArchiveLimits) -> Iterator[tarfile.TarFile]:
+def _opened(stream: IO[bytes], limits: ArchiveLimits) -> Iterator[_Opened]:
     try:
         with gzip.GzipFile(fileobj=stream, mode="rb") as plain:
             bounded = _Bounded(plain, limits)
-            with tarfile.open(fileobj=bounded, mode="r|", tarinfo=_BoundedHeader) as archive:  # type: ignore[call-overload]
-                yield archive
+            with tarfile.open(fileobj=bounded, mode="r|") as archive:  # type: ignore[call-overload]
+                yield _Opened(archive, bounded)
             # Reading to the end makes gzip compare its checksum.
+            bounded.expect(limits.max_bytes)
             while bounded.read(_COPY_BYTES):
                 pass
     except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error, ValueError) as failure:
