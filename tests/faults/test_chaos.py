@@ -19,6 +19,6 @@ def test_a_search_with_faults_loses_nothing_and_decides_as_if_undisturbed(
     # Shorter than the timeout of the test, which cannot tell what the search waits for.
     outcome = run_seed(sample.number, tmp_path, kills=kills, trials=trials, seconds=1000.0)
     print(outcome)
-    assert not outcome.violations, outcome
+    assert not outcome.tally.violations, outcome
     assert outcome.damage.kills.total() >= kills
-    assert outcome.reports > 3 * kills
+    assert outcome.tally.reports > 3 * kills

@@ -10,30 +10,27 @@ from __future__ import annotations
 
 import argparse
 import random
-import shutil
 import sys
-import tempfile
 import time
 from collections import Counter
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import grpc
-import pytest
-import yaml
-from faults.harness import invariants
 from faults.harness.cluster_processes import Role
 from faults.harness.engines.opened import ENGINES, LOCAL, opened
 from faults.harness.fault_cluster import FaultCluster, fault_cluster
 from faults.harness.invariants import Evidence
 from faults.harness.journals import read_journals
 from faults.harness.killer import Damage, ProcessKiller
+from faults.harness.new_home import in_new_home
 from faults.harness.pauser import Pauser
 from faults.harness.reference import ReferenceRun, undisturbed
 from faults.harness.service_queries import channel_to, log_of, replay, search
+from faults.harness.submission import shared_directory, submit
+from faults.harness.tally import Tally
 
 from resolute.errors import ResoluteError
 from resolute_searcher.identifiers import trial_id
@@ -42,7 +39,6 @@ from resolute_searcher.wire.spec import spec_from
 
 TRIALS = 40
 SLOTS = 4
-_PROJECT = Path(__file__).parent / "search"
 _TIMEOUT_SECONDS = 3600.0
 """How long a search may take that is killed all the time."""
 _WAIT_SECONDS = 300
@@ -58,36 +54,21 @@ def loss(hparams: dict[str, float], length: int) -> float:
     return (hparams["x"] - 0.3) ** 2 + 1 / length
 
 
-def config(
-    folder: Path, *, seed: int, trials: int, engine: Mapping[str, Any], warm_start: bool = False
-) -> dict[str, object]:
+def config(*, seed: int, trials: int, warm_start: bool = False) -> dict[str, object]:
     """The experiment: a search whose restarts are budgeted for what it is going to suffer.
 
     Args:
-        folder: Where trials keep journals and read whose turn it is.
         seed: Decides the search.
         trials: Its trials.
-        engine: What the cluster and its engine want of a config; the rest is added to its sections.
         warm_start: Whether runs are forked from parked processes.
     """
     return {
-        **engine,
         "name": f"chaos-{seed}",
         "entrypoint": "python3 train.py",
-        "environment": {
-            **engine.get("environment", {}),
-            "environment_variables": [f"CHAOS_FOLDER={folder}"],
-            "warm_start": warm_start,
-        },
+        "environment": {"warm_start": warm_start},
         "hyperparameters": {"x": {"type": "double", "minval": 0, "maxval": 1}},
         "reproducibility": {"experiment_seed": seed},
         "max_restarts": 1000,
-        "checkpoint_storage": {
-            **engine.get("checkpoint_storage", {}),
-            "save_experiment_best": 0,
-            "save_trial_best": 0,
-            "save_trial_latest": 100_000,
-        },
         "searcher": {
             "name": "adaptive_asha",
             "metric": "loss",
@@ -113,27 +94,19 @@ class Outcome:
     pauses: int = 0
     """How often a person paused the search."""
     seconds: float = 0.0
-    runs: int = 0
-    reports: int = 0
-    checkpoints: int = 0
-    lines: int = 0
-    """Lines that trials printed."""
-    unsaved_lines: int = 0
-    """Those of lost supervisors that are missing in logs that say so, and those that fell with nodes."""
-    unsent_reports: int = 0
-    """Those that fell with nodes, which nobody starts again, before they were sent."""
-    violations: list[str] = field(default_factory=list)
+    tally: Tally = field(default_factory=Tally)
 
     def __str__(self) -> str:
-        verdict = "; ".join(self.violations) or "every invariant holds"
+        tally = self.tally
+        verdict = "; ".join(tally.violations) or "every invariant holds"
         where = "PostgreSQL and an object store" if self.on_postgres else "SQLite and directories"
         return (
             f"seed {self.seed}, {self.trials} trials on {self.engine}, {where}: "
             f"{_counts(self.damage.kills, 'kills')}; "
             f"{_counts(self.damage.stops, 'stops')} of {self.damage.stopped_seconds:.0f} s in all; "
-            f"{self.pauses} pauses; {self.seconds:.0f} s; {self.runs} runs that made {self.reports} reports, "
-            f"of which {self.unsent_reports} fell with nodes, {self.checkpoints} checkpoints and "
-            f"{self.lines} lines, {self.unsaved_lines} of them missing in logs that say so or fallen with "
+            f"{self.pauses} pauses; {self.seconds:.0f} s; {tally.runs} runs that made {tally.reports} "
+            f"reports, of which {tally.unsent_reports} fell with nodes, {tally.checkpoints} checkpoints and "
+            f"{tally.lines} lines, {tally.unsaved_lines} of them missing in logs that say so or fallen with "
             f"nodes: {verdict}"
         )
 
@@ -165,25 +138,11 @@ class FaultRun:
 
     def submit(self) -> str:
         """Submits the search and returns its UUID."""
-        (self._folder / "journals").mkdir()
-        # In an engine's containers trials are other users.
-        (self._folder / "journals").chmod(0o777)
+        shared_directory(self._folder / "journals")
         self._turns.touch()
-        project = self._folder / "project"
-        shutil.copytree(_PROJECT, project, ignore=shutil.ignore_patterns("__pycache__"))
-        path = self._folder / "config.yaml"
-        path.write_text(
-            yaml.safe_dump(
-                config(
-                    self._folder,
-                    seed=self._outcome.seed,
-                    trials=self._outcome.trials,
-                    engine=self._cluster.config(),
-                    warm_start=self._outcome.warm_start,
-                )
-            )
-        )
-        self._cluster.det("e", "create", str(path), str(project))
+        outcome = self._outcome
+        search = config(seed=outcome.seed, trials=outcome.trials, warm_start=outcome.warm_start)
+        submit(self._cluster, self._folder, search, {})
         return str(self._cluster.json("e", "describe", "1")[0]["experiment"]["uuid"])
 
     def course(self, experiment: str) -> ReferenceRun:
@@ -306,7 +265,7 @@ def run_seed(
         try:
             _attack(cluster, folder, outcome=outcome, kills=kills, seconds=seconds)
         except AssertionError as failure:
-            outcome.violations.append(str(failure))
+            outcome.tally.violations.append(str(failure))
         outcome.seconds = time.monotonic() - began
     return outcome
 
@@ -318,14 +277,7 @@ def _attack(cluster: FaultCluster, folder: Path, *, outcome: Outcome, kills: int
     run.run(experiment, course, seconds=seconds)
     cluster.det("e", "wait", "1", timeout=_WAIT_SECONDS)
     journals = read_journals(folder / "journals")
-    outcome.runs = len(journals)
-    outcome.reports = sum(journal.made.total() for journal in journals.values())
-    outcome.checkpoints = sum(len(journal.stored) for journal in journals.values())
-    outcome.lines = sum(len(journal.printed) for journal in journals.values())
-    evidence = Evidence(cluster=cluster, experiment=experiment, course=course, journals=journals)
-    outcome.violations += invariants.violations(evidence)
-    outcome.unsaved_lines = evidence.unsaved_lines
-    outcome.unsent_reports = evidence.unsent_reports
+    outcome.tally.add(Evidence(cluster=cluster, experiment=experiment, course=course, journals=journals))
 
 
 def main() -> int:
@@ -344,25 +296,18 @@ def main() -> int:
     options = parser.parse_args()
     bad = 0
     for seed in range(options.first, options.first + options.seeds):
-        home = Path(tempfile.mkdtemp(prefix=f"chaos-{seed}-"))
-        try:
-            outcome = run_seed(
-                seed,
-                home,
-                kills=options.kills,
-                trials=options.trials,
-                warm_start=options.warm_start,
-                engine=options.engine,
-            )
-        except pytest.skip.Exception as absent:
-            print(f"absent: {options.engine}; {absent}", flush=True)
+        attack = partial(
+            run_seed,
+            seed,
+            kills=options.kills,
+            trials=options.trials,
+            warm_start=options.warm_start,
+            engine=options.engine,
+        )
+        found = in_new_home(attack, name=f"chaos-{seed}", engine=options.engine)
+        if found is None:
             return 1
-        print(outcome, flush=True)
-        if outcome.violations:
-            bad += 1
-            print(f"  look into {home}", flush=True)
-        else:
-            shutil.rmtree(home, ignore_errors=True)
+        bad += bool(found)
     return 1 if bad else 0
 
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
 from faults.harness.fault_cluster import FaultCluster
 from faults.harness.invariants import Evidence
 from faults.harness.journals import RunJournal, read_journals
+from faults.harness.submission import shared_directory, submit
 
-_PROJECT = Path(__file__).parent / "search"
-_SUBMIT_SECONDS = 300.0
 _LONGEST = 1_000_000
 """The length of the trials, in steps: none is held that long."""
 
@@ -50,17 +47,10 @@ class HeldExperiment:
             AssertionError: It was not accepted.
         """
         folder = cluster.place.evidence / f"experiment-{number}"
-        for directory in (folder / "journals", folder / "let-go"):
-            directory.mkdir(parents=True)
-            # In an engine's containers trials are other users.
-            directory.chmod(0o777)
-        project = folder / "project"
-        shutil.copytree(_PROJECT, project, ignore=shutil.ignore_patterns("__pycache__"))
-        config = _config(cluster.config(), trials=trials, at_once=at_once)
-        variables = [f"CHAOS_FOLDER={folder}", f"HELD_STEP_SECONDS={step_seconds}"]
-        config["environment"] = {**config.get("environment", {}), "environment_variables": variables}
-        (folder / "config.yaml").write_text(yaml.safe_dump(config))
-        cluster.det("e", "create", str(folder / "config.yaml"), str(project), timeout=_SUBMIT_SECONDS)
+        for name in ("journals", "let-go"):
+            shared_directory(folder / name)
+        config = _config(trials=trials, at_once=at_once)
+        submit(cluster, folder, config, {"HELD_STEP_SECONDS": str(step_seconds)})
         return cls(cluster, number, folder)
 
     def journals(self) -> Mapping[tuple[str, int], RunJournal]:
@@ -81,19 +71,12 @@ class HeldExperiment:
         return Evidence(cluster=self.cluster, experiment=str(uuid), journals=self.journals())
 
 
-def _config(engine: Mapping[str, Any], *, trials: int, at_once: int) -> dict[str, Any]:
+def _config(*, trials: int, at_once: int) -> dict[str, Any]:
     return {
-        **engine,
         "name": "held",
         "entrypoint": "python3 held.py",
         "hyperparameters": {"x": {"type": "double", "minval": 0, "maxval": 1, "count": trials}},
         "resources": {"max_slots": at_once},
         "max_restarts": 5,
-        "checkpoint_storage": {
-            **engine.get("checkpoint_storage", {}),
-            "save_experiment_best": 0,
-            "save_trial_best": 0,
-            "save_trial_latest": 100_000,
-        },
         "searcher": {"name": "grid", "metric": "loss", "max_length": _LONGEST, "max_concurrent_trials": 0},
     }

@@ -10,22 +10,21 @@ from __future__ import annotations
 
 import argparse
 import random
-import shutil
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import grpc
-import pytest
-from faults.harness import invariants
 from faults.harness.engines.engine import InterruptibleEngine
 from faults.harness.engines.opened import opened
 from faults.harness.fault_cluster import FaultCluster, fault_cluster
 from faults.harness.held_experiment import HeldExperiment
+from faults.harness.new_home import in_new_home
 from faults.harness.service_queries import channel_to, problems_of, reports_of
+from faults.harness.tally import Tally
 from support.waiting import wait_until
 
 ENGINES = ("container", "slurm", "kubernetes")
@@ -52,21 +51,17 @@ class Outcome:
     early_ends: int = 0
     """Trials that ended meanwhile and were known as completed before the daemon was back."""
     trials: int = 0
-    runs: int = 0
     restarts: int = 0
-    reports: int = 0
-    checkpoints: int = 0
-    lines: int = 0
-    missing_lines: int = 0
-    violations: list[str] = field(default_factory=list)
+    tally: Tally = field(default_factory=Tally)
 
     def __str__(self) -> str:
-        verdict = "; ".join(self.violations) or "nothing is missing, doubled or left over"
+        tally = self.tally
+        verdict = "; ".join(tally.violations) or "nothing is missing, doubled or left over"
         return (
-            f"{self.engine} was away for {self.away_seconds:.0f} s: {self.trials} trials in {self.runs} "
+            f"{self.engine} was away for {self.away_seconds:.0f} s: {self.trials} trials in {tally.runs} "
             f"runs, {self.restarts} restarts; {self.early_ends} ends were known before it was back; "
-            f"{self.reports} reports, {self.checkpoints} checkpoints, {self.lines} lines of which "
-            f"{self.missing_lines} are missing: {verdict}"
+            f"{tally.reports} reports, {tally.checkpoints} checkpoints, {tally.lines} lines of which "
+            f"{tally.unsaved_lines} are missing: {verdict}"
         )
 
 
@@ -164,21 +159,15 @@ class Outage:
         outcome, rows = self._outcome, self._cluster.rows
         states = [str(state) for (state,) in rows("SELECT state FROM trials")]
         outcomes = [str(one) for (one,) in rows("SELECT outcome FROM runs")]
-        outcome.trials, outcome.runs = len(states), len(outcomes)
+        outcome.trials = len(states)
         outcome.restarts = rows("SELECT sum(restarts) FROM trials")[0][0]
         wanted = ["COMPLETED"] * (_TRIALS + len(self._experiments) - 1)
         if states != wanted or outcomes != wanted:
-            outcome.violations.append(f"trials ended as {states}, their runs as {outcomes}")
+            outcome.tally.violations.append(f"trials ended as {states}, their runs as {outcomes}")
         if outcome.restarts:
-            outcome.violations.append(f"{outcome.restarts} restarts were counted")
+            outcome.tally.violations.append(f"{outcome.restarts} restarts were counted")
         for experiment in self._experiments:
-            evidence = experiment.evidence()
-            outcome.violations += invariants.violations(evidence)
-            outcome.missing_lines += evidence.unsaved_lines
-            for journal in evidence.journals.values():
-                outcome.reports += journal.made.total()
-                outcome.checkpoints += len(journal.stored)
-                outcome.lines += len(journal.printed)
+            outcome.tally.add(experiment.evidence())
 
 
 def _is_away(channel: grpc.Channel) -> bool:
@@ -208,7 +197,7 @@ def run_outage(name: str, home: Path, *, seconds: float) -> Outcome:
             try:
                 Outage(cluster, engine, outcome=outcome, seconds=seconds).run()
             except AssertionError as failure:
-                outcome.violations.append(str(failure))
+                outcome.tally.violations.append(str(failure))
     return outcome
 
 
@@ -223,18 +212,11 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=3600.0, help="how long its daemon is away")
     parser.add_argument("--optional", action="store_true", help="succeed where the engine is not installed")
     options = parser.parse_args()
-    home = Path(tempfile.mkdtemp(prefix=f"outage-{options.engine}-"))
-    try:
-        outcome = run_outage(options.engine, home, seconds=options.seconds)
-    except pytest.skip.Exception as absent:
-        print(f"absent: {options.engine}; {absent}", flush=True)
+    outage = partial(run_outage, options.engine, seconds=options.seconds)
+    found = in_new_home(outage, name=f"outage-{options.engine}", engine=options.engine)
+    if found is None:
         return 0 if options.optional else 1
-    print(outcome, flush=True)
-    if outcome.violations:
-        print(f"  look into {home}", flush=True)
-        return 1
-    shutil.rmtree(home, ignore_errors=True)
-    return 0
+    return 1 if found else 0
 
 
 if __name__ == "__main__":
