@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
-from resolute_logs.service import LogsService
-from resolute_serving.byte_limits import ByteLimits
+from resolute_logs.service import logs_service
 from resolute_serving.database.retention import days_from_environment
+from resolute_serving.ingestion.byte_limits import ByteLimits
 from resolute_serving.server.service import Blueprint, Environment, Service
 
 
@@ -14,7 +14,7 @@ def create(environment: Environment) -> Service:
     """Makes the service with settings from the process's environment."""
     days = days_from_environment(os.environ, "RESOLUTE_LOGS_RETENTION_DAYS")
     limits = ByteLimits.from_environment(os.environ, prefix="RESOLUTE_LOGS")
-    return LogsService(environment, limits=limits, retention_days=days)
+    return logs_service(environment, limits=limits, retention_days=days)
 
 
 BLUEPRINT = Blueprint(name="logs", package="resolute_logs", create=create)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -16,20 +15,20 @@ from resolute_logs.ingest.closing import close
 from resolute_logs.ingest.parsing import parse_batch
 from resolute_logs.ingest.writer import DROPPED, ingest
 from resolute_logs.queries.filters import parse_filter
-from resolute_logs.queries.follower import Follower
+from resolute_logs.queries.following import follow_lines
 from resolute_logs.queries.pages import StoredLine, read_page
 from resolute_logs.queries.subscriptions import parse_subscriptions
 from resolute_logs.store.deletion import delete_batch
 from resolute_logs.store.schema import INTAKE
-from resolute_serving.byte_limits import ByteLimits, WorkspaceUsage, workspace_of_caller
 from resolute_serving.database.engine import Database
 from resolute_serving.following import PollIntervals
-from resolute_serving.ingestion import lock_order, store
+from resolute_serving.ingestion.batches import lock_order, parse, store
+from resolute_serving.ingestion.byte_limits import ByteLimits, WorkspaceUsage, workspace_of_caller
+from resolute_serving.ingestion.service import delete_experiment
 from resolute_serving.notifier import Notifier
 from resolute_serving.pagination import decode_token, encode_token, page_size, parse_order_by
 from resolute_serving.validation import parse_uuid
 
-_LARGE_REQUEST = 64 << 10
 _ORDER = {"line_id": None}
 
 
@@ -50,15 +49,11 @@ class Servicer(LogsServiceServicer):
         self._clock = clock
         self.notifier = Notifier[str]()
         """Wakes the streams of trials; close it before the server stops."""
-        self._follower = Follower(database, self.notifier, clock=clock, pace=pace)
+        self._pace = pace
 
     async def IngestLines(self, request: api.IngestLinesRequest, context: Any) -> api.IngestLinesResponse:
         """Takes a batch of lines exactly once."""
-        if request.ByteSize() > _LARGE_REQUEST:
-            # Thousands of lines take milliseconds, which nobody else on the loop should wait for.
-            batch = await asyncio.to_thread(parse_batch, request)
-        else:
-            batch = parse_batch(request)
+        batch = await parse(request, parse_batch)
         workspace = workspace_of_caller()
         room = await self._workspaces.room(workspace)
         reached = await store(
@@ -89,7 +84,10 @@ class Servicer(LogsServiceServicer):
         self, request: api.FollowLinesRequest, context: Any
     ) -> AsyncIterator[api.FollowLinesResponse]:
         """Sends lines that match filters as they arrive."""
-        async for news in self._follower.follow(parse_subscriptions(request)):
+        requests = parse_subscriptions(request)
+        async for news in follow_lines(
+            requests, database=self._database, notifier=self.notifier, clock=self._clock, pace=self._pace
+        ):
             if news is None:
                 yield api.FollowLinesResponse()
                 continue
@@ -136,13 +134,9 @@ class Servicer(LogsServiceServicer):
         self, request: api.DeleteExperimentLogsRequest, context: Any
     ) -> api.DeleteExperimentLogsResponse:
         """Removes every line of an experiment; what was begun is finished when called again."""
-        experiment = parse_uuid(request.experiment_id, field="experiment_id")
-        now, order = self._clock.time(), lock_order(experiment)
-        key = await self._database.write(
-            lambda link: INTAKE.mark_deleted(link, experiment, now=now), order=order
+        await delete_experiment(
+            self._database, INTAKE, request.experiment_id, clock=self._clock, delete_batch=delete_batch
         )
-        while await self._database.write(lambda link: delete_batch(link, key), order=order):
-            pass
         return api.DeleteExperimentLogsResponse()
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from resolute.errors import InvalidArgumentError
-from resolute_serving.byte_limits import ByteLimits
+from resolute_serving.ingestion.byte_limits import ByteLimits
 
 MAX_NAME_LENGTH = 500
 """Most characters of a group's or a metric's name."""

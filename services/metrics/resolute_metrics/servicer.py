@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import astuple
 from typing import Any
@@ -44,18 +43,17 @@ from resolute_metrics.queries.series import read_series
 from resolute_metrics.queries.series_pages import read_page
 from resolute_metrics.queries.summaries import Summary
 from resolute_metrics.queries.summary_pages import FIELDS, is_position, position_of, read_summaries
-from resolute_metrics.queries.watcher import Watcher
+from resolute_metrics.queries.watching import watch_series
 from resolute_metrics.store.deletion import delete_batch
 from resolute_metrics.store.schema import INTAKE
-from resolute_serving.byte_limits import Usage, WorkspaceUsage, workspace_of_caller
 from resolute_serving.database.engine import Database
 from resolute_serving.following import PollIntervals
-from resolute_serving.ingestion import lock_order, store
+from resolute_serving.ingestion.batches import parse, store
+from resolute_serving.ingestion.byte_limits import Usage, WorkspaceUsage, workspace_of_caller
+from resolute_serving.ingestion.service import delete_experiment
 from resolute_serving.notifier import Notifier
 from resolute_serving.pagination import OrderBy, decode_token, encode_token, page_size, parse_order_by
 from resolute_serving.validation import parse_uuid
-
-_LARGE_REQUEST = 64 << 10
 
 
 class Servicer(MetricsServiceServicer):
@@ -75,17 +73,13 @@ class Servicer(MetricsServiceServicer):
         self._clock = clock
         self.notifier = Notifier[str]()
         """Wakes the streams of trials; close it before the server stops."""
-        self._watcher = Watcher(database, self.notifier, clock=clock, pace=pace)
+        self._pace = pace
 
     async def IngestReports(
         self, request: api.IngestReportsRequest, context: Any
     ) -> api.IngestReportsResponse:
         """Takes a batch of reports exactly once."""
-        if request.ByteSize() > _LARGE_REQUEST:
-            # A megabyte takes milliseconds, which nobody else on the loop should wait for.
-            batch = await asyncio.to_thread(parse_batch, request)
-        else:
-            batch = parse_batch(request)
+        batch = await parse(request, parse_batch)
         workspace = workspace_of_caller()
         room = await self._workspaces.room(workspace)
         outcome = await store(
@@ -143,7 +137,10 @@ class Servicer(MetricsServiceServicer):
         self, request: api.WatchSeriesRequest, context: Any
     ) -> AsyncIterator[api.WatchSeriesResponse]:
         """Sends series, and then their points as they arrive."""
-        async for change in self._watcher.watch(parse_subscriptions(request)):
+        requests = parse_subscriptions(request)
+        async for change in watch_series(
+            requests, database=self._database, notifier=self.notifier, clock=self._clock, pace=self._pace
+        ):
             yield api.WatchSeriesResponse() if change is None else to_change(change)
 
     async def ListReports(self, request: api.ListReportsRequest, context: Any) -> api.ListReportsResponse:
@@ -206,13 +203,9 @@ class Servicer(MetricsServiceServicer):
         self, request: api.DeleteExperimentMetricsRequest, context: Any
     ) -> api.DeleteExperimentMetricsResponse:
         """Removes everything that an experiment reported; what was begun is finished when called again."""
-        experiment = parse_uuid(request.experiment_id, field="experiment_id")
-        now, order = self._clock.time(), lock_order(experiment)
-        key = await self._database.write(
-            lambda link: INTAKE.mark_deleted(link, experiment, now=now), order=order
+        await delete_experiment(
+            self._database, INTAKE, request.experiment_id, clock=self._clock, delete_batch=delete_batch
         )
-        while await self._database.write(lambda link: delete_batch(link, key), order=order):
-            pass
         return api.DeleteExperimentMetricsResponse()
 
 

@@ -13,9 +13,9 @@ from resolute.api.logs.v1 import logs_service_pb2 as api
 from resolute.errors import InvalidArgumentError
 from resolute_logs.store.deletion import delete_expired
 from resolute_logs.store.schema import INTAKE
-from resolute_serving import ingestion
-from resolute_serving.byte_limits import ByteLimits
 from resolute_serving.context import TrialRun, current_principal
+from resolute_serving.ingestion import tables
+from resolute_serving.ingestion.byte_limits import ByteLimits
 
 LINE = 100 + 100
 """Bytes of a line of a hundred characters, as they are counted."""
@@ -132,7 +132,7 @@ def test_lines_that_retention_removes_make_room(logs: Logs) -> None:
 
 
 def test_a_run_sends_from_a_bounded_number_of_sources(logs: Logs, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ingestion, "MAX_SOURCES", 2)
+    monkeypatch.setattr(tables, "MAX_SOURCES", 2)
     assert [logs.send("a", source=f"spool {number}") for number in range(2)] == [1, 1]
     with pytest.raises(InvalidArgumentError, match="has sent from 2 sources"):
         logs.send("a", source="spool 2")

@@ -13,7 +13,7 @@ from resolute.api.metrics.v1 import metrics_service_pb2 as api
 from resolute_metrics.limits import Limits
 from resolute_metrics.store.deletion import delete_expired
 from resolute_metrics.store.schema import INTAKE
-from resolute_serving.byte_limits import ByteLimits
+from resolute_serving.ingestion.byte_limits import ByteLimits
 
 REPORT = 2 * 8 + 8
 """Bytes of a report of one number, as they are counted."""

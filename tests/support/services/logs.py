@@ -15,9 +15,9 @@ from resolute.api.logs.v1 import line_pb2
 from resolute.api.logs.v1 import logs_service_pb2 as api
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 from resolute_logs.servicer import Servicer
-from resolute_serving.byte_limits import ByteLimits
 from resolute_serving.database.engine import Database
 from resolute_serving.following import PollIntervals
+from resolute_serving.ingestion.byte_limits import ByteLimits
 
 T = TypeVar("T")
 LIMITS = ByteLimits(prefix="RESOLUTE_LOGS")

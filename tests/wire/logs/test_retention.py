@@ -17,9 +17,9 @@ from support.waiting import wait_until_async
 from resolute.api.logs.v1 import line_pb2
 from resolute.api.logs.v1 import logs_service_pb2 as api
 from resolute.api.logs.v1.logs_service_pb2_grpc import LogsServiceStub
-from resolute_logs.service import LogsService
-from resolute_serving.byte_limits import ByteLimits
-from resolute_serving.server.service import Blueprint, Environment
+from resolute_logs.service import logs_service
+from resolute_serving.ingestion.byte_limits import ByteLimits
+from resolute_serving.server.service import Blueprint, Environment, Service
 
 HOUR = 3600.0
 RUN = some_run()
@@ -42,8 +42,8 @@ def test_lines_go_within_an_hour_of_their_day(tmp_path: Path) -> None:
     async def scenario() -> None:
         pauses = ManualSleep()
 
-        def create(environment: Environment) -> LogsService:
-            return LogsService(
+        def create(environment: Environment) -> Service:
+            return logs_service(
                 environment, limits=ByteLimits(prefix="RESOLUTE_LOGS"), retention_days=1.0, sleep=pauses
             )
 

@@ -17,8 +17,8 @@ from support.waiting import wait_until_async
 from resolute.api.metrics.v1 import metrics_service_pb2 as api
 from resolute.api.metrics.v1.metrics_service_pb2_grpc import MetricsServiceStub
 from resolute_metrics.limits import Limits
-from resolute_metrics.service import MetricsService
-from resolute_serving.server.service import Blueprint, Environment
+from resolute_metrics.service import metrics_service
+from resolute_serving.server.service import Blueprint, Environment, Service
 
 HOUR = 3600.0
 RUN = some_run()
@@ -45,8 +45,8 @@ def test_points_go_within_an_hour_of_their_day(tmp_path: Path) -> None:
     async def scenario() -> None:
         pauses = ManualSleep()
 
-        def create(environment: Environment) -> MetricsService:
-            return MetricsService(environment, limits=Limits(), retention_days=1.0, sleep=pauses)
+        def create(environment: Environment) -> Service:
+            return metrics_service(environment, limits=Limits(), retention_days=1.0, sleep=pauses)
 
         blueprint = Blueprint(name="metrics", package="resolute_metrics", create=create)
         async with serving([blueprint], tmp_path, clock=clock) as running:

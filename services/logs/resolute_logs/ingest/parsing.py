@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from resolute.api.logs.v1 import line_pb2
 from resolute.api.logs.v1 import logs_service_pb2 as api
 from resolute.errors import InvalidArgumentError
-from resolute_serving.ingestion import Origin, parse_origin, parse_sequence
+from resolute_serving.ingestion.batches import Origin, parse_origin, parse_sequence
 from resolute_serving.validation import invalid
 
 MAX_MESSAGE_BYTES = 8 << 10

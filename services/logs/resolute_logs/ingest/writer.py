@@ -11,7 +11,7 @@ from sqlalchemy.engine import Connection
 from resolute.api.logs.v1 import line_pb2
 from resolute_logs.ingest.parsing import Batch, ParsedLine
 from resolute_logs.store.schema import INTAKE, LINE_BYTES, closures
-from resolute_serving.byte_limits import ByteLimits, Usage, room_of, used
+from resolute_serving.ingestion.byte_limits import ByteLimits, Usage, room_of, used
 
 _COLUMNS = "trial_key, run, time_ns, level, rank, stdtype, origin, container, agent, message"
 _INSERT_SQLITE = f"INSERT INTO lines ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - constants

@@ -42,60 +42,53 @@ class NewLines:
     """Whether nothing more comes."""
 
 
-class Follower:
-    """Follows logs.
+def follow_lines(
+    requests: Sequence[FollowRequest],
+    *,
+    database: Database,
+    notifier: Notifier[str],
+    clock: Clock,
+    pace: PollIntervals,
+) -> AsyncIterator[NewLines | None]:
+    """Gives matching lines behind each position, in order; ends when every log is complete and was given.
 
     Args:
+        requests: Which logs.
         database: Where lines come from.
         notifier: Tells which trials have new lines, and when the service stops.
         clock: Measures heartbeats.
         pace: How often it looks without being told.
+
+    Yields:
+        News of one log; None from time to time, to show that the stream lives.
+
+    Raises:
+        UnavailableError: The service stops.
     """
+    cursors = {request.key: request.after for request in requests}
 
-    def __init__(
-        self, database: Database, notifier: Notifier[str], *, clock: Clock, pace: PollIntervals
-    ) -> None:
-        self._database = database
-        self._notifier = notifier
-        self._clock = clock
-        self._pace = pace
+    async def look(turn: Turn[FollowRequest]) -> AsyncGenerator[NewLines, None]:
+        for request in turn.due:
+            poll = partial(_poll, wanted=request.wanted, position=cursors[request.key])
+            complete, page = await database.read(poll)
+            cursors[request.key] = page.position
+            if page.more:
+                turn.unread.append(request)
+            elif complete:
+                turn.finished.append(request)
+            if page.lines or (complete and not page.more):
+                yield NewLines(request, page.lines, page.position, complete and not page.more)
 
-    def follow(self, requests: Sequence[FollowRequest]) -> AsyncIterator[NewLines | None]:
-        """Gives matching lines behind each position, in order; ends when every log is complete and was given.
-
-        Args:
-            requests: Which logs.
-
-        Yields:
-            News of one log; None from time to time, to show that the stream lives.
-
-        Raises:
-            UnavailableError: The service stops.
-        """
-        cursors = {request.key: request.after for request in requests}
-
-        async def look(turn: Turn[FollowRequest]) -> AsyncGenerator[NewLines, None]:
-            for request in turn.due:
-                poll = partial(_poll, wanted=request.wanted, position=cursors[request.key])
-                complete, page = await self._database.read(poll)
-                cursors[request.key] = page.position
-                if page.more:
-                    turn.unread.append(request)
-                elif complete:
-                    turn.finished.append(request)
-                if page.lines or (complete and not page.more):
-                    yield NewLines(request, page.lines, page.position, complete and not page.more)
-
-        return follow(
-            requests,
-            look,
-            topics=lambda request: (request.wanted.trial_id,),
-            notifier=self._notifier,
-            clock=self._clock,
-            pace=self._pace.for_many(len(requests)),
-            quiet=None,
-            on_stop="the logs service is stopping; follow on after the last line that came once it is back",
-        )
+    return follow(
+        requests,
+        look,
+        topics=lambda request: (request.wanted.trial_id,),
+        notifier=notifier,
+        clock=clock,
+        pace=pace.for_many(len(requests)),
+        quiet=None,
+        on_stop="the logs service is stopping; follow on after the last line that came once it is back",
+    )
 
 
 def _poll(connection: Connection, *, wanted: Filter, position: int) -> tuple[bool, Page]:

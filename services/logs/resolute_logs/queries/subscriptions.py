@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from resolute.api.logs.v1 import logs_service_pb2 as api
 from resolute_logs.queries.filters import parse_filter
-from resolute_logs.queries.follower import FollowRequest
+from resolute_logs.queries.following import FollowRequest
 from resolute_serving.subscriptions import check_keys
 from resolute_serving.validation import invalid
 

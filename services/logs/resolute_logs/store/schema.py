@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-from resolute_serving.ingestion import KEY, IngestionTables
+from resolute_serving.ingestion.tables import KEY, IngestionTables
 
 METADATA = sa.MetaData()
 INTAKE = IngestionTables(METADATA)

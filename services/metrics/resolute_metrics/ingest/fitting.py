@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from resolute_metrics.store.rows import NUMBER_BYTES, ROW_BYTES, Piece
-from resolute_serving.byte_limits import Room
+from resolute_serving.ingestion.byte_limits import Room
 
 DROPPED = "reports of this trial"
 """Names reports in what is said of those that were dropped."""

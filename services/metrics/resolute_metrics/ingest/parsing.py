@@ -14,7 +14,7 @@ from resolute.contracts.values import from_value
 from resolute.errors import InvalidArgumentError
 from resolute_metrics.queries.validations import Goal
 from resolute_metrics.store.rows import Piece, Rows, SingleReport, is_number, pieces_of
-from resolute_serving.ingestion import Origin, parse_origin, parse_sequence
+from resolute_serving.ingestion.batches import Origin, parse_origin, parse_sequence
 from resolute_serving.validation import invalid
 
 

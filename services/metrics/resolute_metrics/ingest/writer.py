@@ -20,8 +20,8 @@ from resolute_metrics.store.rows import Piece
 from resolute_metrics.store.schema import INTAKE
 from resolute_metrics.store.schema import refusals as refusals_table
 from resolute_metrics.store.streams import Stream
-from resolute_serving.byte_limits import NOTHING_STORED, Room, Usage, room_of, used
-from resolute_serving.ingestion import Admission
+from resolute_serving.ingestion.byte_limits import NOTHING_STORED, Room, Usage, room_of, used
+from resolute_serving.ingestion.tables import Admission
 
 _FORGET = refusals_table.delete().where(
     refusals_table.c.source_key == sa.bindparam("key"), refusals_table.c.sequence < sa.bindparam("first")

@@ -19,56 +19,49 @@ from resolute_serving.notifier import Notifier
 _SERIES_AT_ONCE = 20
 
 
-class Watcher:
-    """Serves watches.
+def watch_series(
+    requests: Sequence[SeriesRequest],
+    *,
+    database: Database,
+    notifier: Notifier[str],
+    clock: Clock,
+    pace: PollIntervals,
+) -> AsyncIterator[Change | None]:
+    """Returns each whole series, and then what comes.
 
     Args:
+        requests: Which series.
         database: Where points come from.
         notifier: Tells which trials have new points, and when the service stops.
         clock: Measures heartbeats.
         pace: How often it looks.
+
+    Yields:
+        Changes of one series; None from time to time, to show that the stream lives.
+
+    Raises:
+        UnavailableError: The service stops.
     """
+    seen: dict[str, Seen] = {}
 
-    def __init__(
-        self, database: Database, notifier: Notifier[str], *, clock: Clock, pace: PollIntervals
-    ) -> None:
-        self._database = database
-        self._notifier = notifier
-        self._clock = clock
-        self._pace = pace
+    async def look(turn: Turn[SeriesRequest]) -> AsyncGenerator[Change, None]:
+        for start in range(0, len(turn.due), _SERIES_AT_ONCE):
+            some = turn.due[start : start + _SERIES_AT_ONCE]
+            found = await database.read(partial(_poll, requests=some, seen=seen))
+            seen.update({change.request.key: now for now, change in found})
+            for _, change in found:
+                yield change
 
-    def watch(self, requests: Sequence[SeriesRequest]) -> AsyncIterator[Change | None]:
-        """Returns each whole series, and then what comes.
-
-        Args:
-            requests: Which series.
-
-        Yields:
-            Changes of one series; None from time to time, to show that the stream lives.
-
-        Raises:
-            UnavailableError: The service stops.
-        """
-        seen: dict[str, Seen] = {}
-
-        async def look(turn: Turn[SeriesRequest]) -> AsyncGenerator[Change, None]:
-            for start in range(0, len(turn.due), _SERIES_AT_ONCE):
-                some = turn.due[start : start + _SERIES_AT_ONCE]
-                found = await self._database.read(partial(_poll, requests=some, seen=seen))
-                seen.update({change.request.key: now for now, change in found})
-                for _, change in found:
-                    yield change
-
-        return follow(
-            requests,
-            look,
-            topics=lambda request: (request.trial_id,),
-            notifier=self._notifier,
-            clock=self._clock,
-            pace=self._pace.for_many(len(requests)),
-            quiet=None,
-            on_stop="the metrics service is stopping; watch again once it is back",
-        )
+    return follow(
+        requests,
+        look,
+        topics=lambda request: (request.trial_id,),
+        notifier=notifier,
+        clock=clock,
+        pace=pace.for_many(len(requests)),
+        quiet=None,
+        on_stop="the metrics service is stopping; watch again once it is back",
+    )
 
 
 def _poll(

@@ -11,7 +11,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 
 from resolute_metrics.limits import MAX_NAME_LENGTH
-from resolute_serving.ingestion import KEY, IngestionTables
+from resolute_serving.ingestion.tables import KEY, IngestionTables
 
 METADATA = sa.MetaData()
 INTAKE = IngestionTables(METADATA)

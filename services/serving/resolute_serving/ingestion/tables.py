@@ -1,11 +1,4 @@
-"""Takes batches of numbered items exactly once: what the services of metrics and logs have in common.
-
-A batch belongs to a *source*, one spool file of one run of one trial, and its items are numbered from 0 in
-it. The next number that a source owes is a column of its row, and it moves in the transaction that stores the
-items: a batch that comes again changes nothing, and one that would leave a hole is refused.
-
-A deleted experiment leaves its row behind, marked. What its spools still send is acknowledged and dropped.
-"""
+"""The rows of experiments, trials and sources, and how much trials have stored."""
 
 from __future__ import annotations
 
@@ -16,43 +9,17 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from resolute.errors import (
-    FailedPreconditionError,
-    InvalidArgumentError,
-    QuotaError,
-    UnavailableError,
-)
-from resolute_serving.byte_limits import NOTHING_STORED, Usage
-from resolute_serving.database.engine import Database, T, Work, insert_new
-from resolute_serving.validation import invalid, parse_uuid
+from resolute.errors import FailedPreconditionError, InvalidArgumentError
+from resolute_serving.database.engine import insert_new
+from resolute_serving.ingestion.batches import MAX_SOURCE_LENGTH, Origin
+from resolute_serving.ingestion.byte_limits import NOTHING_STORED, Usage
+from resolute_serving.validation import invalid
 
 KEY = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 """Type of keys that the database gives; SQLite counts up only columns that are declared INTEGER."""
-MAX_SOURCE_LENGTH = 200
 MAX_SOURCES = 10_000
 """Most sources of one run. Their rows count to no limit of bytes, and each process has a few."""
-MAX_RUN = 2**31 - 1
-MAX_SEQUENCE = 2**62
 MAX_DROPPED = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """Where a batch comes from."""
-
-    experiment_id: str
-    """UUID of the experiment."""
-    trial_id: str
-    """UUID of the trial."""
-    run: int
-    """Run that wrote it."""
-    source: str
-    """Names the spool."""
-
-    @property
-    def order(self) -> str:
-        """Where the work of storing a batch comes among others, see ``Database.write``."""
-        return lock_order(self.experiment_id, self.trial_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,59 +286,3 @@ def _usage(row: Any) -> Usage:
 def _usage_values(usage: Usage) -> dict[str, Any]:
     found = usage.bytes, usage.dropped, usage.dropped_bytes, usage.told, usage.limit
     return {f"new_{name}": value for name, value in zip(_USAGE_COLUMNS, found, strict=True)}
-
-
-async def store(database: Database, work: Work[T], *, order: str) -> T:
-    """Stores a batch. A full disk is an outage to anyone who sends: nothing is wrong with what they have.
-
-    Args:
-        database: The service's database.
-        work: Stores the batch.
-        order: As for ``Database.write``.
-
-    Raises:
-        UnavailableError: The database cannot be reached, or its disk is full.
-    """
-    try:
-        return await database.write(work, order=order)
-    except QuotaError as full:
-        raise UnavailableError(str(full)) from full
-
-
-def lock_order(experiment_id: str, trial_id: str = "") -> str:
-    """The order in which rows are locked: an experiment itself before its trials."""
-    return f"{experiment_id}/{trial_id}"
-
-
-def parse_origin(request: Any) -> Origin:
-    """Reads where a batch comes from.
-
-    Args:
-        request: A message with the fields ``experiment_id``, ``trial_id``, ``run`` and ``source``.
-
-    Raises:
-        InvalidArgumentError: One of them is wrong.
-    """
-    if not 0 <= request.run <= MAX_RUN:
-        raise invalid("run", f"run is {request.run}; it must be zero or above")
-    if not 0 < len(request.source) <= MAX_SOURCE_LENGTH or "\0" in request.source:
-        raise invalid("source", f"source must be text of 1 to {MAX_SOURCE_LENGTH} characters")
-    return Origin(
-        experiment_id=parse_uuid(request.experiment_id, field="experiment_id"),
-        trial_id=parse_uuid(request.trial_id, field="trial_id"),
-        run=request.run,
-        source=request.source,
-    )
-
-
-def parse_sequence(first_sequence: int) -> int:
-    """Reads the first sequence of a batch.
-
-    Raises:
-        InvalidArgumentError: It is negative or absurdly large.
-    """
-    if not 0 <= first_sequence < MAX_SEQUENCE:
-        raise invalid(
-            "first_sequence", f"first_sequence is {first_sequence}; it must be from 0 to below 2^62"
-        )
-    return first_sequence

@@ -1,0 +1,81 @@
+"""A service that takes batches of what runs report, answers for it, and removes what is too old."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import grpc
+from sqlalchemy.engine import Connection
+
+from resolute.contracts.clock import Clock
+from resolute_serving.auth.access_lookup import AccessLookup
+from resolute_serving.database.engine import Database
+from resolute_serving.database.retention import RetentionSweeper
+from resolute_serving.ingestion.batches import lock_order
+from resolute_serving.ingestion.tables import IngestionTables
+from resolute_serving.notifier import Notifier
+from resolute_serving.observability.gauges import Gauge
+from resolute_serving.validation import parse_uuid
+
+
+@dataclass(kw_only=True)
+class IngestionService:
+    """Such a service, put together. Between calls it remembers only who follows."""
+
+    name: str
+    """Short name."""
+    grpc_names: Sequence[str]
+    """Full names of its gRPC services."""
+    access_lookup: AccessLookup
+    """Knows the roles of users, and the workspaces of what calls name."""
+    register: Callable[[grpc.aio.Server], None]
+    """Adds its handlers to a server that has not started."""
+    database: Database
+    """Its own database; it closes it."""
+    notifier: Notifier[str]
+    """Wakes its streams."""
+    sweeper: RetentionSweeper
+    """Removes what is too old."""
+
+    async def gauges(self) -> Sequence[Gauge]:
+        """Returns how much waits to be written."""
+        return await self.database.gauges()
+
+    async def start(self) -> None:
+        """Begins to remove what is too old."""
+        self.sweeper.start()
+
+    async def stop(self) -> None:
+        """Ends the streams, and closes the database once what is queued was written."""
+        self.notifier.close()
+        await self.sweeper.stop()
+        self.database.close()
+
+
+async def delete_experiment(
+    database: Database,
+    tables: IngestionTables,
+    experiment_id: str,
+    *,
+    clock: Clock,
+    delete_batch: Callable[[Connection, int], bool],
+) -> None:
+    """Removes everything of an experiment; what was begun is finished when called again.
+
+    Args:
+        database: The service's database.
+        tables: Know the experiment.
+        experiment_id: As the request has it.
+        clock: Tells when it was deleted.
+        delete_batch: Removes a part of what is stored of the experiment with a key; returns whether anything
+            is left.
+
+    Raises:
+        InvalidArgumentError: The id is no UUID.
+    """
+    experiment = parse_uuid(experiment_id, field="experiment_id")
+    now, order = clock.time(), lock_order(experiment)
+    key = await database.write(lambda link: tables.mark_deleted(link, experiment, now=now), order=order)
+    while await database.write(lambda link: delete_batch(link, key), order=order):
+        pass
