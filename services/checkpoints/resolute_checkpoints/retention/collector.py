@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-
 import structlog
 from sqlalchemy.engine import Connection
 
+from resolute.contracts.calls.logged_backoff import LoggedBackoff
 from resolute.contracts.clock import Clock
 from resolute_checkpoints.retention.remover import CLAIM_SECONDS, Remover
 from resolute_checkpoints.settings import CheckpointSettings
@@ -15,6 +13,7 @@ from resolute_checkpoints.store import audit
 from resolute_checkpoints.store.files import removals
 from resolute_checkpoints.store.files.removals import Removal
 from resolute_serving.database.engine import Database
+from resolute_serving.repetition import PeriodicTask
 
 _BATCH = 100
 _log = structlog.get_logger("collector")
@@ -37,23 +36,24 @@ class Collector:
         self._remover = remover
         self._clock = clock
         self._settings = settings
-        self._task: asyncio.Task[None] | None = None
-        self._wanted = asyncio.Event()
+        self._passes = PeriodicTask(
+            self.collect,
+            name="checkpoints-collector",
+            seconds=settings.collect_seconds,
+            failures=LoggedBackoff(_log, "a pass failed"),
+        )
 
     def wake(self) -> None:
         """Makes the next pass begin at once: there is something to remove."""
-        self._wanted.set()
+        self._passes.wake()
 
     def start(self) -> None:
         """Begins to make passes."""
-        self._task = asyncio.create_task(self._run(), name="checkpoints-collector")
+        self._passes.start()
 
     async def stop(self) -> None:
         """Makes no more passes; one that is cut short is made up for by the next start."""
-        if self._task is not None:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
+        await self._passes.stop()
 
     async def collect(self) -> int:
         """Makes one pass.
@@ -69,16 +69,6 @@ class Collector:
             count += len(claimed)
             await self._remover.execute(claimed)
         return count
-
-    async def _run(self) -> None:
-        while True:
-            try:
-                await self.collect()
-            except Exception as error:  # noqa: BLE001 - the next pass may succeed
-                _log.warning("a pass failed", reason=str(error), exc_info=True)
-            with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self._wanted.wait(), self._settings.collect_seconds)
-            self._wanted.clear()
 
     def _give_up(self, connection: Connection) -> list[str]:
         now = self._clock.time()

@@ -42,6 +42,7 @@ from resolute_experiments.store import continuations, experiments, outbox, runs,
 from resolute_experiments.store.experiments import Experiment
 from resolute_experiments.store.runs import Container, Run
 from resolute_experiments.topics import SCHEDULER_WAKEUP, SIGNAL_CHANGES, watched
+from resolute_serving.repetition import repeat
 
 _TICK_SECONDS = 2.0
 """Between two looks while a trial runs: its progress is told to nobody."""
@@ -118,23 +119,21 @@ class ExperimentController:
         """Leads the experiment until nothing is left to do for it."""
         follower = asyncio.create_task(self._follow_actions(), name=f"follow-{self._id}")
         try:
-            await self._drive_forever()
+            await repeat(
+                self._drive,
+                notifier=self._notifier,
+                topics=[self._id],
+                failures=LoggedBackoff(_log, "a step of an experiment failed", experiment=self._id),
+            )
         finally:
             follower.cancel()
             await asyncio.gather(follower, return_exceptions=True)
 
-    async def _drive_forever(self) -> None:
-        backoff = LoggedBackoff(_log, "a step of an experiment failed", experiment=self._id)
-        with self._notifier.subscribe(self._id) as changes:
-            while not self._notifier.closed:
-                try:
-                    if await self._step():
-                        return
-                    backoff.succeeded()
-                    pause = _TICK_SECONDS if self._running else _idle_seconds()
-                except Exception as failure:  # noqa: BLE001 - a defect, or a service that is away: the step is repeated
-                    pause = backoff.failed(failure)
-                await changes.wait(pause)
+    async def _drive(self) -> float | None:
+        """Makes a step; returns the seconds until the next, None after the last."""
+        if await self._step():
+            return None
+        return _TICK_SECONDS if self._running else _idle_seconds()
 
     async def _step(self) -> bool:
         experiment = await self._read()
@@ -379,19 +378,17 @@ class ExperimentController:
         )
 
     async def _follow_actions(self) -> None:
-        backoff = LoggedBackoff(_log, "the actions of a search cannot be followed", experiment=self._id)
-        with self._notifier.subscribe(self._id) as changes:
-            while not self._notifier.closed:
-                try:
-                    experiment = await self._read()
-                    if not experiment.search_created or await self._is_resuming():
-                        await changes.wait(_TICK_SECONDS)
-                        continue
-                    await self._follow(experiment.action_cursor, backoff)
-                    if (await self._read()).state not in {ExperimentState.ACTIVE, ExperimentState.PAUSED}:
-                        return
-                except Exception as failure:  # noqa: BLE001 - a defect, or a service that is away: it begins again
-                    await changes.wait(backoff.failed(failure))
+        failures = LoggedBackoff(_log, "the actions of a search cannot be followed", experiment=self._id)
+
+        async def follow() -> float | None:
+            experiment = await self._read()
+            if not experiment.search_created or await self._is_resuming():
+                return _TICK_SECONDS
+            await self._follow(experiment.action_cursor, failures)
+            ended = (await self._read()).state not in {ExperimentState.ACTIVE, ExperimentState.PAUSED}
+            return None if ended else 0.0
+
+        await repeat(follow, notifier=self._notifier, topics=[self._id], failures=failures)
 
     async def _is_resuming(self) -> bool:
         # What a search says before it continues, it does not mean any more: that it has ended.

@@ -20,6 +20,7 @@ from resolute_experiments.store.validations import TrialValidations
 from resolute_experiments.topics import Topic, watched
 from resolute_serving.database.engine import Database
 from resolute_serving.notifier import Notifier
+from resolute_serving.repetition import repeat
 
 _PAUSE_SECONDS = 2.0
 _PAGE = 1000
@@ -44,16 +45,13 @@ class ValidationCopy:
 
     async def run(self) -> None:
         """Copies changes until the service stops."""
-        backoff = LoggedBackoff(_log, "validations cannot be copied")
-        with self._notifier.subscribe() as changes:
-            while not self._notifier.closed:
-                pause = _PAUSE_SECONDS
-                try:
-                    await self.refresh()
-                    backoff.succeeded()
-                except Exception as failure:  # noqa: BLE001 - a defect, or a service that is away: it is repeated
-                    pause = backoff.failed(failure)
-                await changes.wait(pause)
+
+        async def copy() -> float:
+            await self.refresh()
+            return _PAUSE_SECONDS
+
+        failures = LoggedBackoff(_log, "validations cannot be copied")
+        await repeat(copy, notifier=self._notifier, failures=failures)
 
     async def refresh(self) -> None:
         """Copies every change that the metrics service has now.

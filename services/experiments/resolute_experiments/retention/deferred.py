@@ -15,6 +15,7 @@ from resolute_experiments.retention.garbage_collection import (
     trials_awaiting_reports,
 )
 from resolute_experiments.store import experiments
+from resolute_serving.repetition import repeat
 
 _LOOK_SECONDS = 60.0
 """Between two looks: what is owed may wait for as long as a machine is away."""
@@ -37,16 +38,13 @@ class DeferredRetention:
 
     async def run(self) -> None:
         """Looks for reports that have arrived until the service stops."""
-        backoff = LoggedBackoff(_log, "checkpoints that were left cannot be collected")
-        with self._core.notifier.subscribe() as changes:
-            while not self._core.notifier.closed:
-                pause = _LOOK_SECONDS
-                try:
-                    await self.look()
-                    backoff.succeeded()
-                except Exception as failure:  # noqa: BLE001 - a defect, or a service that is away: it is repeated
-                    pause = backoff.failed(failure)
-                await changes.wait(pause)
+
+        async def collect() -> float:
+            await self.look()
+            return _LOOK_SECONDS
+
+        failures = LoggedBackoff(_log, "checkpoints that were left cannot be collected")
+        await repeat(collect, notifier=self._core.notifier, failures=failures)
 
     async def look(self) -> None:
         """Applies each policy that is owed and waits for no report any more.

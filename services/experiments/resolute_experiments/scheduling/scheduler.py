@@ -30,6 +30,7 @@ from resolute_experiments.transitions import transition_trial
 from resolute_experiments.transitions.signals import SignalReason, allocation_id
 from resolute_serving.database.engine import Database
 from resolute_serving.notifier import Notifier
+from resolute_serving.repetition import repeat
 
 _TICK_SECONDS = 30.0
 """Between two passes that nobody asked for."""
@@ -80,18 +81,18 @@ class Scheduler:
 
     async def run(self) -> None:
         """Schedules until the service stops."""
-        backoff = LoggedBackoff(_log, "a pass of the scheduler failed")
-        with self._notifier.subscribe(SCHEDULER_WAKEUP) as changes:
-            while not self._notifier.closed:
-                try:
-                    await self.schedule()
-                    backoff.succeeded()
-                    pause = _TICK_SECONDS
-                except Exception as failure:  # noqa: BLE001 - a defect must not end scheduling for good
-                    pause = backoff.failed(failure)
-                # Of a long queue a pass takes long: whatever happens, most of the time is left to others.
-                await asyncio.sleep(min(self.last_pass_seconds * _REST, _LONGEST_REST_SECONDS))
-                await changes.wait(pause)
+        failures = LoggedBackoff(_log, "a pass of the scheduler failed")
+        await repeat(
+            self._schedule_and_rest, notifier=self._notifier, topics=[SCHEDULER_WAKEUP], failures=failures
+        )
+
+    async def _schedule_and_rest(self) -> float:
+        try:
+            await self.schedule()
+        finally:
+            # Of a long queue a pass takes long: whatever happens, most of the time is left to others.
+            await asyncio.sleep(min(self.last_pass_seconds * _REST, _LONGEST_REST_SECONDS))
+        return _TICK_SECONDS
 
     async def schedule(self) -> None:
         """Makes passes until one starts nothing: each decides and writes in one transaction, then starts.

@@ -7,12 +7,14 @@ from functools import partial
 
 import structlog
 
+from resolute.contracts.calls.logged_backoff import LoggedBackoff
 from resolute_experiments.allocations.leases import Leases
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.states import RunOutcome
 from resolute_experiments.store import runs
 from resolute_experiments.topics import watched
 from resolute_experiments.unmanaged import tracking
+from resolute_serving.repetition import repeat
 
 TTL_SECONDS = 300.0
 """How long a run may be silent: five of its heartbeats."""
@@ -45,13 +47,13 @@ class HeartbeatMonitor:
 
     async def run(self) -> None:
         """Looks for silent runs until the service stops."""
-        with self._core.notifier.subscribe() as changes:
-            while not self._core.notifier.closed:
-                try:
-                    await self.look()
-                except Exception:  # noqa: BLE001 - a defect must not end the watch for good
-                    _log.exception("a look for silent runs failed")
-                await changes.wait(_TICK_SECONDS)
+
+        async def watch() -> float:
+            await self.look()
+            return _TICK_SECONDS
+
+        failures = LoggedBackoff(_log, "a look for silent runs failed")
+        await repeat(watch, notifier=self._core.notifier, failures=failures)
 
     async def look(self) -> None:
         """Ends the runs that were silent for too long."""

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 from functools import partial
 
 import structlog
 
-from resolute.errors import ResoluteError
+from resolute.contracts.calls.logged_backoff import LoggedBackoff
 from resolute_searcher.runtime.storage import Storage
 from resolute_searcher.runtime.topics import Topic, everything
 from resolute_searcher.store.search_rows import read_tips
 from resolute_serving.notifier import Notifier
+from resolute_serving.repetition import PeriodicTask
 
 _PAUSE_SECONDS = 1.0
 _BATCH = 1000
@@ -33,20 +33,21 @@ class ChangePoller:
     def __init__(self, storage: Storage, notifier: Notifier[Topic], *, pause: float = _PAUSE_SECONDS) -> None:
         self._storage = storage
         self._notifier = notifier
-        self._pause = pause
         self._seen: dict[str, str] = {}
-        self._stop = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
+        self._looks = PeriodicTask(
+            self.poll,
+            name="searcher-change-poller",
+            seconds=pause,
+            failures=LoggedBackoff(_log, "followers may hear late of what other replicas wrote"),
+        )
 
     def start(self) -> None:
         """Begins to look."""
-        self._task = asyncio.create_task(self._run(), name="searcher-change-poller")
+        self._looks.start()
 
     async def stop(self) -> None:
         """Ends looking."""
-        self._stop.set()
-        if self._task is not None:
-            await self._task
+        await self._looks.stop()
 
     async def poll(self) -> None:
         """Wakes whom something changed for since the last look, and who is new."""
@@ -59,16 +60,3 @@ class ChangePoller:
             if self._seen.get(search_id) != seen.get(search_id):
                 self._notifier.notify(*everything(search_id))
         self._seen = seen
-
-    async def _run(self) -> None:
-        while not self._stop.is_set():
-            try:
-                await self.poll()
-            except ResoluteError as failure:
-                _log.warning("followers may hear late of what other replicas wrote", reason=str(failure))
-            except Exception:  # noqa: BLE001 - without the next look, followers would wait for ever
-                _log.exception("a look for changes failed by a defect")
-            try:
-                await asyncio.wait_for(self._stop.wait(), self._pause)
-            except asyncio.TimeoutError:
-                continue
