@@ -12,6 +12,11 @@ def invalid(field: str, message: str) -> InvalidArgumentError:
     return InvalidArgumentError(message, violations=[Violation(field, message)])
 
 
+def invalid_field(field: str, problem: str) -> InvalidArgumentError:
+    """Builds the error for one wrong field from what follows its name in the message."""
+    return invalid(field, f"{field} {problem}")
+
+
 def parse_uuid(text: str, *, field: str) -> str:
     """Reads a UUID and returns it in its usual spelling.
 

@@ -12,8 +12,6 @@ from resolute.contracts.object_stores.bucket import Store
 from resolute.contracts.object_stores.factory import open_store
 from resolute.errors import (
     FailedPreconditionError,
-    InvalidArgumentError,
-    Violation,
 )
 from resolute_checkpoints.blobs.base import BlobStore
 from resolute_checkpoints.blobs.buckets.bucket_store import BucketStore, KnownBuckets
@@ -23,6 +21,7 @@ from resolute_checkpoints.blobs.directory import DirectoryStore
 from resolute_checkpoints.blobs.roots import Roots
 from resolute_checkpoints.blobs.verification import KnownDigests
 from resolute_checkpoints.domain.checkpoint import BucketStorage, DirectoryStorage, Provider, Storage
+from resolute_serving.validation import invalid
 
 _ENDPOINT = "storage.bucket.endpoint_url"
 
@@ -84,10 +83,10 @@ class StoreFactory:
             message = (
                 f"storage.bucket.prefix is {storage.prefix!r}; write it without '..' and slashes around it"
             )
-            raise InvalidArgumentError(message, violations=[Violation("storage.bucket.prefix", message)])
+            raise invalid("storage.bucket.prefix", message)
         if "/" in storage.bucket:
             message = f"storage.bucket.bucket is {storage.bucket!r}; write what follows the name as prefix"
-            raise InvalidArgumentError(message, violations=[Violation("storage.bucket.bucket", message)])
+            raise invalid("storage.bucket.bucket", message)
         self._roots.require_bucket(storage, address=store.address, listed=listed)
         bucket = store.bucket(storage.bucket)
         return BucketStore(
@@ -107,7 +106,7 @@ class StoreFactory:
         provider, endpoint_url = storage.provider, storage.endpoint_url
         if provider is Provider.GCS and endpoint_url:
             message = f"{_ENDPOINT} is {endpoint_url!r}; leave it out for Google Cloud Storage"
-            raise InvalidArgumentError(message, violations=[Violation(_ENDPOINT, message)])
+            raise invalid(_ENDPOINT, message)
         if provider is Provider.S3 and endpoint_url:
             require_reachable(parse_address(endpoint_url, field=_ENDPOINT).hostname or "")
         access = self._buckets.access(provider, endpoint_url=endpoint_url, clock=self._clock)
@@ -124,6 +123,6 @@ class StoreFactory:
         path = Path(storage.path)
         if not path.is_absolute() or ".." in path.parts or "\0" in storage.path:
             message = f"storage.directory.path is {storage.path!r}; it must be absolute, without '..'"
-            raise InvalidArgumentError(message, violations=[Violation("storage.directory.path", message)])
+            raise invalid("storage.directory.path", message)
         self._roots.require_directory(path, listed=listed)
         return DirectoryStore(path, known=self._known)

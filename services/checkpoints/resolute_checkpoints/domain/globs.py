@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from resolute.errors import InvalidArgumentError, Violation
+from resolute_serving.validation import invalid_field
 
 MAX_GLOBS = 100
 """Most patterns of one request."""
@@ -25,7 +25,7 @@ def compile_globs(globs: Sequence[str]) -> Callable[[str], bool]:
         InvalidArgumentError: A pattern is empty, absolute or climbs out, or there are too many.
     """
     if len(globs) > MAX_GLOBS:
-        raise _invalid("globs", f"has {len(globs)} patterns; at most {MAX_GLOBS} are taken at once")
+        raise invalid_field("globs", f"has {len(globs)} patterns; at most {MAX_GLOBS} are taken at once")
     patterns = [_compile(glob, field=f"globs[{index}]") for index, glob in enumerate(globs)]
     return lambda path: any(pattern.fullmatch(path.removesuffix("/")) for pattern in patterns)
 
@@ -33,7 +33,9 @@ def compile_globs(globs: Sequence[str]) -> Callable[[str], bool]:
 def _compile(glob: str, *, field: str) -> re.Pattern[str]:
     plain = glob.removesuffix("/")
     if not plain or glob.startswith("/") or ".." in glob.split("/"):
-        raise _invalid(field, f"is {glob!r}; write a pattern relative to the checkpoint, such as '**/*.pt'")
+        raise invalid_field(
+            field, f"is {glob!r}; write a pattern relative to the checkpoint, such as '**/*.pt'"
+        )
     return re.compile("".join(_translate(match) for match in _TOKENS.finditer(plain)), re.DOTALL)
 
 
@@ -53,8 +55,3 @@ def _translate(match: re.Match[str]) -> str:
         escaped = re.sub(r"([\\\[\]^&~|])", r"\\\1", inside[1:] if negated else inside)
         return f"(?!/)[{'^' if negated else ''}{escaped}]"
     return re.escape(text)
-
-
-def _invalid(field: str, problem: str) -> InvalidArgumentError:
-    message = f"{field} {problem}"
-    return InvalidArgumentError(message, violations=[Violation(field, message)])

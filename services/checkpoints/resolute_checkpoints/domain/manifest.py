@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from resolute.errors import InvalidArgumentError, Violation
 from resolute_checkpoints.domain import metadata as metadata_rules
 from resolute_checkpoints.domain.checkpoint import File
 from resolute_checkpoints.domain.digests import check_digest
 from resolute_checkpoints.domain.paths import check_path
+from resolute_serving.validation import invalid_field
 
 MAX_FILES = 250_000
 """Most entries of one checkpoint."""
@@ -41,13 +41,13 @@ class Manifest:
                 files, or the metadata does not tell the steps.
         """
         if len(files) > MAX_FILES:
-            raise _invalid("files", f"has {len(files)} entries; a checkpoint holds at most {MAX_FILES}")
+            raise invalid_field("files", f"has {len(files)} entries; a checkpoint holds at most {MAX_FILES}")
         for index, file in enumerate(files):
             check_file(file, field=f"files[{index}]")
         _check_distinct(files)
         total = sum(file.size for file in files)
         if total > _MAX_SIZE:
-            raise _invalid("files", f"sum up to {total} bytes; at most {_MAX_SIZE} can be counted")
+            raise invalid_field("files", f"sum up to {total} bytes; at most {_MAX_SIZE} can be counted")
         ordered = tuple(sorted(files, key=lambda file: file.path))
         return cls(
             files=ordered,
@@ -82,9 +82,9 @@ def check_file(file: File, *, field: str) -> None:
     """
     check_path(file.path, field=f"{field}.path")
     if not 0 <= file.size <= _MAX_SIZE:
-        raise _invalid(f"{field}.size", f"is {file.size}; it must be a number of bytes from 0")
+        raise invalid_field(f"{field}.size", f"is {file.size}; it must be a number of bytes from 0")
     if file.is_directory and (file.size or file.digest):
-        raise _invalid(field, f"{file.path!r} is a directory; it has no size and no digest")
+        raise invalid_field(field, f"{file.path!r} is a directory; it has no size and no digest")
     if file.digest:
         check_digest(file.digest, field=f"{field}.digest")
 
@@ -94,7 +94,7 @@ def _check_distinct(files: Sequence[File]) -> None:
     for index, file in enumerate(files):
         name = file.path.removesuffix("/")
         if name in seen:
-            raise _invalid(f"files[{index}].path", f"{file.path!r} is there twice; name each file once")
+            raise invalid_field(f"files[{index}].path", f"{file.path!r} is there twice; name each file once")
         seen.add(name)
 
 
@@ -105,8 +105,3 @@ def _digest(files: Sequence[File], metadata: Mapping[str, Any]) -> str:
         hasher.update(f"{file.path}\0{file.size}\0{file.digest}\0".encode())
     hasher.update(metadata_rules.encode(metadata).encode())
     return hasher.hexdigest()
-
-
-def _invalid(field: str, problem: str) -> InvalidArgumentError:
-    message = f"{field} {problem}"
-    return InvalidArgumentError(message, violations=[Violation(field, message)])

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from resolute.errors import InvalidArgumentError, Violation
+from resolute_serving.validation import invalid_field
 
 STEPS_KEYS = ("steps_completed", "latest_batch")
 """Names under which scripts of different ages say how far they were; the first that is there counts."""
@@ -24,9 +24,11 @@ def steps_completed(metadata: Mapping[str, Any]) -> int:
         if key in metadata:
             steps = metadata[key]
             if isinstance(steps, bool) or not isinstance(steps, int) or steps < 0:
-                raise _invalid(f"metadata.{key}", f"is {steps!r}; it must be a whole number from 0")
+                raise invalid_field(f"metadata.{key}", f"is {steps!r}; it must be a whole number from 0")
             return steps
-    raise _invalid("metadata", 'has no "steps_completed"; add the number of steps completed, a whole number')
+    raise invalid_field(
+        "metadata", 'has no "steps_completed"; add the number of steps completed, a whole number'
+    )
 
 
 def encode(metadata: Mapping[str, Any]) -> str:
@@ -38,7 +40,7 @@ def encode(metadata: Mapping[str, Any]) -> str:
     text = json.dumps(metadata, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     size = len(text.encode())
     if size > MAX_METADATA_BYTES:
-        raise _invalid(
+        raise invalid_field(
             "metadata", f"takes {size} bytes; at most {MAX_METADATA_BYTES} are kept, put the rest into a file"
         )
     return text
@@ -60,12 +62,7 @@ def patched(metadata: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, 
     result = {key: value for key, value in {**metadata, **patch}.items() if key not in removed}
     for key in STEPS_KEYS:
         if key in metadata and result.get(key) != metadata[key]:
-            raise _invalid(
+            raise invalid_field(
                 f"patch.{key}", f"differs from {metadata[key]}; what a commit said of its steps stays"
             )
     return result
-
-
-def _invalid(field: str, problem: str) -> InvalidArgumentError:
-    message = f"{field} {problem}"
-    return InvalidArgumentError(message, violations=[Violation(field, message)])

@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from resolute.errors import InvalidArgumentError, Violation
 from resolute_checkpoints.domain.checkpoint import Checkpoint
+from resolute_serving.validation import invalid_field
 
 MAX_NAME_CHARACTERS = 200
 _MAX_TEXT_BYTES = 64 * 1024
@@ -140,11 +140,13 @@ def check_name(name: str, *, field: str = "model.name") -> str:
         InvalidArgumentError: It is empty, too long, or a number, which would name another model.
     """
     if not name.strip() or name != name.strip() or len(name) > MAX_NAME_CHARACTERS:
-        raise invalid(
+        raise invalid_field(
             field, f"is {name[:80]!r}; write 1 to {MAX_NAME_CHARACTERS} characters, no spaces around"
         )
     if name.isdecimal():
-        raise invalid(field, f"is {name!r}; a model's name may not be a number, numbers name models too")
+        raise invalid_field(
+            field, f"is {name!r}; a model's name may not be a number, numbers name models too"
+        )
     return name
 
 
@@ -155,7 +157,7 @@ def check_text(text: str, *, field: str, most: int = _MAX_TEXT_BYTES) -> str:
         InvalidArgumentError: It is too long.
     """
     if len(text.encode()) > most:
-        raise invalid(field, f"takes more than {most} bytes; shorten it")
+        raise invalid_field(field, f"takes more than {most} bytes; shorten it")
     return text
 
 
@@ -166,11 +168,7 @@ def check_labels(labels: Sequence[str], *, field: str) -> tuple[str, ...]:
         InvalidArgumentError: There are too many, or one is empty or too long.
     """
     if len(labels) > _MAX_LABELS or any(not 0 < len(label) <= MAX_NAME_CHARACTERS for label in labels):
-        raise invalid(field, f"must be at most {_MAX_LABELS} words of 1 to {MAX_NAME_CHARACTERS} characters")
+        raise invalid_field(
+            field, f"must be at most {_MAX_LABELS} words of 1 to {MAX_NAME_CHARACTERS} characters"
+        )
     return tuple(sorted(set(labels)))
-
-
-def invalid(field: str, problem: str) -> InvalidArgumentError:
-    """Makes the error of one field."""
-    message = f"{field} {problem}"
-    return InvalidArgumentError(message, violations=[Violation(field, message)])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from resolute.contracts.files.file_names import length_problem, shortened
-from resolute.errors import InvalidArgumentError, Violation
+from resolute_serving.validation import invalid
 
 
 def check_path(path: str, *, field: str) -> str:
@@ -19,7 +19,7 @@ def check_path(path: str, *, field: str) -> str:
     problem = _problem(path)
     if problem:
         message = f"{field} {shortened(path)} {problem}"
-        raise InvalidArgumentError(message, violations=[Violation(field, message)])
+        raise invalid(field, message)
     return path
 
 

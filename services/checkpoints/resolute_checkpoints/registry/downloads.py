@@ -7,7 +7,7 @@ from functools import partial
 
 from sqlalchemy.engine import Connection
 
-from resolute.errors import DataLossError, InvalidArgumentError, NotFoundError, Violation
+from resolute.errors import DataLossError, NotFoundError
 from resolute_checkpoints import access
 from resolute_checkpoints.blobs.base import BlobStore
 from resolute_checkpoints.blobs.factory import StoreFactory
@@ -16,6 +16,7 @@ from resolute_checkpoints.domain.checkpoint import Checkpoint, File, Home
 from resolute_checkpoints.store import records, rows
 from resolute_serving.context import Principal
 from resolute_serving.database.engine import Database
+from resolute_serving.validation import invalid
 
 CHUNK = 1024 * 1024
 """Bytes of one message."""
@@ -62,7 +63,7 @@ class Downloads:
         checkpoint, (file,) = await self._readable(checkpoint_id, [path], principal)
         if not 0 <= offset <= file.size:
             message = f"offset is {offset}; {path!r} has {file.size} bytes"
-            raise InvalidArgumentError(message, violations=[Violation("offset", message)])
+            raise invalid("offset", message)
         store = self._stores.open(checkpoint.storage)
         home = file.home_in(checkpoint_id)
         stream = await self._workers.open(partial(store.open, home.checkpoint_id, home.path, offset=offset))

@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from resolute.errors import InvalidArgumentError, Violation
 from resolute_checkpoints.domain.checkpoint import Candidate
+from resolute_serving.validation import invalid
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class RetentionPolicy:
             count = getattr(self, name)
             if count < 0:
                 message = f"{name} is {count}; it must be a number from 0"
-                raise InvalidArgumentError(message, violations=[Violation(name, message)])
+                raise invalid(name, message)
 
 
 class KeepReason(Enum):

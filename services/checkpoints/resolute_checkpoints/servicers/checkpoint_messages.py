@@ -9,7 +9,6 @@ from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as requests
 from resolute.api.checkpoints.v1 import storage_pb2
 from resolute.contracts.times import seconds_of, to_timestamp
 from resolute.contracts.values import to_mapping, to_value
-from resolute.errors import InvalidArgumentError, Violation
 from resolute_checkpoints.blobs.base import FinishedUpload
 from resolute_checkpoints.domain.checkpoint import (
     BucketStorage,
@@ -29,6 +28,7 @@ from resolute_checkpoints.retention.enforcement import RetentionRequest, Validat
 from resolute_checkpoints.retention.policy import RetentionPolicy
 from resolute_checkpoints.servicers.identifiers import parse_optional_uuid, parse_uuid
 from resolute_serving.updates import etag_of
+from resolute_serving.validation import invalid_field
 
 MAX_IDS = 1000
 """Most checkpoints or files that one request may name."""
@@ -70,9 +70,9 @@ def to_begin(
     trial_id = parse_optional_uuid(request.trial_id, field="trial_id")
     experiment_id = parse_optional_uuid(request.experiment_id, field="experiment_id")
     if trial_id and not experiment_id:
-        raise _invalid("experiment_id", "is empty; a checkpoint of a trial belongs to an experiment")
+        raise invalid_field("experiment_id", "is empty; a checkpoint of a trial belongs to an experiment")
     if request.run < (1 if trial_id else 0):
-        raise _invalid("run", f"is {request.run}; runs of a trial count from 1")
+        raise invalid_field("run", f"is {request.run}; runs of a trial count from 1")
     return Begin(
         checkpoint_id=parse_uuid(request.checkpoint_id, field="checkpoint_id"),
         owner=Owner(
@@ -137,7 +137,7 @@ def to_min_run(request: requests.FenceTrialRequest) -> int:
         InvalidArgumentError: It is below 1.
     """
     if request.min_run < 1:
-        raise _invalid("min_run", f"is {request.min_run}; runs of a trial count from 1")
+        raise invalid_field("min_run", f"is {request.min_run}; runs of a trial count from 1")
     return request.min_run
 
 
@@ -161,9 +161,9 @@ def require_count(items: Sequence[object], *, field: str, limit: int = MAX_IDS, 
         InvalidArgumentError: It has more than ``limit`` or less than ``least``.
     """
     if len(items) < least:
-        raise _invalid(field, f"has {len(items)} entries; send at least {least}")
+        raise invalid_field(field, f"has {len(items)} entries; send at least {least}")
     if len(items) > limit:
-        raise _invalid(field, f"has {len(items)} entries; send at most {limit} at once")
+        raise invalid_field(field, f"has {len(items)} entries; send at most {limit} at once")
 
 
 def to_storage(message: storage_pb2.Storage) -> Storage:
@@ -177,14 +177,14 @@ def to_storage(message: storage_pb2.Storage) -> Storage:
         return DirectoryStorage(message.directory.path)
     if kind == "bucket" and message.bucket.bucket:
         return _to_bucket(message.bucket)
-    raise _invalid("storage", "names neither a directory nor a bucket; name one of them")
+    raise invalid_field("storage", "names neither a directory nor a bucket; name one of them")
 
 
 def _to_bucket(message: storage_pb2.Storage.Bucket) -> BucketStorage:
     provider = _PROVIDERS.get(message.provider)
     if provider is None:
         known = ", ".join(storage_pb2.Storage.Provider.Name(value) for value in _PROVIDERS)
-        raise _invalid("storage.bucket.provider", f"is {message.provider}; it must be one of {known}")
+        raise invalid_field("storage.bucket.provider", f"is {message.provider}; it must be one of {known}")
     return BucketStorage(message.bucket, message.prefix, message.endpoint_url, provider=provider)
 
 
@@ -196,7 +196,7 @@ def to_states(states: Sequence[messages.CheckpointState.ValueType]) -> frozenset
     """
     unknown = [state for state in states if state not in _BY_MESSAGE]
     if unknown:
-        raise _invalid("states", f"holds {unknown[0]}, which is no state that a checkpoint can have")
+        raise invalid_field("states", f"holds {unknown[0]}, which is no state that a checkpoint can have")
     return frozenset(_BY_MESSAGE[state] for state in states)
 
 
@@ -248,8 +248,3 @@ def _from_storage(storage: Storage) -> storage_pb2.Storage:
             provider=_PROVIDER_MESSAGES[storage.provider],
         )
     )
-
-
-def _invalid(field: str, problem: str) -> InvalidArgumentError:
-    message = f"{field} {problem}"
-    return InvalidArgumentError(message, violations=[Violation(field, message)])

@@ -11,7 +11,7 @@ from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as messages
 from resolute.api.checkpoints.v1.checkpoints_service_pb2_grpc import CheckpointsServiceServicer
 from resolute.contracts.files.storage_names import storage_name
 from resolute.contracts.values import to_mapping
-from resolute.errors import InvalidArgumentError, PermissionDeniedError, Violation
+from resolute.errors import PermissionDeniedError
 from resolute_checkpoints import access
 from resolute_checkpoints.blobs.examination import Examiner
 from resolute_checkpoints.domain.checkpoint import READABLE
@@ -345,7 +345,7 @@ def _filter(request: messages.ListCheckpointsRequest) -> CheckpointFilter:
     experiment_ids = _filter_ids(request.experiment_ids, field="experiment_ids")
     if not trial_ids and not experiment_ids:
         message = "trial_ids and experiment_ids are both empty; set at least one of them"
-        raise InvalidArgumentError(message, violations=[Violation("trial_ids", message)])
+        raise invalid("trial_ids", message)
     states = checkpoint_messages.to_states(request.states) or READABLE
     hidden = [state for state in states if not state.was_committed]
     if hidden and not access.can_see_uploads(current_principal.get(), trial_ids):

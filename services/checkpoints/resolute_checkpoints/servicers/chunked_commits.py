@@ -8,8 +8,9 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Protocol, TypeVar
 
 from resolute.api.checkpoints.v1.checkpoints_service_pb2 import CommitCheckpointRequest
-from resolute.errors import DeadlineError, InvalidArgumentError, UnavailableError, Violation
+from resolute.errors import DeadlineError, UnavailableError
 from resolute_checkpoints.domain.manifest import MAX_FILES
+from resolute_serving.validation import invalid
 
 MAX_COMMIT_BYTES = 128 << 20
 """Most bytes of one commit, with an allowance for each entry: about what it takes in memory."""
@@ -94,5 +95,5 @@ class ChunkedCommits:
                 f"files take more than {self._limit} bytes in the messages of one commit; commit fewer files "
                 f"(at most {MAX_FILES}) or shorter paths, such as one archive of many small files"
             )
-            raise InvalidArgumentError(message, violations=[Violation("files", message)])
+            raise invalid("files", message)
         return taken

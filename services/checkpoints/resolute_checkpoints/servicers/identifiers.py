@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 
-from resolute.errors import InvalidArgumentError, Violation
+from resolute_serving.validation import invalid
 
 
 def parse_uuid(text: str, *, field: str) -> str:
@@ -23,7 +23,7 @@ def parse_uuid(text: str, *, field: str) -> str:
         canonical = ""
     if canonical != text or not text:
         message = f"{field} is {text[:80]!r}; it must be a UUID in lower case with hyphens"
-        raise InvalidArgumentError(message, violations=[Violation(field, message)])
+        raise invalid(field, message)
     return text
 
 

@@ -21,12 +21,12 @@ from resolute_checkpoints.domain.model import (
     check_labels,
     check_name,
     check_text,
-    invalid,
 )
 from resolute_checkpoints.servicers import checkpoint_messages
 from resolute_checkpoints.servicers.identifiers import parse_uuid
 from resolute_serving.auth.grants import current_grants
 from resolute_serving.updates import etag_of, update_paths
+from resolute_serving.validation import invalid_field
 
 _MODEL_PATHS = ("archived", "description", "labels", "name", "notes", "workspace_id")
 _VERSION_PATHS = ("comment", "labels", "name", "notes")
@@ -47,7 +47,7 @@ def to_key(message: requests.ModelKey) -> ModelKey:
         return ModelKey(number=message.number)
     if kind == "name" and message.name:
         return ModelKey(name=message.name)
-    raise invalid("key", "names no model; set its UUID, its number or its name")
+    raise invalid_field("key", "names no model; set its UUID, its number or its name")
 
 
 def to_new_model(message: messages.Model) -> NewModel:
@@ -190,5 +190,5 @@ def _workspace_id(message: messages.Model) -> int | None:
     if not message.HasField("workspace_id"):
         return None
     if message.workspace_id < 1:
-        raise invalid("model.workspace_id", f"is {message.workspace_id}; ids count from 1")
+        raise invalid_field("model.workspace_id", f"is {message.workspace_id}; ids count from 1")
     return message.workspace_id

@@ -10,12 +10,11 @@ from typing import Any, BinaryIO, cast
 from resolute.contracts.object_stores.bucket import Bucket, map_concurrently
 from resolute.errors import (
     DataLossError,
-    InvalidArgumentError,
     NotFoundError,
-    Violation,
 )
 from resolute_checkpoints.blobs.base import Fault, FinishedUpload, OpenUpload, Upload, taken
 from resolute_checkpoints.domain.checkpoint import File
+from resolute_serving.validation import invalid
 
 KnownBuckets = set[str]
 """Names of buckets that were seen in a store."""
@@ -141,7 +140,7 @@ class BucketStore:
         if problem:
             shown = path if len(path) <= 100 else f"{path[:100]}…"
             message = f"{shown!r} {problem}"
-            raise InvalidArgumentError(message, violations=[Violation("files", message)])
+            raise invalid("files", message)
         return key
 
 
