@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 import structlog
 
 from resolute.contracts.calls.backoff import Backoff
-from resolute.contracts.calls.logged_backoff import LoggedBackoff
+from resolute.contracts.calls.logged_backoff import LoggedBackoff, until_found
 from resolute.contracts.run.launch_order import LaunchOrder
 from resolute.errors import ResoluteError
 from resolute_engines.configs.host_access import HostAccess
@@ -292,25 +292,18 @@ class ContainerManager:
         self._tasks.start(f"watch {found.name}", self._report_end(found))
 
     async def _report_end(self, found: Found) -> None:
-        backoff = Backoff(longest=_LONGEST_PAUSE_SECONDS)
         failures = LoggedBackoff(
             _log, "the end of a container is not known", longest=_LONGEST_PAUSE_SECONDS, container=found.name
         )
-        while True:
-            try:
-                await self._api.until_stopped(found.name)
-                there = [
-                    one for one in await self._containers.of(found.allocation_id) if one.rank == found.rank
-                ]
-                report = await self._containers.report(there[0]) if there else _gone(found)
-            except Exception as failure:  # noqa: BLE001 - a defect must not leave its end untold
-                await asyncio.sleep(failures.failed(failure))
-                continue
-            failures.succeeded()
-            if report.state is ContainerState.ENDED:
-                await self._events.put(report)
-                return
-            await asyncio.sleep(backoff.failed())
+
+        async def look() -> ContainerReport | None:
+            await self._api.until_stopped(found.name)
+            there = [one for one in await self._containers.of(found.allocation_id) if one.rank == found.rank]
+            report = await self._containers.report(there[0]) if there else _gone(found)
+            return report if report.state is ContainerState.ENDED else None
+
+        end = await until_found(look, failures, pauses=Backoff(longest=_LONGEST_PAUSE_SECONDS))
+        await self._events.put(end)
 
     def _lock(self, name: str) -> asyncio.Lock:
         lock = self._locks.get(name)

@@ -10,7 +10,7 @@ from typing import Protocol
 import structlog
 
 from resolute.contracts.calls.backoff import Backoff
-from resolute.contracts.calls.logged_backoff import LoggedBackoff
+from resolute.contracts.calls.logged_backoff import LoggedBackoff, until_found
 from resolute.contracts.clock import SYSTEM_CLOCK
 from resolute_engines.kit.named_tasks import NamedTasks
 
@@ -140,19 +140,14 @@ class Releases:
             await asyncio.sleep(_POLL_SECONDS)
 
     async def _remove(self, allocation_id: str) -> None:
-        backoff = Backoff(longest=_LONGEST_PAUSE_SECONDS)
         failures = LoggedBackoff(
             self._log, "a run cannot be removed yet", longest=_LONGEST_PAUSE_SECONDS, allocation=allocation_id
         )
-        while True:
-            try:
-                if await self._removed(allocation_id):
-                    break
-            except Exception as failure:  # noqa: BLE001 - a defect must not leave it there for good
-                await asyncio.sleep(failures.failed(failure))
-                continue
-            failures.succeeded()
-            await asyncio.sleep(backoff.failed())
+
+        async def removed() -> bool | None:
+            return await self._removed(allocation_id) or None
+
+        await until_found(removed, failures, pauses=Backoff(longest=_LONGEST_PAUSE_SECONDS))
         self._since.pop(allocation_id, None)
         self._forget(allocation_id)
 

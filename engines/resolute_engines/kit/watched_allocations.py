@@ -19,6 +19,11 @@ class WatchedAllocations:
         self._told.setdefault(allocation_id, {})
         self._sizes[allocation_id] = containers
 
+    def add_unless_ended(self, allocation_id: str, reports: Sequence[ContainerReport]) -> None:
+        """Watches an allocation whose containers were found like that, if any of them waits or runs."""
+        if any(report.waits or report.state is ContainerState.RUNNING for report in reports):
+            self.add(allocation_id, containers=len(reports))
+
     def remove(self, allocation_id: str) -> None:
         """Watches an allocation no longer."""
         self._told.pop(allocation_id, None)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,11 +15,11 @@ from resolute.errors import UnavailableError
 from resolute_engines.configs.unsupported_fields import STARTS_COLD, no_node_excluded, queued_by
 from resolute_engines.environment import SupervisorTerms
 from resolute_engines.kit.late_kills import LateKills
+from resolute_engines.kit.polling import Polling
 from resolute_engines.kit.releases import Releases, Remains
 from resolute_engines.kit.watched_allocations import WatchedAllocations
 from resolute_engines.protocol import (
     AllocationSpec,
-    CapacityChange,
     ContainerReport,
     ContainerState,
     EngineEvent,
@@ -79,14 +78,18 @@ class RayResourceManager:
     ) -> None:
         self._driver = driver
         self._settings = dict(pools)
-        self._pools = {name: _pool(name, settings, nodes=()) for name, settings in pools.items()}
+        self._polling = Polling(
+            {name: _pool(name, settings, nodes=()) for name, settings in pools.items()},
+            look_at_runs=self._look_at_runs,
+            look_at_nodes=self._look_at_nodes,
+            seconds=poll_seconds,
+            looks_a_capacity=_LOOKS_A_CAPACITY,
+        )
         self._terms = terms
         self._nodes = nodes
-        self._poll_seconds = poll_seconds
         self._watched = WatchedAllocations()
         """What was last told of each container of the allocations that have not ended."""
         self._late_kills = LateKills("ray", self.kill)
-        self._closed = asyncio.Event()
         self._releases = Releases(
             "ray",
             self,
@@ -97,7 +100,7 @@ class RayResourceManager:
 
     def pools(self) -> Sequence[Pool]:
         """Its pools, with the slots that Ray's nodes had at the last look."""
-        return tuple(self._pools.values())
+        return self._polling.pools
 
     async def launch(self, spec: AllocationSpec) -> None:
         """Hands the group and the actors of an allocation to Ray; what it has, or had, is left alone.
@@ -124,8 +127,7 @@ class RayResourceManager:
         if allocation_id in self._releases:
             return []
         reports = (await self._look([allocation_id]))[allocation_id]
-        if any(report.waits or report.state is ContainerState.RUNNING for report in reports):
-            self._watched.add(allocation_id, containers=len(reports))
+        self._watched.add_unless_ended(allocation_id, reports)
         return reports
 
     async def _look(self, allocation_ids: Sequence[str]) -> dict[str, list[ContainerReport]]:
@@ -204,20 +206,12 @@ class RayResourceManager:
         Raises:
             UnavailableError: Ray does not answer; to be called again.
         """
-        looks = 0
         try:
-            while not self._closed.is_set():
-                if looks % _LOOKS_A_CAPACITY == 0:
-                    for change in await self._look_at_nodes():
-                        yield change
-                looks += 1
-                for report in await self._look_at_runs():
-                    yield report
-                with suppress(asyncio.TimeoutError):
-                    await asyncio.wait_for(self._closed.wait(), self._poll_seconds)
+            async for event in self._polling.events():
+                yield event
         except UnavailableError:
             # A question that the driver was closed under has no answer, and is none of Ray's failures.
-            if not self._closed.is_set():
+            if not self._polling.closed:
                 raise
 
     async def _look_at_runs(self) -> list[ContainerReport]:
@@ -229,20 +223,17 @@ class RayResourceManager:
             for change in self._watched.changes(allocation_id, reports)
         ]
 
-    async def _look_at_nodes(self) -> list[CapacityChange]:
+    async def _look_at_nodes(self) -> dict[str, Pool]:
         nodes = [node["resources"] for node in await self._driver.call("nodes")]
         await self._driver.call("keep_leftovers", python=self._nodes.python, directory=self._nodes.directory)
-        changed = []
+        pools = {}
         for name, settings in self._settings.items():
-            pool = _pool(name, settings, nodes=nodes)
-            if pool != self._pools[name]:
-                self._pools[name] = pool
-                changed.append(name)
-        return [CapacityChange(pools=tuple(changed))] if changed else []
+            pools[name] = _pool(name, settings, nodes=nodes)
+        return pools
 
     async def close(self) -> None:
         """Ends the watching. Actors continue."""
-        self._closed.set()
+        self._polling.close()
         await self._late_kills.close()
         await self._releases.close()
         await self._driver.close()

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
 
 import structlog
 
-from resolute.contracts.calls.logged_backoff import LoggedBackoff
+from resolute.contracts.calls.logged_backoff import LoggedBackoff, until_it_succeeds
 from resolute.contracts.run.keeping import KILL, STOP
 from resolute.errors import UnavailableError
 from resolute_engines.environment import SupervisorTerms
 from resolute_engines.kit.late_kills import LateKills
+from resolute_engines.kit.polling import Polling
 from resolute_engines.kit.run_directories.container import LocalContainer, containers_in
 from resolute_engines.kit.run_directories.deliveries import Deliveries
 from resolute_engines.kit.shared_storage import SharedStorage
 from resolute_engines.kit.watched_allocations import WatchedAllocations
 from resolute_engines.protocol import (
     AllocationSpec,
-    CapacityChange,
     ContainerReport,
     ContainerState,
     EngineEvent,
@@ -43,7 +41,6 @@ from resolute_engines.slurm.settings import SlurmPool
 from resolute_engines.slurm.states import container_reports, is_over, lacks_an_end
 from resolute_engines.slurm.unsupported_fields import requirements, supported_fields, unsupported_fields
 
-T = TypeVar("T")
 _KEEPERS_SECONDS = 3.0
 """How long keepers may take to end what they keep before Slurm is told to."""
 _KEEPERS_POLL_SECONDS = 0.1
@@ -82,7 +79,13 @@ class SlurmResourceManager:
     ) -> None:
         self._client = client
         self._settings = dict(pools)
-        self._pools = {name: _pool(name, settings) for name, settings in pools.items()}
+        self._polling = Polling(
+            {name: _pool(name, settings) for name, settings in pools.items()},
+            look_at_runs=self._look_at_jobs,
+            look_at_nodes=self._look_at_nodes,
+            seconds=poll_seconds,
+            looks_a_capacity=_LOOKS_A_CAPACITY,
+        )
         self._runs = runs
         self._terms = terms
         self._nodes = nodes
@@ -95,7 +98,6 @@ class SlurmResourceManager:
         self._late_kills = LateKills("slurm", self.kill)
         self._launches: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         """Held while an allocation is submitted: what is asked for twice at once is submitted once."""
-        self._closed = asyncio.Event()
         self._storage = SharedStorage(runs, name=f"runs-{cluster}")
         self._deliveries = Deliveries(
             runs,
@@ -108,7 +110,7 @@ class SlurmResourceManager:
 
     def pools(self) -> Sequence[Pool]:
         """Its pools, with the slots that Slurm's nodes had at the last look."""
-        return tuple(self._pools.values())
+        return self._polling.pools
 
     async def launch(self, spec: AllocationSpec) -> None:
         """Submits the job of an allocation; one that Slurm has, or had, is left alone.
@@ -141,8 +143,7 @@ class SlurmResourceManager:
         if not await self._has_folder(allocation_id):
             return []
         reports = await self._look_at(allocation_id)
-        if any(report.waits or report.state is ContainerState.RUNNING for report in reports):
-            self._watched.add(allocation_id, containers=len(reports))
+        self._watched.add_unless_ended(allocation_id, reports)
         return reports
 
     async def _look_at(self, allocation_id: str) -> list[ContainerReport]:
@@ -238,16 +239,8 @@ class SlurmResourceManager:
             UnavailableError: Slurm does not answer; to be called again.
         """
         await self._deliveries.resume()
-        looks = 0
-        while not self._closed.is_set():
-            if looks % _LOOKS_A_CAPACITY == 0:
-                for change in await self._look_at_nodes():
-                    yield change
-            looks += 1
-            for report in await self._look_at_jobs():
-                yield report
-            with suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self._closed.wait(), self._poll_seconds)
+        async for event in self._polling.events():
+            yield event
 
     async def _look_at_jobs(self) -> list[ContainerReport]:
         changed: list[ContainerReport] = []
@@ -275,19 +268,16 @@ class SlurmResourceManager:
                 changed += self._watched.changes(allocation_id, reports)
         return changed
 
-    async def _look_at_nodes(self) -> list[CapacityChange]:
-        changed = []
+    async def _look_at_nodes(self) -> dict[str, Pool]:
+        pools = {}
         for name, settings in self._settings.items():
             nodes = [node for node in await self._client.nodes(partition=settings.partition) if node.usable]
-            pool = _pool(name, settings, nodes=len(nodes))
-            if pool != self._pools[name]:
-                self._pools[name] = pool
-                changed.append(name)
-        return [CapacityChange(pools=tuple(changed))] if changed else []
+            pools[name] = _pool(name, settings, nodes=len(nodes))
+        return pools
 
     async def close(self) -> None:
         """Ends the watching. Jobs continue."""
-        self._closed.set()
+        self._polling.close()
         await self._late_kills.close()
         await self._deliveries.close()
         self._storage.close()
@@ -300,16 +290,10 @@ class SlurmResourceManager:
             job = await self._client.find(self._name(container.allocation_id))
             return job is None or job.state is JobState.ENDED
 
-        while not await self._answered(ended):  # noqa: ASYNC110 - Slurm tells nobody
+        failures = LoggedBackoff(_log, "Slurm does not answer")
+        while not await until_it_succeeds(ended, failures, retried=(UnavailableError,)):
+            failures.succeeded()
             await asyncio.sleep(self._poll_seconds)
-
-    async def _answered(self, ask: Callable[[], Awaitable[T]]) -> T:
-        backoff = LoggedBackoff(_log, "Slurm does not answer")
-        while True:
-            try:
-                return await ask()
-            except UnavailableError as failure:
-                await asyncio.sleep(backoff.failed(failure))
 
     async def _has_folder(self, allocation_id: str) -> bool:
         return await self._storage.ask(allocation_id, (self._runs / allocation_id).is_dir)

@@ -8,13 +8,14 @@ import subprocess
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 import structlog
 
 from resolute.contracts.calls.backoff import Backoff
-from resolute.contracts.calls.logged_backoff import LoggedBackoff
+from resolute.contracts.calls.logged_backoff import LoggedBackoff, until_it_succeeds
 from resolute.contracts.processes import ProcessIdentity
 from resolute.errors import UnavailableError
 from resolute_engines.kit.run_directories.container import LocalContainer, containers_in
@@ -226,12 +227,9 @@ class Deliveries:
 
     async def _done(self, allocation_id: str, call: Callable[[], T]) -> T:
         """Makes a call about what an allocation left, again and again as long as the storage is away."""
-        backoff = LoggedBackoff(_log, "the storage of a run does not answer", run=allocation_id)
-        while True:
-            try:
-                return await self._storage.clean(allocation_id, call)
-            except UnavailableError as failure:
-                await asyncio.sleep(backoff.failed(failure))
+        failures = LoggedBackoff(_log, "the storage of a run does not answer", run=allocation_id)
+        clean = partial(self._storage.clean, allocation_id, call)
+        return await until_it_succeeds(clean, failures, retried=(UnavailableError,))
 
 
 def _mark(folder: Path) -> bool:

@@ -75,3 +75,24 @@ async def until_it_succeeds(
             return await work()
         except retried as failure:
             await asyncio.sleep(backoff.failed(failure))
+
+
+async def until_found(
+    look: Callable[[], Awaitable[_T | None]], failures: LoggedBackoff, *, pauses: Backoff
+) -> _T:
+    """Looks until something is found, whatever a look raises.
+
+    Args:
+        look: Looks once; None when there is nothing yet.
+        failures: Names the looks in the log, and says how long to pause after one that failed.
+        pauses: Says how long to pause after one that found nothing.
+
+    Returns:
+        What was found.
+    """
+    while True:
+        found = await until_it_succeeds(look, failures)
+        if found is not None:
+            return found
+        failures.succeeded()
+        await asyncio.sleep(pauses.failed())

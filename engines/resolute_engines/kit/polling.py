@@ -1,0 +1,71 @@
+"""Engines that report nothing by themselves: runs are looked at again and again, and nodes now and then."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+
+from resolute_engines.protocol import CapacityChange, ContainerReport, EngineEvent, Pool
+
+
+class Polling:
+    """The looks at one engine, and the pools as the last of them found them.
+
+    Args:
+        pools: The pools before the first look, by their names.
+        look_at_runs: Returns what changed of containers since the look before.
+        look_at_nodes: Returns the pools as they are now.
+        seconds: Time between two looks at the runs.
+        looks_a_capacity: How many looks at the runs go by between two at the nodes.
+    """
+
+    def __init__(
+        self,
+        pools: Mapping[str, Pool],
+        *,
+        look_at_runs: Callable[[], Awaitable[Sequence[ContainerReport]]],
+        look_at_nodes: Callable[[], Awaitable[Mapping[str, Pool]]],
+        seconds: float,
+        looks_a_capacity: int,
+    ) -> None:
+        self._pools = dict(pools)
+        self._look_at_runs = look_at_runs
+        self._look_at_nodes = look_at_nodes
+        self._seconds = seconds
+        self._looks_a_capacity = looks_a_capacity
+        self._closed = asyncio.Event()
+
+    @property
+    def pools(self) -> Sequence[Pool]:
+        """The pools, with the slots that nodes had at the last look."""
+        return tuple(self._pools.values())
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing is looked at any more."""
+        return self._closed.is_set()
+
+    async def events(self) -> AsyncGenerator[EngineEvent, None]:
+        """Tells of what changed, until ``close``. A failure ends it; it may be called again."""
+        looks = 0
+        while not self.closed:
+            if looks % self._looks_a_capacity == 0:
+                changed = self._update(await self._look_at_nodes())
+                if changed:
+                    yield CapacityChange(pools=changed)
+            looks += 1
+            for report in await self._look_at_runs():
+                yield report
+            with suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self._closed.wait(), self._seconds)
+
+    def close(self) -> None:
+        """Ends the looks."""
+        self._closed.set()
+
+    def _update(self, pools: Mapping[str, Pool]) -> tuple[str, ...]:
+        """Takes the pools as they are now; returns the names of those that changed."""
+        changed = tuple(name for name, pool in pools.items() if pool != self._pools[name])
+        self._pools |= pools
+        return changed
