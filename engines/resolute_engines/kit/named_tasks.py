@@ -22,6 +22,11 @@ class NamedTasks:
         self._prefix = prefix
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
+    @property
+    def names(self) -> frozenset[str]:
+        """Names of the tasks that run."""
+        return frozenset(self._tasks)
+
     def start(self, name: str, work: Coroutine[Any, Any, None]) -> None:
         """Starts a task, unless one of its name runs. If it fails, the log says so."""
         if name in self._tasks:

@@ -18,6 +18,7 @@ from resolute.contracts.calls.backoff import Backoff
 from resolute.contracts.calls.logged_backoff import LoggedBackoff, until_it_succeeds
 from resolute.contracts.processes import ProcessIdentity
 from resolute.errors import UnavailableError
+from resolute_engines.kit.named_tasks import NamedTasks
 from resolute_engines.kit.run_directories.container import LocalContainer, containers_in
 from resolute_engines.kit.run_directories.process_exit import wait_for_exit
 from resolute_engines.kit.run_directories.spool_backlog import Backlog
@@ -67,7 +68,7 @@ class Deliveries:
         self._log_wait = log_wait
         self._is_over = is_over
         self._until_over = until_over
-        self._cleaners: dict[str, asyncio.Task[None]] = {}
+        self._cleaners = NamedTasks("clean")
         self._backlog = Backlog()
         self._backlog_seconds = 0.0
         self._looking = SharedAttempt(
@@ -127,17 +128,17 @@ class Deliveries:
     async def release(self, allocation_id: str, *, token: str) -> None:
         """Forgets an allocation, and cleans up behind it in the background."""
         if await self._storage.ask(allocation_id, lambda: _mark(self._runs / allocation_id)):
-            self._clean_later(allocation_id, token)
+            self._cleaners.start(allocation_id, self._clean(allocation_id, token))
 
     async def resume(self) -> None:
         """Goes on with what an earlier life of this process was to clean up."""
         for marker in await self._storage.ask("", lambda: list(self._runs.glob(f"*/{_RELEASED}"))):
-            self._clean_later(marker.parent.name, "")
+            self._cleaners.start(marker.parent.name, self._clean(marker.parent.name, ""))
 
     def leftovers(self) -> list[str]:
         """Names every allocation of which something is on disk and which was not released."""
         # Their marks may go before their folders do.
-        removed = set(self._cleaners)
+        removed = self._cleaners.names
         folders = self._runs.iterdir() if self._runs.is_dir() else ()
         return [
             folder.name
@@ -173,11 +174,7 @@ class Deliveries:
 
     async def close(self) -> None:
         """Ends the cleaning; the processes that send continue."""
-        tasks = list(self._cleaners.values())
-        self._cleaners.clear()
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._cleaners.close()
         await self._looking.close()
         self.reap()
         for process in self._senders:
@@ -188,18 +185,6 @@ class Deliveries:
     def reap(self) -> None:
         """Leaves no zombie of what has sent."""
         self._senders = [process for process in self._senders if process.poll() is None]
-
-    def _clean_later(self, allocation_id: str, token: str) -> None:
-        if allocation_id not in self._cleaners:
-            task = asyncio.create_task(self._clean(allocation_id, token), name=f"clean-{allocation_id}")
-            self._cleaners[allocation_id] = task
-            task.add_done_callback(lambda ended: self._cleaned(allocation_id, ended))
-
-    def _cleaned(self, allocation_id: str, task: asyncio.Task[None]) -> None:
-        if self._cleaners.get(allocation_id) is task:
-            del self._cleaners[allocation_id]
-        if not task.cancelled() and task.exception() is not None:
-            _log.error("cleaning up behind a run failed", run=allocation_id, exc_info=task.exception())
 
     async def _clean(self, allocation_id: str, token: str) -> None:
         """Waits for the end of an allocation's supervisors, sends what they left, and removes the rest."""
