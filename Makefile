@@ -129,7 +129,7 @@ $(VENV)/.distributed: $(STAMP) tools/install_distributed.py
 
 # One test of each file; WHOLE=1 takes all, half an hour.
 distributed: $(VENV)/.distributed
-	$(PYTEST) $(if $(WHOLE),--whole) tests/distributed
+	$(PYTEST) $(if $(WHOLE),--whole,--sample) tests/distributed
 
 # Schemathesis calls a live gateway by its OpenAPI document.
 $(VENV)/.schemathesis: $(STAMP)
@@ -205,7 +205,7 @@ $(VENV)/.engines: $(STAMP)
 # Nobody packages a Kubernetes: RESOLUTE_TEST_KUBE=DIR names scripts that start one (tests/support/kubernetes.py).
 # Trainings by Horovod and DeepSpeed run where `make distributed` has installed those.
 engines: $(VENV)/.engines $(if $(CI),$(VENV)/.distributed)
-	$(PYTEST) $(if $(WHOLE),--whole) tests/engines
+	$(PYTEST) $(if $(WHOLE),--whole,--sample) tests/engines
 
 # The container images, built twice and run; tools/install_images.sh installs what builds them.
 $(VENV)/.images: $(STAMP)

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import os
 import secrets
+import sys
 from typing import Any
 
 import hypothesis
 import pytest
 from support import backends
 from support.logs import plain_logs
-from support.sampling import Sample, choose_items
-from support.slow_tests import SlowTestNotes, slow_tests
+from support.sampling import Sample, SampledRun
+from support.slow_tests import SlowTestNotes
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("resolute")
     group.addoption(
         "--whole", action="store_true", help="run every case of the tests that are otherwise sampled"
+    )
+    group.addoption(
+        "--sample",
+        action="store_true",
+        help="sample also the tests that are named; without it only a run that names none is a sample",
     )
     group.addoption(
         "--note-slow", action="store_true", help="write down which tests are slow, in tests/slow_tests.txt"
@@ -40,9 +46,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def is_sampled(config: pytest.Config) -> bool:
+    """Whether this run leaves out what is slow: who names a test, a file or a folder wants all of it."""
+    return bool(config.option.sample and not config.option.whole)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     # Tests start hundreds of processes: they shall find modules compiled.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
     plain_logs()
     # Keras chooses TensorFlow by default, which only some tests install.
     os.environ.setdefault("KERAS_BACKEND", "torch")
@@ -59,6 +71,10 @@ def pytest_configure(config: pytest.Config) -> None:
     hypothesis.settings.load_profile("resolute")
     if config.option.require_backends:
         backends.require_all()
+    # A run that names nothing takes `testpaths`. Workers of xdist inherit this option.
+    config.option.sample |= config.args_source is pytest.Config.ArgsSource.TESTPATHS
+    if is_sampled(config):
+        config.pluginmanager.register(SampledRun(config.option.sample_seed))
     if config.option.note_slow and not hasattr(config, "workerinput"):
         config.pluginmanager.register(SlowTestNotes(config.rootpath))
 
@@ -72,22 +88,8 @@ def pytest_configure_node(node: Any) -> None:
 def pytest_report_header(config: pytest.Config) -> str:
     if config.option.whole:
         return "samples: none, every case runs (--whole)"
-    return (
-        f"samples: --sample-seed {config.option.sample_seed} chooses the same cases again, --whole runs all"
-    )
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    # Who names a test wants that one, sampled or not.
-    if config.option.whole or any("::" in argument for argument in config.args):
-        return
-    of_files = any(argument.endswith(".py") for argument in config.args)
-    slow = () if of_files else slow_tests(config.rootpath)
-    left_out = choose_items(items, config.option.sample_seed, slow=slow)
-    if left_out:
-        config.hook.pytest_deselected(items=[item for item in items if item in left_out])
-        items[:] = [item for item in items if item not in left_out]
+    what = "tests and their cases" if is_sampled(config) else "cases within tests"
+    return f"samples: of {what}; --sample-seed {config.option.sample_seed} chooses the same again"
 
 
 @pytest.fixture

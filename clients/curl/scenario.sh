@@ -53,7 +53,9 @@ state=
 until [[ $state =~ ^(COMPLETED|CANCELED|ERROR)$ ]]; do
     state=$(jq --null-input --compact-output --arg n "$experiment" '{experiments: [{key: "it", experiment: {number: $n}}]}' |
         stream experiments.v1.ExperimentsService/WatchExperiments |
-        { grep --text --only-matching '"state": *"[A-Z_]*"' || sleep 1; } | tail --lines 1 | sed 's/.*EXPERIMENT_STATE_\([A-Z_]*\).*/\1/')
+        # Trials and their ends are in the stream too, with states of their own.
+        { grep --text --only-matching 'EXPERIMENT_STATE_[A-Z_]*' || sleep 1; } | tail --lines 1)
+    state=${state#EXPERIMENT_STATE_}
 done
 
 # Read its best trial, a metric of it, and its log.

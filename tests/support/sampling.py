@@ -1,21 +1,21 @@
 """Runs a random part of what is too slow to be run whole each time.
 
-Without ``--whole``, tests that are marked ``sampled(k)`` run ``k`` of their cases, and so do loops over
-``sample.of(cases, k)``; of slow tests one in four runs (`support.slow_tests`). Which ones depends on a seed
-that is new in each run and stands in pytest's header.
+Where no test, file or folder is named, tests that are marked ``sampled(k)`` run ``k`` of their cases, and of
+slow tests one in four runs (`support.slow_tests`). Loops over ``sample.of(cases, k)`` always take ``k``. A
+seed, new in each run and shown in pytest's header, decides which. ``--whole`` runs everything.
 """
 
 from __future__ import annotations
 
 import math
 import random
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
-from support.slow_tests import ONE_IN, name_of
+from support.slow_tests import ONE_IN, name_of, slow_tests
 
 T = TypeVar("T")
 
@@ -69,3 +69,48 @@ def choose_items(items: list[pytest.Item], seed: str, *, slow: Collection[str] =
     remaining = [item for item in items if item not in left_out and name_of(item.nodeid) in slow]
     stays = Sample(f"{seed}/slow").of(remaining, math.ceil(len(remaining) / ONE_IN))
     return left_out | (set(remaining) - set(stays))
+
+
+class SampledRun:
+    """Leaves out what a sample does not have, and says at the end of the run what that was.
+
+    Workers of xdist choose, all alike; the process that starts them reports.
+
+    Args:
+        seed: Decides the sample.
+    """
+
+    def __init__(self, seed: str) -> None:
+        self._seed = seed
+        self._left_out: dict[str, int] = {}
+        """Numbers of tests by folder of the project."""
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        """Deselects what the sample leaves out."""
+        left_out = choose_items(items, self._seed, slow=slow_tests(config.rootpath))
+        if left_out:
+            config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+            items[:] = [item for item in items if item not in left_out]
+            self._left_out = Counter(
+                "/".join(item.nodeid.partition("::")[0].split("/")[:2]) for item in left_out
+            )
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Passes the numbers on, where this is a worker."""
+        if hasattr(session.config, "workeroutput"):
+            session.config.workeroutput["left_out"] = dict(self._left_out)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Takes the numbers of a worker; one that crashed has none."""
+        self._left_out = getattr(node, "workeroutput", {}).get("left_out", self._left_out)
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Says what was left out and how to run it."""
+        if self._left_out:
+            folders = ", ".join(f"{folder} {count}" for folder, count in sorted(self._left_out.items()))
+            terminalreporter.write_line(
+                f"left out by the sample: {sum(self._left_out.values())} tests ({folders}). "
+                "Tests, files and folders that are named run whole, and everything does with --whole."
+            )

@@ -44,6 +44,7 @@ def test_slow(case):
 def test_fast():
     pass
 """
+LEFT_OUT = re.compile(r"^left out by the sample: 9 tests \(tests/test_suite\.py 9\)\..*--whole", re.MULTILINE)
 TESTS = Path(__file__).parents[2]
 
 
@@ -51,8 +52,11 @@ TESTS = Path(__file__).parents[2]
 def suite(tmp_path: Path) -> Path:
     """A suite of its own, with the options of ours."""
     (tmp_path / "conftest.py").write_text((TESTS / "conftest.py").read_text())
-    (tmp_path / "pytest.ini").write_text(f"[pytest]\npythonpath = {TESTS}\nmarkers = sampled\n")
-    (tmp_path / "test_suite.py").write_text(SUITE)
+    (tmp_path / "pytest.ini").write_text(
+        f"[pytest]\npythonpath = {TESTS}\ntestpaths = tests\nmarkers = sampled\n"
+    )
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "test_suite.py").write_text(SUITE)
     return tmp_path
 
 
@@ -75,23 +79,36 @@ def test_a_sample_is_chosen_anew_each_time_and_again_by_its_seed(suite: Path) ->
     assert len(seeds) == 2
 
 
-def test_workers_choose_alike(suite: Path) -> None:
-    assert "4 passed, 1 skipped" in run(suite, "-n", "2")
+def test_workers_choose_alike_and_report_what_they_left_out(suite: Path) -> None:
+    assert "4 passed, 1 skipped" in (said := run(suite, "-n", "2"))
+    assert LEFT_OUT.search(said), said
 
 
-def test_all_is_run_where_that_is_asked_and_what_is_named(suite: Path) -> None:
+def test_a_quiet_run_says_what_its_sample_left_out(suite: Path) -> None:
+    assert LEFT_OUT.search(said := run(suite, "-q")), said
+
+
+def test_all_is_run_where_that_is_asked(suite: Path) -> None:
     assert "13 passed, 1 skipped" in (said := run(suite, "--whole"))
     assert "loop [0, 1, 2, 3, 4, 5, 6, 7, 8, 9] 100" in said
-    assert "1 passed" in run(suite, "test_suite.py::test_cases[8]")
 
 
-def test_of_slow_tests_one_in_four_is_run_unless_they_are_named(tmp_path: Path, suite: Path) -> None:
+@pytest.mark.parametrize("named", [["tests"], ["tests/test_suite.py"], ["tests", "-n", "2"]])
+def test_what_is_named_is_run_whole(suite: Path, named: list[str]) -> None:
+    assert "13 passed, 1 skipped" in (said := run(suite, *named))
+    assert "left out" not in said
+
+
+def test_what_is_named_is_sampled_where_that_is_asked(suite: Path) -> None:
+    assert "4 passed, 1 skipped" in run(suite, "tests", "--sample")
+
+
+def test_of_slow_tests_one_in_four_is_run_unless_they_are_named(suite: Path) -> None:
     tests = suite / "tests"
-    tests.mkdir()
     (tests / "test_suite.py").write_text(SLOW)
     (tests / "slow_tests.txt").write_text("tests/test_suite.py::test_slow\n")
-    assert "3 passed, 6 deselected" in run(suite, "tests")
-    assert "9 passed" in run(suite, "tests", "--whole")
+    assert "3 passed, 6 deselected" in run(suite)
+    assert "9 passed" in run(suite, "tests")
     assert "9 passed" in run(suite, "tests/test_suite.py", "--note-slow", "-n", "2")
     assert not (tests / "slow_tests.txt").read_text(), "it has become fast"
 
