@@ -1,8 +1,9 @@
 """Builds the images of deploy/images: ``python tools/image_build/build.py services trial-cpu``.
 
 Debian's packages and wheels are fetched by this machine's apt and pip, with their settings, and checked by
-the locks of deploy/locks. The build itself uses no package server, so that nothing of these settings can
-reach an image. The same checkout and locks give the same image id. Each image has a bill of materials beside
+the locks of deploy/locks; other versions of Debian's are taken and named, unless --locked forbids them. The
+build itself uses no package server, so that nothing of these settings can reach an image. The same checkout
+and versions give the same image id. Each image has a bill of materials beside
 it, in the output folder.
 """
 
@@ -55,12 +56,14 @@ class Options:
         cache: Keeps root file systems.
         apt_sources: File or folder with apt's sources.
         own: Resolute's wheel.
+        locked: Whether Debian's packages must have the versions of the lock, as those of a release do.
     """
 
     prefix: str
     cache: Path
     apt_sources: Path
     own: Path
+    locked: bool = False
 
 
 def build(name: str, options: Options) -> str:
@@ -102,15 +105,15 @@ def base_of(image: Image, options: Options) -> str:
     """Makes what an image is based on; returns the id of that."""
     if isinstance(image.base, str):
         return build(image.base, options)
-    return bare(image.base, cache=options.cache, apt_sources=options.apt_sources)
+    return bare(image.base, cache=options.cache, apt_sources=options.apt_sources, locked=options.locked)
 
 
-def bare(kind: rootfs.Rootfs, *, cache: Path, apt_sources: Path) -> str:
+def bare(kind: rootfs.Rootfs, *, cache: Path, apt_sources: Path, locked: bool = False) -> str:
     """Makes an image of a root file system alone; returns its id.
 
     It has no name: an image keeps the name of what it is based on, and would be another by another name.
     """
-    tar = rootfs.make(kind, cache, sources=apt_sources)
+    tar = rootfs.make(kind, cache, sources=apt_sources, locked=locked)
     # Beside the tar, for a link to it does not reach another file system.
     with tempfile.TemporaryDirectory(dir=cache) as scratch:
         context = Path(scratch)
@@ -171,11 +174,15 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=ROOT / "build/images", help="for bills of materials")
     parser.add_argument("--cache", type=Path, default=ROOT / ".cache/images", help="keeps root file systems")
     parser.add_argument("--apt-sources", type=Path, default=APT_SOURCES, help="[%(default)s]")
+    parser.add_argument(
+        "--locked", action="store_true", help="fail where apt has other versions than the lock"
+    )
     given = parser.parse_args()
     for folder in (given.output, given.cache):
         folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
-        options = Options(given.prefix, given.cache, given.apt_sources, wheels.build_own(Path(scratch)))
+        own = wheels.build_own(Path(scratch))
+        options = Options(given.prefix, given.cache, given.apt_sources, own, locked=given.locked)
         for name in given.names:
             identifier = build(name, options)
             listed = given.output / f"{name}.cdx.json"

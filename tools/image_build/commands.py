@@ -25,7 +25,9 @@ def run(
     try:
         done = subprocess.run(arguments, env=variables, capture_output=True, text=True, check=False)
     except FileNotFoundError:
-        raise SystemExit(f"{arguments[0]} is not here: tools/install_images.sh installs it") from None
+        # What has a path belongs to the virtual environment.
+        remedy = "make setup" if "/" in arguments[0] else "tools/install_images.sh"
+        raise SystemExit(f"{arguments[0]} is not here: `{remedy}` installs it") from None
     if check and done.returncode != 0:
         raise SystemExit(f"{' '.join(arguments)}\n{done.stdout[-2000:]}{done.stderr[-4000:]}")
     return done.stdout

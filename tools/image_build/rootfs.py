@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import sys
 import tarfile
 import tempfile
 from collections.abc import Mapping
@@ -65,22 +66,24 @@ TRIAL = Rootfs(
 )
 
 
-def make(rootfs: Rootfs, cache: Path, *, sources: Path) -> Path:
+def make(rootfs: Rootfs, cache: Path, *, sources: Path, locked: bool) -> Path:
     """Returns the file system as a tar; makes it if the cache has none for the lock.
 
     Args:
         rootfs: Which one.
         cache: Where earlier ones lie.
         sources: File or folder with apt's sources; it stays outside.
+        locked: Whether it must have the versions of the lock. Otherwise the differences are printed to the
+            standard error.
 
     Raises:
-        SystemExit: The archive has other versions than the lock.
+        SystemExit: It must have the versions of the lock, and the archive has others.
     """
-    recipe = repr((rootfs, _PREPARE, _DPKG, rootfs.lock.read_text() if rootfs.lock.exists() else ""))
+    recipe = repr((rootfs, _PREPARE, _DPKG, locked, rootfs.lock.read_text() if rootfs.lock.exists() else ""))
     path = cache / f"debian-{rootfs.name}-{hashlib.sha256(recipe.encode()).hexdigest()[:16]}.tar"
     if not path.exists():
         made = bootstrap(rootfs, cache, sources=sources)
-        check(rootfs, installed(made))
+        check(rootfs, installed(made), locked=locked)
         made.rename(path)
     return path
 
@@ -131,28 +134,25 @@ def packages_of(status: str) -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
-def check(rootfs: Rootfs, found: Mapping[str, str]) -> None:
-    """Compares versions with the lock.
+def check(rootfs: Rootfs, found: Mapping[str, str], *, locked: bool) -> None:
+    """Compares versions with the lock, and prints how they differ.
 
     Raises:
-        SystemExit: They differ; the message says how.
+        SystemExit: They differ, and must not; the message says how.
     """
-    locked = read_lock(rootfs.lock)
+    wanted = read_lock(rootfs.lock)
     differences = [
-        f"  {name}: locked {locked.get(name, 'not at all')}, found {found.get(name, 'none')}"
-        for name in sorted({*locked, *found})
-        if locked.get(name) != found.get(name)
+        f"  {name}: locked {wanted.get(name, 'not at all')}, found {found.get(name, 'none')}"
+        for name in sorted({*wanted, *found})
+        if wanted.get(name) != found.get(name)
     ]
-    if differences:
-        raise SystemExit(
-            "\n".join(
-                [
-                    f"apt's sources have other versions than {rootfs.lock.name}:",
-                    *differences,
-                    "run `make lock-images` to take them, or name a snapshot that has these by --apt-sources",
-                ]
-            )
-        )
+    if not differences:
+        return
+    listed = "\n".join([f"apt's sources have other versions than {rootfs.lock.name}:", *differences])
+    if locked:
+        remedy = "run `make lock-images` to take them, or name a snapshot that has these by --apt-sources"
+        raise SystemExit(f"{listed}\n{remedy}")
+    sys.stderr.write(f"{listed}\nthe image has what was found\n")
 
 
 def read_lock(path: Path) -> dict[str, str]:
