@@ -95,6 +95,7 @@ check: $(STAMP)
 	$(BIN)/mypy sdk launchers compat engines services tools benchmarks tests
 	$(BIN)/lint-imports
 	$(BIN)/python tools/package_lists.py --check
+	$(BIN)/python tools/unused_code.py
 	$(BIN)/buf lint
 	$(BIN)/buf format --diff --exit-code
 	$(if $(RELEASED),$(BIN)/buf breaking --against $(RELEASED),@echo 'no release yet: nothing to break')

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +96,3 @@ class LaunchOrder:
     def to_json(self) -> dict[str, Any]:
         """Returns the order as plain data, its secret included."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
-
-    def without_token(self) -> LaunchOrder:
-        """The order without its secret, for logs."""
-        return replace(self, token="")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from resolute import errors
@@ -29,14 +28,6 @@ _FIRST_SOURCE_BACKOFF, _MAX_SOURCE_BACKOFF = 0.2, 60.0
 _OUTAGES = (errors.UnavailableError, errors.AuthError, errors.AbortedError)
 """Failures that concern all spools alike and pass by themselves."""
 _log = logging.getLogger("resolute.spool")
-
-
-@dataclass(frozen=True, slots=True)
-class Backlog:
-    """What has not arrived."""
-
-    bytes: int = 0
-    sources: int = 0
 
 
 class SpoolSender:
@@ -113,16 +104,10 @@ class SpoolSender:
         """Lets the next ``pump`` repeat a failed call at once: its service is known to be there again."""
         self._retry_at = 0.0
 
-    def backlog(self) -> Backlog:
-        """Returns how much of what is in the directory now has not arrived."""
-        self._discover()
-        waiting = [source.waiting() for source in self._sources.values()]
-        return Backlog(bytes=sum(waiting), sources=sum(size > 0 for size in waiting))
-
     def drained(self) -> bool:
         """Returns whether every complete record has arrived. Call it once the writers have ended.
 
-        What ``backlog`` still counts then is unreadable: the torn end that a crash left.
+        What is left then is unreadable: the torn end of a crash.
         """
         self._discover()
         return not self._unopened and not any(source.has_more() for source in self._sources.values())

@@ -124,24 +124,3 @@ class ModelMethod(Protocol):
 
     def suggestion_request(self) -> SuggestionRequest | None:
         """Returns the oldest open request; None when there is none."""
-
-
-def decide_and_apply(method: SearchMethod, event: MethodEvent, sampler: Sampler) -> list[MethodOperation]:
-    """Lets a method decide upon an event.
-
-    Returns:
-        The operations, already applied, in order.
-    """
-    method.absorb(event)
-    decided: list[MethodOperation] = []
-    for operation in method.decide(event, sampler):
-        method.apply(operation)
-        decided.append(operation)
-    return decided
-
-
-def apply_recorded(method: SearchMethod, event: MethodEvent, operations: list[MethodOperation]) -> None:
-    """Brings a method to where it was after an event, by the operations that were recorded then."""
-    method.absorb(event)
-    for operation in operations:
-        method.apply(operation)

@@ -46,11 +46,6 @@ def own_begin(run: TrialRun, request: Any) -> bool:
     return own_trial(run, request) and own_experiment(run, request)
 
 
-def own_filter(run: TrialRun, request: Any) -> bool:
-    """The request's filter names the run's trial."""
-    return bool(request.filter.trial_id == run.trial_id)
-
-
 def checked_by_handler(_run: TrialRun, _request: Any) -> bool:
     """The handler compares the stored object's experiment or trial with the token."""
     return True
