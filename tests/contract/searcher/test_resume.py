@@ -133,7 +133,7 @@ def test_an_extension_by_nothing_is_refused(
 @pytest.mark.parametrize("asked", METHODS[:3], ids=NAMES[:3])
 def test_a_crashed_trial_is_tried_again_as_itself(
     backend: dict[str, Any], asked: spec_pb.SearchSpec
-) -> None:  # B.9 continue
+) -> None:  # as release 0.30 does
     async def scenario() -> None:
         async with searcher(**backend) as service:
             client = service.platform()

@@ -71,7 +71,7 @@ class TestOperations:
 
         run(scenario)
 
-    def test_progress_survives_a_restart(self, backend: dict[str, Any]) -> None:  # C.1 row 9
+    def test_progress_survives_a_restart(self, backend: dict[str, Any]) -> None:  # as release 0.30 does
         async def scenario() -> None:
             async with searcher(**backend) as service:
                 (trial,) = await SearchSession(service).trials(SINGLE)
@@ -87,7 +87,7 @@ class TestOperations:
 
     def test_wrong_completions_are_refused_and_change_nothing(
         self, backend: dict[str, Any]
-    ) -> None:  # C.1 rows 5 and 8
+    ) -> None:  # as release 0.30 does
         async def scenario() -> None:
             async with searcher(**backend) as service:
                 session = SearchSession(service)
@@ -185,7 +185,7 @@ class TestSeals:
 
     def test_the_answer_to_a_seal_settles_what_an_exit_meant(
         self, backend: dict[str, Any]
-    ) -> None:  # B.9 exit 0
+    ) -> None:  # as release 0.30 does
         async def scenario() -> None:
             async with searcher(**backend) as service:
                 session = SearchSession(service)
@@ -201,7 +201,7 @@ class TestSeals:
 
 
 class TestEvents:
-    def test_an_exit_ends_its_trial(self, backend: dict[str, Any]) -> None:  # B.9 trial error
+    def test_an_exit_ends_its_trial(self, backend: dict[str, Any]) -> None:  # as release 0.30 does
         async def scenario() -> None:
             async with searcher(**backend) as service:
                 session = SearchSession(service)
@@ -218,7 +218,7 @@ class TestEvents:
 
         run(scenario)
 
-    def test_a_refused_trial_is_replaced(self, backend: dict[str, Any]) -> None:  # B.9 early exit
+    def test_a_refused_trial_is_replaced(self, backend: dict[str, Any]) -> None:  # as release 0.30 does
         async def scenario() -> None:
             async with searcher(**backend) as service:
                 session = SearchSession(service)
@@ -283,7 +283,7 @@ class TestEvents:
 
 
 class TestValidationReports:
-    def test_reports_stop_trials(self, backend: dict[str, Any]) -> None:  # C.7 actions
+    def test_reports_stop_trials(self, backend: dict[str, Any]) -> None:  # as release 0.30 does
         async def scenario() -> None:
             async with searcher(**backend) as service:
                 session = SearchSession(service)
@@ -309,7 +309,7 @@ class TestValidationReports:
 
     def test_a_report_without_what_decides_is_refused(
         self, backend: dict[str, Any]
-    ) -> None:  # C.7 metric and time metric
+    ) -> None:  # as release 0.30 does
         async def scenario() -> None:
             async with searcher(**backend) as service:
                 session = SearchSession(service)

@@ -112,7 +112,7 @@ def test_a_tensor_completes_an_operation() -> None:
 
 
 @pytest.mark.parametrize("metric", ["good", None, {"loss": 1.0}])
-def test_what_is_no_number_completes_nothing(metric: Any) -> None:  # C.1 row 8
+def test_what_is_no_number_completes_nothing(metric: Any) -> None:  # as release 0.30 does
     search = Search(1)
     with pytest.raises(TypeError, match="must be a number"):
         next(context_of(search).operations()).report_completed(metric)

@@ -67,7 +67,7 @@ def decided(exit_: Exit, operation: Operation, platform: TrialContext) -> Decide
     )
 
 
-def test_exit_after_the_last_operation_completes_the_trial() -> None:  # B.9 exit 0, all complete
+def test_exit_after_the_last_operation_completes_the_trial() -> None:  # as release 0.30 does
     decision = decided(Exit(acknowledged=True), DONE, situation())
     assert (decision.trial, decision.told) == (TrialState.COMPLETED, TrialEffect.NOTIFY_CLOSED)
     assert decision.outcome is RunOutcome.COMPLETED
@@ -82,7 +82,7 @@ def test_trial_out_of_operations_waits_for_its_search() -> None:
     assert (decision.trial, decision.told) == (TrialState.WAITING, None)
 
 
-def test_acknowledged_exit_with_work_left_is_a_preemption_and_queues_again() -> None:  # B.9 exit 0 after ack
+def test_acknowledged_exit_with_work_left_is_a_preemption_and_queues_again() -> None:  # as release 0.30 does
     decision = decided(Exit(acknowledged=True), INCOMPLETE, situation())
     assert (decision.outcome, decision.trial) == (RunOutcome.PREEMPTED, TrialState.QUEUED)
     assert not decision.counts_as_restart
@@ -96,7 +96,7 @@ def test_preempted_trial_of_a_paused_experiment_is_paused() -> None:
 @pytest.mark.parametrize("operation", [INCOMPLETE, CLOSED_INCOMPLETE])
 def test_exit_zero_with_work_left_and_no_acknowledgement_is_the_users_own_stop(
     operation: Operation,
-) -> None:  # B.9 exit 0 w/o ack
+) -> None:  # as release 0.30 does
     decision = decided(Exit(), operation, situation())
     assert (decision.trial, decision.told) == (
         TrialState.COMPLETED,
@@ -105,13 +105,15 @@ def test_exit_zero_with_work_left_and_no_acknowledgement_is_the_users_own_stop(
 
 
 @pytest.mark.parametrize(("restarts", "state"), [(0, TrialState.QUEUED), (1, TrialState.QUEUED)])
-def test_failure_restarts_while_restarts_are_left(restarts: int, state: TrialState) -> None:  # B.9 trial exit
+def test_failure_restarts_while_restarts_are_left(
+    restarts: int, state: TrialState
+) -> None:  # as release 0.30 does
     decision = decided(Exit(exit_code=1), INCOMPLETE, situation(restarts=restarts))
     assert (decision.outcome, decision.trial, decision.counts_as_restart) == (RunOutcome.FAILED, state, True)
     assert decision.told is None
 
 
-def test_failure_beyond_the_last_restart_is_an_error() -> None:  # B.9 trial exit
+def test_failure_beyond_the_last_restart_is_an_error() -> None:  # as release 0.30 does
     decision = decided(Exit(exit_code=1), INCOMPLETE, situation(restarts=2))
     assert (decision.trial, decision.told) == (TrialState.ERROR, TrialEffect.NOTIFY_ERRORED)
 
@@ -124,7 +126,7 @@ def test_failure_beyond_the_last_restart_is_an_error() -> None:  # B.9 trial exi
         (Exit(acknowledged=True), TrialState.QUEUED),
     ],
 )
-def test_log_policy_that_cancels_retries_makes_the_first_failure_the_last(  # B.9 log policy
+def test_log_policy_that_cancels_retries_makes_the_first_failure_the_last(  # as release 0.30 does
     exit_: Exit, state: TrialState
 ) -> None:
     decision = decided(exit_, INCOMPLETE, replace(situation(), retries_cancelled=True))
@@ -133,7 +135,7 @@ def test_log_policy_that_cancels_retries_makes_the_first_failure_the_last(  # B.
     assert (decision.told is TrialEffect.NOTIFY_ERRORED) == (state is TrialState.ERROR)
 
 
-def test_lost_run_queues_again_and_is_no_restart() -> None:  # B.9 exit because lost
+def test_lost_run_queues_again_and_is_no_restart() -> None:  # as release 0.30 does
     decision = decided(Exit(lost=True), INCOMPLETE, situation(restarts=2))
     assert (decision.outcome, decision.trial, decision.counts_as_restart) == (
         RunOutcome.LOST,
@@ -154,7 +156,7 @@ def test_lost_run_of_a_cancelled_experiment_ends_cancelled() -> None:
         (EarlyExit.INIT_INVALID_HP, TrialEffect.NOTIFY_INVALID_AT_INIT),
     ],
 )
-def test_invalid_hyperparameters_complete_the_trial_without_a_restart(  # B.9 early exit
+def test_invalid_hyperparameters_complete_the_trial_without_a_restart(  # as release 0.30 does
     reason: EarlyExit, told: TrialEffect
 ) -> None:
     decision = decided(Exit(exit_code=1, early_exit=reason), INCOMPLETE, situation())

@@ -45,9 +45,7 @@ def table(plan: AdaptivePlan) -> Table:
         (AdaptivePlan(100, 8, divisor=2, bracket_rungs=(1, 3)), [(3, 5, 8), (1, 3, 8)]),
     ],
 )
-def test_brackets_are_as_documented(
-    plan: AdaptivePlan, expected: Table
-) -> None:  # C.6 bracket table, rules 1 to 4
+def test_brackets_are_as_documented(plan: AdaptivePlan, expected: Table) -> None:  # as release 0.30 does
     assert table(plan) == expected
 
 
@@ -66,7 +64,7 @@ def test_brackets_are_as_documented(
 )
 def test_rung_lengths_are_as_documented(
     plan: AdaptivePlan, lengths: list[list[int]]
-) -> None:  # C.6 bracket table
+) -> None:  # as release 0.30 does
     assert [[b.length(rung) for rung in range(b.num_rungs)] for b in plan.brackets()] == lengths
 
 
@@ -80,7 +78,7 @@ def test_rung_lengths_are_as_documented(
         (1, 4, [3, 2, 1], [1, 1, 1]),
     ],
 )
-def test_trials_are_split_by_training(  # C.6 unit vectors, rule 3
+def test_trials_are_split_by_training(  # as release 0.30 does
     trials: int, divisor: float, rungs: list[int], expected: list[int]
 ) -> None:
     assert split_trials(trials, divisor=divisor, rungs=rungs) == expected
@@ -90,13 +88,15 @@ def test_trials_are_split_by_training(  # C.6 unit vectors, rule 3
     ("concurrent", "divisor", "trials", "expected"),
     [(0, 3, [9, 3, 1], [3, 3, 3]), (11, 3, [9, 3, 1], [4, 4, 3]), (0, 4, [40, 10], [10, 10])],
 )
-def test_concurrency_is_split_evenly(  # C.6 unit vectors, rule 4
+def test_concurrency_is_split_evenly(  # as release 0.30 does
     concurrent: int, divisor: float, trials: list[int], expected: list[int]
 ) -> None:
     assert split_concurrency(concurrent, divisor=divisor, trials=trials) == expected
 
 
-def test_brackets_begin_one_after_the_other_and_are_told_of_their_own_trials_only() -> None:  # C.6 rule 5
+def test_brackets_begin_one_after_the_other_and_are_told_of_their_own_trials_only() -> (
+    None
+):  # as release 0.30 does
     method = AdaptiveAshaSpec(max_length=64, max_trials=16, max_concurrent_trials=6)
     run = Run(Search(SearchSpec(method=method)))
     started = [operation for operation in run.record(Started()) if isinstance(operation, Create)]
@@ -115,7 +115,7 @@ def test_brackets_begin_one_after_the_other_and_are_told_of_their_own_trials_onl
     assert run.search.progress() == pytest.approx((1 / (1.2 * 12) + 1 / (1.2 * 4)) / 2)
 
 
-def test_brackets_are_sorted_and_can_be_given() -> None:  # C.6 rules 1 and 2
+def test_brackets_are_sorted_and_can_be_given() -> None:  # as release 0.30 does
     given = AdaptivePlan(100, 8, divisor=2, bracket_rungs=(1, 3, 2))
     assert [bracket.num_rungs for bracket in given.brackets()] == [3, 2, 1]
     for mode, rungs in ((AGGRESSIVE, [4]), (AdaptiveMode.STANDARD, [4, 3, 2]), (CONSERVATIVE, [4, 3, 2, 1])):
@@ -123,6 +123,6 @@ def test_brackets_are_sorted_and_can_be_given() -> None:  # C.6 rules 1 and 2
         assert [bracket.num_rungs for bracket in plan.brackets()] == rungs
 
 
-def test_many_brackets_with_few_trials_may_exceed_them() -> None:  # C.6 rule 3
+def test_many_brackets_with_few_trials_may_exceed_them() -> None:  # as release 0.30 does
     plan = AdaptivePlan(1000, 2, divisor=2, bracket_rungs=(3, 2, 1))
     assert [bracket.max_trials for bracket in plan.brackets()] == [1, 1, 1]

@@ -47,7 +47,7 @@ def told(run: Run, trial_key: str, metric: float) -> list[Operation]:
     return run.record(ValidationCompleted(trial_key, metric, run.search.trial(trial_key).length))
 
 
-@pytest.mark.parametrize(  # C.4 row 1
+@pytest.mark.parametrize(  # as release 0.30 does
     ("rungs", "longest", "divisor", "lengths"),
     [
         (3, 9000, 3, [1000, 3000, 9000]),
@@ -64,7 +64,7 @@ def test_rungs_have_absolute_lengths_of_one_at_least(
     assert [halving.length(rung) for rung in range(rungs)] == lengths
 
 
-@pytest.mark.parametrize(  # C.4 row 2, C.5
+@pytest.mark.parametrize(  # as release 0.30 does
     ("concurrent", "trials", "initial_trials"), [(4, 12, 4), (16, 12, 12), (0, 12, 9), (0, 5, 5), (1, 1, 1)]
 )
 @pytest.mark.parametrize("stop_once", [False, True])
@@ -76,7 +76,7 @@ def test_it_begins_with_what_may_run_at_once(
     assert run.in_order() == [[1]] * initial_trials
 
 
-def test_a_report_lifts_itself_or_the_one_that_it_made_room_for() -> None:  # C.4 row 3
+def test_a_report_lifts_itself_or_the_one_that_it_made_room_for() -> None:  # as release 0.30 does
     run, (a, b, c, d, e, f, *_) = begun()
     assert told(run, a, 0.2) == []
     assert told(run, b, 0.3) == []
@@ -89,7 +89,7 @@ def test_a_report_lifts_itself_or_the_one_that_it_made_room_for() -> None:  # C.
     assert told(run, f, 0.6) == []
 
 
-def test_an_equal_metric_stands_behind_those_that_came_before() -> None:  # C.4 row 3
+def test_an_equal_metric_stands_behind_those_that_came_before() -> None:  # as release 0.30 does
     run, (a, b, c, d, *_) = begun()
     for trial in (a, b):
         told(run, trial, 0.5)
@@ -97,20 +97,20 @@ def test_an_equal_metric_stands_behind_those_that_came_before() -> None:  # C.4 
     assert told(run, d, 0.5) == []
 
 
-def test_larger_metrics_can_be_better() -> None:  # C.4 row 3
+def test_larger_metrics_can_be_better() -> None:  # as release 0.30 does
     run, (a, b, c, *_) = begun(smaller=False)
     told(run, a, 0.2)
     told(run, b, 0.3)
     assert told(run, c, 0.1) == [ValidateAfter(b, 3)]
 
 
-def test_at_the_top_a_trial_is_closed() -> None:  # C.4 row 4
+def test_at_the_top_a_trial_is_closed() -> None:  # as release 0.30 does
     run, trials = begun(rungs=1, trials=2)
     assert told(run, trials[0], 0.5) == [Close(trials[0])]
     assert told(run, trials[1], 0.1) == [Close(trials[1])]
 
 
-def test_a_report_that_trains_nobody_on_begins_a_trial() -> None:  # C.4 row 5
+def test_a_report_that_trains_nobody_on_begins_a_trial() -> None:  # as release 0.30 does
     run, (a, b) = begun(trials=4, concurrent=2)
     created, given = told(run, a, 0.1)
     assert isinstance(created, Create)
@@ -122,7 +122,7 @@ def test_a_report_that_trains_nobody_on_begins_a_trial() -> None:  # C.4 row 5
     assert told(run, a, 0.1) == []
 
 
-def test_a_full_bottom_closes_those_who_rest_on_rungs_where_nobody_works() -> None:  # C.4 row 6
+def test_a_full_bottom_closes_those_who_rest_on_rungs_where_nobody_works() -> None:  # as release 0.30 does
     run, (a, b, c, d, e, f) = begun(trials=6)
     for trial, metric in ((a, 0.1), (b, 0.2), (c, 0.3), (d, 0.4), (e, 0.5)):
         told(run, trial, metric)
@@ -132,7 +132,7 @@ def test_a_full_bottom_closes_those_who_rest_on_rungs_where_nobody_works() -> No
     assert told(run, b, 0.2) == [Close(a), Close(b)]
 
 
-def test_a_trial_that_left_counts_as_the_worst_and_takes_that_along() -> None:  # C.4 row 7
+def test_a_trial_that_left_counts_as_the_worst_and_takes_that_along() -> None:  # as release 0.30 does
     run, (a, b, c, *_) = begun(trials=3, rungs=2)
     run.record(TrialExited(a, ExitReason.ERRORED))
     run.record(TrialExited(b, ExitReason.USER_CANCELED))
@@ -142,7 +142,7 @@ def test_a_trial_that_left_counts_as_the_worst_and_takes_that_along() -> None:  
     assert [[metric for _, metric, _ in rung["entries"]] for rung in rungs] == [[WORST] * 3, [WORST]]
 
 
-def test_who_left_among_the_best_lets_nobody_train_on() -> None:  # C.4 row 7
+def test_who_left_among_the_best_lets_nobody_train_on() -> None:  # as release 0.30 does
     run, (a, b, c, *_) = begun(trials=4)
     told(run, a, 0.1)
     run.record(TrialExited(a, ExitReason.ERRORED))
@@ -150,7 +150,7 @@ def test_who_left_among_the_best_lets_nobody_train_on() -> None:  # C.4 row 7
     assert told(run, c, 0.3) == [Promote(a, 1)]
 
 
-def test_refused_hyperparameters_are_as_if_they_had_never_been() -> None:  # C.4 row 8
+def test_refused_hyperparameters_are_as_if_they_had_never_been() -> None:  # as release 0.30 does
     run, (a, b, c) = begun(trials=5, concurrent=3)
     told(run, a, 0.1)
     close, created, given = run.record(TrialExited(a, ExitReason.INVALID_HP))
@@ -165,7 +165,7 @@ def test_refused_hyperparameters_are_as_if_they_had_never_been() -> None:  # C.4
 
 
 @pytest.mark.parametrize("stop_once", [False, True])
-def test_progress_is_of_the_bottom_then_of_the_ends(stop_once: bool) -> None:  # C.4 row 9
+def test_progress_is_of_the_bottom_then_of_the_ends(stop_once: bool) -> None:  # as release 0.30 does
     run, trials = begun(trials=4, rungs=2, stop_once=stop_once)
     for number, trial in enumerate(trials, start=1):
         told(run, trial, number / 10)
@@ -180,7 +180,7 @@ def test_progress_is_of_the_bottom_then_of_the_ends(stop_once: bool) -> None:  #
 
 @settings(max_examples=60)
 @given(st.integers(1, 4), st.integers(1, 20), st.integers(1, 6), st.booleans(), st.integers(0, 10**6))
-def test_no_more_work_at_once_than_allowed(  # C.4 row 10
+def test_no_more_work_at_once_than_allowed(  # as release 0.30 does
     rungs: int, trials: int, concurrent: int, stop_once: bool, seed: int
 ) -> None:
     run, _ = begun(rungs=rungs, length=81, trials=trials, concurrent=concurrent, stop_once=stop_once)
@@ -195,20 +195,22 @@ def test_no_more_work_at_once_than_allowed(  # C.4 row 10
 
 
 class TestStopping:
-    def test_the_first_on_a_rung_goes_on_and_the_newest_of_equals_stands_first(self) -> None:  # C.5
+    def test_the_first_on_a_rung_goes_on_and_the_newest_of_equals_stands_first(
+        self,
+    ) -> None:  # as release 0.30 does
         run, (a, b, c, *_) = begun(stop_once=True)
         assert told(run, a, 0.5) == [ValidateAfter(a, 3)]
         assert told(run, b, 0.5) == [ValidateAfter(b, 3)]
         assert told(run, c, 0.6)[0] == Close(c)
 
-    def test_more_go_on_as_more_report(self) -> None:  # C.5
+    def test_more_go_on_as_more_report(self) -> None:  # as release 0.30 does
         run, trials = begun(stop_once=True)
         for trial in trials[:5]:
             told(run, trial, 0.1 + run.numbers[trial] / 10)
         # Of six reports the best two continue.
         assert told(run, trials[5], 0.25) == [ValidateAfter(trials[5], 3)]
 
-    def test_a_trial_that_stops_makes_room_for_another(self) -> None:  # C.5
+    def test_a_trial_that_stops_makes_room_for_another(self) -> None:  # as release 0.30 does
         run, (a,) = begun(trials=2, concurrent=1, rungs=1, stop_once=True)
         close, created, given = told(run, a, 0.5)
         assert close == Close(a)
@@ -216,14 +218,14 @@ class TestStopping:
         assert given == ValidateAfter(created.trial_key, 9)
         assert [type(one) for one in told(run, created.trial_key, 0.1)] == [Close]
 
-    def test_an_exit_is_the_worst_on_its_own_rung_only(self) -> None:  # C.5
+    def test_an_exit_is_the_worst_on_its_own_rung_only(self) -> None:  # as release 0.30 does
         run, trials = begun(stop_once=True)
         for trial in trials[:3]:
             run.record(TrialExited(trial, ExitReason.ERRORED))
         rungs = run.search.snapshot()["method"]["rungs"]
         assert [len(rung["entries"]) for rung in rungs] == [3, 0, 0]
 
-    def test_refused_hyperparameters_are_replaced(self) -> None:  # C.5
+    def test_refused_hyperparameters_are_replaced(self) -> None:  # as release 0.30 does
         run, (a, b) = begun(trials=2, concurrent=2, stop_once=True)
         told(run, a, 0.1)
         close, created, _ = run.record(TrialExited(a, ExitReason.INIT_INVALID_HP))
@@ -310,7 +312,7 @@ class Plain:
     st.booleans(),
     st.integers(0, 10**6),
 )
-def test_decisions_are_those_of_the_plain_rules(  # C.4 rows 2 to 6, C.5
+def test_decisions_are_those_of_the_plain_rules(  # as release 0.30 does
     rungs: int, trials: int, concurrent: int, divisor: float, stop_once: bool, seed: int
 ) -> None:
     method = AsyncHalvingSpec(

@@ -23,42 +23,42 @@ def values(axis: IntRange | DoubleRange | LogRange) -> list[float]:
     return [point["x"] for point in points(Space({"x": axis}))]
 
 
-def test_the_last_axis_varies_fastest() -> None:  # C.8 vector 42, C.3 grid points
+def test_the_last_axis_varies_fastest() -> None:  # as release 0.30 does
     space = Space({"1": IntRange(0, 20, count=3), "2": IntRange(0, 10, count=3)})
     assert points(space) == [{"1": x, "2": y} for x in (0, 10, 20) for y in (0, 5, 10)]
 
 
-def test_nested_axes_are_taken_depth_first() -> None:  # C.3 grid points, C.8 vector 42
+def test_nested_axes_are_taken_depth_first() -> None:  # as release 0.30 does
     space = Space({"1": Space({"1": IntRange(0, 20, count=3)}), "2": IntRange(0, 10, count=3)})
     assert points(space) == [{"1": {"1": x}, "2": y} for x in (0, 10, 20) for y in (0, 5, 10)]
 
 
-def test_whole_numbers_are_never_repeated() -> None:  # C.3 int, C.8 vector 42
+def test_whole_numbers_are_never_repeated() -> None:  # as release 0.30 does
     assert values(IntRange(0, 4, count=5)) == [0, 1, 2, 3, 4]
     assert values(IntRange(-4, -2, count=3)) == [-4, -3, -2]
     assert values(IntRange(0, 2, count=50)) == [0, 1, 2]
 
 
-def test_halves_are_rounded_away_from_zero() -> None:  # C.3 int
+def test_halves_are_rounded_away_from_zero() -> None:  # as release 0.30 does
     assert values(IntRange(0, 5, count=1)) == [3]
     assert values(IntRange(-5, 0, count=1)) == [-3]
     assert values(IntRange(0, 5, count=3)) == [0, 3, 5]
 
 
-def test_reals_are_spread_evenly() -> None:  # C.3 double and log
+def test_reals_are_spread_evenly() -> None:  # as release 0.30 does
     assert values(DoubleRange(1.0, 2.0, count=1)) == [1.5]
     assert values(DoubleRange(0.0, 1.0, count=5)) == [0.0, 0.25, 0.5, 0.75, 1.0]
     assert values(LogRange(-3.0, -1.0, base=10.0, count=3)) == pytest.approx([0.001, 0.01, 0.1])
     assert values(LogRange(-3.0, -1.0, base=10.0, count=1)) == pytest.approx([0.01])
 
 
-def test_the_number_of_points_is_the_product_of_the_axes() -> None:  # C.8 vector 42
+def test_the_number_of_points_is_the_product_of_the_axes() -> None:  # as release 0.30 does
     counts = (2, 2, 3, 3, 4, 5)
     axes = {str(i): DoubleRange(0.0, 1.0, count=count) for i, count in enumerate(counts)}
     assert Grid(Space(axes)).size == 720
 
 
-def test_deeply_nested_grids_give_distinct_points() -> None:  # C.8 vector 42, C.3 categorical and const
+def test_deeply_nested_grids_give_distinct_points() -> None:  # as release 0.30 does
     space = Space(
         {
             "a": Space(
@@ -74,7 +74,7 @@ def test_deeply_nested_grids_give_distinct_points() -> None:  # C.8 vector 42, C
     assert found[-1] == {"a": {"b": {"c1": 5, "c2": 11}, "e": "k"}, "f": 17, "l": 100}
 
 
-def test_a_search_takes_points_from_the_end() -> None:  # C.3 grid
+def test_a_search_takes_points_from_the_end() -> None:  # as release 0.30 does
     space = Space({"x": IntRange(0, 3, count=4), "empty": Space()})
     search = Search(SearchSpec(method=GridSpec(max_length=1, max_concurrent_trials=2), space=space))
     entry = search.record(Started())

@@ -47,7 +47,7 @@ def told(method: MethodSpec, *, space: Space | None = None) -> Preview:
         ),
     ],
 )
-def test_endings_are_counted_by_length(method: MethodSpec, endings: Endings) -> None:  # C.7 preview
+def test_endings_are_counted_by_length(method: MethodSpec, endings: Endings) -> None:  # as release 0.30 does
     grid = Space({"a": DoubleRange(0.0, 1.0, count=2), "b": DoubleRange(0.0, 1.0, count=3)})
     result = told(method, space=grid)
     assert [list(bracket.endings) for bracket in result.brackets] == endings

@@ -40,7 +40,7 @@ def refuse(run: Run, trial_key: str) -> list[str]:
 
 
 class TestOperations:
-    def test_trials_have_random_uuids_and_small_seeds(self) -> None:  # C.1 rows 2 and 10
+    def test_trials_have_random_uuids_and_small_seeds(self) -> None:  # as release 0.30 does
         run, trials = begun(RandomSpec(max_length=5, max_trials=30, max_concurrent_trials=0))
         assert {UUID(trial).version for trial in trials} == {4}
         assert {str(UUID(trial)) for trial in trials} == set(trials)
@@ -48,7 +48,7 @@ class TestOperations:
         assert len(set(seeds)) == 30
         assert all(0 <= seed < 2**31 for seed in seeds)
 
-    def test_the_state_counts_all_that_a_search_is_judged_by(self) -> None:  # C.1 row 3
+    def test_the_state_counts_all_that_a_search_is_judged_by(self) -> None:  # as release 0.30 does
         run, (a, b, c) = begun(RandomSpec(max_length=5, max_trials=3))
         run.record(TrialExited(a, ExitReason.ERRORED))
         run.record(TrialExited(b, ExitReason.USER_CANCELED))
@@ -60,7 +60,7 @@ class TestOperations:
         assert state["draws"] > 0
 
     @pytest.mark.parametrize("reason", list(ExitReason))
-    def test_only_refused_trials_leave_the_progress(self, reason: ExitReason) -> None:  # C.1 row 6
+    def test_only_refused_trials_leave_the_progress(self, reason: ExitReason) -> None:  # as release 0.30 does
         run, (trial, _) = begun(RandomSpec(max_length=10, max_trials=2))
         run.search.reach(trial, 5.0)
         run.record(TrialExited(trial, reason))
@@ -74,20 +74,20 @@ class TestRandom:
     @pytest.mark.parametrize(("concurrent", "initial_trials"), [(0, 7), (3, 3), (20, 7)])
     def test_as_many_begin_as_may_run_at_once(
         self, concurrent: int, initial_trials: int
-    ) -> None:  # C.3 random
+    ) -> None:  # as release 0.30 does
         run, trials = begun(RandomSpec(max_length=5, max_trials=7, max_concurrent_trials=concurrent))
         assert len(trials) == initial_trials
         kinds = [type(operation) for operation in run.entries[0].operations]
         assert kinds == [Create, ValidateAfter, Close] * initial_trials
 
-    def test_each_end_begins_another_until_all_were(self) -> None:  # C.3 random
+    def test_each_end_begins_another_until_all_were(self) -> None:  # as release 0.30 does
         run, (a, b) = begun(RandomSpec(max_length=5, max_trials=3, max_concurrent_trials=2))
         (c,) = finish(run, a)
         assert finish(run, b) == []
         assert finish(run, c) == []
         assert run.shutdown == Shutdown()
 
-    def test_who_failed_counts_and_who_refused_is_replaced(self) -> None:  # C.3 random
+    def test_who_failed_counts_and_who_refused_is_replaced(self) -> None:  # as release 0.30 does
         run, (a, b) = begun(RandomSpec(max_length=5, max_trials=2))
         assert run.record(TrialExited(a, ExitReason.ERRORED)) == []
         assert run.record(TrialClosed(a)) == []
@@ -95,7 +95,7 @@ class TestRandom:
         assert finish(run, c) == []
         assert run.shutdown == Shutdown()
 
-    def test_progress_is_trained_of_planned_units(self) -> None:  # C.3 random
+    def test_progress_is_trained_of_planned_units(self) -> None:  # as release 0.30 does
         run, (a, b, c, d) = begun(RandomSpec(max_length=10, max_trials=4))
         run.search.reach(a, 4.0)
         run.search.reach(b, 8.0)
@@ -110,7 +110,7 @@ class TestRandom:
         assert run.search.progress() == pytest.approx(20 / 40)
 
 
-def test_a_single_trial_is_not_replaced() -> None:  # C.3 single
+def test_a_single_trial_is_not_replaced() -> None:  # as release 0.30 does
     run, (trial,) = begun(SingleSpec(max_length=10))
     run.search.reach(trial, 5.0)
     assert run.search.progress() == 0.5
@@ -119,7 +119,7 @@ def test_a_single_trial_is_not_replaced() -> None:  # C.3 single
 
 
 class TestGrid:
-    def test_points_are_taken_from_the_end_of_the_list(self) -> None:  # C.3 grid
+    def test_points_are_taken_from_the_end_of_the_list(self) -> None:  # as release 0.30 does
         run, trials = begun(GridSpec(max_length=5, max_concurrent_trials=2), space=SIX)
         while trials:
             trials += finish(run, trials.pop(0))
@@ -127,7 +127,7 @@ class TestGrid:
         assert points == [{"a": a, "b": b} for a in (2, 1, 0) for b in ("y", "x")]
         assert run.shutdown == Shutdown()
 
-    def test_a_refused_point_is_complete_and_not_replaced(self) -> None:  # C.3 grid
+    def test_a_refused_point_is_complete_and_not_replaced(self) -> None:  # as release 0.30 does
         run, trials = begun(GridSpec(max_length=5), space=SIX)
         assert len(trials) == 6
         assert refuse(run, trials[0]) == []
@@ -136,13 +136,13 @@ class TestGrid:
         assert len(run.creates) == 6
         assert run.shutdown == Shutdown()
 
-    def test_progress_is_trained_of_planned_units(self) -> None:  # C.3 grid
+    def test_progress_is_trained_of_planned_units(self) -> None:  # as release 0.30 does
         run, trials = begun(GridSpec(max_length=10, max_concurrent_trials=2), space=SIX)
         run.search.reach(trials[0], 3.0)
         finish(run, trials[1])
         assert run.search.progress() == pytest.approx(13 / 60)
 
-    def test_it_draws_identifiers_and_seeds_and_nothing_else(self) -> None:  # C.2 rule 4
+    def test_it_draws_identifiers_and_seeds_and_nothing_else(self) -> None:  # as release 0.30 does
         run, _ = begun(GridSpec(max_length=5), space=SIX, seed=3)
         plain = Sampler(Space(), RandomStream(3))
         expected = [plain.create() for _ in range(6)]
@@ -152,7 +152,7 @@ class TestGrid:
 
 
 class TestDraws:
-    def test_each_kind_takes_what_it_is_documented_to_take(self) -> None:  # C.2 rule 3
+    def test_each_kind_takes_what_it_is_documented_to_take(self) -> None:  # as release 0.30 does
         space = Space(
             {
                 "a": Const("fixed"),
@@ -178,7 +178,7 @@ class TestDraws:
             assert space.sample(sampled) == expected
             assert sampled.position == words.position
 
-    def test_hyperparameters_come_before_the_identifier_and_the_seed(self) -> None:  # C.2 rule 2
+    def test_hyperparameters_come_before_the_identifier_and_the_seed(self) -> None:  # as release 0.30 does
         sampler, words = Sampler(SIX, RandomStream(11)), RandomStream(11)
         created = sampler.create()
         assert created.hparams == {"a": words.bounded(3), "b": ("x", "y")[words.bounded(2)]}

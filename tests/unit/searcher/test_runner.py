@@ -132,7 +132,7 @@ POSTED = [
 ]
 
 
-def test_every_event_is_asked_about_and_answered_in_order(tmp_path: Path) -> None:  # C.9 hooks, progress
+def test_every_event_is_asked_about_and_answered_in_order(tmp_path: Path) -> None:  # as release 0.30 does
     method = Noting()
     runner, script = LocalSearchRunner(method, tmp_path), Script(EVENTS)
     runner.drive(script, experiment_id=3)
@@ -145,7 +145,7 @@ def test_every_event_is_asked_about_and_answered_in_order(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("event", range(1, 6))
-def test_an_answer_that_was_saved_is_posted_again_and_not_decided_again(  # C.9 state before posting, resume
+def test_an_answer_that_was_saved_is_posted_again_and_not_decided_again(  # as release 0.30 does
     tmp_path: Path, event: int
 ) -> None:
     script = Script(EVENTS, cut_at=event)
@@ -162,7 +162,7 @@ def test_an_answer_that_was_saved_is_posted_again_and_not_decided_again(  # C.9 
     assert script.posts == POSTED
 
 
-def test_the_state_lies_in_files_of_the_last_event(tmp_path: Path) -> None:  # C.9 files
+def test_the_state_lies_in_files_of_the_last_event(tmp_path: Path) -> None:  # as release 0.30 does
     LocalSearchRunner(Noting(), tmp_path).drive(Script(EVENTS), experiment_id=3)
     folder = tmp_path / "exp_3"
     assert (folder / "event_id").read_text() == "5"
@@ -177,7 +177,7 @@ def test_the_state_lies_in_files_of_the_last_event(tmp_path: Path) -> None:  # C
     ("state", "failed"),
     [(ExperimentState.COMPLETED, False), (ExperimentState.CANCELED, False), (ExperimentState.ERROR, True)],
 )
-def test_the_end_of_the_experiment_ends_the_client(  # C.9 inactive experiments
+def test_the_end_of_the_experiment_ends_the_client(  # as release 0.30 does
     tmp_path: Path, state: ExperimentState, failed: bool
 ) -> None:
     runner = LocalSearchRunner(Noting(), tmp_path)
@@ -185,7 +185,7 @@ def test_the_end_of_the_experiment_ends_the_client(  # C.9 inactive experiments
     assert (runner.state.experiment_completed, runner.state.experiment_failed) == (True, failed)
 
 
-def test_a_pause_is_told_once_and_waited_out(  # C.9 inactive experiments
+def test_a_pause_is_told_once_and_waited_out(  # as release 0.30 does
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     paused = [ExperimentState.PAUSED] * 3
@@ -196,7 +196,7 @@ def test_a_pause_is_told_once_and_waited_out(  # C.9 inactive experiments
     assert states == []
 
 
-def test_a_shutdown_is_the_last_answer(tmp_path: Path) -> None:  # C.9 operations
+def test_a_shutdown_is_the_last_answer(tmp_path: Path) -> None:  # as release 0.30 does
     method = Noting()
     method.shuts_down = True
     script = Script(EVENTS)

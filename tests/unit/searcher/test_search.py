@@ -47,7 +47,7 @@ def asha(*, trials: int = 12, rungs: int = 3, concurrent: int = 16) -> AsyncHalv
 
 
 class TestCompletions:
-    def test_a_repeated_completion_changes_nothing(self) -> None:  # C.1 row 5
+    def test_a_repeated_completion_changes_nothing(self) -> None:  # as release 0.30 does
         run, (trial,) = started(SingleSpec(max_length=10))
         assert run.search.record(ValidationCompleted(trial, 0.5, 10)) is not None
         before = run.search.snapshot()
@@ -59,13 +59,13 @@ class TestCompletions:
         assert run.search.record(ValidationCompleted(trial, math.nan, 10)) is not None
         assert run.search.record(ValidationCompleted(trial, math.nan, 10)) is None
 
-    def test_a_second_metric_for_the_same_operation_is_refused(self) -> None:  # C.1 row 5
+    def test_a_second_metric_for_the_same_operation_is_refused(self) -> None:  # as release 0.30 does
         run, (trial,) = started(SingleSpec(max_length=10))
         run.record(ValidationCompleted(trial, 0.5, 10))
         with pytest.raises(FailedPreconditionError, match=r"already completed, with metric 0\.5"):
             run.record(ValidationCompleted(trial, 0.6, 10))
 
-    def test_a_wrong_length_is_refused_and_the_right_one_named(self) -> None:  # C.1 row 5
+    def test_a_wrong_length_is_refused_and_the_right_one_named(self) -> None:  # as release 0.30 does
         run, (trial,) = started(SingleSpec(max_length=10))
         with pytest.raises(FailedPreconditionError, match="is of length 10, not 11"):
             run.record(ValidationCompleted(trial, 0.5, 11))
@@ -122,7 +122,7 @@ class TestCompletions:
     @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
     def test_metrics_that_are_no_finite_numbers_are_ordered(
         self, bad: float, smaller: bool
-    ) -> None:  # C.1 row 8
+    ) -> None:  # as release 0.30 does
         run, trials = started(asha(trials=3), smaller=smaller)
         run.record(ValidationCompleted(trials[0], bad, 1))
         run.record(ValidationCompleted(trials[1], 0.1, 1))
@@ -134,7 +134,7 @@ class TestCompletions:
 
 
 class TestEnds:
-    def test_the_search_shuts_down_when_all_requested_trials_are_closed(self) -> None:  # C.1 row 7
+    def test_the_search_shuts_down_when_all_requested_trials_are_closed(self) -> None:  # as release 0.30 does
         run, trials = started(RandomSpec(max_length=1, max_trials=2))
         for trial in trials:
             run.record(ValidationCompleted(trial, 0.1, 1))
@@ -152,7 +152,7 @@ class TestEnds:
             ([ExitReason.ERRORED, ExitReason.USER_REQUESTED_STOP], Shutdown()),
         ],
     )
-    def test_a_search_fails_or_is_cancelled_only_as_a_whole(  # C.1 rows 6 and 7, B.9 experiment end
+    def test_a_search_fails_or_is_cancelled_only_as_a_whole(  # as release 0.30 does
         self, reasons: list[ExitReason], expected: Shutdown
     ) -> None:
         run, trials = started(RandomSpec(max_length=1, max_trials=2))
@@ -161,7 +161,7 @@ class TestEnds:
             run.record(TrialClosed(trial))
         assert run.shutdown == expected
 
-    def test_the_first_exit_reason_counts(self) -> None:  # C.1 rows 5 and 6
+    def test_the_first_exit_reason_counts(self) -> None:  # as release 0.30 does
         run, (trial,) = started(SingleSpec(max_length=1))
         run.record(TrialExited(trial, ExitReason.USER_CANCELED))
         assert run.search.record(TrialExited(trial, ExitReason.ERRORED)) is None
@@ -184,7 +184,7 @@ class TestEnds:
 
 
 class TestRefusedHyperparameters:
-    def test_random_replaces_the_trial_when_it_closes(self) -> None:  # C.3 random
+    def test_random_replaces_the_trial_when_it_closes(self) -> None:  # as release 0.30 does
         run, trials = started(RandomSpec(max_length=5, max_trials=2))
         assert run.record(TrialExited(trials[0], REFUSED)) == []
         operations = run.record(TrialClosed(trials[0]))
@@ -192,12 +192,12 @@ class TestRefusedHyperparameters:
         assert len(run.numbers) == 3
 
     @pytest.mark.parametrize("method", [SingleSpec(max_length=5), GridSpec(max_length=5)])
-    def test_single_and_grid_do_not_replace_it(self, method: MethodSpec) -> None:  # C.3 single and grid
+    def test_single_and_grid_do_not_replace_it(self, method: MethodSpec) -> None:  # as release 0.30 does
         run, (trial,) = started(method)
         assert run.record(TrialExited(trial, ExitReason.INIT_INVALID_HP)) == []
         assert run.record(TrialClosed(trial)) == [Shutdown()]
 
-    def test_asha_closes_it_replaces_it_and_forgets_its_metrics(self) -> None:  # C.4 row 8, B.9 early exit
+    def test_asha_closes_it_replaces_it_and_forgets_its_metrics(self) -> None:  # as release 0.30 does
         run, trials = started(asha(trials=3))
         for trial in trials:
             run.record(ValidationCompleted(trial, 0.5, 1))
@@ -208,7 +208,9 @@ class TestRefusedHyperparameters:
         rungs = run.search.snapshot()["method"]["rungs"]
         assert trials[0] not in [entry[0] for rung in rungs for entry in rung["entries"]]
 
-    def test_a_rung_that_was_closed_out_reopens_for_the_replacement_only(self) -> None:  # C.4 rows 6 and 8
+    def test_a_rung_that_was_closed_out_reopens_for_the_replacement_only(
+        self,
+    ) -> None:  # as release 0.30 does
         run, trials = started(asha(trials=3))
         for trial, metric in zip(trials, (0.1, 0.2, 0.3), strict=True):
             operations = run.record(ValidationCompleted(trial, metric, 1))
@@ -222,7 +224,9 @@ class TestRefusedHyperparameters:
 
 
 class TestExitsInAsha:
-    def test_an_exited_trial_rises_with_the_worst_metric_and_trains_nothing(self) -> None:  # C.4 row 7
+    def test_an_exited_trial_rises_with_the_worst_metric_and_trains_nothing(
+        self,
+    ) -> None:  # as release 0.30 does
         run, trials = started(asha(trials=3))
         for trial in trials[:2]:
             assert run.record(TrialExited(trial, FAILED)) == []
@@ -233,7 +237,7 @@ class TestExitsInAsha:
         assert run.shutdown == Shutdown(failure=True)
         assert run.search.progress() == 1.0
 
-    def test_a_resting_trial_that_exits_keeps_its_metric(self) -> None:  # C.4 row 7
+    def test_a_resting_trial_that_exits_keeps_its_metric(self) -> None:  # as release 0.30 does
         run, trials = started(asha(trials=4))
         run.record(ValidationCompleted(trials[0], 0.1, 1))
         assert run.record(TrialExited(trials[0], ExitReason.USER_CANCELED)) == []
@@ -241,7 +245,7 @@ class TestExitsInAsha:
         assert run.record(ValidationCompleted(trials[2], 0.3, 1)) == [Promote(trials[0], 1)]
 
     @pytest.mark.parametrize("stop_once", [True, False])
-    def test_a_failure_makes_room_for_another_trial(self, stop_once: bool) -> None:  # C.4 rows 5 and 7, C.5
+    def test_a_failure_makes_room_for_another_trial(self, stop_once: bool) -> None:  # as release 0.30 does
         method = AsyncHalvingSpec(
             num_rungs=2, max_length=9, max_trials=5, max_concurrent_trials=1, stop_once=stop_once
         )
@@ -252,7 +256,7 @@ class TestExitsInAsha:
 
 
 class TestActions:
-    def test_a_new_search_creates_trials_and_says_which_can_end(self) -> None:  # C.1 row 2
+    def test_a_new_search_creates_trials_and_says_which_can_end(self) -> None:  # as release 0.30 does
         run, (trial,) = started(SingleSpec(max_length=10))
         create, close = run.entries[0].actions
         assert isinstance(create, CreateTrial)
@@ -260,14 +264,14 @@ class TestActions:
         assert close == CloseTrial(trial)
         assert run.entries[0].last_action == 2
 
-    def test_created_trials_start_from_the_source_checkpoint(self) -> None:  # B.9 warm start
+    def test_created_trials_start_from_the_source_checkpoint(self) -> None:  # as release 0.30 does
         spec = SearchSpec(method=SingleSpec(max_length=10), source_checkpoint_id="c0ffee")
         entry = Search(spec).record(Started())
         assert entry is not None
         assert isinstance(entry.actions[0], CreateTrial)
         assert entry.actions[0].checkpoint_id == "c0ffee"
 
-    def test_an_idle_trial_is_told_to_run_again_when_it_is_promoted(self) -> None:  # C.4 row 3
+    def test_an_idle_trial_is_told_to_run_again_when_it_is_promoted(self) -> None:  # as release 0.30 does
         run, trials = started(asha(trials=3))
         run.record(ValidationCompleted(trials[0], 0.1, 1))
         run.record(TrialFenced(trials[0], 2))
@@ -303,7 +307,7 @@ class TestActions:
 
 
 class TestProgress:
-    def test_what_trials_say_counts_until_they_end(self) -> None:  # C.1 row 9, C.3 random
+    def test_what_trials_say_counts_until_they_end(self) -> None:  # as release 0.30 does
         run, trials = started(RandomSpec(max_length=10, max_trials=4))
         run.search.reach(trials[0], 5.0)
         run.search.reach(trials[1], math.nan)
@@ -328,7 +332,7 @@ class TestLogs:
         with pytest.raises(ValueError, match="entry 1 cannot follow entry 1"):
             run.search.apply(run.entries[0])
 
-    def test_a_search_rebuilt_in_the_middle_goes_on_alike(self) -> None:  # C.1 row 4
+    def test_a_search_rebuilt_in_the_middle_goes_on_alike(self) -> None:  # as release 0.30 does
         spec = SearchSpec(method=AdaptiveAshaSpec(max_length=64, max_trials=20), seed=9)
         whole = drive_in_order(Search(spec), lambda trial: float(7 * trial % 17))
         for cut in range(0, len(whole.entries), 7):

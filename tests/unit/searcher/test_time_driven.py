@@ -79,14 +79,14 @@ def drive(search: Search, metric: Callable[[int], float], *, period: int) -> tup
     ("rungs", "max_time", "divisor", "boundaries"),
     [(3, 9, 3, [1, 3, 9]), (4, 10, 2, [1, 2, 5, 10]), (3, 900, 3, [100, 300, 900])],
 )
-def test_rung_boundaries_are_as_documented(  # C.7 boundaries
+def test_rung_boundaries_are_as_documented(  # as release 0.30 does
     rungs: int, max_time: int, divisor: float, boundaries: list[int]
 ) -> None:
     halving = Halving(num_rungs=rungs, max_length=max_time, max_trials=1, divisor=divisor)
     assert [halving.length(rung) for rung in range(rungs)] == boundaries
 
 
-def test_only_the_first_of_worsening_trials_reaches_the_top() -> None:  # C.7 simulation of 10 trials
+def test_only_the_first_of_worsening_trials_reaches_the_top() -> None:  # as release 0.30 does
     search = timed()
     run, stopped = drive(search, float, period=50)
     assert stopped == {100: 9, 900: 1}
@@ -95,7 +95,7 @@ def test_only_the_first_of_worsening_trials_reaches_the_top() -> None:  # C.7 si
     assert len(run.numbers) == 10
 
 
-def test_adaptive_brackets_stop_on_their_own_rungs() -> None:  # C.7 simulation of 9 trials
+def test_adaptive_brackets_stop_on_their_own_rungs() -> None:  # as release 0.30 does
     method = AdaptiveAshaSpec(
         max_length=90, max_trials=9, divisor=3, max_concurrent_trials=3, time_driven=True
     )
@@ -109,7 +109,7 @@ def test_adaptive_brackets_stop_on_their_own_rungs() -> None:  # C.7 simulation 
     assert ends == {0: {"10": 5, "90": 1}, 1: {"30": 2, "90": 1}}
 
 
-def test_one_report_can_reach_several_rungs() -> None:  # C.7 loop over rungs, stop at the top
+def test_one_report_can_reach_several_rungs() -> None:  # as release 0.30 does
     search = timed()
     run = Run(search)
     first = run.record(Started())[0]
@@ -123,7 +123,7 @@ def test_one_report_can_reach_several_rungs() -> None:  # C.7 loop over rungs, s
     assert isinstance(operations[1], Create)
 
 
-def test_a_trial_is_judged_when_it_arrives_and_not_again() -> None:  # C.7 rank
+def test_a_trial_is_judged_when_it_arrives_and_not_again() -> None:  # as release 0.30 does
     search = timed(concurrent=10)
     run = Run(search)
     trials = [operation.trial_key for operation in run.record(Started()) if isinstance(operation, Create)]
@@ -154,7 +154,7 @@ def test_a_trial_that_is_done_by_itself_makes_room_for_another() -> None:
     assert isinstance(second, Create)
 
 
-def test_a_refused_trial_is_replaced_beyond_the_budget() -> None:  # C.7, C.4 row 8
+def test_a_refused_trial_is_replaced_beyond_the_budget() -> None:  # as release 0.30 does
     search = timed(trials=2, concurrent=2)
     run = Run(search)
     first, second = (o.trial_key for o in run.record(Started()) if isinstance(o, Create))
@@ -194,7 +194,7 @@ def test_reports_are_taken_once_by_run_source_and_position() -> None:
 
 
 @pytest.mark.parametrize("time", [float("nan"), float("inf"), -1.0])
-def test_a_time_that_is_no_time_is_refused(time: float) -> None:  # C.7 time metric
+def test_a_time_that_is_no_time_is_refused(time: float) -> None:  # as release 0.30 does
     search = timed()
     entry = search.record(Started())
     assert entry is not None

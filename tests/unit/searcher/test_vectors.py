@@ -83,14 +83,16 @@ def counted(*groups: tuple[int, list[int]]) -> Counter[tuple[int, ...]]:
     ],
 )
 @pytest.mark.parametrize("seed", range(5))
-def test_the_multiset_of_lengths_is_as_documented(  # C.8 vectors 1 to 3, 11 to 13
+def test_the_multiset_of_lengths_is_as_documented(  # as release 0.30 does
     vector: int, method: MethodSpec, expected: Counter[tuple[int, ...]], seed: int
 ) -> None:
     assert drive_at_random(search(method), constant, seed=seed).multiset() == expected
 
 
 @pytest.mark.parametrize(("vector", "length"), [(7, 19200), (8, 300), (9, 3)])
-def test_a_grid_trains_every_point_to_the_full_length(vector: int, length: int) -> None:  # C.8 vectors 7 to 9
+def test_a_grid_trains_every_point_to_the_full_length(
+    vector: int, length: int
+) -> None:  # as release 0.30 does
     space = Space(
         {
             "a": DoubleRange(0.0, 1.0, count=2),
@@ -105,7 +107,7 @@ def test_a_grid_trains_every_point_to_the_full_length(vector: int, length: int) 
 @pytest.mark.parametrize(("vector", "length"), [(20, 576000), (21, 9000), (22, 12)])
 def test_stop_once_lets_only_the_first_of_worsening_trials_go_on(
     vector: int, length: int
-) -> None:  # C.8 vectors 20 to 22
+) -> None:  # as release 0.30 does
     run = drive_at_random(search(stop_once(length, concurrent=2)), number, in_turn=True)
     bottom, middle = length // 9, length // 3
     assert run.multiset() == counted((1, [bottom, middle, length]), (11, [bottom]))
@@ -162,7 +164,7 @@ def by_name(run: Run) -> list[list[int]]:
         (29, stop_once(9000, trials=4, rungs=1), True, rising, set(), [[9000]] * 4),
     ],
 )
-def test_the_lengths_of_each_trial_are_as_documented(  # C.8 vectors 4 to 6, 14 to 19, 24 to 29; C.1 rows 1, 4
+def test_the_lengths_of_each_trial_are_as_documented(  # as release 0.30 does
     vector: int,
     method: MethodSpec,
     smaller: bool,
@@ -176,7 +178,7 @@ def test_the_lengths_of_each_trial_are_as_documented(  # C.8 vectors 4 to 6, 14 
 @pytest.mark.parametrize(
     ("vector", "stops_once", "exits"), [(30, False, set()), (34, True, set()), (35, True, {(2, 1)})]
 )
-def test_adaptive_asha_splits_five_trials_over_two_brackets(  # C.8 vectors 30, 34, 35
+def test_adaptive_asha_splits_five_trials_over_two_brackets(  # as release 0.30 does
     vector: int, stops_once: bool, exits: set[tuple[int, int]]
 ) -> None:
     method = AdaptiveAshaSpec(max_length=900, max_trials=5, divisor=3, max_rungs=2, stop_once=stops_once)
@@ -184,7 +186,7 @@ def test_adaptive_asha_splits_five_trials_over_two_brackets(  # C.8 vectors 30, 
     assert run.in_order() == [[300, 900], [300], [300], [900], [900]]
 
 
-def test_a_tournament_runs_its_brackets_side_by_side() -> None:  # C.8 vector 38
+def test_a_tournament_runs_its_brackets_side_by_side() -> None:  # as release 0.30 does
     tournament = search(RandomSpec(max_length=300, max_trials=2))
     tournament._method = MultiBracketSearch(
         [
@@ -204,7 +206,7 @@ def test_a_tournament_runs_its_brackets_side_by_side() -> None:  # C.8 vector 38
         AdaptiveAshaSpec(max_length=6400, max_trials=128, mode=AdaptiveMode.CONSERVATIVE, stop_once=True),
     ],
 )
-def test_equal_seeds_give_equal_searches(method: MethodSpec) -> None:  # C.8 vector 40
+def test_equal_seeds_give_equal_searches(method: MethodSpec) -> None:  # as release 0.30 does
     space = Space({"x": DoubleRange(0.0, 1.0)})
     first, second = (
         drive_at_random(search(method, space=space, seed=17), constant, seed=3) for _ in range(2)
@@ -262,7 +264,7 @@ def test_equal_seeds_give_equal_searches(method: MethodSpec) -> None:  # C.8 vec
         ),
     ],
 )
-def test_simulated_searches_end_as_recorded(  # C.8 additional vectors
+def test_simulated_searches_end_as_recorded(  # as release 0.30 does
     method: MethodSpec, metric: Callable[[int], float], expected: list[list[int]]
 ) -> None:
     assert drive_in_order(search(method), metric).in_order() == expected

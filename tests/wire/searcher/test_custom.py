@@ -120,7 +120,7 @@ def drive(address: str, token: str, folder: Path, kills: set[int]) -> int:
 
 
 @pytest.mark.parametrize("kills", [set(), {1, 2, 3, 4}, {5, 8, 9, 14}], ids=["never", "early", "late"])
-def test_a_method_drives_a_search_to_its_end(tmp_path: Path, kills: set[int]) -> None:  # C.9 queue, resume
+def test_a_method_drives_a_search_to_its_end(tmp_path: Path, kills: set[int]) -> None:  # as release 0.30 does
     async def scenario() -> None:
         async with searcher(tmp_path) as service:
             client = service.platform()
@@ -145,7 +145,7 @@ def test_a_method_drives_a_search_to_its_end(tmp_path: Path, kills: set[int]) ->
     run(scenario, deadline=60)
 
 
-def test_a_client_that_comes_before_its_search_waits_for_it(tmp_path: Path) -> None:  # C.9 long poll
+def test_a_client_that_comes_before_its_search_waits_for_it(tmp_path: Path) -> None:  # as release 0.30 does
     async def scenario() -> None:
         async with searcher(tmp_path) as service:
             client = service.platform()
@@ -193,7 +193,7 @@ def created(trial_key: str) -> operation_pb.Operation:
         ),
     ],
 )
-def test_answers_that_make_no_sense_are_refused_whole(  # C.9 unknown event
+def test_answers_that_make_no_sense_are_refused_whole(  # as release 0.30 does
     tmp_path: Path,
     operations: list[operation_pb.Operation],
     answers: int,
