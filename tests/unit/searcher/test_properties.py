@@ -52,7 +52,7 @@ from resolute_searcher.store.packing import pack, unpack
 from resolute_searcher.wire.log import entry_from, entry_to
 
 PARTS = 5
-CASES = int(os.environ.get("RESOLUTE_PROPERTY_CASES", 4 * settings.default.max_examples))
+CASES = int(os.environ.get("RESOLUTE_PROPERTY_CASES", 4 * settings().max_examples))
 SEARCH = "0d9f8d0e-6d64-4c0a-9f4b-0c3e7f1c2b11"
 SPACE = Space(
     {
