@@ -18,7 +18,7 @@ from support.waiting import wait_until
 from determined.experimental import client
 from resolute.api.checkpoints.v1 import checkpoint_pb2
 from resolute.api.experiments.v1 import experiment_pb2, trial_pb2
-from resolute.client.schema.convert import enum_member
+from resolute.contracts.messages import enum_member
 from resolute.errors import NotFoundError, UnimplementedError
 from resolute_serving.context import Role, User
 
@@ -230,7 +230,7 @@ def states(spy: Spy) -> None:
         for state in spy.every(kind):
             if f"{prefix}{state.name}" in {*wire.keys()}:
                 told = wire.Value(f"{prefix}{state.name}")
-                assert enum_member(kind, wire, told, prefix=prefix) is state
+                assert enum_member(kind, wire.DESCRIPTOR, told) is state
             else:  # what an active experiment does
                 assert kind is client.ExperimentState, state
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from resolute.api.searcher.v1 import event_pb2, operation_pb2
-from resolute.client.schema.convert import datetime_field
 from resolute.client.schema.reasons import ReasonRecord, reason
+from resolute.contracts.messages import datetime_field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

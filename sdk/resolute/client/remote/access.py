@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from google.protobuf.field_mask_pb2 import FieldMask
 
@@ -15,28 +15,17 @@ from resolute.client.connection.paging import all_items
 from resolute.client.connection.session import Session
 from resolute.client.connection.user_ids import user_id
 from resolute.client.schema.accounts import AuditRecord, NewToken, TokenRecord, UserRecord, UserRole
-from resolute.client.schema.convert import datetime_field
+from resolute.contracts.messages import datetime_field, enum_number, from_message
 from resolute.contracts.times import to_duration
-from resolute.contracts.values import from_value
 from resolute.errors import NotFoundError
 
 if TYPE_CHECKING:
     from resolute.client.connection.device_flow import Provider
 
-ROLES = {
-    user_pb2.USER_ROLE_MEMBER: UserRole.MEMBER,
-    user_pb2.USER_ROLE_VIEWER: UserRole.VIEWER,
-    user_pb2.USER_ROLE_EDITOR: UserRole.EDITOR,
-    user_pb2.USER_ROLE_ADMIN: UserRole.ADMIN,
-}
-"""Roles by their numbers in the contract."""
-ROLE_NUMBERS = {role: number for number, role in ROLES.items()}
-"""Their numbers by roles."""
 
-
-def role_of(number: user_pb2.UserRole.ValueType) -> UserRole:
-    """Returns a role by its number; one that a newer server added is ``UNSPECIFIED``."""
-    return ROLES.get(number, UserRole.UNSPECIFIED)
+def role_number(role: UserRole) -> Any:
+    """A role as the contract has it."""
+    return enum_number(user_pb2.UserRole.DESCRIPTOR, role.name)
 
 
 class Access:
@@ -97,7 +86,7 @@ class Access:
             AlreadyExistsError: The name is taken.
             InvalidArgumentError: It is not a valid name.
         """
-        request = pb2.CreateUserRequest(request_id=str(uuid.uuid4()), name=name, role=ROLE_NUMBERS[role])
+        request = pb2.CreateUserRequest(request_id=str(uuid.uuid4()), name=name, role=role_number(role))
         return _user(self._stub.CreateUser(request).user)
 
     def get_user(self, user: str | int) -> UserRecord:
@@ -152,7 +141,7 @@ class Access:
             wanted.name = name
             paths.append("name")
         if role is not None:
-            wanted.role = ROLE_NUMBERS[role]
+            wanted.role = role_number(role)
             paths.append("role")
         if active is not None:
             wanted.active = active
@@ -211,13 +200,7 @@ class Access:
             actors=[actor] if actor else [], resources=[resource] if resource else []
         )
         for row in all_items(self._stub.ListAuditRows, request, "rows"):
-            yield AuditRecord(
-                time=datetime_field(row, "time"),
-                actor=row.actor,
-                action=row.action,
-                resource=row.resource,
-                detail=from_value(row.detail),
-            )
+            yield from_message(AuditRecord, row)
 
     def _user_id(self, user: str | int) -> int:
         return user if isinstance(user, int) else user_id(self._stub, user)
@@ -235,14 +218,7 @@ def _new_token(
 
 
 def _user(message: user_pb2.User) -> UserRecord:
-    return UserRecord(
-        id=message.user_id,
-        name=message.name,
-        role=role_of(message.role),
-        active=message.active,
-        has_password=message.has_password,
-        create_time=datetime_field(message, "create_time"),
-    )
+    return from_message(UserRecord, message, id=message.user_id)
 
 
 def _kind(number: token_pb2.TokenKind.ValueType) -> str:
@@ -252,13 +228,11 @@ def _kind(number: token_pb2.TokenKind.ValueType) -> str:
 
 
 def _token(message: token_pb2.Token) -> TokenRecord:
-    return TokenRecord(
+    return from_message(
+        TokenRecord,
+        message,
         id=message.token_id,
         username=message.user_name,
-        description=message.description,
-        create_time=datetime_field(message, "create_time"),
-        expire_time=datetime_field(message, "expire_time"),
-        revoked=message.revoked,
         kind=_kind(message.kind),
         parent_id=message.parent_token_id,
         service=message.service_name,

@@ -15,6 +15,7 @@ from resolute.client.connection.paging import all_items
 from resolute.client.connection.session import Session
 from resolute.client.schema import convert
 from resolute.client.schema.records import ClusterRecord, TemplateRecord
+from resolute.contracts.messages import from_message
 from resolute.contracts.values import to_mapping
 
 _pb = cluster_service_pb2
@@ -93,12 +94,13 @@ class Cluster:
         Raises:
             NotFoundError: There is none.
         """
-        return convert.template(self._stub.GetTemplate(_pb.GetTemplateRequest(name=name)).template)
+        found = self._stub.GetTemplate(_pb.GetTemplateRequest(name=name)).template
+        return from_message(TemplateRecord, found)
 
     def list_templates(self) -> Iterator[TemplateRecord]:
         """Yields all templates by name."""
         for message in all_items(self._stub.ListTemplates, _pb.ListTemplatesRequest(), "templates"):
-            yield convert.template(message)
+            yield from_message(TemplateRecord, message)
 
     def delete_template(self, name: str) -> None:
         """Removes a template."""

@@ -8,6 +8,7 @@ from resolute.api.experiments.v1 import config_policies_pb2, config_policies_ser
 from resolute.api.experiments.v1 import config_policies_service_pb2 as _pb
 from resolute.client.connection.session import Session
 from resolute.client.schema.records import ConfigPoliciesRecord
+from resolute.contracts.messages import from_message
 from resolute.contracts.values import to_mapping
 
 if TYPE_CHECKING:
@@ -64,9 +65,8 @@ class ConfigPolicies:
 
 
 def _record(message: config_policies_pb2.ConfigPolicies) -> ConfigPoliciesRecord:
-    limits = message.constraints
-    return ConfigPoliciesRecord(
+    return from_message(
+        ConfigPoliciesRecord,
+        message.constraints,
         invariant_config=to_mapping(message.invariant_config),
-        max_slots=limits.max_slots if limits.HasField("max_slots") else None,
-        priority_limit=limits.priority_limit if limits.HasField("priority_limit") else None,
     )

@@ -27,6 +27,7 @@ from resolute.client.schema import convert
 from resolute.client.schema.records import ExperimentRecord, TrialRecord
 from resolute.client.schema.states import ExperimentKind, ExperimentState
 from resolute.contracts.calls.backoff import Backoff, retry
+from resolute.contracts.messages import enum_member
 from resolute.contracts.values import to_mapping
 
 if TYPE_CHECKING:
@@ -398,8 +399,6 @@ def _parts(submission: Submission, archive: Archive) -> Iterator[_pb.CreateExper
 
 
 _STATES: Mapping[ExperimentState, experiment_pb2.ExperimentState.ValueType] = {
-    convert.enum_member(
-        ExperimentState, experiment_pb2.ExperimentState, number, prefix="EXPERIMENT_STATE_"
-    ): number
+    enum_member(ExperimentState, experiment_pb2.ExperimentState.DESCRIPTOR, number): number
     for number in experiment_pb2.ExperimentState.values()
 }

@@ -16,10 +16,10 @@ from resolute.client.connection.session import Session
 from resolute.client.schema import convert
 from resolute.client.schema.records import LineRecord
 from resolute.client.schema.states import LogLevel
+from resolute.contracts.messages import enum_member
 
 _LEVELS: Mapping[LogLevel, line_pb2.Level.ValueType] = {
-    convert.enum_member(LogLevel, line_pb2.Level, number, prefix="LEVEL_"): number
-    for number in line_pb2.Level.values()
+    enum_member(LogLevel, line_pb2.Level.DESCRIPTOR, number): number for number in line_pb2.Level.values()
 }
 
 

@@ -13,6 +13,7 @@ from resolute.client.connection.resumed_stream import ResumedStream
 from resolute.client.connection.session import Session
 from resolute.client.schema import convert
 from resolute.client.schema.records import BestRecord, MetricSummary, SeriesPoint, TrialMetrics, TrialRecord
+from resolute.contracts.messages import datetime_field
 
 _MOST_TRIALS = 1000
 
@@ -140,7 +141,7 @@ class Metrics:
             trial_id=trial.uuid, groups=[group], runs=[run], include_superseded=True, page_size=1
         )
         found = self._stub.ListReports(request).reports
-        return convert.datetime_field(found[0], "time") if found else None
+        return datetime_field(found[0], "time") if found else None
 
 
 def _groups(group: str) -> list[str]:

@@ -16,7 +16,8 @@ from resolute.client.connection.session import Session
 from resolute.client.remote.workspaces import Workspaces
 from resolute.client.schema import convert
 from resolute.client.schema.records import ModelRecord, ModelVersionRecord
-from resolute.contracts.values import to_mapping, to_value
+from resolute.contracts.messages import from_message
+from resolute.contracts.values import to_value
 
 _pb = models_service_pb2
 _DEFAULT_WORKSPACE = "Uncategorized"
@@ -201,21 +202,13 @@ class Models:
         self._stub.DeleteVersion(_pb.DeleteVersionRequest(key=_key(key), version_number=number))
 
     def _model(self, message: model_pb2.Model) -> ModelRecord:
-        return ModelRecord(
+        return from_message(
+            ModelRecord,
+            message,
             uuid=message.model_id,
             id=message.number,
-            name=message.name,
-            description=message.description,
-            notes=message.notes,
-            labels=tuple(message.labels),
-            metadata=to_mapping(message.metadata),
             workspace=self._workspace_name(message),
-            workspace_id=message.workspace_id if message.HasField("workspace_id") else None,
             owner=message.owner_name,
-            archived=message.archived,
-            version_count=message.version_count,
-            create_time=convert.datetime_field(message, "create_time"),
-            update_time=convert.datetime_field(message, "update_time"),
         )
 
     def _workspace_name(self, message: model_pb2.Model) -> str:
@@ -245,17 +238,12 @@ def _key(key: int | str) -> models_service_pb2.ModelKey:
 
 
 def _version(message: model_pb2.ModelVersion) -> ModelVersionRecord:
-    return ModelVersionRecord(
+    return from_message(
+        ModelVersionRecord,
+        message,
         model_uuid=message.model_id,
         model_id=message.model_number,
-        model_name=message.model_name,
         version=message.number,
         checkpoint=convert.checkpoint(message.checkpoint),
-        name=message.name,
-        comment=message.comment,
-        notes=message.notes,
-        labels=tuple(message.labels),
-        metadata=to_mapping(message.metadata),
         owner=message.owner_name,
-        create_time=convert.datetime_field(message, "create_time"),
     )

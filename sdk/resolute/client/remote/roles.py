@@ -9,10 +9,10 @@ from resolute.api.experiments.v1 import roles_service_pb2 as pb2
 from resolute.client.connection.paging import all_items
 from resolute.client.connection.session import Session
 from resolute.client.connection.user_ids import user_id
-from resolute.client.remote.access import ROLE_NUMBERS, role_of
+from resolute.client.remote.access import role_number
 from resolute.client.remote.workspaces import Workspaces
 from resolute.client.schema.accounts import UserRole, WorkspaceRoleRecord
-from resolute.client.schema.convert import datetime_field
+from resolute.contracts.messages import from_message
 
 
 class Roles:
@@ -38,7 +38,7 @@ class Roles:
         request = pb2.AssignRoleRequest(
             user_id=self._user_id(user),
             workspace_id=self._workspaces.id_of(workspace),
-            role=ROLE_NUMBERS[role],
+            role=role_number(role),
         )
         return _role(self._stub.AssignRole(request).role)
 
@@ -70,9 +70,6 @@ class Roles:
 
 
 def _role(message: role_pb2.WorkspaceRole) -> WorkspaceRoleRecord:
-    return WorkspaceRoleRecord(
-        user=message.user_name,
-        workspace=message.workspace_name,
-        role=role_of(message.role),
-        update_time=datetime_field(message, "update_time"),
+    return from_message(
+        WorkspaceRoleRecord, message, user=message.user_name, workspace=message.workspace_name
     )

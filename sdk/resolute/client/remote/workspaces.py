@@ -13,7 +13,8 @@ from resolute.api.experiments.v1 import workspaces_service_pb2 as pb2
 from resolute.client.connection.paging import all_items
 from resolute.client.connection.session import Session
 from resolute.client.schema.accounts import ProjectRecord, QuotaRecord, WorkspaceRecord
-from resolute.client.schema.convert import datetime_field, experiment_key
+from resolute.client.schema.convert import experiment_key
+from resolute.contracts.messages import from_message
 from resolute.errors import NotFoundError
 
 
@@ -183,36 +184,23 @@ class Workspaces:
         return int(found[0].workspace_id)
 
 
-def _quota(message: workspace_pb2.Quota | workspace_pb2.WorkspaceUsage) -> QuotaRecord:
-    return QuotaRecord(
-        live_experiments=message.live_experiments, slots=message.slots, storage_bytes=message.storage_bytes
-    )
-
-
 def _workspace(message: workspace_pb2.Workspace) -> WorkspaceRecord:
-    return WorkspaceRecord(
+    return from_message(
+        WorkspaceRecord,
+        message,
         id=message.workspace_id,
-        name=message.name,
         owner=message.owner_name,
-        archived=message.archived,
-        quota=_quota(message.quota),
-        used=_quota(message.usage),
+        used=from_message(QuotaRecord, message.usage),
         project_count=message.usage.projects,
         experiment_count=message.usage.experiments,
-        create_time=datetime_field(message, "create_time"),
     )
 
 
 def _project(message: project_pb2.Project) -> ProjectRecord:
-    return ProjectRecord(
+    return from_message(
+        ProjectRecord,
+        message,
         id=message.project_id,
-        name=message.name,
         workspace=message.workspace_name,
-        workspace_id=message.workspace_id,
-        description=message.description,
-        notes=message.notes,
         owner=message.owner_name,
-        archived=message.archived,
-        experiment_count=message.experiment_count,
-        create_time=datetime_field(message, "create_time"),
     )

@@ -5,39 +5,23 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Sequence
-from datetime import datetime, timezone
-from enum import Enum
-from typing import Any, TypeVar
-
-from google.protobuf.message import Message
-from google.protobuf.timestamp_pb2 import Timestamp
+from typing import Any
 
 from resolute.api.checkpoints.v1 import checkpoint_pb2, storage_pb2
 from resolute.api.experiments.v1 import (
     cluster_service_pb2,
     experiment_pb2,
     job_pb2,
-    run_pb2,
-    template_pb2,
     trial_pb2,
 )
 from resolute.api.logs.v1 import line_pb2
 from resolute.api.metrics.v1 import report_pb2, summary_pb2, validation_pb2
 from resolute.client.schema import records
-from resolute.client.schema.states import (
-    CheckpointState,
-    ExperimentKind,
-    ExperimentState,
-    LogLevel,
-    RunOutcome,
-    TrialState,
-)
-from resolute.contracts.run.gpu_usage import GpuUsage
-from resolute.contracts.values import from_value, to_mapping
+from resolute.contracts.messages import datetime_field, from_message
+from resolute.contracts.values import from_value
 from resolute.errors import InvalidArgumentError
 from resolute.rpc import storage_providers
 
-EnumT = TypeVar("EnumT", bound=Enum)
 _NUMBER = re.compile(r"[0-9]{1,18}")
 
 
@@ -87,164 +71,41 @@ def _parse_key(key: int | str, noun: str) -> tuple[int, str]:
         raise InvalidArgumentError(f"{text!r} is neither the number nor the UUID of {noun}") from error
 
 
-def enum_member(kind: type[EnumT], descriptor: Any, number: int, prefix: str) -> EnumT:
-    """Finds the member for a value of the contract; UNSPECIFIED for one that this client does not know.
-
-    Args:
-        kind: Our enumeration, with a member UNSPECIFIED.
-        descriptor: The generated enumeration.
-        number: The value.
-        prefix: What the contract puts before every name.
-    """
-    value = descriptor.DESCRIPTOR.values_by_number.get(number)
-    name = value.name[len(prefix) :] if value is not None else "UNSPECIFIED"
-    return kind[name] if name in kind.__members__ else kind["UNSPECIFIED"]
-
-
-def datetime_field(message: Message, field: str) -> datetime | None:
-    """Reads a timestamp field, in UTC; None when it is not set."""
-    if not message.HasField(field):
-        return None
-    stamp: Timestamp = getattr(message, field)
-    return stamp.ToDatetime(tzinfo=timezone.utc)
-
-
 def experiment(message: experiment_pb2.Experiment) -> records.ExperimentRecord:
     """Converts an experiment."""
-    return records.ExperimentRecord(
+    return from_message(
+        records.ExperimentRecord,
+        message,
         id=message.number,
         uuid=message.experiment_id,
-        name=message.name,
-        description=message.description,
-        labels=tuple(message.labels),
-        state=enum_member(
-            ExperimentState, experiment_pb2.ExperimentState, message.state, prefix="EXPERIMENT_STATE_"
-        ),
-        activity=_activity(message.activity),
-        archived=message.archived,
         owner=message.owner_name,
         workspace=message.workspace_name,
         project=message.project_name,
-        workspace_id=message.workspace_id,
-        project_id=message.project_id,
-        progress=message.progress,
-        config=to_mapping(message.config) if message.HasField("config") else None,
-        create_time=datetime_field(message, "create_time"),
-        end_time=datetime_field(message, "end_time"),
-        trial_count=message.trial_count,
-        searcher_name=message.searcher_name,
-        searcher_metric=message.searcher_metric,
-        smaller_is_better=message.smaller_is_better,
-        failure=message.failure,
-        revision=message.revision,
         model_definition_size=message.model_definition_bytes,
-        unmanaged=message.unmanaged,
-        external_id=message.external_id,
         explanation=message.wait_reason,
-        warning=message.warning,
-        notes=message.notes,
-        etag=message.etag,
-        source=_source(message.source) if message.HasField("source") else None,
-        kind=enum_member(
-            ExperimentKind, experiment_pb2.ExperimentKind, message.kind, prefix="EXPERIMENT_KIND_"
-        ),
     )
-
-
-def _source(message: experiment_pb2.CodeSource) -> records.SourceRecord:
-    return records.SourceRecord(
-        git_commit=message.git_commit,
-        git_branch=message.git_branch,
-        git_diff=message.git_diff,
-        git_diff_truncated=message.git_diff_truncated,
-    )
-
-
-def _activity(number: int) -> str:
-    value = experiment_pb2.ExperimentActivity.DESCRIPTOR.values_by_number.get(number)
-    return value.name.removeprefix("EXPERIMENT_ACTIVITY_") if value is not None and number else ""
 
 
 def trial(message: trial_pb2.Trial) -> records.TrialRecord:
     """Converts a trial."""
-    return records.TrialRecord(
+    return from_message(
+        records.TrialRecord,
+        message,
         id=message.number,
         uuid=message.trial_id,
         experiment_id=message.experiment_number,
         experiment_uuid=message.experiment_id,
-        trial_key=message.trial_key,
-        state=enum_member(TrialState, trial_pb2.TrialState, message.state, prefix="TRIAL_STATE_"),
-        hparams=to_mapping(message.hparams),
-        seed=message.seed,
-        restarts=message.restarts,
-        run=message.run,
-        status=message.status,
-        explanation=message.explanation,
         latest_checkpoint=message.latest_checkpoint_id,
-        steps_completed=message.steps_completed,
-        create_time=datetime_field(message, "create_time"),
-        end_time=datetime_field(message, "end_time"),
-        revision=message.revision,
-        runs=tuple(run(item) for item in message.runs),
-        pids=tuple(message.pids),
-        endpoints=tuple(message.endpoints),
-        excluded_nodes=tuple(message.excluded_nodes),
-        lost_steps=message.lost_steps,
-        best_validation=_validation(message, "best_validation"),
-        last_validation=_validation(message, "last_validation"),
-    )
-
-
-def _validation(message: trial_pb2.Trial, field: str) -> records.ValidationRecord | None:
-    if not message.HasField(field):  # type: ignore[arg-type]
-        return None
-    found: trial_pb2.Validation = getattr(message, field)
-    return records.ValidationRecord(found.value if found.HasField("value") else None, found.steps)
-
-
-def run(message: run_pb2.Run) -> records.RunRecord:
-    """Converts a run."""
-    return records.RunRecord(
-        run=message.run,
-        allocation_id=message.allocation_id,
-        outcome=enum_member(RunOutcome, run_pb2.RunOutcome, message.outcome, prefix="RUN_OUTCOME_"),
-        exit_code=message.exit_code if message.HasField("exit_code") else None,
-        initialize_time=datetime_field(message, "initialize_time"),
-        start_time=datetime_field(message, "start_time"),
-        end_time=datetime_field(message, "end_time"),
-        slot_ids=tuple(message.slot_ids),
-        failure=message.failure,
-        log_policies=tuple(message.log_policies),
-        gpu_usage=_gpu_usage(message.gpu_usage) if message.HasField("gpu_usage") else None,
-        trace_id=message.trace_id,
-        lost_steps=message.lost_steps if message.HasField("lost_steps") else None,
-    )
-
-
-def _gpu_usage(message: run_pb2.GpuUsage) -> GpuUsage:
-    return GpuUsage(
-        energy_joules=message.energy_joules if message.HasField("energy_joules") else None,
-        busy_seconds=message.busy_seconds,
-        measured_seconds=message.measured_seconds,
     )
 
 
 def job(message: job_pb2.Job) -> records.JobRecord:
     """Converts an experiment in the queue."""
-    return records.JobRecord(
+    return from_message(
+        records.JobRecord,
+        message,
         experiment_id=message.experiment_number,
-        name=message.name,
         owner=message.owner_name,
-        state=enum_member(
-            ExperimentState, experiment_pb2.ExperimentState, message.state, prefix="EXPERIMENT_STATE_"
-        ),
-        priority=message.priority,
-        weight=message.weight,
-        max_slots=message.max_slots if message.HasField("max_slots") else None,
-        slots_per_trial=message.slots_per_trial,
-        held_slots=message.held_slots,
-        queued_trials=message.queued_trials,
-        allocated_trials=message.allocated_trials,
         explanation=message.wait_reason,
     )
 
@@ -258,32 +119,20 @@ def checkpoint(
         message: The checkpoint.
         files: Its files where they did not fit the message; None for those in it.
     """
-    return records.CheckpointRecord(
+    return from_message(
+        records.CheckpointRecord,
+        message,
         uuid=message.checkpoint_id,
-        state=enum_member(
-            CheckpointState, checkpoint_pb2.CheckpointState, message.state, prefix="CHECKPOINT_STATE_"
-        ),
         trial_uuid=message.trial_id,
         experiment_uuid=message.experiment_id,
-        run=message.run,
-        steps_completed=message.steps_completed,
-        files=tuple(
-            records.FileRecord(file.path, file.size, file.digest, _location(file))
-            for file in (message.files if files is None else files)
-        ),
-        metadata=to_mapping(message.metadata),
-        create_time=datetime_field(message, "create_time"),
-        commit_time=datetime_field(message, "commit_time"),
-        total_size=message.total_size,
+        files=tuple(map(_file, message.files if files is None else files)),
         storage=storage(message.storage),
-        file_count=message.file_count,
-        pinned=message.pinned,
-        inherited=message.inherited,
     )
 
 
-def _location(file: checkpoint_pb2.File) -> str:
-    return f"{file.location.checkpoint_id}/{file.location.path}" if file.HasField("location") else ""
+def _file(message: checkpoint_pb2.File) -> records.FileRecord:
+    home = f"{message.location.checkpoint_id}/{message.location.path}" if message.HasField("location") else ""
+    return records.FileRecord(message.path, message.size, message.digest, home)
 
 
 def storage(message: storage_pb2.Storage) -> records.DirectoryStorage | records.BucketStorage | None:
@@ -300,19 +149,7 @@ def storage(message: storage_pb2.Storage) -> records.DirectoryStorage | records.
 
 def line(message: line_pb2.Line) -> records.LineRecord:
     """Converts a line of a log."""
-    return records.LineRecord(
-        line_id=message.line_id,
-        time=datetime_field(message, "time"),
-        message=message.message,
-        level=enum_member(LogLevel, line_pb2.Level, message.level, prefix="LEVEL_"),
-        rank=message.rank if message.HasField("rank") else None,
-        stdtype=message.stdtype,
-        run=message.run,
-        trial_uuid=message.trial_id,
-        origin=message.origin,
-        container=message.container,
-        agent=message.agent,
-    )
+    return from_message(records.LineRecord, message, trial_uuid=message.trial_id)
 
 
 def best(message: validation_pb2.BestValidation) -> records.BestRecord:
@@ -325,16 +162,12 @@ def summary(message: summary_pb2.Summary) -> records.MetricSummary:
     last: Any = message.last_number if message.HasField("last_number") else None
     if message.HasField("last_value"):
         last = from_value(message.last_value)
-    return records.MetricSummary(
+    return from_message(
+        records.MetricSummary,
+        message,
         trial_uuid=message.trial_id,
-        group=message.group,
-        name=message.name,
-        count=message.count,
         mean=message.sum / message.count if message.count else None,
-        min=message.min if message.HasField("min") else None,
-        max=message.max if message.HasField("max") else None,
         last=last,
-        last_steps=message.last_steps,
     )
 
 
@@ -352,30 +185,17 @@ def report(message: report_pb2.Report, trial_id: int) -> records.TrialMetrics:
 
 def cluster(message: cluster_service_pb2.GetClusterResponse) -> records.ClusterRecord:
     """Converts the cluster."""
-    return records.ClusterRecord(
-        cluster_id=message.cluster_id,
-        version=message.version,
-        slots=tuple(
-            records.SlotRecord(
-                slot.slot_id,
-                cluster_service_pb2.SlotKind.Name(slot.kind).removeprefix("SLOT_KIND_").lower(),
-                slot.holder.allocation_id or ("hidden" if slot.HasField("holder") else ""),
-                slot.holder.trial_number,
-                slot.node,
-                slot.disabled,
-                slot.draining and slot.HasField("holder"),
-                slot.resource_pool or "default",  # a server before there were pools names none
-            )
-            for slot in message.slots
-        ),
-        queued_trials=message.queued_trials,
-        problems=tuple(message.problems),
-        resource_pools=tuple(
-            records.PoolRecord(pool.name, pool.placed_by_engine) for pool in message.resource_pools
-        ),
+    return from_message(records.ClusterRecord, message, slots=tuple(map(_slot, message.slots)))
+
+
+def _slot(message: cluster_service_pb2.Slot) -> records.SlotRecord:
+    held = message.HasField("holder")
+    return from_message(
+        records.SlotRecord,
+        message,
+        kind=cluster_service_pb2.SlotKind.Name(message.kind).removeprefix("SLOT_KIND_").lower(),
+        allocation_id=message.holder.allocation_id or ("hidden" if held else ""),
+        trial_id=message.holder.trial_number,
+        draining=message.draining and held,
+        resource_pool=message.resource_pool or "default",  # a server before there were pools names none
     )
-
-
-def template(message: template_pb2.Template) -> records.TemplateRecord:
-    """Converts a template."""
-    return records.TemplateRecord(message.name, to_mapping(message.config))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from resolute.api.experiments.v1 import run_environment_pb2
+from resolute.contracts.messages import from_message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,13 +27,8 @@ class EnvironmentRecord:
 
 def environment(message: run_environment_pb2.RunEnvironment) -> EnvironmentRecord:
     """Converts an environment."""
-    return EnvironmentRecord(
-        host_name=message.host_name,
-        platform=message.platform,
-        python_version=message.python_version,
-        python_path=message.python_path,
+    return from_message(
+        EnvironmentRecord,
+        message,
         packages={package.name: package.version for package in message.packages},
-        gpu_driver=message.gpu_driver,
-        gpus=tuple(message.gpus),
-        cuda_version=message.cuda_version,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from resolute.api.searcher.v1 import reason_pb2
+from resolute.contracts.messages import from_message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,10 +33,8 @@ class ReasonRecord:
 def reason(message: reason_pb2.Reason) -> ReasonRecord:
     """Converts a reason."""
     value = reason_pb2.ReasonKind.DESCRIPTOR.values_by_number.get(message.kind)
-    numbers = {field.name: value for field, value in message.ListFields() if field.name != "kind"}
-    known = {name: number for name, number in numbers.items() if name in ReasonRecord.__slots__}
     name = value.name.removeprefix("REASON_KIND_") if value is not None else "NOT_RECORDED"
-    return ReasonRecord(kind=name, **known)
+    return from_message(ReasonRecord, message, kind=name)
 
 
 _WORDS = {

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from resolute.api.experiments.v1 import trial_pb2, trial_transition_pb2
-from resolute.api.preemption.v1 import signal_pb2
-from resolute.client.schema.convert import datetime_field, enum_member
+from resolute.api.experiments.v1 import trial_transition_pb2
 from resolute.client.schema.states import TrialState
+from resolute.contracts.messages import from_message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,19 +34,5 @@ class TransitionRecord:
 
 def transition(message: trial_transition_pb2.TrialTransition) -> TransitionRecord:
     """Converts a change of a trial's state."""
-    states = [
-        enum_member(TrialState, trial_pb2.TrialState, number, prefix="TRIAL_STATE_")
-        for number in (message.from_state, message.to_state)
-    ]
-    reason = signal_pb2.SignalReason.DESCRIPTOR.values_by_number.get(message.signal_reason)
-    return TransitionRecord(
-        time=datetime_field(message, "time"),
-        event=message.event,
-        from_state=states[0],
-        to_state=states[1],
-        run=message.run,
-        signal_reason=reason.name.removeprefix("SIGNAL_REASON_") if reason and reason.number else "",
-        actor=message.actor_name,
-        detail=message.detail,
-        search_event=message.search_event_sequence if message.HasField("search_event_sequence") else None,
-    )
+    cause = message.search_event_sequence if message.HasField("search_event_sequence") else None
+    return from_message(TransitionRecord, message, actor=message.actor_name, search_event=cause)

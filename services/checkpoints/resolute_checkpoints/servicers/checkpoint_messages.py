@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from resolute.api.checkpoints.v1 import checkpoint_pb2 as messages
 from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as requests
 from resolute.api.checkpoints.v1 import storage_pb2
-from resolute.contracts.times import seconds_of, to_timestamp
-from resolute.contracts.values import to_mapping, to_value
+from resolute.contracts.messages import enum_number, to_message
+from resolute.contracts.times import seconds_of
+from resolute.contracts.values import to_mapping
 from resolute_checkpoints.blobs.base import FinishedUpload
 from resolute_checkpoints.domain.checkpoint import (
     BucketStorage,
@@ -36,15 +37,9 @@ MAX_REUSED = 10_000
 """Most files that one request may ask to reuse: the store is asked once for all of them."""
 _MAX_RETENTION_ITEMS = 50_000
 
-_STATES: Mapping[State, messages.CheckpointState.ValueType] = {
-    State.UPLOADING: messages.CHECKPOINT_STATE_UPLOADING,
-    State.COMPLETED: messages.CHECKPOINT_STATE_COMPLETED,
-    State.PARTIALLY_DELETED: messages.CHECKPOINT_STATE_PARTIALLY_DELETED,
-    State.DELETING: messages.CHECKPOINT_STATE_DELETING,
-    State.DELETED: messages.CHECKPOINT_STATE_DELETED,
-    State.ABORTED: messages.CHECKPOINT_STATE_ABORTED,
+_STATES: Mapping[int, State] = {
+    enum_number(messages.CheckpointState.DESCRIPTOR, state.name): state for state in State
 }
-_BY_MESSAGE = {message: state for state, message in _STATES.items()}
 _PROVIDERS: Mapping[storage_pb2.Storage.Provider.ValueType, Provider] = {
     storage_pb2.Storage.PROVIDER_S3: Provider.S3,
     storage_pb2.Storage.PROVIDER_GCS: Provider.GCS,
@@ -194,30 +189,23 @@ def to_states(states: Sequence[messages.CheckpointState.ValueType]) -> frozenset
     Raises:
         InvalidArgumentError: One is not known here.
     """
-    unknown = [state for state in states if state not in _BY_MESSAGE]
+    unknown = [state for state in states if state not in _STATES]
     if unknown:
         raise invalid_field("states", f"holds {unknown[0]}, which is no state that a checkpoint can have")
-    return frozenset(_BY_MESSAGE[state] for state in states)
+    return frozenset(_STATES[state] for state in states)
 
 
 def from_checkpoint(checkpoint: Checkpoint) -> messages.Checkpoint:
     """Writes a checkpoint."""
-    return messages.Checkpoint(
-        checkpoint_id=checkpoint.checkpoint_id,
-        state=_STATES[checkpoint.state],
+    return to_message(
+        messages.Checkpoint,
+        checkpoint,
         trial_id=checkpoint.owner.trial_id or None,
         experiment_id=checkpoint.owner.experiment_id or None,
         run=checkpoint.owner.run or None,
         steps_completed=None if checkpoint.commit_time is None else checkpoint.steps_completed,
         files=[from_file(file) for file in checkpoint.files],
-        metadata=to_value(dict(checkpoint.metadata)),
-        create_time=to_timestamp(checkpoint.create_time),
-        commit_time=None if checkpoint.commit_time is None else to_timestamp(checkpoint.commit_time),
-        total_size=checkpoint.total_size,
         storage=_from_storage(checkpoint.storage),
-        file_count=checkpoint.file_count,
-        pinned=checkpoint.pinned,
-        inherited=checkpoint.inherited,
         etag=etag_of(checkpoint.revision),
     )
 
@@ -225,12 +213,12 @@ def from_checkpoint(checkpoint: Checkpoint) -> messages.Checkpoint:
 def from_file(file: File) -> messages.File:
     """Writes one file."""
     location = None if file.home is None else from_location(file.home)
-    return messages.File(path=file.path, size=file.size, digest=file.digest, location=location)
+    return to_message(messages.File, file, location=location)
 
 
 def from_location(home: Home) -> messages.FileLocation:
     """Writes where the bytes of a file are stored."""
-    return messages.FileLocation(checkpoint_id=home.checkpoint_id, path=home.path)
+    return to_message(messages.FileLocation, home)
 
 
 def _to_file(file: messages.File) -> File:

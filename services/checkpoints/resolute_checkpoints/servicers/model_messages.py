@@ -7,8 +7,8 @@ from typing import Any
 
 from resolute.api.checkpoints.v1 import model_pb2 as messages
 from resolute.api.checkpoints.v1 import models_service_pb2 as requests
-from resolute.contracts.times import to_timestamp
-from resolute.contracts.values import to_mapping, to_value
+from resolute.contracts.messages import to_message
+from resolute.contracts.values import to_mapping
 from resolute_checkpoints.domain.model import (
     MAX_NAME_CHARACTERS,
     Changes,
@@ -123,41 +123,26 @@ def to_filter(request: requests.ListModelsRequest) -> ModelFilter:
 
 def from_model(model: Model) -> messages.Model:
     """Writes a model."""
-    return messages.Model(
-        model_id=model.model_id,
-        number=model.number,
-        name=model.name,
-        description=model.description,
-        notes=model.notes,
-        labels=model.labels,
-        metadata=to_value(dict(model.metadata)),
-        workspace_id=model.workspace_id,
+    return to_message(
+        messages.Model,
+        model,
         owner_id=model.author.user_id,
         owner_name=model.author.name,
-        archived=model.archived,
-        version_count=model.version_count,
-        create_time=to_timestamp(model.create_time),
-        update_time=to_timestamp(model.update_time),
         etag=etag_of(model.revision),
     )
 
 
 def from_version(version: ModelVersion) -> messages.ModelVersion:
     """Writes a version."""
-    return messages.ModelVersion(
+    return to_message(
+        messages.ModelVersion,
+        version,
         model_id=version.model.model_id,
         model_number=version.model.number,
         model_name=version.model.name,
-        number=version.number,
         checkpoint=checkpoint_messages.from_checkpoint(version.checkpoint),
-        name=version.name,
-        comment=version.comment,
-        notes=version.notes,
-        labels=version.labels,
-        metadata=to_value(dict(version.metadata)),
         owner_id=version.author.user_id,
         owner_name=version.author.name,
-        create_time=to_timestamp(version.create_time),
         etag=etag_of(version.revision),
     )
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from resolute.api.metrics.v1 import metrics_service_pb2 as api
 from resolute.api.metrics.v1 import report_pb2, summary_pb2, validation_pb2
+from resolute.contracts.messages import to_message
 from resolute.contracts.values import to_value
 from resolute_metrics.queries.growth import Change
 from resolute_metrics.queries.reports import StoredReport
@@ -87,20 +88,9 @@ def add_summary(response: api.ListSummariesResponse, summary: Summary) -> int:
 
 def to_best(best: Best) -> validation_pb2.BestValidation:
     """Builds the message of a best validation."""
-    return validation_pb2.BestValidation(
-        trial_id=best.trial_id, value=best.value, steps=best.steps, metric=best.metric
-    )
+    return to_message(validation_pb2.BestValidation, best)
 
 
 def to_trial_validations(found: TrialValidations) -> validation_pb2.TrialValidations:
     """Builds the message of a trial's best and last validation."""
-    return validation_pb2.TrialValidations(
-        trial_id=found.trial_id,
-        experiment_id=found.experiment_id,
-        metric=found.metric,
-        best_value=found.best_value,
-        best_steps=found.best_steps,
-        last_value=found.last_value,
-        last_steps=found.last_steps,
-        revision=found.revision,
-    )
+    return to_message(validation_pb2.TrialValidations, found)

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from sqlalchemy.engine import RowMapping
 
 from resolute.api.experiments.v1 import access_service_pb2, audit_row_pb2, role_pb2, token_pb2, user_pb2
+from resolute.contracts.messages import to_message
 from resolute.contracts.times import seconds_of, to_timestamp
 from resolute.contracts.values import to_value
 from resolute_experiments.accounts.store.tokens import IssuedToken, TokenKind, TokenScope
@@ -63,11 +64,10 @@ def role_of(number: int, *, field: str) -> Role:
 
 def user_message(account: Account) -> user_pb2.User:
     """Shows a user."""
-    return user_pb2.User(
+    return to_message(
+        user_pb2.User,
+        account,
         user_id=account.number,
-        name=account.name,
-        role=ROLE_NUMBERS[account.role],
-        active=account.active,
         has_password=bool(account.password),
         create_time=to_timestamp(account.created_at),
         etag=etag_of(account.revision),
@@ -76,12 +76,11 @@ def user_message(account: Account) -> user_pb2.User:
 
 def workspace_role_message(found: WorkspaceRole) -> role_pb2.WorkspaceRole:
     """Shows a role in a workspace."""
-    return role_pb2.WorkspaceRole(
+    return to_message(
+        role_pb2.WorkspaceRole,
+        found,
         user_id=found.user_number,
-        user_name=found.user_name,
         workspace_id=found.workspace_number,
-        workspace_name=found.workspace_name,
-        role=ROLE_NUMBERS[found.role],
         update_time=to_timestamp(found.updated_at),
     )
 
@@ -111,19 +110,17 @@ def refusal_of(message: access_service_pb2.Refusal) -> CountedRefusal:
 
 def token_message(token: IssuedToken) -> token_pb2.Token:
     """Shows what is known of a token."""
-    return token_pb2.Token(
+    return to_message(
+        token_pb2.Token,
+        token,
         token_id=token.id,
         user_id=token.user_number,
         user_name=token.username,
-        description=token.description,
         create_time=to_timestamp(token.created_at),
         expire_time=to_timestamp(token.expires_at),
-        revoked=token.revoked,
         kind=_KIND_NUMBERS[token.kind],
         parent_token_id=token.parent_id or "",
         service_name=token.service,
-        allocation_id=token.allocation_id or "",
-        scope=_SCOPE_NUMBERS[token.scope],
     )
 
 

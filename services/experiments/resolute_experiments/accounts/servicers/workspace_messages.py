@@ -8,6 +8,7 @@ from typing import Literal
 from sqlalchemy.engine import Connection
 
 from resolute.api.experiments.v1 import project_pb2, workspace_pb2
+from resolute.contracts.messages import to_message
 from resolute.contracts.times import to_timestamp
 from resolute_experiments.accounts.store import usage
 from resolute_experiments.accounts.store.projects import Project
@@ -49,12 +50,12 @@ def workspace_messages(
 
 
 def _workspace(workspace: Workspace, used: Usage) -> workspace_pb2.Workspace:
-    return workspace_pb2.Workspace(
+    return to_message(
+        workspace_pb2.Workspace,
+        workspace,
         workspace_id=workspace.number,
-        name=workspace.name,
         owner_id=workspace.owner_number,
         owner_name=workspace.owner,
-        archived=workspace.archived,
         quota=workspace_pb2.Quota(**{bound: getattr(workspace.quota, bound) or None for bound in _BOUNDS}),
         usage=workspace_pb2.WorkspaceUsage(
             live_experiments=used.live_experiments,
@@ -79,16 +80,14 @@ def project_messages(connection: Connection, shown: Sequence[Project]) -> Sequen
 
 
 def _project(project: Project, *, experiment_count: int) -> project_pb2.Project:
-    return project_pb2.Project(
+    return to_message(
+        project_pb2.Project,
+        project,
         project_id=project.number,
-        name=project.name,
         workspace_id=project.workspace_number,
         workspace_name=project.workspace,
-        description=project.description,
-        notes=project.notes,
         owner_id=project.owner_number,
         owner_name=project.owner,
-        archived=project.archived,
         experiment_count=experiment_count,
         create_time=to_timestamp(project.created_at),
         etag=etag_of(project.revision),

@@ -6,6 +6,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from resolute.api.experiments.v1 import experiment_pb2, job_pb2, run_pb2, trial_pb2, trial_transition_pb2
 from resolute.api.preemption.v1 import signal_pb2
+from resolute.contracts.messages import to_message
 from resolute.contracts.times import to_timestamp
 from resolute.contracts.values import to_value
 from resolute_experiments.scheduling.jobs import Job
@@ -86,23 +87,15 @@ def experiment_message(
         source: Where its code came from: a serialized ``CodeSource``; empty when that is not known.
     """
     searcher = experiment.config["searcher"]
-    return experiment_pb2.Experiment(
+    return to_message(
+        experiment_pb2.Experiment,
+        experiment,
         experiment_id=experiment.id,
-        number=experiment.number,
-        name=experiment.name,
-        description=experiment.description,
-        labels=experiment.labels,
         notes=experiment.notes if whole else "",
-        state=experiment_state_number(experiment.state),
         activity=_activity(experiment, counts),
-        archived=experiment.archived,
-        owner_id=experiment.owner_id,
         owner_name=experiment.owner,
-        workspace_id=experiment.workspace_id,
         workspace_name=experiment.workspace,
-        project_id=experiment.project_id,
         project_name=experiment.project,
-        progress=experiment.progress,
         config=to_value(experiment.config) if whole else None,
         create_time=timestamp(experiment.created_at),
         end_time=timestamp(experiment.ended_at),
@@ -110,16 +103,10 @@ def experiment_message(
         searcher_name=searcher["name"],
         searcher_metric=searcher.get("metric") or "",
         smaller_is_better=searcher["smaller_is_better"],
-        failure=experiment.failure,
-        revision=experiment.revision,
         etag=etag_of(experiment.edit_revision),
         model_definition_bytes=experiment.definition_size,
-        unmanaged=experiment.unmanaged,
-        external_id=experiment.external_id,
         wait_reason=wait_reason,
-        warning=experiment.warning,
         source=experiment_pb2.CodeSource.FromString(source) if source else None,
-        kind=experiment_pb2.ExperimentKind.Value(f"EXPERIMENT_KIND_{experiment.kind.value}"),
         trial_state_counts=[
             experiment_pb2.TrialStateCount(state=trial_state_number(TrialState(name)), count=count)
             for name, count in sorted(counts.items())
@@ -166,28 +153,18 @@ def trial_message(
     hparams, omitted = (
         (trial.hparams, 0) if max_hparams is None else first_leaves(trial.hparams, most=max_hparams)
     )
-    return trial_pb2.Trial(
+    return to_message(
+        trial_pb2.Trial,
+        trial,
         trial_id=trial.id,
-        number=trial.number,
-        experiment_id=trial.experiment_id,
         experiment_number=experiment.number,
         trial_key=trial.request_id,
-        state=trial_state_number(trial.state),
         hparams=to_value(hparams),
         omitted_hparams=omitted,
-        seed=trial.seed,
-        restarts=trial.restarts,
-        run=trial.run,
-        status=trial.status,
-        metadata=to_value(trial.metadata),
         explanation=explanation,
         latest_checkpoint_id=trial.latest_checkpoint_id or None,
-        steps_completed=trial.steps_completed,
-        lost_steps=trial.lost_steps,
         create_time=timestamp(trial.created_at),
         end_time=timestamp(trial.ended_at),
-        revision=trial.revision,
-        excluded_nodes=trial.excluded_nodes,
         runs=[run_message(run) for run in runs or []],
         pids=[container.pid for container in containers or [] if container.pid and not container.exited],
         endpoints=[
@@ -204,21 +181,12 @@ def _endpoint(address: str, port: int) -> str:
 
 def transition_message(transition: TrialTransition) -> trial_transition_pb2.TrialTransition:
     """Builds the message of a change of a trial's state."""
-    return trial_transition_pb2.TrialTransition(
-        time=timestamp(transition.time),
-        event=transition.event,
-        from_state=trial_pb2.TrialState.Value(f"TRIAL_STATE_{transition.from_state or 'UNSPECIFIED'}"),
-        to_state=trial_pb2.TrialState.Value(f"TRIAL_STATE_{transition.to_state}"),
-        run=transition.run,
-        signal_reason=_signal_reason(transition.signal_reason),
+    return to_message(
+        trial_transition_pb2.TrialTransition,
+        transition,
         actor_name=transition.actor,
-        detail=transition.detail,
         search_event_sequence=transition.search_event,
     )
-
-
-def _signal_reason(name: str) -> signal_pb2.SignalReason.ValueType:
-    return signal_pb2.SignalReason.Value(f"SIGNAL_REASON_{name or 'UNSPECIFIED'}")
 
 
 def _validation(value: float | None, steps: int | None) -> trial_pb2.Validation | None:
@@ -227,20 +195,13 @@ def _validation(value: float | None, steps: int | None) -> trial_pb2.Validation 
 
 def run_message(run: Run) -> run_pb2.Run:
     """Builds the message of a run."""
-    return run_pb2.Run(
-        run=run.run,
-        allocation_id=run.allocation_id,
-        outcome=run_pb2.RunOutcome.Value(f"RUN_OUTCOME_{run.outcome.value}"),
-        exit_code=run.exit_code,
+    return to_message(
+        run_pb2.Run,
+        run,
         start_time=timestamp(run.started_at),
         end_time=timestamp(run.ended_at),
-        slot_ids=run.slot_ids,
-        failure=run.failure,
-        log_policies=run.log_policies,
         initialize_time=timestamp(run.initialized_at),
         gpu_usage=_gpu_usage(run),
-        trace_id=run.trace_id,
-        lost_steps=run.lost_steps,
     )
 
 
@@ -256,18 +217,14 @@ def _gpu_usage(run: Run) -> run_pb2.GpuUsage | None:
 
 def job_message(job: Job, wait_reasons: WaitReasons) -> job_pb2.Job:
     """Builds the message of an experiment in the queue."""
-    return job_pb2.Job(
-        experiment_id=job.experiment_id,
+    return to_message(
+        job_pb2.Job,
+        job,
         experiment_number=job.number,
-        name=job.name,
-        owner_id=job.owner_id,
         owner_name=job.owner,
-        state=experiment_state_number(job.state),
         priority=job.share.priority,
         weight=job.share.weight,
         max_slots=job.share.max_slots,
-        slots_per_trial=job.slots_per_trial,
-        held_slots=job.held_slots,
         queued_trials=job.queued,
         allocated_trials=job.allocated,
         wait_reason=wait_reasons.first_wait_reason(job.experiment_id) if job.queued else "",
@@ -275,13 +232,16 @@ def job_message(job: Job, wait_reasons: WaitReasons) -> job_pb2.Job:
     )
 
 
+def _signal_reason(name: str) -> signal_pb2.SignalReason.ValueType:
+    return signal_pb2.SignalReason.Value(f"SIGNAL_REASON_{name or 'UNSPECIFIED'}")
+
+
 def signal_message(run: Run) -> signal_pb2.Signal:
     """Builds the signal of a run's allocation."""
-    return signal_pb2.Signal(
-        allocation_id=run.allocation_id,
+    return to_message(
+        signal_pb2.Signal,
+        run,
         revision=run.signal_revision,
-        preempt=run.preempt,
-        kill=run.kill,
         reason=_signal_reason(run.signal_reason),
         kill_time=timestamp(run.signal_deadline),
     )
