@@ -40,7 +40,6 @@ from resolute_searcher.store import log, repository, search_rows, snapshots
 from resolute_searcher.store.fingerprint import fingerprint
 from resolute_searcher.store.log import NewEntry
 from resolute_searcher.store.snapshots import Snapshot, StoredEntry
-from resolute_searcher.wire.contract import stored_spec
 from resolute_searcher.wire.spec import spec_from
 from resolute_serving.database import migrations
 from resolute_serving.database.engine import Database
@@ -121,7 +120,7 @@ def asked(trials: int) -> spec_pb.SearchSpec:
 
 def whole(costs: Costs) -> None:
     """Simulates the search once for its time and memory, and once more to look at its windows."""
-    spec = spec_from(stored_spec(asked(costs.trials)))
+    spec = spec_from(asked(costs.trials))
     curves = SyntheticCurves(spec.space, max_length=1024)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     began = time.process_time()
@@ -133,7 +132,7 @@ def whole(costs: Costs) -> None:
 
 def finished(trials: int) -> list[Entry]:
     """The log of a search of so many trials with about as many finished, and more to come."""
-    spec = spec_from(stored_spec(asked(trials + 20_000)))
+    spec = spec_from(asked(trials + 20_000))
     entries: list[Entry] = []
     closed = 0
 
@@ -165,7 +164,7 @@ async def events_after(trials: int) -> tuple[float, float, Load]:
         live = LiveSearches(
             storage, clock=SYSTEM_CLOCK, trial_index=TrialIndex(storage), notifier=Notifier(), shared=False
         )
-        await live.create(SEARCH, stored_spec(message))
+        await live.create(SEARCH, message)
         await _write(storage, entries[1:])
         durable = [await _window(live) for _ in range(_WINDOWS)]
         decided = []

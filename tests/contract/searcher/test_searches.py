@@ -35,7 +35,6 @@ from resolute.errors import (
     UnavailableError,
 )
 from resolute_searcher.engine.search import Search
-from resolute_searcher.wire.contract import stored_spec
 from resolute_searcher.wire.spec import spec_from
 
 
@@ -55,6 +54,21 @@ class TestCreation:
                 assert (await session.search()).status.last_event_sequence == 1
                 with pytest.raises(AlreadyExistsError, match="with another spec"):
                     await session.create(spec(single=spec_pb.SingleMethod(max_length=11)))
+
+        run(scenario)
+
+    def test_a_field_that_only_a_newer_version_knows_is_not_stored(self, backend: dict[str, Any]) -> None:
+        newer = spec_pb.SearchSpec.FromString(SINGLE.SerializeToString() + b"\xf8\x3f\x01")
+
+        async def scenario() -> None:
+            async with searcher(**backend) as service:
+                session = SearchSession(service)
+                first = await session.create(newer)
+                assert await session.create(SINGLE) == first
+                stored = (await session.search()).spec
+                assert stored.SerializeToString(deterministic=True) == SINGLE.SerializeToString(
+                    deterministic=True
+                )
 
         run(scenario)
 
@@ -130,7 +144,7 @@ class TestWholeSearches:
                 state = json.loads(outcome.state_json)
                 assert state["method"] == json.loads(json.dumps(memory.snapshot()["method"]))
 
-        memory = Search(spec_from(stored_spec(adaptive(max_concurrent_trials=4))))
+        memory = Search(spec_from(adaptive(max_concurrent_trials=4)))
         run(scenario)
 
     def test_restarts_between_any_two_operations_change_nothing(self, backend: dict[str, Any]) -> None:

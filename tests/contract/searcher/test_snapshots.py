@@ -24,11 +24,10 @@ from resolute_searcher.store.log import read_log
 from resolute_searcher.store.packing import pack
 from resolute_searcher.store.schema import entries, searches, snapshots, trials
 from resolute_searcher.store.snapshots import Snapshot, read_snapshot, write_snapshot
-from resolute_searcher.wire.contract import stored_spec
 from resolute_searcher.wire.spec import spec_from
 
 ASKED = adaptive(max_trials=40, max_concurrent_trials=6)
-CODE = fingerprint(spec_from(stored_spec(ASKED))) or ""
+CODE = fingerprint(spec_from(ASKED)) or ""
 
 
 @pytest.fixture
@@ -64,7 +63,7 @@ async def loaded(storage: Storage) -> tuple[dict[str, Any], str]:
 
 
 async def folded(storage: Storage, asked: spec_pb.SearchSpec = ASKED) -> tuple[dict[str, Any], str]:
-    search, tip = Search(spec_from(stored_spec(asked))), ""
+    search, tip = Search(spec_from(asked)), ""
     for recorded in await storage.read(lambda c: list(read_log(c, SEARCH))):
         search.apply(recorded.entry)
         tip = recorded.tip

@@ -34,7 +34,6 @@ from faults.harness.tally import Tally
 
 from resolute.errors import ResoluteError
 from resolute_searcher.identifiers import trial_id
-from resolute_searcher.wire.contract import stored_spec
 from resolute_searcher.wire.spec import spec_from
 
 TRIALS = 40
@@ -151,7 +150,7 @@ class FaultRun:
         with channel_to(self._cluster) as channel:
             while True:
                 try:
-                    return undisturbed(spec_from(stored_spec(search(channel, experiment).spec)), loss)
+                    return undisturbed(spec_from(search(channel, experiment).spec), loss)
                 except ResoluteError:
                     if time.monotonic() > deadline:
                         raise

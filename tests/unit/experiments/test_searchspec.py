@@ -10,7 +10,6 @@ from resolute_experiments.config import parse_config
 from resolute_experiments.specs.search import search_spec, works_by_operations
 from resolute_searcher.planning.preview import preview
 from resolute_searcher.spec.search import CustomSpec, ModelSpec, PluginSpec
-from resolute_searcher.wire.contract import stored_spec
 from resolute_searcher.wire.spec import spec_from
 
 
@@ -59,7 +58,7 @@ def document(searcher: dict[str, Any]) -> dict[str, Any]:
 )
 def test_searches_by_others_reach_the_searcher_whole(searcher: dict[str, Any], expected: object) -> None:
     config = document(searcher)
-    spec = spec_from(stored_spec(search_spec(config)))
+    spec = spec_from(search_spec(config))
     assert spec.method == expected
     assert works_by_operations(config)
     if isinstance(spec.method, ModelSpec):
@@ -70,5 +69,5 @@ def test_searches_by_others_reach_the_searcher_whole(searcher: dict[str, Any], e
 def test_a_length_of_zero_lets_trials_end_by_themselves(searcher: dict[str, Any]) -> None:
     zero, without = (document({**searcher, **length}) for length in ({"max_length": 0}, {}))
     assert zero["searcher"]["max_length"] == 0
-    assert spec_from(stored_spec(search_spec(zero))) == spec_from(stored_spec(search_spec(without)))
+    assert spec_from(search_spec(zero)) == spec_from(search_spec(without))
     assert not works_by_operations(zero)

@@ -23,7 +23,6 @@ from resolute_searcher.runtime.live_searches import MOST_ON_LOOP, Change, LiveSe
 from resolute_searcher.runtime.storage import Storage
 from resolute_searcher.runtime.trial_index import TrialIndex
 from resolute_searcher.store import log, repository
-from resolute_searcher.wire.contract import stored_spec
 from resolute_searcher.wire.spec import spec_from
 from resolute_serving.database.engine import Database, Work
 from resolute_serving.notifier import Notifier
@@ -112,7 +111,7 @@ def test_failing_writes_leave_no_trace_in_memory(tmp_path: Path, seed: int) -> N
 
     async def scenario() -> None:
         async with searches(tmp_path) as (live, database):
-            await live.create(SEARCH, stored_spec(adaptive(max_trials=120)))
+            await live.create(SEARCH, adaptive(max_trials=120))
             database.failing = random.Random(seed)
             sizes = [1, LARGE, 1, LARGE, 1]
             await asyncio.gather(
@@ -123,7 +122,7 @@ def test_failing_writes_leave_no_trace_in_memory(tmp_path: Path, seed: int) -> N
             in_memory = await live.change(SEARCH, lambda change: change.search.snapshot())
             assert (await rebuilt(database)).snapshot() == in_memory
             entries = await database.read(lambda c: [recorded.entry for recorded in log.read_log(c, SEARCH)])
-            again = Search(spec_from(stored_spec(adaptive(max_trials=120))))
+            again = Search(spec_from(adaptive(max_trials=120)))
             for entry in entries:
                 assert again.record(entry.event) == entry
 
@@ -133,7 +132,7 @@ def test_failing_writes_leave_no_trace_in_memory(tmp_path: Path, seed: int) -> N
 def test_a_call_that_gives_up_loses_nothing(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with searches(tmp_path) as (live, database):
-            await live.create(SEARCH, stored_spec(adaptive()))
+            await live.create(SEARCH, adaptive())
             await live.change(SEARCH, lambda change: change.search.sequence)  # it is in memory now
             choice = random.Random(0)
             for _ in range(20):
@@ -155,7 +154,7 @@ def test_searches_that_do_not_fit_are_read_again(tmp_path: Path) -> None:
             names = [f"7b3c5f6e-0a53-4f0e-8f8c-7f2f0b6f8d{number:02d}" for number in range(6)]
             choice = random.Random(0)
             for name in names:
-                await live.create(name, stored_spec(adaptive()))
+                await live.create(name, adaptive())
             for _ in range(10):
                 await asyncio.gather(
                     *(live.change(name, lambda change: step(change, choice)) for name in names)
@@ -172,7 +171,7 @@ def test_few_searches_that_are_over_stay_in_memory(tmp_path: Path) -> None:
             choice = random.Random(0)
             names = [f"7b3c5f6e-0a53-4f0e-8f8c-7f2f0b6f8d{number:02d}" for number in range(40)]
             for name in names:
-                await live.create(name, stored_spec(adaptive(max_trials=1)))
+                await live.create(name, adaptive(max_trials=1))
                 while not await live.change(name, lambda change: step(change, choice)):
                     pass
             assert len(live._live) <= 32
@@ -190,7 +189,7 @@ def test_replicas_on_one_database_agree(tmp_path: Path) -> None:
             searches(tmp_path, shared=True) as (one, database),
             searches(tmp_path, shared=True) as (other, _),
         ):
-            await one.create(SEARCH, stored_spec(adaptive(max_trials=12)))
+            await one.create(SEARCH, adaptive(max_trials=12))
             choice = random.Random(5)
 
             async def work(live: LiveSearches, size: int) -> None:
@@ -222,7 +221,7 @@ def test_a_large_change_holds_up_calls_about_its_own_search_only(tmp_path: Path)
     async def scenario() -> None:
         async with searches(tmp_path) as (live, database):
             for name in (SEARCH, ANOTHER):
-                await live.create(name, stored_spec(adaptive()))
+                await live.create(name, adaptive())
             large = asyncio.create_task(live.change(SEARCH, decide, size=LARGE))
             await asyncio.to_thread(entered.wait)
             waiting = asyncio.create_task(live.change(SEARCH, lambda change: change.search.sequence))
@@ -241,7 +240,7 @@ def test_a_large_change_holds_up_calls_about_its_own_search_only(tmp_path: Path)
 def test_a_defect_in_a_decision_does_not_poison_the_search(tmp_path: Path, size: int) -> None:
     async def scenario() -> None:
         async with searches(tmp_path) as (live, database):
-            await live.create(SEARCH, stored_spec(adaptive()))
+            await live.create(SEARCH, adaptive())
 
             def half_way(change: Change) -> None:
                 step(change, random.Random(0))
@@ -259,7 +258,7 @@ def test_a_defect_in_a_decision_does_not_poison_the_search(tmp_path: Path, size:
 def test_nothing_begins_once_the_service_stops(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with searches(tmp_path) as (live, _):
-            await live.create(SEARCH, stored_spec(adaptive()))
+            await live.create(SEARCH, adaptive())
             await live._storage.close()
             with pytest.raises(UnavailableError, match="the searcher stops"):
                 await live.change(SEARCH, lambda change: step(change, random.Random(0)))

@@ -14,12 +14,11 @@ from resolute_searcher.log.entry import Entry
 from resolute_searcher.planning.curves import RecordedCurve, RecordedCurves, SyntheticCurves, synthetic_curves
 from resolute_searcher.planning.preview import preview
 from resolute_searcher.planning.simulation import Simulation, simulate
-from resolute_searcher.wire.contract import stored_spec
 from resolute_searcher.wire.spec import spec_from
 
 
 def played(message: spec_pb.SearchSpec, *, slots: int = 0) -> Simulation:
-    asked = spec_from(stored_spec(message))
+    asked = spec_from(message)
     entries: list[Entry] = []
     told = simulate(asked, synthetic_curves(asked), slots=slots, on_entry=entries.append)
     assert replay(asked, entries).equal
@@ -62,7 +61,7 @@ def test_every_search_plays_to_its_end(message: spec_pb.SearchSpec, slots: int) 
     if message.adaptive_asha.time_driven:
         message.time_metric = "batches"
     told = played(message, slots=slots)
-    assert len(told.trials) == sum(b.trials for b in preview(spec_from(stored_spec(message))).brackets)
+    assert len(told.trials) == sum(b.trials for b in preview(spec_from(message)).brackets)
     if slots == 1:
         assert math.isclose(told.duration, told.total_units)
 
@@ -77,7 +76,7 @@ def test_fewer_slots_take_longer() -> None:
 
 
 def test_recorded_curves_decide() -> None:
-    asked = spec_from(stored_spec(halving(max_trials=4, max_concurrent_trials=4, divisor=2.0, num_rungs=2)))
+    asked = spec_from(halving(max_trials=4, max_concurrent_trials=4, divisor=2.0, num_rungs=2))
     curves = RecordedCurves([RecordedCurve((0.0, 16.0), (number, number)) for number in (3.0, 1.0, 2.0, 4.0)])
     told = simulate(asked, curves)
     assert [trial.length for trial in told.trials] == [8, 16, 16, 8]
@@ -96,7 +95,7 @@ def test_curves_that_are_none_are_refused(lengths: tuple[float, ...], metrics: t
 
 
 def test_synthetic_curves_fall_when_smaller_is_better() -> None:
-    space = spec_from(stored_spec(adaptive())).space
+    space = spec_from(adaptive()).space
     curves = SyntheticCurves(space, max_length=64)
     metrics = [curves.metric(0, {"x": 0.3}, length) for length in (1, 16, 64)]
     assert metrics == sorted(metrics, reverse=True)

@@ -15,7 +15,6 @@ from resolute_searcher.log.entry import Entry
 from resolute_searcher.log.events import Started, Suggested, TrialClosed, ValidationCompleted
 from resolute_searcher.planning.curves import SyntheticCurves
 from resolute_searcher.runtime.optuna_sampler import available, suggest
-from resolute_searcher.wire.contract import stored_spec
 from resolute_searcher.wire.external_methods import SAMPLERS
 from resolute_searcher.wire.spec import spec_from
 
@@ -46,7 +45,7 @@ def asked(sampler: str, **settings: object) -> spec_pb.SearchSpec:
 
 
 def play(message: spec_pb.SearchSpec) -> list[Entry]:
-    parsed = spec_from(stored_spec(message))
+    parsed = spec_from(message)
     search = Search(parsed)
     entries: list[Entry] = []
 
@@ -95,7 +94,7 @@ def test_every_sampler_plays_a_search(sampler: str) -> None:
 
 def test_an_answer_rests_on_its_question_alone() -> None:
     message = asked("tpe", settings={"n_startup_trials": 2})
-    search = Search(spec_from(stored_spec(message)))
+    search = Search(spec_from(message))
     search.record(Started())
     first = search.suggestion_request()
     assert first is not None
@@ -113,7 +112,7 @@ def test_an_answer_rests_on_its_question_alone() -> None:
 
 def test_a_model_that_fails_leaves_the_choice_to_chance() -> None:
     message = asked("tpe", settings={"no_such_setting": 1})
-    search = Search(spec_from(stored_spec(message)))
+    search = Search(spec_from(message))
     search.record(Started())
     question = search.suggestion_request()
     assert question is not None
@@ -128,7 +127,7 @@ def test_a_model_that_fails_leaves_the_choice_to_chance() -> None:
 def test_a_model_learns() -> None:
     def best(sampler: str) -> float:
         message = asked(sampler, max_trials=60, max_concurrent_trials=4)
-        parsed = spec_from(stored_spec(message))
+        parsed = spec_from(message)
         curves = SyntheticCurves(parsed.space, max_length=16)
         search = Search(parsed)
         search.record(Started())

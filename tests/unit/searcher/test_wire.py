@@ -25,7 +25,7 @@ from resolute_searcher.spec.search import (
     SingleSpec,
 )
 from resolute_searcher.spec.space import Categorical, Const, DoubleRange, IntRange, LogRange, Space
-from resolute_searcher.wire.contract import contract_entry, stored_spec
+from resolute_searcher.wire.contract import contract_entry
 from resolute_searcher.wire.events import event_from
 from resolute_searcher.wire.log import entry_to
 from resolute_searcher.wire.operations import operation_from
@@ -95,7 +95,7 @@ SPACE = Space(
 )
 def test_a_spec_is_read_field_by_field(fields: dict[str, Any], method: Any) -> None:
     message = spec(**fields, smaller_is_better=False, space=AXES, source_checkpoint_id="c")
-    assert spec_from(stored_spec(message)) == SearchSpec(
+    assert spec_from(message) == SearchSpec(
         method=method,
         metric="loss",
         smaller_is_better=False,
@@ -187,7 +187,7 @@ def test_a_spec_that_means_nothing_is_refused(
     message: spec_pb.SearchSpec, kind: type[ResoluteError], complaint: str
 ) -> None:
     with pytest.raises(kind) as caught:
-        spec_from(stored_spec(message))
+        spec_from(message)
     assert complaint in str(caught.value)
 
 
@@ -199,12 +199,12 @@ def test_the_deepest_space_that_is_taken_fits_into_every_message() -> None:
     for _ in range(12):
         inner = spec_pb.Space(hyperparameters={"x": spec_pb.Hyperparameter(nested=inner)})
     message = spec(single=spec_pb.SingleMethod(max_length=1), space=inner)
-    _, first = start(spec_from(stored_spec(spec_pb.SearchSpec.FromString(message.SerializeToString()))))
+    _, first = start(spec_from(spec_pb.SearchSpec.FromString(message.SerializeToString())))
     logged = entry_to(first, search_id=str(UUID(int=1)), event_id="e", time=0.0)
     listed = service_pb.ListEventsResponse(entries=[contract_entry(logged)])
     assert service_pb.ListEventsResponse.FromString(listed.SerializeToString()) == listed
     with pytest.raises(InvalidArgumentError, match="nests deeper than 24"):
-        spec_from(stored_spec(spec(single=spec_pb.SingleMethod(max_length=1), space=deeper(inner))))
+        spec_from(spec(single=spec_pb.SingleMethod(max_length=1), space=deeper(inner)))
 
 
 def deeper(inner: spec_pb.Space) -> spec_pb.Space:

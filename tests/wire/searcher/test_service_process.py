@@ -27,7 +27,6 @@ from resolute.api.searcher.v1.searcher_service_pb2_grpc import SearcherServiceSt
 from resolute.contracts.clock import SYSTEM_CLOCK
 from resolute.errors import ConflictError, NotFoundError, UnavailableError
 from resolute_searcher.engine.search import Search
-from resolute_searcher.wire.contract import stored_spec
 from resolute_searcher.wire.spec import spec_from
 from resolute_serving.auth.tokens import TokenSigner, load_or_create_key
 from resolute_serving.server.peers import Peers
@@ -163,7 +162,7 @@ def test_a_searcher_that_is_killed_again_and_again_tells_one_story(tmp_path: Pat
             found = (await stub.GetSearch(service_pb.GetSearchRequest(search_id=SEARCH))).search.status
             assert found.state == search_pb.SEARCH_STATE_SHUT_DOWN
         await peers.close()
-        expected = drive_in_order(Search(spec_from(stored_spec(ASKED))), metric)
+        expected = drive_in_order(Search(spec_from(ASKED)), metric)
         assert player.played.in_order() == expected.in_order()
 
     upgrade(tmp_path)

@@ -9,7 +9,6 @@ from resolute_searcher.planning.preview import preview
 from resolute_searcher.planning.simulation import Simulation, simulate
 from resolute_searcher.spec.search import PluginSpec, SearchSpec
 from resolute_searcher.spec.sizes import check_size
-from resolute_searcher.wire.contract import stored_spec
 from resolute_searcher.wire.spec import spec_from
 
 MAX_SIMULATED_TRIALS = 50_000
@@ -64,7 +63,7 @@ def simulation_answer(data: bytes) -> bytes:
 
 
 def _spec(request: service_pb.PreviewSearchRequest | service_pb.SimulateSearchRequest) -> SearchSpec:
-    spec = spec_from(stored_spec(request.spec))
+    spec = spec_from(request.spec)
     check_size(spec)
     return spec
 

@@ -17,10 +17,10 @@ from typing import Any, Generic, TypeVar, cast
 
 from sqlalchemy.engine import Connection
 
+from resolute.api.searcher.v1 import search_spec_pb2 as pb
 from resolute.contracts.clock import Clock
 from resolute.errors import ConflictError, NotFoundError, ResoluteError
 from resolute.storage.searcher.v1 import log_pb2
-from resolute.storage.searcher.v1 import spec_pb2 as pb
 from resolute_searcher.engine.search import Search, start
 from resolute_searcher.log.entry import Entry
 from resolute_searcher.log.events import Event

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from resolute.storage.searcher.v1 import spec_pb2 as pb
+from resolute.api.searcher.v1 import search_spec_pb2 as pb
 from resolute_searcher.log.events import Suggested
 from resolute_searcher.methods.base import SuggestionRequest
 from resolute_searcher.methods.model_based import COMPLETE, FAILED, PRUNED

@@ -16,8 +16,9 @@ from functools import partial
 import structlog
 from sqlalchemy.engine import Connection
 
+from resolute.api.searcher.v1 import search_spec_pb2
 from resolute.errors import ConflictError, NotFoundError, ResoluteError, UnavailableError
-from resolute.storage.searcher.v1 import log_pb2, spec_pb2
+from resolute.storage.searcher.v1 import log_pb2
 from resolute_searcher.engine.search import Search
 from resolute_searcher.runtime.storage import Storage
 from resolute_searcher.store import search_rows, snapshots
@@ -40,7 +41,7 @@ _log = structlog.get_logger("searcher")
 class _Step:
     """What makes the next snapshot of a search."""
 
-    spec: spec_pb2.SearchSpec
+    spec: search_spec_pb2.SearchSpec
     code: str
     before: bytes | None
     new: Sequence[StoredEntry]
@@ -152,7 +153,7 @@ def advance_snapshot(spec: bytes, search_id: str, before: bytes | None, new: Seq
     Raises:
         CorruptStateError: `before` is damaged.
     """
-    search = Search(spec_from(spec_pb2.SearchSpec.FromString(spec)))
+    search = Search(spec_from(search_spec_pb2.SearchSpec.FromString(spec)))
     if before is not None:
         search.restore(unpack(before))
     for raw in new:

@@ -7,9 +7,10 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
 from resolute.api.searcher.v1 import search_pb2 as pb
+from resolute.api.searcher.v1 import search_spec_pb2
 from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
 from resolute.errors import FailedPreconditionError
-from resolute.storage.searcher.v1 import log_pb2, spec_pb2
+from resolute.storage.searcher.v1 import log_pb2
 from resolute_searcher.identifiers import canonical_uuid
 from resolute_searcher.runtime.optuna_sampler import available
 from resolute_searcher.runtime.topics import Aspect
@@ -18,7 +19,7 @@ from resolute_searcher.spec.search import ModelSpec, SearchSpec
 from resolute_searcher.spec.sizes import check_size
 from resolute_searcher.store import log, search_rows
 from resolute_searcher.store.search_rows import SearchRow
-from resolute_searcher.wire.contract import contract_actions, contract_spec, stored_spec
+from resolute_searcher.wire.contract import contract_actions
 from resolute_searcher.wire.spec import spec_from
 from resolute_serving.following import PollIntervals, Turn, follow
 
@@ -37,14 +38,15 @@ class SearchCalls(BaseCalls):
     ) -> service_pb.CreateSearchResponse:
         """Creates a search, or finds the same one."""
         search_id = canonical_uuid(request.search_id, field="search_id")
-        stored = stored_spec(request.spec)
-        spec = await asyncio.to_thread(_checked_spec, stored)
+        # What only a newer version knows would take effect when this searcher is upgraded.
+        request.spec.DiscardUnknownFields()
+        spec = await asyncio.to_thread(_checked_spec, request.spec)
         if isinstance(spec.method, ModelSpec) and (missing := available(spec.method.sampler)):
             raise FailedPreconditionError(
                 f"the sampler {spec.method.sampler} needs {missing} beside the searcher service; "
                 "install resolute-train[search] there"
             )
-        await self.searches.create(search_id, stored)
+        await self.searches.create(search_id, request.spec)
         return service_pb.CreateSearchResponse(search=await self.describe(search_id))
 
     async def GetSearch(
@@ -123,7 +125,7 @@ class SearchCalls(BaseCalls):
         row = await self.storage.read(lambda c: search_rows.read_search(c, search_id))
         message = pb.Search(
             search_id=row.search_id,
-            spec=contract_spec(row.spec),
+            spec=row.spec,
             method_version=row.method_version,
             status=await self.status(row),
         )
@@ -152,7 +154,7 @@ def _actions_response(actions: list[log_pb2.Action]) -> service_pb.FollowActions
     return service_pb.FollowActionsResponse(actions=contract_actions(actions))
 
 
-def _checked_spec(message: spec_pb2.SearchSpec) -> SearchSpec:
+def _checked_spec(message: search_spec_pb2.SearchSpec) -> SearchSpec:
     spec = spec_from(message)
     check_size(spec)
     return spec

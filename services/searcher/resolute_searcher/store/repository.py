@@ -6,11 +6,11 @@ import sqlalchemy as sa
 import structlog
 from sqlalchemy.engine import Connection
 
+from resolute.api.searcher.v1 import search_spec_pb2 as pb
 from resolute.errors import (
     AlreadyExistsError,
     FailedPreconditionError,
 )
-from resolute.storage.searcher.v1 import spec_pb2 as pb
 from resolute_searcher.engine.search import Search
 from resolute_searcher.log.entry import Entry
 from resolute_searcher.spec.search import SearchSpec

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from resolute.api.searcher.v1 import search_spec_pb2 as pb
 from resolute.errors import (
     InvalidArgumentError,
     NotFoundError,
 )
-from resolute.storage.searcher.v1 import spec_pb2 as pb
 from resolute_searcher.store.schema import entries, searches, trials
 from resolute_searcher.store.snapshots import delete_snapshot
 

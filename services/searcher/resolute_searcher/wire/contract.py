@@ -11,8 +11,8 @@ from typing import TypeVar
 
 from google.protobuf.message import Message
 
-from resolute.api.searcher.v1 import action_pb2, event_pb2, operation_pb2, reason_pb2, search_spec_pb2
-from resolute.storage.searcher.v1 import log_pb2, spec_pb2
+from resolute.api.searcher.v1 import action_pb2, event_pb2, operation_pb2, reason_pb2
+from resolute.storage.searcher.v1 import log_pb2
 
 M = TypeVar("M", bound=Message)
 
@@ -53,11 +53,6 @@ def stored_event_kind(kind: str) -> str:
     return _stored_name("Event", kind)
 
 
-def stored_spec(message: search_spec_pb2.SearchSpec) -> spec_pb2.SearchSpec:
-    """Returns the stored form of a spec."""
-    return _copy(message, spec_pb2.SearchSpec(), to_contract=False)
-
-
 def stored_event(message: event_pb2.Event) -> log_pb2.Event:
     """Returns the stored form of an event that a caller sent."""
     return _copy(message, log_pb2.Event(), to_contract=False)
@@ -73,11 +68,6 @@ def stored_operation(message: operation_pb2.Operation) -> log_pb2.Operation:
 def stored_extension(message: event_pb2.Event.Extended) -> log_pb2.Event.Extended:
     """Returns the stored form of an extension that a caller sent."""
     return _copy(message, log_pb2.Event.Extended(), to_contract=False)
-
-
-def contract_spec(message: spec_pb2.SearchSpec) -> search_spec_pb2.SearchSpec:
-    """Returns a stored spec as the contract has it."""
-    return _copy(message, search_spec_pb2.SearchSpec(), to_contract=True)
 
 
 def contract_event(message: log_pb2.Event) -> event_pb2.Event:

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
+from resolute.api.searcher.v1 import search_spec_pb2 as pb
 from resolute.contracts.values import to_mapping
 from resolute.errors import InvalidArgumentError, Violation
-from resolute.storage.searcher.v1 import spec_pb2 as pb
 from resolute_searcher.spec.search import CustomSpec, ModelSpec, PluginSpec
 
 CUSTOM = "custom"

@@ -1,12 +1,13 @@
-"""What is asked of a search, read from the messages that are stored."""
+"""What is asked of a search, read from its message, which is also what is stored."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from resolute.api.common.v1 import value_pb2
+from resolute.api.searcher.v1 import search_spec_pb2 as pb
+from resolute.contracts.messages import from_message
 from resolute.contracts.values import from_value
-from resolute.storage.searcher.v1 import spec_pb2 as pb
 from resolute_searcher.spec.adaptive import AdaptiveMode
 from resolute_searcher.spec.search import (
     AdaptiveAshaSpec,
@@ -46,14 +47,11 @@ def spec_from(message: pb.SearchSpec) -> SearchSpec:
         InvalidArgumentError: It lists all that is wrong.
         UnimplementedError: The method is not one of this version's.
     """
-    spec = SearchSpec(
+    spec = from_message(
+        SearchSpec,
+        message,
         method=_method_from(message),
-        metric=message.metric,
-        smaller_is_better=message.smaller_is_better,
-        seed=message.seed,
         space=_space_from(message.space, path="hyperparameters", depth=0),
-        time_metric=message.time_metric if message.HasField("time_metric") else None,
-        source_checkpoint_id=message.source_checkpoint_id,
     )
     spec.check()
     return spec
@@ -62,19 +60,13 @@ def spec_from(message: pb.SearchSpec) -> SearchSpec:
 def _method_from(message: pb.SearchSpec) -> MethodSpec:
     match message.WhichOneof("method"):
         case "single":
-            return SingleSpec(max_length=_length(message.single))
+            return from_message(SingleSpec, message.single)
         case "random":
-            return RandomSpec(
-                max_length=_length(message.random),
-                max_trials=message.random.max_trials,
-                max_concurrent_trials=message.random.max_concurrent_trials,
-            )
+            return from_message(RandomSpec, message.random)
         case "grid":
-            return GridSpec(
-                max_length=_length(message.grid), max_concurrent_trials=message.grid.max_concurrent_trials
-            )
+            return from_message(GridSpec, message.grid)
         case "async_halving":
-            return _async_halving_from(message.async_halving)
+            return from_message(AsyncHalvingSpec, message.async_halving)
         case "adaptive_asha":
             return _adaptive_asha_from(message.adaptive_asha)
         case "external":
@@ -82,37 +74,11 @@ def _method_from(message: pb.SearchSpec) -> MethodSpec:
     raise invalid_spec("searcher.name", "must name a search method")
 
 
-def _length(method: pb.SingleMethod | pb.RandomMethod | pb.GridMethod) -> int | None:
-    return method.max_length if method.HasField("max_length") else None
-
-
-def _async_halving_from(method: pb.AsyncHalvingMethod) -> AsyncHalvingSpec:
-    return AsyncHalvingSpec(
-        num_rungs=method.num_rungs,
-        max_length=method.max_length,
-        max_trials=method.max_trials,
-        divisor=method.divisor,
-        max_concurrent_trials=method.max_concurrent_trials,
-        stop_once=method.stop_once,
-        time_driven=method.time_driven,
-    )
-
-
 def _adaptive_asha_from(method: pb.AdaptiveAshaMethod) -> AdaptiveAshaSpec:
     mode = _MODES.get(method.mode)
     if mode is None:
         raise invalid_spec("searcher.mode", "must be aggressive, standard or conservative")
-    return AdaptiveAshaSpec(
-        max_length=method.max_length,
-        max_trials=method.max_trials,
-        divisor=method.divisor,
-        max_rungs=method.max_rungs,
-        max_concurrent_trials=method.max_concurrent_trials,
-        mode=mode,
-        bracket_rungs=tuple(method.bracket_rungs),
-        stop_once=method.stop_once,
-        time_driven=method.time_driven,
-    )
+    return from_message(AdaptiveAshaSpec, method, mode=mode)
 
 
 def _space_from(message: pb.Space, *, path: str, depth: int) -> Space:
@@ -131,14 +97,11 @@ def _hyperparameter_from(message: pb.Hyperparameter, *, path: str, depth: int) -
         case "const_value":
             return Const(_plain(message.const_value, path=path, depth=depth))
         case "int_range":
-            whole = message.int_range
-            return IntRange(whole.minval, whole.maxval, _count(whole))
+            return from_message(IntRange, message.int_range)
         case "double_range":
-            real = message.double_range
-            return DoubleRange(real.minval, real.maxval, _count(real))
+            return from_message(DoubleRange, message.double_range)
         case "log_range":
-            power = message.log_range
-            return LogRange(power.minval, power.maxval, power.base, _count(power))
+            return from_message(LogRange, message.log_range)
         case "categorical":
             vals = message.categorical.vals
             return Categorical(tuple(_plain(value, path=path, depth=depth) for value in vals))
@@ -160,7 +123,3 @@ def _depth(value: Json) -> int:
     if isinstance(value, list):
         return 1 + max(map(_depth, value), default=0)
     return 0
-
-
-def _count(axis: pb.IntRange | pb.DoubleRange | pb.LogRange) -> int | None:
-    return axis.count if axis.HasField("count") else None

@@ -449,7 +449,7 @@ global___ExternalMethod = ExternalMethod
 
 @typing.final
 class SearchSpec(google.protobuf.message.Message):
-    """Everything that decides a search; immutable once created."""
+    """Everything that decides a search; immutable once created. The service stores it as this message."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
