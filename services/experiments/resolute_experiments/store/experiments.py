@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from enum import Enum
 from typing import Any
 
 import sqlalchemy as sa
@@ -24,71 +23,12 @@ from resolute_experiments.store.schema import (
     wait_reasons,
     workspaces,
 )
+from resolute_experiments.store.schema.experiments import Experiment as Experiment  # noqa: PLC0414 - also for callers
+from resolute_experiments.store.schema.experiments import ExperimentKind as ExperimentKind  # noqa: PLC0414 - also for callers
 from resolute_serving.pagination import Ordering
 
 CHUNK_BYTES = 512 * 1024
 """Bytes of a model definition in one row and in one message."""
-
-
-class ExperimentKind(Enum):
-    """What an experiment is for."""
-
-    SEARCH = "SEARCH"
-    """Training: its search decides which trials there are."""
-    COMMAND = "COMMAND"
-    """One command, as one trial."""
-    TENSORBOARD = "TENSORBOARD"
-    """TensorBoard, as one trial."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Experiment:
-    """One row of ``experiments``."""
-
-    number: int
-    id: str
-    request_id: str
-    name: str
-    description: str
-    labels: tuple[str, ...]
-    state: ExperimentState
-    archived: bool
-    owner: str
-    workspace: str
-    project: str
-    config: dict[str, Any]
-    progress: float
-    failure: str
-    revision: int
-    created_at: float
-    ended_at: float | None
-    definition_sha256: str
-    definition_size: int
-    search_created: bool
-    action_cursor: int
-    slots_per_trial: int
-    single_node: bool | None
-    max_slots: int | None
-    priority: int
-    weight: float
-    unmanaged: bool
-    external_id: str | None
-    retention_owed: bool
-    warning: str
-    notes: str
-    edit_revision: int
-    resource_pool: str
-    """Empty for the default pool."""
-    kind: ExperimentKind
-    owner_id: int | None
-    """None when the owner is no user of this cluster."""
-    workspace_id: int
-    project_id: int
-
-    @property
-    def label(self) -> str:
-        """How messages name it."""
-        return f"experiment {self.number}"
 
 
 _FIELDS = tuple(field.name for field in fields(Experiment))

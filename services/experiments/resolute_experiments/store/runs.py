@@ -3,100 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from resolute.errors import NotFoundError
-from resolute_experiments.states import AllocationState, RunOutcome
-from resolute_experiments.store.schema import containers, runs
-
-
-@dataclass(frozen=True, kw_only=True)
-class Run:
-    """One row of ``runs``: an attempt to execute a trial, with the allocation it was given."""
-
-    trial_id: str
-    run: int
-    allocation_id: str
-    experiment_id: str
-    outcome: RunOutcome
-    exit_code: int | None
-    failure: str
-    slot_ids: tuple[int, ...]
-    started_at: float
-    ended_at: float | None
-    trace_id: str
-    signal_revision: int
-    preempt: bool
-    kill: bool
-    signal_reason: str
-    signal_deadline: float | None
-    acknowledged: bool
-    log_policies: tuple[str, ...]
-    preemption_timeout: float | None
-    request_id: str | None
-    environment_digest: str | None = None
-    initialized_at: float | None = None
-    gpu_energy_joules: float | None = None
-    gpu_busy_seconds: float | None = None
-    gpu_measured_seconds: float | None = None
-    resource_pool: str = "default"
-    kept_steps: int | None = None
-    lost_steps: int | None = None
-
-    @property
-    def ended(self) -> bool:
-        """Whether it was settled."""
-        return self.outcome is not RunOutcome.UNSPECIFIED
-
-    @property
-    def label(self) -> str:
-        """How messages name it."""
-        return f"run {self.run} ({self.allocation_id})"
-
-    @property
-    def allocation(self) -> AllocationState:
-        """Where its allocation stands."""
-        if self.ended:
-            return AllocationState.FREED
-        if self.kill:
-            return AllocationState.KILLED
-        if self.preempt:
-            return AllocationState.ACKNOWLEDGED if self.acknowledged else AllocationState.SIGNALED
-        return AllocationState.EXITING if self.acknowledged else AllocationState.GRANTED
-
-    def grace(self, usual: float) -> float:
-        """Seconds between its signal and the hard end of its processes: its config's, else the usual."""
-        return usual if self.preemption_timeout is None else self.preemption_timeout
-
-
-@dataclass(frozen=True, kw_only=True)
-class Container:
-    """One row of ``containers``: the part of an allocation on one machine."""
-
-    allocation_id: str
-    container_rank: int
-    slot_ids: tuple[int, ...]
-    node: int
-    address: str
-    ports: tuple[int, ...]
-    pid: int
-    exited: bool
-    lost: bool
-    exit_code: int | None
-    acknowledged: bool
-    early_exit_reason: str
-    failure: str
-    ended_at: float | None
-    straggler: bool
-
-    @property
-    def over(self) -> bool:
-        """Whether it ended, seen or unseen."""
-        return self.exited or self.lost
+from resolute_experiments.states import RunOutcome
+from resolute_experiments.store.schema.runs import Container as Container  # noqa: PLC0414 - also for callers
+from resolute_experiments.store.schema.runs import Run as Run  # noqa: PLC0414 - also for callers
+from resolute_experiments.store.schema.runs import containers, runs
 
 
 def insert(

@@ -13,61 +13,12 @@ from resolute.errors import NotFoundError
 from resolute_experiments.states import ENDED_TRIALS, TrialState
 from resolute_experiments.store import experiments as experiment_store
 from resolute_experiments.store import trial_transitions
-from resolute_experiments.store.schema import trials
+from resolute_experiments.store.schema.trials import Trial as Trial  # noqa: PLC0414 - also for callers
+from resolute_experiments.store.schema.trials import trials
 from resolute_serving.pagination import Ordering
 
 _BATCH = 500
 """Parameters of one statement."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Trial:
-    """One row of ``trials``."""
-
-    number: int
-    id: str
-    experiment_id: str
-    request_id: str
-    state: TrialState
-    hparams: dict[str, Any]
-    seed: int
-    restarts: int
-    run: int
-    status: str
-    metadata: dict[str, Any]
-    explanation: str
-    source_checkpoint_id: str
-    latest_checkpoint_id: str
-    steps_completed: int
-    settled_length: int
-    closed: bool
-    kill_requested: bool
-    excluded_nodes: tuple[int, ...]
-    queued_at: float
-    created_at: float
-    ended_at: float | None
-    revision: int
-    life: int
-    external_id: str | None
-    best_value: float | None
-    """Its best validation; None before the first finite value."""
-    best_steps: int | None
-    last_value: float | None
-    """Its last validation; None when it was not finite."""
-    last_steps: int | None
-    """None before the first."""
-    lost_steps: int = 0
-    """Steps that its runs left to the next ones to repeat, as far as they are known."""
-
-    @property
-    def label(self) -> str:
-        """How messages name it."""
-        return f"trial {self.number}"
-
-    @property
-    def ended(self) -> bool:
-        """Whether it will never run again by itself."""
-        return self.state in ENDED_TRIALS
 
 
 _FIELDS = tuple(field.name for field in fields(Trial))

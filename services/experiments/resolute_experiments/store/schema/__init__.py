@@ -1,0 +1,64 @@
+"""The tables of the experiments service. UUIDs are keys between services; numbers are for people."""
+
+from resolute_experiments.store.schema.accounts import (
+    audit,
+    openid_identities,
+    projects,
+    tokens,
+    user_settings,
+    users,
+    workspace_roles,
+    workspaces,
+)
+from resolute_experiments.store.schema.cluster import (
+    config_policies,
+    disabled_slots,
+    templates,
+    wait_reasons,
+)
+from resolute_experiments.store.schema.experiments import (
+    continuations,
+    definition_chunks,
+    experiment_sources,
+    experiments,
+    outbox,
+)
+from resolute_experiments.store.schema.metadata import IDEMPOTENCY_KEYS, metadata
+from resolute_experiments.store.schema.runs import (
+    containers,
+    environments,
+    runs,
+)
+from resolute_experiments.store.schema.trials import (
+    trial_transitions,
+    trials,
+    validation_cursor,
+)
+
+__all__ = [
+    "IDEMPOTENCY_KEYS",
+    "audit",
+    "config_policies",
+    "containers",
+    "continuations",
+    "definition_chunks",
+    "disabled_slots",
+    "environments",
+    "experiment_sources",
+    "experiments",
+    "metadata",
+    "openid_identities",
+    "outbox",
+    "projects",
+    "runs",
+    "templates",
+    "tokens",
+    "trial_transitions",
+    "trials",
+    "user_settings",
+    "users",
+    "validation_cursor",
+    "wait_reasons",
+    "workspace_roles",
+    "workspaces",
+]

@@ -1,0 +1,11 @@
+"""What all tables of the service belong to."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from resolute_serving.idempotency import IdempotencyKeys
+
+metadata = sa.MetaData()
+IDEMPOTENCY_KEYS = IdempotencyKeys(metadata)
+"""Request ids of calls that create something here."""
