@@ -30,11 +30,21 @@ def pages() -> Iterator[tuple[str, str]]:
     os.environ.setdefault("KERAS_BACKEND", "torch")
     for name in MODULES:
         module = import_module(name)
-        entries = [f"::: {name}.{one}\n" for one in public_names(module)]
+        entries = list(_entries(module))
         intro = (inspect.getdoc(module) or "").partition("\n\n")[0]
         yield f"{name}.md", "\n".join([f"# {name}", "", intro, "", *entries])
     rows = [f"- [{name}]({name}.md)" for name in MODULES]
     yield "README.md", "\n".join(["# Python", "", *rows, ""])
+
+
+def _entries(module: ModuleType) -> Iterator[str]:
+    methods = {one: _method(module, one) for one in public_names(module)}
+    links = [f"[`{one}`][{method}]" for one, method in methods.items() if method]
+    if links:
+        yield f"Functions, which are methods of one object for the whole script: {', '.join(links)}.\n"
+    for one, method in methods.items():
+        if not method:
+            yield f"::: {module.__name__}.{one}\n"
 
 
 def public_names(module: ModuleType) -> list[str]:
@@ -44,5 +54,11 @@ def public_names(module: ModuleType) -> list[str]:
     return [
         name
         for name, value in found
-        if (inspect.isclass(value) or inspect.isfunction(value)) and value.__module__.startswith("resolute")
+        if (inspect.isclass(value) or inspect.isroutine(value)) and value.__module__.startswith("resolute")
     ]
+
+
+def _method(module: ModuleType, name: str) -> str:
+    """Where a function is documented that is a method of an object; empty for every other name."""
+    value = getattr(module, name)
+    return f"{module.__name__}.{value.__qualname__}" if inspect.ismethod(value) else ""

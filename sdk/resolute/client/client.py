@@ -110,14 +110,26 @@ class Client:
 
     def logout(self) -> None:
         """Closes the connection: calls of this object and of what it returned raise ClosedConnectionError."""
-        self._services.session.close()
+        self.services.session.close()
 
     def get_session_username(self) -> str:
-        """Returns the name of the user whose token is used."""
-        return self._services.cluster.current_user()
+        """Returns the name of the user whose token is used.
+
+        Examples:
+            >>> from resolute import client
+            >>> client.get_session_username()
+            'admin'
+        """
+        return self.services.cluster.current_user()
 
     def whoami(self) -> User:
-        """Returns the user whose token is used."""
+        """Returns the user whose token is used.
+
+        Examples:
+            >>> from resolute import client
+            >>> client.whoami().username
+            'admin'
+        """
         return self.get_user_by_name(self.get_session_username())
 
     def create_experiment(
@@ -145,6 +157,14 @@ class Client:
             ValueError: ``config`` is neither.
             InvalidConfigError: The config is wrong; every fault is listed.
             ModelDefinitionError: The code cannot be packed as it is.
+
+        Examples:
+            >>> from resolute import client
+            >>> config = {"entrypoint": "python3 train.py", "searcher": {"name": "custom", "metric": "loss"}}
+            >>> experiment = client.create_experiment(config)
+            >>> experiment.kill()
+            >>> experiment.wait()
+            <ExperimentState.CANCELED: 'CANCELED'>
         """
         if not isinstance(config, (str, os.PathLike, Mapping)):
             raise ValueError(  # noqa: TRY004 - the documented error
@@ -152,28 +172,33 @@ class Client:
             )
         text = config_text(config) if isinstance(config, Mapping) else read_config(Path(config))
         if project_id is not None:
-            project = self._services.workspaces.get_project(project_id)
+            project = self.services.workspaces.get_project(project_id)
             text = with_project(text, workspace=project.workspace, project=project.name)
         limit = configured_limit(os.environ)
         paths = [Path(include) for include in includes or ()]
         code = Path(model_dir) if model_dir is not None else None
-        secrets = known_secrets(self._services.session.endpoint.token(), os.environ)
+        secrets = known_secrets(self.services.session.endpoint.token(), os.environ)
         source = read_git_state(code, secrets=secrets)
         with pack(code, paths, limit=limit) as archive:
-            created = self._services.experiments.create(
+            created = self.services.experiments.create(
                 Submission(config=text, template=template or "", source=source), archive
             )
         for warning in created.warnings:
             warnings.warn(warning, stacklevel=2)
-        return Experiment(self._services, created.experiment)
+        return Experiment(self.services, created.experiment)
 
     def get_experiment(self, experiment_id: int | str) -> Experiment:
         """Returns an experiment by its number or UUID.
 
         Raises:
             NotFoundError: There is none.
+
+        Examples:
+            >>> from resolute import client
+            >>> client.get_experiment(2).id
+            2
         """
-        return Experiment(self._services, self._services.experiments.get(experiment_id))
+        return Experiment(self.services, self.services.experiments.get(experiment_id))
 
     def list_experiments(
         self,
@@ -197,6 +222,11 @@ class Client:
             states: Only experiments in one of these states.
             name: Only experiments whose name contains this text, in any case.
             project_id: Only experiments of the project of this number.
+
+        Examples:
+            >>> from resolute import client
+            >>> [experiment.id for experiment in client.list_experiments(experiment_ids=[2])]
+            [2]
         """
         wanted = ExperimentFilter(
             states=tuple(states or ()),
@@ -208,7 +238,7 @@ class Client:
         )
         sort_by = sort_by or ExperimentSortBy.ID
         order = order_of(EXPERIMENT_FIELDS.get(sort_by, "number"), order_by)
-        records = self._services.experiments.list(wanted, order_by=order)
+        records = self.services.experiments.list(wanted, order_by=order)
         if experiment_ids is not None:
             chosen = set(experiment_ids)
             # No page is read after the last of them.
@@ -216,7 +246,7 @@ class Client:
         if sort_by not in EXPERIMENT_FIELDS:
             key = _KEYS.get(sort_by) or self._measures(sort_by)
             records = iter(sorted(records, key=key, reverse=order_by is OrderBy.DESCENDING))
-        return [Experiment(self._services, record) for record in records]
+        return [Experiment(self.services, record) for record in records]
 
     def _measures(self, sort_by: ExperimentSortBy) -> Callable[[ExperimentRecord], float]:
         """Returns a function that tells what lists of experiments do not: it asks once for each."""
@@ -224,10 +254,10 @@ class Client:
         def measure(record: ExperimentRecord) -> float:
             if sort_by is ExperimentSortBy.SEARCHER_METRIC_VAL:
                 order = "best_validation" if record.smaller_is_better else "best_validation desc"
-                first = next(self._services.trials.list(record.uuid, order_by=order, limit=1), None)
+                first = next(self.services.trials.list(record.uuid, order_by=order, limit=1), None)
                 best = first.best_validation if first is not None else None
                 return math.inf if best is None or best.value is None else best.value
-            checkpoints = list(self._services.checkpoints.of_experiment(record.uuid))
+            checkpoints = list(self.services.checkpoints.of_experiment(record.uuid))
             if sort_by is ExperimentSortBy.CHECKPOINT_COUNT:
                 return len(checkpoints)
             return sum(checkpoint.total_size for checkpoint in checkpoints)
@@ -247,12 +277,17 @@ class Client:
 
         Raises:
             AlreadyExistsError: The name is taken.
+
+        Examples:
+            >>> from resolute import client
+            >>> client.create_user("grace", password="Correct-Horse-1").username
+            'grace'
         """
         if remote:
             remedy = "users of an OpenID provider are created when they first sign in by it"
             raise refusal("create_user(remote=True)", remedy)
         role = UserRole.ADMIN if admin else UserRole.EDITOR
-        user = User(self._services, self._services.access.create_user(username, role))
+        user = User(self.services, self.services.access.create_user(username, role))
         if password is not None:
             user.change_password(password)
             return self.get_user_by_name(username)
@@ -263,65 +298,114 @@ class Client:
 
         Raises:
             NotFoundError: There is none of this name.
+
+        Examples:
+            >>> from resolute import client
+            >>> client.get_user_by_name("admin").admin
+            True
         """
-        return User(self._services, self._services.access.get_user(user_name))
+        return User(self.services, self.services.access.get_user(user_name))
 
     def get_user_by_id(self, user_id: int) -> User:
         """Returns a user.
 
         Raises:
             NotFoundError: There is none of this number.
+
+        Examples:
+            >>> from resolute import client
+            >>> me = client.whoami()
+            >>> client.get_user_by_id(me.user_id).username
+            'admin'
         """
-        return User(self._services, self._services.access.get_user(user_id))
+        return User(self.services, self.services.access.get_user(user_id))
 
     def list_users(self, active: bool | None = None) -> list[User]:
-        """Lists users by name: all, those who are active, or those who are not."""
-        records = self._services.access.list_users(active=active)
-        return [User(self._services, record) for record in records]
+        """Lists users by name: all, those who are active, or those who are not.
+
+        Examples:
+            >>> from resolute import client
+            >>> "admin" in [user.username for user in client.list_users(active=True)]
+            True
+        """
+        records = self.services.access.list_users(active=active)
+        return [User(self.services, record) for record in records]
 
     def create_workspace(self, name: str) -> Workspace:
         """Creates a workspace.
 
         Raises:
             AlreadyExistsError: The name is taken.
+
+        Examples:
+            >>> from resolute import client
+            >>> client.create_workspace("audio").name
+            'audio'
         """
-        return Workspace(self._services, self._services.workspaces.create(name))
+        return Workspace(self.services, self.services.workspaces.create(name))
 
     def get_workspace(self, name: str) -> Workspace:
         """Returns a workspace.
 
         Raises:
             NotFoundError: There is none of this name.
+
+        Examples:
+            >>> from resolute import client
+            >>> client.get_workspace("Uncategorized").name
+            'Uncategorized'
         """
-        return Workspace(self._services, self._services.workspaces.get(name))
+        return Workspace(self.services, self.services.workspaces.get(name))
 
     def list_workspaces(self) -> list[Workspace]:
-        """Lists workspaces by name."""
-        return [Workspace(self._services, record) for record in self._services.workspaces.list()]
+        """Lists workspaces by name.
+
+        Examples:
+            >>> from resolute import client
+            >>> "Uncategorized" in [workspace.name for workspace in client.list_workspaces()]
+            True
+        """
+        return [Workspace(self.services, record) for record in self.services.workspaces.list()]
 
     def delete_workspace(self, name: str) -> None:
         """Removes a workspace.
 
         Raises:
             FailedPreconditionError: It holds experiments.
+
+        Examples:
+            >>> from resolute import client
+            >>> workspace = client.create_workspace("draft")
+            >>> client.delete_workspace("draft")
         """
-        self._services.workspaces.delete(name)
+        self.services.workspaces.delete(name)
 
     def get_trial(self, trial_id: int | str) -> Trial:
         """Returns a trial by its number or UUID.
 
         Raises:
             NotFoundError: There is none.
+
+        Examples:
+            >>> from resolute import client
+            >>> client.get_trial(1).experiment_id
+            2
         """
-        return Trial(self._services, self._services.trials.get(trial_id))
+        return Trial(self.services, self.services.trials.get(trial_id))
 
     def get_checkpoint(self, uuid: str) -> Checkpoint:
         """Returns a committed checkpoint.
 
         Raises:
             NotFoundError: There is none.
+
+        Examples:
+            >>> from resolute import client
+            >>> best = client.get_trial(1).top_checkpoint()
+            >>> client.get_checkpoint(best.uuid).metadata
+            {'steps_completed': 1}
         """
-        return Checkpoint(self._services, self._services.checkpoints.get(uuid))
+        return Checkpoint(self.services, self.services.checkpoints.get(uuid))
 
     def create_model(
         self,
@@ -335,12 +419,17 @@ class Client:
 
         Raises:
             AlreadyExistsError: The name is taken.
+
+        Examples:
+            >>> from resolute import client
+            >>> client.create_model("digits", labels=["good"]).labels
+            ['good']
         """
         changes = ModelUpdate(
             description=description or "", metadata_patch=metadata or {}, labels=labels or ()
         )
         return Model(
-            self._services, self._services.models.create(name, changes, workspace=workspace_name or "")
+            self.services, self.services.models.create(name, changes, workspace=workspace_name or "")
         )
 
     def get_model(self, identifier: int | str) -> Model:
@@ -348,14 +437,26 @@ class Client:
 
         Raises:
             NotFoundError: There is none.
+
+        Examples:
+            >>> from resolute import client
+            >>> model = client.create_model("fish")
+            >>> client.get_model("fish").model_id == model.model_id
+            True
         """
-        return Model(self._services, self._services.models.get(identifier))
+        return Model(self.services, self.services.models.get(identifier))
 
     def get_model_by_id(self, model_id: int) -> Model:
         """Returns a model by its number.
 
         Raises:
             NotFoundError: There is none.
+
+        Examples:
+            >>> from resolute import client
+            >>> model = client.create_model("mice")
+            >>> client.get_model_by_id(model.model_id).name
+            'mice'
         """
         return self.get_model(model_id)
 
@@ -379,6 +480,12 @@ class Client:
             model_id: Only the model of this number.
             workspace_names: Only models of one of these workspaces, by name.
             workspace_ids: Only models of one of these workspaces, by number.
+
+        Examples:
+            >>> from resolute import client
+            >>> model = client.create_model("ants", workspace_name="Uncategorized")
+            >>> [one.name for one in client.list_models(name="ants")]
+            ['ants']
         """
         wanted = ModelFilter(
             name=name or "",
@@ -386,30 +493,56 @@ class Client:
             workspaces=tuple(workspace_names or ()),
             workspace_ids=tuple(workspace_ids or ()),
         )
-        found = [record for record in self._services.models.list(wanted) if model_id in {None, record.id}]
+        found = [record for record in self.services.models.list(wanted) if model_id in {None, record.id}]
         found.sort(key=_MODEL_KEYS[sort_by], reverse=order_by is OrderBy.DESCENDING)
-        return [Model(self._services, record) for record in found]
+        return [Model(self.services, record) for record in found]
 
     def get_model_labels(self) -> list[str]:
-        """Lists the labels of all models, the most used first."""
+        """Lists the labels of all models, the most used first.
+
+        Examples:
+            >>> from resolute import client
+            >>> model = client.create_model("owls", labels=["tested"])
+            >>> "tested" in client.get_model_labels()
+            True
+        """
         counts = Counter(
-            label for record in self._services.models.list(ModelFilter()) for label in record.labels
+            label for record in self.services.models.list(ModelFilter()) for label in record.labels
         )
         return [label for label, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))]
 
     def iter_trials_metrics(
         self, trial_ids: Sequence[int], group: str | None = None
     ) -> Iterator[TrialMetrics]:
-        """Yields what trials reported, trial by trial, in ``group`` or in all groups."""
+        """Yields what trials reported, trial by trial, in ``group`` or in all groups.
+
+        Examples:
+            >>> from resolute import client
+            >>> [report.metrics for report in client.iter_trials_metrics([1], "validation")]
+            [{'loss': 0.5}]
+        """
         for trial_id in trial_ids:
             yield from self.get_trial(trial_id).iter_metrics(group)
 
     def stream_trials_training_metrics(self, trial_ids: Sequence[int]) -> Iterator[TrainingMetrics]:
-        """Yields what trials reported in the group ``training``."""
+        """Yields what trials reported in the group ``training``.
+
+        Examples:
+            >>> from resolute import client
+            >>> for report in client.stream_trials_training_metrics([1]):
+            ...     print(report.steps_completed, report.metrics)
+        """
         return of_kind(TrainingMetrics, self.iter_trials_metrics(trial_ids, "training"))
 
     def stream_trials_validation_metrics(self, trial_ids: Sequence[int]) -> Iterator[ValidationMetrics]:
-        """Yields what trials reported in the group ``validation``."""
+        """Yields what trials reported in the group ``validation``.
+
+        Examples:
+            >>> from resolute import client
+            >>> for report in client.stream_trials_validation_metrics([1]):
+            ...     print(report.steps_completed, report.metrics)
+            1 {'loss': 0.5}
+        """
         return of_kind(ValidationMetrics, self.iter_trials_metrics(trial_ids, "validation"))
 
 

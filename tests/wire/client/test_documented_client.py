@@ -89,9 +89,12 @@ class Spy:
                 monkeypatch.setattr(owner, last, self._noting(name.name, getattr(owner, last)))
 
     def _noting(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        # The functions are methods of one object, of the class that this name stands for.
+        names = {name, f"Determined.{name}"} if inspect.ismethod(function) else {name}
+
         @functools.wraps(function)
         def noting(*given: Any, **named: Any) -> Any:
-            self.used.add(name)
+            self.used |= names
             return function(*given, **named)
 
         return noting
