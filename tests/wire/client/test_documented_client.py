@@ -84,8 +84,6 @@ class Spy:
         for name in SAME.values():
             if name.kind.startswith("("):
                 owner, last = getattr(client, name.owner, client), name.name.rpartition(".")[2]
-                if isinstance(owner, type):  # the functions of the module call the class that has the method
-                    owner = next(one for one in owner.__mro__ if last in vars(one))
                 monkeypatch.setattr(owner, last, self._noting(name.name, getattr(owner, last)))
 
     def _noting(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
