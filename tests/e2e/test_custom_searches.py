@@ -55,13 +55,15 @@ with det.core.init() as core:
     print("drove", searcher.RemoteSearchRunner(TwoSteps(endless=False), core).run(config, "trial"))
 """
 PLUGIN = """
-from resolute_searcher.methods.random_search import RandomSearch
+from resolute_searcher.methods.full_length import FullLengthSearch
 from resolute_searcher.methods.registry import MethodKind
 
 
 def build(spec):
     settings = spec.method.settings
-    return RandomSearch(max_length=settings["length"], max_trials=settings["trials"], max_concurrent_trials=1)
+    return FullLengthSearch(
+        max_length=settings["length"], max_trials=settings["trials"], max_concurrent_trials=1
+    )
 
 
 KIND = MethodKind("tiny", 1, build)

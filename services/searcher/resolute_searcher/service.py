@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy.engine import make_url
 
-from resolute.api.searcher.v1 import searcher_service_pb2
 from resolute.api.searcher.v1.searcher_service_pb2_grpc import add_SearcherServiceServicer_to_server
 from resolute_searcher.runtime.change_poller import ChangePoller
-from resolute_searcher.runtime.importances import Importances
 from resolute_searcher.runtime.live_searches import LiveSearches
 from resolute_searcher.runtime.snapshotter import Snapshotter
 from resolute_searcher.runtime.storage import Storage
 from resolute_searcher.runtime.suggestion_worker import SuggestionWorker
 from resolute_searcher.runtime.topics import Topic
 from resolute_searcher.runtime.trial_index import TrialIndex
-from resolute_searcher.servicers.searcher import SearcherServicer
+from resolute_searcher.servicers.searcher import SERVICE, searcher_servicer
 from resolute_searcher.store import log
 from resolute_serving.notifier import Notifier
 from resolute_serving.observability.gauges import Gauge
@@ -43,9 +41,7 @@ class SearcherService:
     """
 
     name: str = NAME
-    grpc_names: Sequence[str] = (
-        searcher_service_pb2.DESCRIPTOR.services_by_name["SearcherService"].full_name,
-    )
+    grpc_names: Sequence[str] = (SERVICE.full_name,)
 
     def __init__(self, environment: Environment) -> None:
         self.access_lookup = environment.access_lookup
@@ -73,14 +69,14 @@ class SearcherService:
         )
         self._suggestion_worker = SuggestionWorker(self._storage, searches, self._suggestion_pool)
         self._change_poller = ChangePoller(self._storage, self._notifier) if shared else None
-        self._servicer = SearcherServicer(
+        self._servicer = searcher_servicer(
             storage=self._storage,
             searches=searches,
             trial_index=trial_index,
             notifier=self._notifier,
             clock=environment.clock,
             planning_pool=self._planning_pool,
-            importances=Importances(self._storage, self._importance_pool),
+            importance_pool=self._importance_pool,
         )
 
     def register(self, server: grpc.aio.Server) -> None:

@@ -13,8 +13,14 @@ import pytest
 from resolute_searcher.log.entry import Entry
 from resolute_searcher.log.events import Event, Started, ValidationCompleted, ValidationReported
 from resolute_searcher.log.operations import Create
-from resolute_searcher.planning.importance import MAX_HPARAMS, MAX_TRIALS, Estimate, estimate
-from resolute_searcher.planning.trial_results import TrialResult, trial_results
+from resolute_searcher.planning.importance import (
+    MAX_HPARAMS,
+    MAX_TRIALS,
+    Estimate,
+    TrialResult,
+    estimate,
+    trial_results,
+)
 from resolute_searcher.spec.space import Categorical, Const, DoubleRange, IntRange, LogRange, Space
 
 SPACE = Space(

@@ -9,8 +9,8 @@ import pytest
 from unit.searcher.harness import Run, drive_at_random, drive_in_order
 
 from resolute_searcher.engine.search import Search
+from resolute_searcher.methods.full_length import FullLengthSearch
 from resolute_searcher.methods.multi_bracket import MultiBracketSearch
-from resolute_searcher.methods.random_search import RandomSearch
 from resolute_searcher.spec.adaptive import AdaptiveMode
 from resolute_searcher.spec.search import (
     AdaptiveAshaSpec,
@@ -190,8 +190,8 @@ def test_a_tournament_runs_its_brackets_side_by_side() -> None:  # as release 0.
     tournament = search(RandomSpec(max_length=300, max_trials=2))
     tournament._method = MultiBracketSearch(
         [
-            RandomSearch(max_length=300, max_trials=2, max_concurrent_trials=2),
-            RandomSearch(max_length=200, max_trials=3, max_concurrent_trials=2),
+            FullLengthSearch(max_length=300, max_trials=2, max_concurrent_trials=2),
+            FullLengthSearch(max_length=200, max_trials=3, max_concurrent_trials=2),
         ],
         split=lambda trials: [trials - 1, 1],
     )

@@ -7,8 +7,8 @@ from pathlib import Path
 from resolute.contracts.documents.document import MAX_NODES
 from resolute_searcher.planning.answers import MAX_SIMULATED_TRIALS
 from resolute_searcher.planning.importance import MAX_HPARAMS, MAX_TRIALS
-from resolute_searcher.runtime.importances import MAX_WAITING
 from resolute_searcher.service import ESTIMATE_LIMITS
+from resolute_searcher.servicers.importances import MAX_WAITING
 from resolute_searcher.spec.sizes import MAX_INITIAL_BYTES, MAX_SAMPLE_BYTES
 from resolute_serving.bounds.limits import (
     DEFAULT,

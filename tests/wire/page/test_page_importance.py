@@ -11,7 +11,7 @@ from support.services.metrics import block
 from support.services.page_visit import Visit, visit_page
 
 from resolute.contracts.values import to_mapping
-from resolute_searcher.runtime import importances
+from resolute_searcher.servicers import importances
 
 need_http()
 

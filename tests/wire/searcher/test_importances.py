@@ -16,7 +16,7 @@ from resolute.api.searcher.v1 import search_spec_pb2 as spec_pb
 from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
 from resolute.contracts.values import to_mapping
 from resolute.errors import FailedPreconditionError, NotFoundError
-from resolute_searcher.runtime import importances
+from resolute_searcher.servicers import importances
 
 _PATIENCE = 240.0
 _AXIS = spec_pb.Hyperparameter(double_range=spec_pb.DoubleRange(minval=-1, maxval=1))

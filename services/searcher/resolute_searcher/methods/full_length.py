@@ -1,9 +1,9 @@
-"""What random and grid search share: independent trials, each trained to the full length, some at a time."""
+"""Independent trials, each trained to the full length, some at a time: `single`, `random` and `grid`."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from enum import Enum, auto
 from typing import Any
 
 from resolute_searcher.log.events import (
@@ -19,21 +19,45 @@ from resolute_searcher.log.operations import Close, Create, MethodOperation, Val
 from resolute_searcher.log.reasons import Reason, ReasonKind
 from resolute_searcher.methods.base import Sampler
 from resolute_searcher.methods.length_extension import LengthExtension
+from resolute_searcher.spec.space import Json
 
 
-class FullLengthSearch(ABC):
-    """Keeps a number of trials alive until all are created; subclasses choose the hyperparameters.
+class Refused(Enum):
+    """What a search makes of a trial whose hyperparameters were refused."""
+
+    REPLACED = auto()
+    """Another trial takes its place."""
+    DROPPED = auto()
+    """It counts as created, and nothing of it as trained."""
+    COMPLETE = auto()
+    """It counts as if it had trained to the full length."""
+
+
+class FullLengthSearch:
+    """Keeps a number of trials alive until all are created.
 
     Args:
         max_length: Length to train to; None when trials themselves know when they are done.
         max_trials: Number of trials.
         max_concurrent_trials: Trials alive at once; 0 is no limit.
+        hparams: Gives the hyperparameters of a trial by the number of trials before it; None to sample them.
+        refused: What becomes of a trial whose hyperparameters were refused.
     """
 
-    def __init__(self, *, max_length: int | None, max_trials: int, max_concurrent_trials: int) -> None:
+    def __init__(
+        self,
+        *,
+        max_length: int | None,
+        max_trials: int,
+        max_concurrent_trials: int,
+        hparams: Callable[[int], dict[str, Json]] | None = None,
+        refused: Refused = Refused.REPLACED,
+    ) -> None:
         self._max_length = max_length
         self._max_trials = max_trials
         self._max_concurrent_trials = max_concurrent_trials
+        self._hparams = hparams
+        self._refused = refused
         self._counted = 0
         self._finished = 0
         self._open: dict[str, None] = {}
@@ -41,19 +65,11 @@ class FullLengthSearch(ABC):
         self._replaces = False
         self._length_extension = LengthExtension()
 
-    @abstractmethod
-    def create_trial(self, sampler: Sampler, reason: Reason) -> Create:
-        """Makes the next trial."""
-
-    def on_exit(self, trial_key: str, reason: ExitReason) -> None:
-        """Notes a trial that left before it was closed."""
-        self._length_extension.leave(trial_key)
-
     def absorb(self, event: MethodEvent) -> None:
         """Counts ends."""
         match event:
             case TrialExited(trial_key, reason):
-                self.on_exit(trial_key, reason)
+                self._exit(trial_key, reason)
             case TrialClosed(trial_key):
                 # A trial that was refused is no longer open, and makes room for its replacement.
                 self._replaces = trial_key not in self._open
@@ -117,6 +133,15 @@ class FullLengthSearch(ABC):
         self._open = dict.fromkeys(state["open"])
         self._length_extension.restore(state)
 
+    def _exit(self, trial_key: str, reason: ExitReason) -> None:
+        """Notes a trial that left before it was closed."""
+        if not reason.invalid or self._refused is Refused.COMPLETE or trial_key not in self._open:
+            self._length_extension.leave(trial_key)
+            return
+        del self._open[trial_key]
+        if self._refused is Refused.REPLACED:
+            self._counted -= 1
+
     @property
     def _initial_trials(self) -> int:
         return min(self._max_trials, self._max_concurrent_trials or self._max_trials)
@@ -132,7 +157,8 @@ class FullLengthSearch(ABC):
             yield from self._trial(sampler, why)
 
     def _trial(self, sampler: Sampler, why: ReasonKind) -> Iterator[MethodOperation]:
-        created = self.create_trial(sampler, Reason(why))
+        hparams = self._hparams(self._counted) if self._hparams else None
+        created = sampler.create(Reason(why), hparams=hparams)
         yield created
         if self._max_length is not None:
             yield ValidateAfter(created.trial_key, self._max_length, Reason(ReasonKind.FIRST_LENGTH))

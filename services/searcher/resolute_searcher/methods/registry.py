@@ -10,14 +10,14 @@ from importlib.metadata import entry_points
 from resolute.errors import FailedPreconditionError
 from resolute_searcher.methods.base import SearchMethod
 from resolute_searcher.methods.custom import CustomSearch
-from resolute_searcher.methods.grid import GridSearch
+from resolute_searcher.methods.full_length import FullLengthSearch, Refused
 from resolute_searcher.methods.model_based import ModelSearch
 from resolute_searcher.methods.multi_bracket import MultiBracketSearch
-from resolute_searcher.methods.random_search import RandomSearch
 from resolute_searcher.methods.successive_halving.asha_promotion import AsyncHalvingSearch
 from resolute_searcher.methods.successive_halving.asha_stopping import StoppingHalvingSearch
 from resolute_searcher.methods.successive_halving.asha_time_driven import TimedHalvingSearch
 from resolute_searcher.spec.adaptive import split_trials
+from resolute_searcher.spec.grid import Grid
 from resolute_searcher.spec.halving import Halving
 from resolute_searcher.spec.search import (
     AdaptiveAshaSpec,
@@ -92,14 +92,14 @@ def plugin_kind(name: str) -> MethodKind:
 
 def _single(spec: SearchSpec) -> SearchMethod:
     assert isinstance(spec.method, SingleSpec)
-    return RandomSearch(
-        max_length=spec.method.max_length, max_trials=1, max_concurrent_trials=1, replace_invalid=False
+    return FullLengthSearch(
+        max_length=spec.method.max_length, max_trials=1, max_concurrent_trials=1, refused=Refused.DROPPED
     )
 
 
 def _random(spec: SearchSpec) -> SearchMethod:
     assert isinstance(spec.method, RandomSpec)
-    return RandomSearch(
+    return FullLengthSearch(
         max_length=spec.method.max_length,
         max_trials=spec.method.max_trials,
         max_concurrent_trials=spec.method.max_concurrent_trials,
@@ -108,10 +108,14 @@ def _random(spec: SearchSpec) -> SearchMethod:
 
 def _grid(spec: SearchSpec) -> SearchMethod:
     assert isinstance(spec.method, GridSpec)
-    return GridSearch(
-        spec.space,
+    grid = Grid(spec.space)
+    return FullLengthSearch(
         max_length=spec.method.max_length,
+        max_trials=grid.size,
         max_concurrent_trials=spec.method.max_concurrent_trials,
+        # The last point first.
+        hparams=lambda created: grid.point(grid.size - 1 - created),
+        refused=Refused.COMPLETE,
     )
 
 

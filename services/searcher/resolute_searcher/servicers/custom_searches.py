@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy.engine import Connection
@@ -15,12 +16,13 @@ from resolute_searcher.engine.search import Search
 from resolute_searcher.identifiers import canonical_uuid, invalid_field
 from resolute_searcher.log.events import OperationsPosted
 from resolute_searcher.log.operations import PostedOperation
-from resolute_searcher.runtime.live_searches import Change
-from resolute_searcher.runtime.topics import Aspect
-from resolute_searcher.servicers.base import BaseCalls
+from resolute_searcher.runtime.live_searches import Change, LiveSearches
+from resolute_searcher.runtime.storage import Storage
+from resolute_searcher.runtime.topics import Aspect, Topic
 from resolute_searcher.store import log
 from resolute_searcher.wire.contract import contract_event, stored_operation
 from resolute_searcher.wire.operations import posted_from
+from resolute_serving.notifier import Notifier
 
 _CLIENT_EVENTS = frozenset(
     {"started", "trial_created", "validation_completed", "trial_closed", "trial_exited"}
@@ -31,8 +33,19 @@ _MAX_BYTES = 2 * 1024 * 1024
 _MAX_WAIT_SECONDS = 60.0
 
 
-class CustomSearchCalls(BaseCalls):
-    """Answers the clients of custom searches."""
+@dataclass(frozen=True, kw_only=True)
+class CustomSearchCalls:
+    """Answers the clients of custom searches.
+
+    Attributes:
+        storage: Where the logs are.
+        searches: The searches in memory.
+        notifier: Wakes anyone who follows.
+    """
+
+    storage: Storage
+    searches: LiveSearches
+    notifier: Notifier[Topic]
 
     async def PollEvents(
         self, request: service_pb.PollEventsRequest, context: Any

@@ -1,7 +1,8 @@
-"""The RPC that lists the log of a search."""
+"""The RPCs that list the log of a search, whole or in brief."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy.engine import Connection
@@ -10,21 +11,33 @@ from resolute.api.searcher.v1 import event_pb2
 from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
 from resolute.storage.searcher.v1 import log_pb2
 from resolute_searcher.identifiers import canonical_uuid, invalid_field
-from resolute_searcher.servicers.base import BaseCalls
+from resolute_searcher.runtime.storage import Storage
 from resolute_searcher.servicers.searches import MAX_BYTES
 from resolute_searcher.store import log, search_rows
 from resolute_searcher.wire.contract import contract_entry, stored_event_kind
+from resolute_searcher.wire.moves import MoveColumns
 from resolute_serving.pagination import decode_token, encode_token, page_size, parse_order_by
 
 MAX_TRIAL_KEYS = 100
 MAX_SEQUENCES = 1000
 _MAX_READ = 5000
 """Most entries that one page looks at; a page of rare entries may hold none of them."""
+_DEFAULT_MOVES = 10_000
+_MAX_MOVES = 20_000
+_MAX_MOVE_BYTES = 16 * 1024 * 1024
+"""Most bytes of entries that one page of moves looks at."""
 _KINDS = tuple(field.name for field in event_pb2.Event.DESCRIPTOR.oneofs_by_name["kind"].fields)
 
 
-class ListingCalls(BaseCalls):
-    """Answers the call that lists the log."""
+@dataclass(frozen=True, kw_only=True)
+class ListingCalls:
+    """Answers the calls that list the log.
+
+    Attributes:
+        storage: Where the logs are.
+    """
+
+    storage: Storage
 
     async def ListEvents(
         self, request: service_pb.ListEventsRequest, context: Any
@@ -69,6 +82,27 @@ class ListingCalls(BaseCalls):
             return service_pb.ListEventsResponse(
                 entries=map(contract_entry, found), next_page_token=encode_token(request, end) if more else ""
             )
+
+        return await self.storage.read(work)
+
+    async def ListMoves(
+        self, request: service_pb.ListMovesRequest, context: Any
+    ) -> service_pb.ListMovesResponse:
+        """Lists what entries of the log did to trials, in order."""
+        search_id = canonical_uuid(request.search_id, field="search_id")
+        size = page_size(request.page_size, default=_DEFAULT_MOVES, most=_MAX_MOVES)
+        if request.after_sequence < 0:
+            raise invalid_field("after_sequence", f"must not be below 0 as {request.after_sequence} is")
+        after = max(request.after_sequence, decode_token(request) or 0)
+
+        def work(connection: Connection) -> service_pb.ListMovesResponse:
+            read = log.read_logged(connection, search_id, after=after, limit=size, max_bytes=_MAX_MOVE_BYTES)
+            columns = MoveColumns()
+            columns.extend(read)
+            message = columns.message()
+            if columns.last and columns.last < search_rows.read_search(connection, search_id).last_sequence:
+                message.next_page_token = encode_token(request, columns.last)
+            return message
 
         return await self.storage.read(work)
 

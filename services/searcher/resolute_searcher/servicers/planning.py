@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
 from resolute_searcher.identifiers import canonical_uuid, invalid_field
 from resolute_searcher.planning.answers import preview_answer, simulation_answer
 from resolute_searcher.planning.replays import replay_answer, replay_on
-from resolute_searcher.servicers.base import BaseCalls
+from resolute_searcher.runtime.storage import Storage
 from resolute_searcher.store import search_rows
 from resolute_serving.context import actor
+from resolute_serving.workers.pool import WorkerPool
 
 _SMALL_BYTES = 8 * 1024
 """Specs of up to this size are previewed at once: that takes milliseconds."""
@@ -20,8 +22,17 @@ _SHORT_LOG = 500
 """Logs of up to as many events are replayed in a thread, sooner than a process could start."""
 
 
-class PlanningCalls(BaseCalls):
-    """Answers the calls that calculate."""
+@dataclass(frozen=True, kw_only=True)
+class PlanningCalls:
+    """Answers the calls that calculate.
+
+    Attributes:
+        storage: Where the logs are.
+        planning_pool: Calculates answers that take long.
+    """
+
+    storage: Storage
+    planning_pool: WorkerPool
 
     async def PreviewSearch(
         self, request: service_pb.PreviewSearchRequest, context: Any

@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
 from resolute_searcher.identifiers import canonical_uuid, invalid_field
 from resolute_searcher.log.events import Retried
-from resolute_searcher.runtime.live_searches import Change
-from resolute_searcher.servicers.searches import SearchCalls
+from resolute_searcher.runtime.live_searches import Change, LiveSearches
+from resolute_searcher.runtime.storage import Storage
+from resolute_searcher.runtime.trial_index import TrialIndex
+from resolute_searcher.servicers.descriptions import Descriptions
 from resolute_searcher.servicers.trials import operation_status
 from resolute_searcher.store import log
 from resolute_searcher.wire.contract import stored_extension
 from resolute_searcher.wire.events import extension_from
 
 
-class ResumeCalls(SearchCalls):
-    """Answers the calls that let ended things continue."""
+@dataclass(frozen=True, kw_only=True)
+class ResumeCalls:
+    """Answers the calls that let ended things continue.
+
+    Attributes:
+        storage: Where the logs are.
+        searches: The searches in memory.
+        trial_index: Knows the searches of trials.
+        descriptions: Tells what is known of searches.
+    """
+
+    storage: Storage
+    searches: LiveSearches
+    trial_index: TrialIndex
+    descriptions: Descriptions
 
     async def ExtendSearch(
         self, request: service_pb.ExtendSearchRequest, context: Any
@@ -27,7 +43,7 @@ class ResumeCalls(SearchCalls):
         extension = extension_from(stored_extension(request.extension))
         if not await self._is_recorded(search_id, event_id):
             await self.searches.change(search_id, lambda change: change.record(extension, event_id=event_id))
-        return service_pb.ExtendSearchResponse(search=await self.describe(search_id))
+        return service_pb.ExtendSearchResponse(search=await self.descriptions.of(search_id))
 
     async def RetryTrial(
         self, request: service_pb.RetryTrialRequest, context: Any

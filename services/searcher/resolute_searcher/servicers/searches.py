@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
+from dataclasses import dataclass
 from typing import Any
 
-from resolute.api.searcher.v1 import search_pb2 as pb
 from resolute.api.searcher.v1 import search_spec_pb2
 from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
+from resolute.contracts.clock import Clock
 from resolute.errors import FailedPreconditionError
 from resolute.storage.searcher.v1 import log_pb2
 from resolute_searcher.identifiers import canonical_uuid
+from resolute_searcher.runtime.live_searches import LiveSearches
 from resolute_searcher.runtime.optuna_sampler import available
-from resolute_searcher.runtime.topics import Aspect
-from resolute_searcher.servicers.base import BaseCalls
+from resolute_searcher.runtime.storage import Storage
+from resolute_searcher.runtime.topics import Aspect, Topic
+from resolute_searcher.servicers.descriptions import Descriptions
 from resolute_searcher.spec.search import ModelSpec, SearchSpec
 from resolute_searcher.spec.sizes import check_size
 from resolute_searcher.store import log, search_rows
-from resolute_searcher.store.search_rows import SearchRow
 from resolute_searcher.wire.contract import contract_actions
 from resolute_searcher.wire.spec import spec_from
 from resolute_serving.following import PollIntervals, Turn, follow
+from resolute_serving.notifier import Notifier
 
 MAX_BYTES = 2 * 1024 * 1024
 """Most bytes of entries in one response."""
@@ -30,8 +33,23 @@ HEARTBEAT_SECONDS = 300.0
 """How often a quiet stream shows that it lives; pings notice a dead connection sooner."""
 
 
-class SearchCalls(BaseCalls):
-    """Answers the calls about whole searches."""
+@dataclass(frozen=True, kw_only=True)
+class SearchCalls:
+    """Answers the calls about whole searches.
+
+    Attributes:
+        storage: Where the logs are.
+        searches: The searches in memory.
+        descriptions: Tells what is known of searches.
+        notifier: Wakes anyone who follows.
+        clock: Measures heartbeats.
+    """
+
+    storage: Storage
+    searches: LiveSearches
+    descriptions: Descriptions
+    notifier: Notifier[Topic]
+    clock: Clock
 
     async def CreateSearch(
         self, request: service_pb.CreateSearchRequest, context: Any
@@ -47,14 +65,14 @@ class SearchCalls(BaseCalls):
                 "install resolute-train[search] there"
             )
         await self.searches.create(search_id, request.spec)
-        return service_pb.CreateSearchResponse(search=await self.describe(search_id))
+        return service_pb.CreateSearchResponse(search=await self.descriptions.of(search_id))
 
     async def GetSearch(
         self, request: service_pb.GetSearchRequest, context: Any
     ) -> service_pb.GetSearchResponse:
         """Returns a search."""
         search_id = canonical_uuid(request.search_id, field="search_id")
-        return service_pb.GetSearchResponse(search=await self.describe(search_id))
+        return service_pb.GetSearchResponse(search=await self.descriptions.of(search_id))
 
     async def FollowActions(
         self, request: service_pb.FollowActionsRequest, context: Any
@@ -119,35 +137,6 @@ class SearchCalls(BaseCalls):
     async def _is_last(self, search_id: str, action: int) -> bool:
         row = await self.storage.read(lambda c: search_rows.read_search(c, search_id))
         return row.last_action == action
-
-    async def describe(self, search_id: str) -> pb.Search:
-        """Returns what is known of a search."""
-        row = await self.storage.read(lambda c: search_rows.read_search(c, search_id))
-        message = pb.Search(
-            search_id=row.search_id,
-            spec=row.spec,
-            method_version=row.method_version,
-            status=await self.status(row),
-        )
-        message.create_time.FromMicroseconds(round(row.created_at * 1e6))
-        return message
-
-    async def status(self, row: SearchRow) -> pb.SearchStatus:
-        """Tells how far a search is."""
-        # A search that is over has nothing more to say than its row: its log may be long.
-        progress = (
-            1.0
-            if row.over
-            else await self.searches.change(row.search_id, lambda change: change.search.progress())
-        )
-        return pb.SearchStatus(
-            state=pb.SEARCH_STATE_SHUT_DOWN if row.over else pb.SEARCH_STATE_ACTIVE,
-            progress=progress,
-            trials_requested=row.requested,
-            trials_closed=row.closed,
-            last_event_sequence=row.last_sequence,
-            last_action_sequence=row.last_action,
-        )
 
 
 def _actions_response(actions: list[log_pb2.Action]) -> service_pb.FollowActionsResponse:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -21,17 +22,32 @@ from resolute_searcher.log.events import (
     ValidationCompleted,
     ValidationReported,
 )
-from resolute_searcher.runtime.live_searches import MOST_ON_LOOP, Change
-from resolute_searcher.runtime.topics import Aspect
-from resolute_searcher.servicers.base import BaseCalls
+from resolute_searcher.runtime.live_searches import MOST_ON_LOOP, Change, LiveSearches
+from resolute_searcher.runtime.storage import Storage
+from resolute_searcher.runtime.topics import Aspect, Topic
+from resolute_searcher.runtime.trial_index import TrialIndex
 from resolute_searcher.store import trials
 from resolute_searcher.store.log import OWN_EVENT_PREFIX
 from resolute_searcher.wire.contract import stored_event
 from resolute_searcher.wire.events import event_from
+from resolute_serving.notifier import Notifier
 
 
-class TrialCalls(BaseCalls):
-    """Answers the calls about single trials."""
+@dataclass(frozen=True, kw_only=True)
+class TrialCalls:
+    """Answers the calls about single trials.
+
+    Attributes:
+        storage: Where the logs are.
+        searches: The searches in memory.
+        trial_index: Knows the searches of trials.
+        notifier: Wakes anyone who follows.
+    """
+
+    storage: Storage
+    searches: LiveSearches
+    trial_index: TrialIndex
+    notifier: Notifier[Topic]
 
     async def ReportEvents(
         self, request: service_pb.ReportEventsRequest, context: Any

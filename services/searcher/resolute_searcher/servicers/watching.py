@@ -8,12 +8,16 @@ from typing import Any
 
 from resolute.api.searcher.v1 import search_pb2 as pb
 from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
+from resolute.contracts.clock import Clock
 from resolute.errors import NotFoundError
 from resolute_searcher.identifiers import canonical_uuid, invalid_field
-from resolute_searcher.runtime.topics import Aspect
-from resolute_searcher.servicers.searches import HEARTBEAT_SECONDS, SearchCalls
+from resolute_searcher.runtime.storage import Storage
+from resolute_searcher.runtime.topics import Aspect, Topic
+from resolute_searcher.servicers.descriptions import Descriptions
+from resolute_searcher.servicers.searches import HEARTBEAT_SECONDS
 from resolute_searcher.store import search_rows
 from resolute_serving.following import PollIntervals, Turn, follow
+from resolute_serving.notifier import Notifier
 
 MAX_SUBSCRIPTIONS = 1000
 _MAX_KEY_BYTES = 256
@@ -28,8 +32,21 @@ class _Watched:
     search_id: str
 
 
-class WatchingCalls(SearchCalls):
-    """Answers the call that watches searches."""
+@dataclass(frozen=True, kw_only=True)
+class WatchingCalls:
+    """Answers the call that watches searches.
+
+    Attributes:
+        storage: Where the logs are.
+        descriptions: Tells what is known of searches.
+        notifier: Wakes anyone who follows.
+        clock: Measures heartbeats.
+    """
+
+    storage: Storage
+    descriptions: Descriptions
+    notifier: Notifier[Topic]
+    clock: Clock
 
     async def WatchSearches(
         self, request: service_pb.WatchSearchesRequest, context: Any
@@ -64,7 +81,7 @@ class WatchingCalls(SearchCalls):
     async def _status_or_none(self, search_id: str) -> pb.SearchStatus | None:
         try:
             row = await self.storage.read(lambda c: search_rows.read_search(c, search_id))
-            return await self.status(row)
+            return await self.descriptions.status(row)
         except NotFoundError:
             return None
 
