@@ -253,8 +253,8 @@ async def _window(live: LiveSearches) -> float:
 def _step(change: Change) -> int:
     """Completes the operation of the newest trial at work, ends it if that was its last; counts events."""
     search = change.search
-    for trial_key in reversed(search.trials):
-        trial = search.trials[trial_key]
+    for trial_key in reversed(search.state.trials):
+        trial = search.state.trials[trial_key]
         if trial.pending:
             change.record(ValidationCompleted(trial_key, _metric(trial_key, trial.length), trial.length))
             if trial.closing:

@@ -142,7 +142,7 @@ class TestWholeSearches:
                 outcome = await session.replay()
                 assert (outcome.equal, outcome.first_difference, outcome.detail) == (True, 0, "")
                 state = json.loads(outcome.state_json)
-                assert state["method"] == json.loads(json.dumps(memory.snapshot()["method"]))
+                assert state["method"] == json.loads(json.dumps(memory.state.snapshot()["method"]))
 
         memory = Search(spec_from(adaptive(max_concurrent_trials=4)))
         run(scenario)

@@ -59,7 +59,7 @@ async def play(service: Searcher, asked: spec_pb.SearchSpec = ASKED, *, steps: i
 
 async def loaded(storage: Storage) -> tuple[dict[str, Any], str]:
     search, tip = await storage.read(lambda c: repository.load_search(c, SEARCH))
-    return search.snapshot(), tip
+    return search.state.snapshot(), tip
 
 
 async def folded(storage: Storage, asked: spec_pb.SearchSpec = ASKED) -> tuple[dict[str, Any], str]:
@@ -67,7 +67,7 @@ async def folded(storage: Storage, asked: spec_pb.SearchSpec = ASKED) -> tuple[d
     for recorded in await storage.read(lambda c: list(read_log(c, SEARCH))):
         search.apply(recorded.entry)
         tip = recorded.tip
-    return search.snapshot(), tip
+    return search.state.snapshot(), tip
 
 
 RANDOM = spec(random=spec_pb.RandomMethod(max_length=5, max_trials=60, max_concurrent_trials=4))
@@ -178,7 +178,7 @@ def test_a_log_that_went_another_way_outdates_its_snapshot(backend: dict[str, An
 async def answer(service: Searcher, *, metric: float) -> None:
     """Completes some trial's operation."""
     search, _ = await storage_of(service).read(lambda c: repository.load_search(c, SEARCH))
-    trial_key, trial = next((one, trial) for one, trial in search.trials.items() if trial.pending)
+    trial_key, trial = next((one, trial) for one, trial in search.state.trials.items() if trial.pending)
     session = SearchSession(service)
     await session.complete(trial_id(SEARCH, trial_key), metric, length=trial.length, of_run=trial.min_run + 1)
 

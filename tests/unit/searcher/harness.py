@@ -104,7 +104,7 @@ def drive_in_order(
                 _assert_snapshot_is_exact(search)
             case Close(trial_key):
                 waiting += run.record(TrialClosed(trial_key))
-    assert fold(search.spec, run.entries).snapshot() == search.snapshot()
+    assert fold(search.state.spec, run.entries).state.snapshot() == search.state.snapshot()
     return run
 
 
@@ -120,13 +120,13 @@ def drive_at_random(search: Search, metric: Metric, *, seed: int = 0, in_turn: b
     choice = random.Random(seed)
     run = Run(search)
     pending: dict[str, deque[Operation]] = {}
-    progress = [search.progress()]
+    progress = [search.state.progress()]
 
     def feed(event: Event) -> None:
         for operation in run.record(event):
             if isinstance(operation, Create | ValidateAfter | Close):
                 pending.setdefault(operation.trial_key, deque()).append(operation)
-        progress.append(search.progress())
+        progress.append(search.state.progress())
 
     feed(Started())
     while pending:
@@ -135,7 +135,7 @@ def drive_at_random(search: Search, metric: Metric, *, seed: int = 0, in_turn: b
             case Create():
                 feed(TrialCreated(trial_key))
             case ValidateAfter(_, length):
-                search.reach(trial_key, length)
+                search.state.reach(trial_key, length)
                 feed(ValidationCompleted(trial_key, metric(run.numbers[trial_key]), length))
             case Close():
                 feed(TrialClosed(trial_key))
@@ -144,13 +144,13 @@ def drive_at_random(search: Search, metric: Metric, *, seed: int = 0, in_turn: b
     assert progress[0] == 0.0
     assert progress == sorted(progress)
     assert progress[-1] == 1.0
-    assert all(trial.closed for trial in search.trials.values())
+    assert all(trial.closed for trial in search.state.trials.values())
     assert run.shutdown == Shutdown(cancel=False, failure=False)
     return run
 
 
 def _assert_snapshot_is_exact(search: Search) -> None:
-    before = json.dumps(search.snapshot())
-    other = Search(search.spec)
-    other.restore(json.loads(before))
-    assert json.dumps(other.snapshot()) == before
+    before = json.dumps(search.state.snapshot())
+    other = Search(search.state.spec)
+    other.state.restore(json.loads(before))
+    assert json.dumps(other.state.snapshot()) == before

@@ -104,7 +104,7 @@ def test_brackets_begin_one_after_the_other_and_are_told_of_their_own_trials_onl
     assert run.in_order() == [[4]] * 3 + [[16]] * 3
 
     def reported() -> list[int]:
-        brackets = run.search.snapshot()["method"]["brackets"]
+        brackets = run.search.state.snapshot()["method"]["brackets"]
         return [len(bracket["rungs"][0]["entries"]) for bracket in brackets]
 
     run.record(ValidationCompleted(started[4].trial_key, 0.5, 16))
@@ -112,7 +112,7 @@ def test_brackets_begin_one_after_the_other_and_are_told_of_their_own_trials_onl
     run.record(ValidationCompleted(started[0].trial_key, 0.5, 4))
     assert reported() == [1, 1]
     # The mean of 1 of 12 and 1 of 4 at the bottom, a fifth of each held back for the climb.
-    assert run.search.progress() == pytest.approx((1 / (1.2 * 12) + 1 / (1.2 * 4)) / 2)
+    assert run.search.state.progress() == pytest.approx((1 / (1.2 * 12) + 1 / (1.2 * 4)) / 2)
 
 
 def test_brackets_are_sorted_and_can_be_given() -> None:  # as release 0.30 does

@@ -44,7 +44,7 @@ def begun(
 
 
 def told(run: Run, trial_key: str, metric: float) -> list[Operation]:
-    return run.record(ValidationCompleted(trial_key, metric, run.search.trial(trial_key).length))
+    return run.record(ValidationCompleted(trial_key, metric, run.search.state.trial(trial_key).length))
 
 
 @pytest.mark.parametrize(  # as release 0.30 does
@@ -138,7 +138,7 @@ def test_a_trial_that_left_counts_as_the_worst_and_takes_that_along() -> None:  
     run.record(TrialExited(b, ExitReason.USER_CANCELED))
     # The third at the bottom makes room for one, the first of three equals: it trains nothing at the top.
     assert run.record(TrialExited(c, ExitReason.ERRORED)) == [Promote(a, 1)]
-    rungs = run.search.snapshot()["method"]["rungs"]
+    rungs = run.search.state.snapshot()["method"]["rungs"]
     assert [[metric for _, metric, _ in rung["entries"]] for rung in rungs] == [[WORST] * 3, [WORST]]
 
 
@@ -157,7 +157,7 @@ def test_refused_hyperparameters_are_as_if_they_had_never_been() -> None:  # as 
     assert close == Close(a)
     assert isinstance(created, Create)
     assert given == ValidateAfter(created.trial_key, 1)
-    assert run.search.snapshot()["method"]["invalid"] == 1
+    assert run.search.state.snapshot()["method"]["invalid"] == 1
     told(run, b, 0.3)
     told(run, c, 0.2)
     # Three have reported, with the one that was refused it would be four.
@@ -169,13 +169,13 @@ def test_progress_is_of_the_bottom_then_of_the_ends(stop_once: bool) -> None:  #
     run, trials = begun(trials=4, rungs=2, stop_once=stop_once)
     for number, trial in enumerate(trials, start=1):
         told(run, trial, number / 10)
-        assert run.search.progress() == pytest.approx(number / (1.2 * 4))
+        assert run.search.state.progress() == pytest.approx(number / (1.2 * 4))
     for trial in trials:
-        if run.search.trial(trial).pending:
+        if run.search.state.trial(trial).pending:
             told(run, trial, 0.1)
     for number, trial in enumerate(trials, start=1):
         run.record(TrialClosed(trial))
-        assert run.search.progress() == pytest.approx(max(4 / (1.2 * 4), number / 4))
+        assert run.search.state.progress() == pytest.approx(max(4 / (1.2 * 4), number / 4))
 
 
 @settings(max_examples=60)
@@ -185,7 +185,7 @@ def test_no_more_work_at_once_than_allowed(  # as release 0.30 does
 ) -> None:
     run, _ = begun(rungs=rungs, length=81, trials=trials, concurrent=concurrent, stop_once=stop_once)
     choice = random.Random(seed)
-    while pending := [one for one, trial in run.search.trials.items() if trial.pending]:
+    while pending := [one for one, trial in run.search.state.trials.items() if trial.pending]:
         assert len(pending) <= concurrent
         chosen = choice.choice(pending)
         if choice.random() < 0.1:
@@ -222,7 +222,7 @@ class TestStopping:
         run, trials = begun(stop_once=True)
         for trial in trials[:3]:
             run.record(TrialExited(trial, ExitReason.ERRORED))
-        rungs = run.search.snapshot()["method"]["rungs"]
+        rungs = run.search.state.snapshot()["method"]["rungs"]
         assert [len(rung["entries"]) for rung in rungs] == [3, 0, 0]
 
     def test_refused_hyperparameters_are_replaced(self) -> None:  # as release 0.30 does
@@ -334,10 +334,10 @@ def test_decisions_are_those_of_the_plain_rules(  # as release 0.30 does
         if isinstance(operation, Create):
             plain.begin(operation.trial_key)
     assert len(plain.at) == min(trials, concurrent)
-    while pending := [one for one, trial in search.trials.items() if trial.pending]:
+    while pending := [one for one, trial in search.state.trials.items() if trial.pending]:
         chosen = choice.choice(pending)
         metric = choice.choice([0.25, 0.5, choice.random()])
-        operations = run.record(ValidationCompleted(chosen, metric, search.trial(chosen).length))
+        operations = run.record(ValidationCompleted(chosen, metric, search.state.trial(chosen).length))
         trains, begins, closes = plain.report(chosen, metric)
         new = [operation.trial_key for operation in operations if isinstance(operation, Create)]
         assert len(new) == begins

@@ -79,19 +79,19 @@ async def searches(
 def step(change: Change, choice: random.Random) -> bool:
     """Answers some operation, or ends some trial; tells whether the search is over."""
     search = change.search
-    pending = [one for one, trial in search.trials.items() if trial.pending]
+    pending = [one for one, trial in search.state.trials.items() if trial.pending]
     ending = [
         one
-        for one, trial in search.trials.items()
+        for one, trial in search.state.trials.items()
         if trial.closing and not trial.pending and not trial.closed
     ]
-    if not search.over:
+    if not search.state.over:
         chosen = choice.choice(pending + ending)
         if chosen in ending:
             change.record(TrialClosed(chosen))
         else:
-            change.record(ValidationCompleted(chosen, choice.random(), search.trial(chosen).length))
-    return search.over
+            change.record(ValidationCompleted(chosen, choice.random(), search.state.trial(chosen).length))
+    return search.state.over
 
 
 async def rebuilt(database: Database) -> Search:
@@ -119,8 +119,8 @@ def test_failing_writes_leave_no_trace_in_memory(tmp_path: Path, seed: int) -> N
             )
             database.failing = None
             assert min(database.failures["before"], database.failures["after"]) > 0
-            in_memory = await live.change(SEARCH, lambda change: change.search.snapshot())
-            assert (await rebuilt(database)).snapshot() == in_memory
+            in_memory = await live.change(SEARCH, lambda change: change.search.state.snapshot())
+            assert (await rebuilt(database)).state.snapshot() == in_memory
             entries = await database.read(lambda c: [recorded.entry for recorded in log.read_log(c, SEARCH)])
             again = Search(spec_from(adaptive(max_trials=120)))
             for entry in entries:
@@ -133,7 +133,7 @@ def test_a_call_that_gives_up_loses_nothing(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with searches(tmp_path) as (live, database):
             await live.create(SEARCH, adaptive())
-            await live.change(SEARCH, lambda change: change.search.sequence)  # it is in memory now
+            await live.change(SEARCH, lambda change: change.search.state.sequence)  # it is in memory now
             choice = random.Random(0)
             for _ in range(20):
                 call = asyncio.create_task(live.change(SEARCH, lambda change: step(change, choice)))
@@ -141,9 +141,9 @@ def test_a_call_that_gives_up_loses_nothing(tmp_path: Path) -> None:
                 call.cancel()
                 with pytest.raises(asyncio.CancelledError):
                     await call
-            in_memory = await live.change(SEARCH, lambda change: change.search.snapshot())
+            in_memory = await live.change(SEARCH, lambda change: change.search.state.snapshot())
             assert in_memory["sequence"] == 21
-            assert (await rebuilt(database)).snapshot() == in_memory
+            assert (await rebuilt(database)).state.snapshot() == in_memory
 
     run(scenario)
 
@@ -160,7 +160,7 @@ def test_searches_that_do_not_fit_are_read_again(tmp_path: Path) -> None:
                     *(live.change(name, lambda change: step(change, choice)) for name in names)
                 )
             for name in names:
-                assert await live.change(name, lambda change: change.search.sequence) == 11
+                assert await live.change(name, lambda change: change.search.state.sequence) == 11
 
     run(scenario)
 
@@ -177,7 +177,7 @@ def test_few_searches_that_are_over_stay_in_memory(tmp_path: Path) -> None:
             assert len(live._live) <= 32
             # What is not in memory any more is read again.
             for name in names:
-                assert await live.change(name, lambda change: change.search.over)
+                assert await live.change(name, lambda change: change.search.state.over)
             assert len(live._live) <= 32
 
     run(scenario)
@@ -202,9 +202,10 @@ def test_replicas_on_one_database_agree(tmp_path: Path) -> None:
 
             await asyncio.gather(work(one, 1), work(other, 1), work(one, LARGE), work(other, LARGE))
             states = [
-                await live.change(SEARCH, lambda change: change.search.snapshot()) for live in (one, other)
+                await live.change(SEARCH, lambda change: change.search.state.snapshot())
+                for live in (one, other)
             ]
-            assert states[0] == states[1] == (await rebuilt(database)).snapshot()
+            assert states[0] == states[1] == (await rebuilt(database)).state.snapshot()
 
     run(scenario)
 
@@ -216,7 +217,7 @@ def test_a_large_change_holds_up_calls_about_its_own_search_only(tmp_path: Path)
         entered.set()
         assert leave.wait(60)
         step(change, random.Random(0))
-        return change.search.sequence
+        return change.search.state.sequence
 
     async def scenario() -> None:
         async with searches(tmp_path) as (live, database):
@@ -224,14 +225,14 @@ def test_a_large_change_holds_up_calls_about_its_own_search_only(tmp_path: Path)
                 await live.create(name, adaptive())
             large = asyncio.create_task(live.change(SEARCH, decide, size=LARGE))
             await asyncio.to_thread(entered.wait)
-            waiting = asyncio.create_task(live.change(SEARCH, lambda change: change.search.sequence))
-            assert await live.change(ANOTHER, lambda change: change.search.sequence) == 1
+            waiting = asyncio.create_task(live.change(SEARCH, lambda change: change.search.state.sequence))
+            assert await live.change(ANOTHER, lambda change: change.search.state.sequence) == 1
             assert not waiting.done()
             # Who gives up meanwhile loses nothing either.
             large.cancel()
             leave.set()
             assert await waiting == 2
-            assert (await rebuilt(database)).sequence == 2
+            assert (await rebuilt(database)).state.sequence == 2
 
     run(scenario)
 
@@ -248,8 +249,8 @@ def test_a_defect_in_a_decision_does_not_poison_the_search(tmp_path: Path, size:
 
             with pytest.raises(ZeroDivisionError):
                 await live.change(SEARCH, half_way, size=size)
-            in_memory = await live.change(SEARCH, lambda change: change.search.snapshot())
-            assert in_memory == (await rebuilt(database)).snapshot()
+            in_memory = await live.change(SEARCH, lambda change: change.search.state.snapshot())
+            assert in_memory == (await rebuilt(database)).state.snapshot()
             assert in_memory["sequence"] == 1
 
     run(scenario)

@@ -139,21 +139,23 @@ class Chaos:
 
     def play(self) -> None:
         self.feed(Started())
-        while not self.search.over or self.renew():
+        while not self.search.state.over or self.renew():
             if self.choice.random() < 0.05:
                 self.keep()
             if self.choice.random() < 0.1:
                 self.crash()
             # Anyone who rests does nothing until the search tells it to run, or to end.
-            running = [one for one in self.alive if one not in self.resting or self.search.trial(one).closing]
-            if self.search.awaits_suggestion and (not running or self.choice.random() < 0.5):
+            running = [
+                one for one in self.alive if one not in self.resting or self.search.state.trial(one).closing
+            ]
+            if self.search.state.awaits_suggestion and (not running or self.choice.random() < 0.5):
                 self.suggest()
                 continue
             assert running, "nobody can go on, and yet the search is not over"
             self.step(self.choice.choice(running))
 
     def suggest(self) -> None:
-        question = self.search.suggestion_request()
+        question = self.search.state.suggestion_request()
         assert question is not None
         hparams = SPACE.sample(RandomStream(question.number)) if self.choice.random() < 0.9 else None
         self.feed(Suggested(question.number, hparams, {"note": question.number}))
@@ -165,7 +167,7 @@ class Chaos:
         self.renewals += 1
         # An extension may come before or after those who failed are tried again.
         extended_first = self.choice.random() < 0.3
-        for trial_key, trial in self.search.trials.items():
+        for trial_key, trial in self.search.state.trials.items():
             if extended_first:
                 break
             try:
@@ -176,17 +178,17 @@ class Chaos:
             return True
         raised = {
             field: before + self.choice.randint(1, 2 * before)
-            for field, before in self.search.limits.items()
-            if field in self.search.kind.extends and before is not None and self.choice.random() < 0.7
+            for field, before in self.search.state.limits.items()
+            if field in self.search.state.kind.extends and before is not None and self.choice.random() < 0.7
         }
         if not raised:
             return False
         try:
-            accepts_extension(self.search, Extended(**raised))
+            accepts_extension(self.search.state, Extended(**raised))
         except FailedPreconditionError:
             return False
         self.once(Extended(**raised))
-        return not self.search.over
+        return not self.search.state.over
 
     def once(self, event: Event) -> None:
         before = len(self.entries)
@@ -195,20 +197,20 @@ class Chaos:
 
     def crash(self) -> None:
         """Loses the search in memory; it is read again from its log, perhaps from a snapshot on."""
-        before = self.search.snapshot()
+        before = self.search.state.snapshot()
         if self.kept is None or self.choice.random() < 0.5:
             self.search = fold(self.spec, self.entries)
         else:
             sequence, packed = self.kept
             self.search = Search(self.spec)
-            self.search.restore(unpack(packed))
+            self.search.state.restore(unpack(packed))
             for entry in self.entries[sequence:]:
                 self.search.apply(entry)
-        assert json.dumps(self.search.snapshot()) == json.dumps(before)
+        assert json.dumps(self.search.state.snapshot()) == json.dumps(before)
 
     def keep(self) -> None:
         """Makes a snapshot of the log as it is; a crash may come much later, or at once."""
-        self.kept = len(self.entries), pack(fold(self.spec, self.entries).snapshot())
+        self.kept = len(self.entries), pack(fold(self.spec, self.entries).state.snapshot())
 
     def feed(self, event: Event) -> None:
         """Feeds an event, sometimes twice, and does what it makes others do."""
@@ -238,19 +240,19 @@ class Chaos:
                     assert reopens == (trial_key not in self.alive)
                     assert reopens or trial_key in self.resting
                     self.resting.discard(trial_key)
-                    if reopens and self.search.trial(trial_key).completed(length):
+                    if reopens and self.search.state.trial(trial_key).completed(length):
                         self.resting.add(trial_key)
                     self.alive[trial_key] = (
-                        self.alive.get(trial_key, self.search.trial(trial_key).min_run) + 1
+                        self.alive.get(trial_key, self.search.state.trial(trial_key).min_run) + 1
                     )
                 case CloseTrial(trial_key) | StopTrial(trial_key):
                     assert trial_key in self.alive
-                    assert self.search.trial(trial_key).closing
+                    assert self.search.state.trial(trial_key).closing
                 case EndSearch():
-                    assert self.search.over
+                    assert self.search.state.over
 
     def step(self, trial_key: str) -> None:
-        trial = self.search.trial(trial_key)
+        trial = self.search.state.trial(trial_key)
         lucky = self.choice.random()
         if self.resting and lucky < 0.02:
             self.leave(min(self.resting))
@@ -271,7 +273,7 @@ class Chaos:
 
     def complete(self, trial_key: str) -> None:
         metric = self.choice.choice([0.5, 1.0, self.choice.random(), float("inf"), float("nan")])
-        self.feed(ValidationCompleted(trial_key, metric, self.search.trial(trial_key).length))
+        self.feed(ValidationCompleted(trial_key, metric, self.search.state.trial(trial_key).length))
 
     def validate(self, trial_key: str) -> None:
         self.times[trial_key] = self.times.get(trial_key, 0.0) + self.choice.choice([1.0, 30.0, 200.0])
@@ -283,7 +285,7 @@ class Chaos:
     def rest(self, trial_key: str) -> None:
         """The run ends: either its trial has new work by now, or it rests until it is told."""
         self.feed(TrialFenced(trial_key, self.alive[trial_key] + 1))
-        if self.search.trial(trial_key).pending:
+        if self.search.state.trial(trial_key).pending:
             self.alive[trial_key] += 1
         elif trial_key not in self.resting:
             self.resting.add(trial_key)
@@ -310,12 +312,12 @@ def test_every_search_ends_and_its_log_is_its_state(
     chaos = Chaos(spec_of(method, smaller=smaller, seed=seed), random.Random(order * PARTS + part))
     chaos.play()
     search, entries = chaos.search, chaos.entries
-    assert fold(chaos.spec, entries).snapshot() == search.snapshot()
+    assert fold(chaos.spec, entries).state.snapshot() == search.state.snapshot()
     again = replay(chaos.spec, entries)
     assert (again.equal, again.detail) == (True, "")
-    assert json.dumps(again.state) == json.dumps(search.snapshot())
-    assert search.closed == search.requested == len(search.trials)
-    assert 0.0 <= search.progress() <= 1.0
+    assert json.dumps(again.state) == json.dumps(search.state.snapshot())
+    assert search.state.closed == search.state.requested == len(search.state.trials)
+    assert 0.0 <= search.state.progress() <= 1.0
     rebuilt = [through_messages(entry) for entry in entries]
     assert repr(rebuilt) == repr(entries)
 

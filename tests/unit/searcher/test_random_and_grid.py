@@ -27,7 +27,7 @@ def begun(method: MethodSpec, *, space: Space | None = None, seed: int = 0) -> t
 
 def finish(run: Run, trial_key: str) -> list[str]:
     """Trains a trial to its end; gives the trials that this begins."""
-    run.record(ValidationCompleted(trial_key, 0.5, run.search.trial(trial_key).length))
+    run.record(ValidationCompleted(trial_key, 0.5, run.search.state.trial(trial_key).length))
     ended = run.record(TrialClosed(trial_key))
     return [operation.trial_key for operation in ended if isinstance(operation, Create)]
 
@@ -53,7 +53,7 @@ class TestOperations:
         run.record(TrialExited(a, ExitReason.ERRORED))
         run.record(TrialExited(b, ExitReason.USER_CANCELED))
         run.record(TrialClosed(b))
-        state = run.search.snapshot()
+        state = run.search.state.snapshot()
         counts = {name: state[name] for name in ("requested", "closed", "failures", "cancels", "over")}
         assert counts == {"requested": 3, "closed": 1, "failures": 1, "cancels": 1, "over": False}
         assert set(state["trials"]) == {a, b, c}
@@ -62,10 +62,10 @@ class TestOperations:
     @pytest.mark.parametrize("reason", list(ExitReason))
     def test_only_refused_trials_leave_the_progress(self, reason: ExitReason) -> None:  # as release 0.30 does
         run, (trial, _) = begun(RandomSpec(max_length=10, max_trials=2))
-        run.search.reach(trial, 5.0)
+        run.search.state.reach(trial, 5.0)
         run.record(TrialExited(trial, reason))
-        assert dict(run.search.all_reached()) == ({} if reason.invalid else {trial: 5.0})
-        state = run.search.snapshot()
+        assert dict(run.search.state.all_reached()) == ({} if reason.invalid else {trial: 5.0})
+        state = run.search.state.snapshot()
         assert state["failures"] == (reason is ExitReason.ERRORED)
         assert state["cancels"] == (reason is ExitReason.USER_CANCELED)
 
@@ -97,23 +97,23 @@ class TestRandom:
 
     def test_progress_is_trained_of_planned_units(self) -> None:  # as release 0.30 does
         run, (a, b, c, d) = begun(RandomSpec(max_length=10, max_trials=4))
-        run.search.reach(a, 4.0)
-        run.search.reach(b, 8.0)
-        assert run.search.progress() == pytest.approx(12 / 40)
+        run.search.state.reach(a, 4.0)
+        run.search.state.reach(b, 8.0)
+        assert run.search.state.progress() == pytest.approx(12 / 40)
         finish(run, a)
-        assert run.search.progress() == pytest.approx(18 / 40)
+        assert run.search.state.progress() == pytest.approx(18 / 40)
         refuse(run, b)
-        assert run.search.progress() == pytest.approx(10 / 40)
-        run.search.reach(c, math.nan)
+        assert run.search.state.progress() == pytest.approx(10 / 40)
+        run.search.state.reach(c, math.nan)
         run.record(TrialExited(d, ExitReason.ERRORED))
         run.record(TrialClosed(d))
-        assert run.search.progress() == pytest.approx(20 / 40)
+        assert run.search.state.progress() == pytest.approx(20 / 40)
 
 
 def test_a_single_trial_is_not_replaced() -> None:  # as release 0.30 does
     run, (trial,) = begun(SingleSpec(max_length=10))
-    run.search.reach(trial, 5.0)
-    assert run.search.progress() == 0.5
+    run.search.state.reach(trial, 5.0)
+    assert run.search.state.progress() == 0.5
     assert refuse(run, trial) == []
     assert run.shutdown == Shutdown()
 
@@ -138,9 +138,9 @@ class TestGrid:
 
     def test_progress_is_trained_of_planned_units(self) -> None:  # as release 0.30 does
         run, trials = begun(GridSpec(max_length=10, max_concurrent_trials=2), space=SIX)
-        run.search.reach(trials[0], 3.0)
+        run.search.state.reach(trials[0], 3.0)
         finish(run, trials[1])
-        assert run.search.progress() == pytest.approx(13 / 60)
+        assert run.search.state.progress() == pytest.approx(13 / 60)
 
     def test_it_draws_identifiers_and_seeds_and_nothing_else(self) -> None:  # as release 0.30 does
         run, _ = begun(GridSpec(max_length=5), space=SIX, seed=3)

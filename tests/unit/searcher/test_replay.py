@@ -18,7 +18,7 @@ def test_an_untouched_log_replays_equal() -> None:
     run = drive_in_order(Search(SPEC), float)
     outcome = replay(SPEC, run.entries)
     assert (outcome.equal, outcome.first_difference, outcome.detail) == (True, None, "")
-    assert outcome.state == run.search.snapshot()
+    assert outcome.state == run.search.state.snapshot()
 
 
 def test_a_decision_of_another_version_is_found_and_shown() -> None:
@@ -52,8 +52,8 @@ def test_recovery_applies_what_another_version_recorded() -> None:
     changed = replace(recorded[-1], operations=(), actions=(), last_action=recorded[-2].last_action)
     search = fold(SPEC, [*recorded[:-1], changed])
     # Nothing was decided then, so nothing has happened since, whatever this version would decide.
-    assert search.requested == fold(SPEC, recorded[:-1]).requested
-    assert search.sequence == cut + 1
+    assert search.state.requested == fold(SPEC, recorded[:-1]).state.requested
+    assert search.state.sequence == cut + 1
 
 
 def test_an_event_that_is_refused_now_is_a_difference() -> None:

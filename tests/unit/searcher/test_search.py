@@ -50,9 +50,9 @@ class TestCompletions:
     def test_a_repeated_completion_changes_nothing(self) -> None:  # as release 0.30 does
         run, (trial,) = started(SingleSpec(max_length=10))
         assert run.search.record(ValidationCompleted(trial, 0.5, 10)) is not None
-        before = run.search.snapshot()
+        before = run.search.state.snapshot()
         assert run.search.record(ValidationCompleted(trial, 0.5, 10)) is None
-        assert run.search.snapshot() == before
+        assert run.search.state.snapshot() == before
 
     def test_a_repeated_completion_without_a_number_changes_nothing(self) -> None:
         run, (trial,) = started(SingleSpec(max_length=10))
@@ -75,7 +75,7 @@ class TestCompletions:
         for trial in trials:
             run.record(ValidationCompleted(trial, 0.5, 1))
         risen = trials[0]
-        assert run.search.trial(risen).length == 3
+        assert run.search.state.trial(risen).length == 3
         assert run.search.record(ValidationCompleted(risen, 0.5, 1)) is None
         with pytest.raises(FailedPreconditionError, match="is of length 3, not 1"):
             run.record(ValidationCompleted(risen, 0.6, 1))
@@ -87,9 +87,12 @@ class TestCompletions:
         run.record(TrialFenced(trials[0], 1))
         run.record(ValidationCompleted(trials[0], 0.5, 1))
         assert run.lengths[1] == [1, 1, 1, 1, 2]
-        assert (run.search.trial(trials[0]).length, run.search.trial(trials[0]).pending) == (2, True)
+        assert (run.search.state.trial(trials[0]).length, run.search.state.trial(trials[0]).pending) == (
+            2,
+            True,
+        )
         assert [entry.actions for entry in run.entries[2:]] == [(), (), (), ()]
-        assert fold(run.search.spec, run.entries).snapshot() == run.search.snapshot()
+        assert fold(run.search.state.spec, run.entries).state.snapshot() == run.search.state.snapshot()
 
     def test_what_follows_by_itself_is_not_forgotten_in_a_crash(self) -> None:
         run, trials = started(asha(trials=3, rungs=4))
@@ -97,8 +100,8 @@ class TestCompletions:
             run.search.record(ValidationCompleted(trial, metric, 1))
         followed = run.search.implied_event()
         assert followed == ValidationCompleted(trials[2], 0.1, 1)
-        other = Search(run.search.spec)
-        other.restore(json.loads(json.dumps(run.search.snapshot())))
+        other = Search(run.search.state.spec)
+        other.state.restore(json.loads(json.dumps(run.search.state.snapshot())))
         assert other.implied_event() == followed
 
     def test_a_completion_of_an_unknown_trial_is_refused(self) -> None:
@@ -130,7 +133,7 @@ class TestCompletions:
         best_of_numbers = trials[1] if smaller else trials[2]
         infinitely_good = bad == (-math.inf if smaller else math.inf)
         assert operations[0] == ValidateAfter(trials[0] if infinitely_good else best_of_numbers, 3)
-        json.dumps(run.search.snapshot(), allow_nan=False)
+        json.dumps(run.search.state.snapshot(), allow_nan=False)
 
 
 class TestEnds:
@@ -140,7 +143,7 @@ class TestEnds:
             run.record(ValidationCompleted(trial, 0.1, 1))
         assert run.record(TrialClosed(trials[0])) == []
         assert run.record(TrialClosed(trials[1])) == [Shutdown(cancel=False, failure=False)]
-        assert run.search.over
+        assert run.search.state.over
         assert run.search.record(TrialClosed(trials[1])) is None
 
     @pytest.mark.parametrize(
@@ -205,7 +208,7 @@ class TestRefusedHyperparameters:
         assert operations[0] == Close(trials[0])
         assert isinstance(operations[1], Create)
         assert operations[2] == ValidateAfter(operations[1].trial_key, 1)
-        rungs = run.search.snapshot()["method"]["rungs"]
+        rungs = run.search.state.snapshot()["method"]["rungs"]
         assert trials[0] not in [entry[0] for rung in rungs for entry in rung["entries"]]
 
     def test_a_rung_that_was_closed_out_reopens_for_the_replacement_only(
@@ -235,7 +238,7 @@ class TestExitsInAsha:
         for trial in trials:
             run.record(TrialClosed(trial))
         assert run.shutdown == Shutdown(failure=True)
-        assert run.search.progress() == 1.0
+        assert run.search.state.progress() == 1.0
 
     def test_a_resting_trial_that_exits_keeps_its_metric(self) -> None:  # as release 0.30 does
         run, trials = started(asha(trials=4))
@@ -278,7 +281,7 @@ class TestActions:
         run.record(ValidationCompleted(trials[1], 0.2, 1))
         run.record(ValidationCompleted(trials[2], 0.3, 1))
         assert run.entries[-1].actions[0] == RunTrial(trials[0], 3)
-        assert not run.search.trial(trials[0]).idle
+        assert not run.search.state.trial(trials[0]).idle
 
     def test_a_trial_whose_run_was_not_sealed_needs_no_telling(self) -> None:
         run, trials = started(asha(trials=3))
@@ -288,15 +291,15 @@ class TestActions:
         assert not any(isinstance(action, RunTrial) for action in run.entries[-1].actions)
         # Its exit finds the new work by sealing.
         run.record(TrialFenced(trials[0], 2))
-        assert run.search.trial(trials[0]).pending
-        assert not run.search.trial(trials[0]).idle
+        assert run.search.state.trial(trials[0]).pending
+        assert not run.search.state.trial(trials[0]).idle
 
     def test_the_floor_of_runs_never_falls(self) -> None:
         run, (trial,) = started(SingleSpec(max_length=10))
         run.record(TrialFenced(trial, 3))
         assert run.search.record(TrialFenced(trial, 3)) is None
         assert run.search.record(TrialFenced(trial, 1)) is None
-        assert run.search.trial(trial).min_run == 3
+        assert run.search.state.trial(trial).min_run == 3
 
     def test_the_shutdown_is_the_last_action(self) -> None:
         run = drive_in_order(Search(SearchSpec(method=AdaptiveAshaSpec(max_length=9, max_trials=5))), float)
@@ -309,21 +312,21 @@ class TestActions:
 class TestProgress:
     def test_what_trials_say_counts_until_they_end(self) -> None:  # as release 0.30 does
         run, trials = started(RandomSpec(max_length=10, max_trials=4))
-        run.search.reach(trials[0], 5.0)
-        run.search.reach(trials[1], math.nan)
-        run.search.reach(trials[2], -3.0)
-        run.search.reach(trials[3], 1000.0)
-        assert run.search.reached(trials[1]) == 0.0
-        assert run.search.progress() == pytest.approx(15 / 40)
+        run.search.state.reach(trials[0], 5.0)
+        run.search.state.reach(trials[1], math.nan)
+        run.search.state.reach(trials[2], -3.0)
+        run.search.state.reach(trials[3], 1000.0)
+        assert run.search.state.reached(trials[1]) == 0.0
+        assert run.search.state.progress() == pytest.approx(15 / 40)
         run.record(TrialExited(trials[3], FAILED))
         run.record(TrialClosed(trials[3]))
-        run.search.reach(trials[3], 1.0)
-        assert run.search.progress() == pytest.approx(15 / 40)
+        run.search.state.reach(trials[3], 1.0)
+        assert run.search.state.progress() == pytest.approx(15 / 40)
 
     def test_an_unknown_trial_has_no_progress(self) -> None:
         run, _ = started(SingleSpec(max_length=10))
         with pytest.raises(NotFoundError):
-            run.search.reach("nobody", 1.0)
+            run.search.state.reach("nobody", 1.0)
 
 
 class TestLogs:

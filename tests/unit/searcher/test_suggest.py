@@ -55,17 +55,17 @@ def play(message: spec_pb.SearchSpec) -> list[Entry]:
         entries.append(entry)
 
     feed(Started())
-    while not search.over:
-        pending = [one for one, trial in search.trials.items() if trial.pending]
-        if search.awaits_suggestion:
-            question = search.suggestion_request()
+    while not search.state.over:
+        pending = [one for one, trial in search.state.trials.items() if trial.pending]
+        if search.state.awaits_suggestion:
+            question = search.state.suggestion_request()
             assert question is not None
             answer = suggest(message.SerializeToString(), question)
             assert answer.failure == ""
             feed(answer)
             continue
         trial_key = pending[0]
-        trial = search.trial(trial_key)
+        trial = search.state.trial(trial_key)
         feed(ValidationCompleted(trial_key, 0.1 * (len(entries) % 7), trial.length))
         if trial.closing:
             feed(TrialClosed(trial_key))
@@ -96,16 +96,16 @@ def test_an_answer_rests_on_its_question_alone() -> None:
     message = asked("tpe", settings={"n_startup_trials": 2})
     search = Search(spec_from(message))
     search.record(Started())
-    first = search.suggestion_request()
+    first = search.state.suggestion_request()
     assert first is not None
     answers = [suggest(message.SerializeToString(), first) for _ in range(2)]
     assert answers[0] == answers[1]
     search.record(answers[0])
-    (trial_key,) = search.trials
-    second = search.suggestion_request()
+    (trial_key,) = search.state.trials
+    second = search.state.suggestion_request()
     search.record(ValidationCompleted(trial_key, 0.5, 16))
     # What came after the question was asked does not change it.
-    assert search.suggestion_request() == second
+    assert search.state.suggestion_request() == second
     assert second is not None
     assert suggest(message.SerializeToString(), second) != replace(answers[0], number=2)
 
@@ -114,7 +114,7 @@ def test_a_model_that_fails_leaves_the_choice_to_chance() -> None:
     message = asked("tpe", settings={"no_such_setting": 1})
     search = Search(spec_from(message))
     search.record(Started())
-    question = search.suggestion_request()
+    question = search.state.suggestion_request()
     assert question is not None
     answer = suggest(message.SerializeToString(), question)
     assert "no_such_setting" in answer.failure
@@ -132,13 +132,13 @@ def test_a_model_learns() -> None:
         search = Search(parsed)
         search.record(Started())
         found = []
-        while not search.over:
-            question = search.suggestion_request()
+        while not search.state.over:
+            question = search.state.suggestion_request()
             if question is not None:
                 search.record(suggest(message.SerializeToString(), question))
                 continue
-            trial_key = next(one for one, trial in search.trials.items() if trial.pending)
-            number = list(search.trials).index(trial_key)
+            trial_key = next(one for one, trial in search.state.trials.items() if trial.pending)
+            number = list(search.state.trials).index(trial_key)
             hparams = samples(search)[number]
             metric = curves.metric(number, hparams, 16)
             found.append(metric)
@@ -147,6 +147,6 @@ def test_a_model_learns() -> None:
         return min(found)
 
     def samples(search: Search) -> list[dict[str, object]]:
-        return [one[0] for one in search.snapshot()["method"]["suggestions"]]
+        return [one[0] for one in search.state.snapshot()["method"]["suggestions"]]
 
     assert best("tpe") < best("random") + 0.05

@@ -67,11 +67,11 @@ def drive(search: Search, metric: Callable[[int], float], *, period: int) -> tup
         take(
             run.record(ValidationReported(trial_key, metric(run.numbers[trial_key]), float(times[trial_key])))
         )
-        if search.trial(trial_key).closing:
+        if search.state.trial(trial_key).closing:
             take(run.record(TrialClosed(trial_key)))
         else:
             running.appendleft(trial_key)
-    assert fold(search.spec, run.entries).snapshot() == search.snapshot()
+    assert fold(search.state.spec, run.entries).state.snapshot() == search.state.snapshot()
     return run, stopped
 
 
@@ -91,7 +91,7 @@ def test_only_the_first_of_worsening_trials_reaches_the_top() -> None:  # as rel
     run, stopped = drive(search, float, period=50)
     assert stopped == {100: 9, 900: 1}
     assert run.shutdown == Shutdown()
-    assert search.progress() == 1.0
+    assert search.state.progress() == 1.0
     assert len(run.numbers) == 10
 
 
@@ -102,7 +102,7 @@ def test_adaptive_brackets_stop_on_their_own_rungs() -> None:  # as release 0.30
     search = Search(SearchSpec(method=method, time_metric="epochs"))
     run, _ = drive(search, float, period=10)
     ends: dict[int, Counter[str]] = {0: Counter(), 1: Counter()}
-    state = search.snapshot()["method"]
+    state = search.state.snapshot()["method"]
     for create in run.creates:
         rung = state["brackets"][create.bracket]["trials"][create.trial_key][0]
         ends[create.bracket][("10", "30", "90")[rung + create.bracket]] += 1
@@ -131,7 +131,7 @@ def test_a_trial_is_judged_when_it_arrives_and_not_again() -> None:  # as releas
     for better in trials[1:4]:
         run.record(ValidationReported(better, 1.0, 100.0))
     assert run.record(ValidationReported(trials[0], 5.0, 200.0)) == []
-    assert not search.trial(trials[0]).closing
+    assert not search.state.trial(trials[0]).closing
 
 
 def test_reports_after_a_stop_change_nothing_more() -> None:
@@ -142,7 +142,7 @@ def test_reports_after_a_stop_change_nothing_more() -> None:
     assert run.record(ValidationReported(second, 2.0, 100.0)) == [Stop(second)]
     assert run.record(ValidationReported(second, 0.1, 200.0)) == []
     assert run.record(TrialExited(second, ExitReason.ERRORED)) == []
-    assert search.trial(second).closing
+    assert search.state.trial(second).closing
 
 
 def test_a_trial_that_is_done_by_itself_makes_room_for_another() -> None:
@@ -222,8 +222,8 @@ def test_random_trials_without_a_length_run_until_they_are_done() -> None:
     while waiting:
         operation = waiting.popleft()
         if isinstance(operation, Create):
-            search.reach(operation.trial_key, 0.5)
+            search.state.reach(operation.trial_key, 0.5)
             waiting += run.record(TrialClosed(operation.trial_key))
     assert len(run.numbers) == 3
     assert run.shutdown == Shutdown()
-    assert search.progress() == 1.0
+    assert search.state.progress() == 1.0

@@ -188,7 +188,7 @@ def test_adaptive_asha_splits_five_trials_over_two_brackets(  # as release 0.30 
 
 def test_a_tournament_runs_its_brackets_side_by_side() -> None:  # as release 0.30 does
     tournament = search(RandomSpec(max_length=300, max_trials=2))
-    tournament._method = MultiBracketSearch(
+    tournament.state.method = MultiBracketSearch(
         [
             FullLengthSearch(max_length=300, max_trials=2, max_concurrent_trials=2),
             FullLengthSearch(max_length=200, max_trials=3, max_concurrent_trials=2),

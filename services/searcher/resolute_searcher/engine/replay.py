@@ -41,9 +41,9 @@ def replay(spec: SearchSpec, log: Iterable[Entry]) -> Replay:
         detail = _difference(search, entry)
         if detail:
             return Replay(
-                equal=False, first_difference=entry.sequence, detail=detail, state=search.snapshot()
+                equal=False, first_difference=entry.sequence, detail=detail, state=search.state.snapshot()
             )
-    return Replay(equal=True, first_difference=None, detail="", state=search.snapshot())
+    return Replay(equal=True, first_difference=None, detail="", state=search.state.snapshot())
 
 
 def _difference(search: Search, recorded: Entry) -> str:

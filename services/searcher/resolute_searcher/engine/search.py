@@ -41,12 +41,18 @@ from resolute_searcher.log.reasons import Reason, ReasonKind
 from resolute_searcher.spec.search import SearchSpec
 
 
-class Search(SearchState):
+class Search:
     """A search, rebuilt from its spec and its log.
 
     Args:
         spec: What to search; checked.
+
+    Attributes:
+        state: What is known of it, for reading.
     """
+
+    def __init__(self, spec: SearchSpec) -> None:
+        self.state = SearchState(spec)
 
     def record(self, event: Event) -> Entry | None:
         """Decides upon an event.
@@ -59,22 +65,22 @@ class Search(SearchState):
             NotFoundError: The event is of an unknown trial.
             FailedPreconditionError: The event cannot happen now. The state is as before.
         """
-        if not validation.accepts(self, event):
+        if not validation.accepts(self.state, event):
             return None
-        reason = event_reason(self, event)
-        self.sequence += 1
+        reason = event_reason(self.state, event)
+        self.state.sequence += 1
         self._absorb(event)
         operations: list[Operation] = []
         actions: list[Action] = []
         if not isinstance(event, TrialFenced):
             self._decide(event, operations, actions)
         return Entry(
-            sequence=self.sequence,
+            sequence=self.state.sequence,
             event=event,
             operations=tuple(operations),
             actions=tuple(actions),
-            last_action=self.last_action,
-            draws=self._draws,
+            last_action=self.state.last_action,
+            draws=self.state.draws,
             reason=reason,
         )
 
@@ -84,8 +90,8 @@ class Search(SearchState):
         Rungs that lie close together can have equal lengths. A trial that rises from one to the next has
         nothing to train: it completes its new operation with the metric that it has.
         """
-        for trial_key in self._repeats:
-            trial = self.trials[trial_key]
+        for trial_key in self.state.repeated:
+            trial = self.state.trials[trial_key]
             if trial.pending and trial.done is not None:
                 return ValidationCompleted(trial_key, trial.done[1], trial.length)
         return None
@@ -96,33 +102,33 @@ class Search(SearchState):
         Raises:
             ValueError: The entry is not the next one.
         """
-        if entry.sequence != self.sequence + 1:
-            raise ValueError(f"entry {entry.sequence} cannot follow entry {self.sequence}")
-        self.sequence = entry.sequence
+        if entry.sequence != self.state.sequence + 1:
+            raise ValueError(f"entry {entry.sequence} cannot follow entry {self.state.sequence}")
+        self.state.sequence = entry.sequence
         self._absorb(entry.event)
         for operation in entry.operations:
             self._apply_operation(operation)
         for action in entry.actions:
             self._apply_action(action)
-        self.last_action = entry.last_action
-        self._draws = entry.draws
+        self.state.last_action = entry.last_action
+        self.state.draws = entry.draws
 
     def _decide(self, event: MethodEvent, operations: list[Operation], actions: list[Action]) -> None:
-        self._sampler.random.advance_to(self._draws)
+        self.state.sampler.random.advance_to(self.state.draws)
         if isinstance(event, Retried):
             # It is there again before anything is decided about it.
-            again = self.trials[event.trial_key]
+            again = self.state.trials[event.trial_key]
             retried = Reason(ReasonKind.TRIAL_RETRIED)
             run = RunTrial(event.trial_key, again.length, reopens=True, reason=retried)
             self._emit_action(run, actions)
-        for operation in self._method.decide(event, self._sampler):
+        for operation in self.state.method.decide(event, self.state.sampler):
             self._record_operation(operation, operations, actions)
         if isinstance(event, Retried):
             # Recovery hands actions out after the operations: what both leave behind must be the same.
             self._apply_action(actions[0])
         if self._is_finished_by(event):
             self._record_operation(self._shutdown(), operations, actions)
-        self._draws = self._sampler.random.position.draws
+        self.state.draws = self.state.sampler.random.position.draws
 
     def _record_operation(
         self, operation: Operation, operations: list[Operation], actions: list[Action]
@@ -138,17 +144,20 @@ class Search(SearchState):
 
     def _emit_action(self, action: Action, actions: list[Action]) -> None:
         self._apply_action(action)
-        self.last_action += 1
+        self.state.last_action += 1
         actions.append(action)
 
     def _is_finished_by(self, event: MethodEvent) -> bool:
         """Returns whether nothing remains to be done after an event."""
-        if self.over or self.kind.custom or not isinstance(event, TrialClosed | Extended):
+        if self.state.over or self.state.kind.custom or not isinstance(event, TrialClosed | Extended):
             return False
-        return self.closed == self.requested and not self.awaits_suggestion
+        return self.state.closed == self.state.requested and not self.state.awaits_suggestion
 
     def _shutdown(self) -> Shutdown:
-        cancel, failure = self._cancels >= self.requested, self._failures >= self.requested
+        cancel, failure = (
+            self.state.cancels >= self.state.requested,
+            self.state.failures >= self.state.requested,
+        )
         kind = ReasonKind.ALL_TRIALS_CLOSED
         if cancel:
             kind = ReasonKind.ALL_TRIALS_CANCELED
@@ -160,10 +169,10 @@ class Search(SearchState):
         why = operation.reason
         match operation:
             case Create(trial_key, hparams, trial_seed, _, checkpoint_id):
-                source = checkpoint_id or self.spec.source_checkpoint_id
+                source = checkpoint_id or self.state.spec.source_checkpoint_id
                 return CreateTrial(trial_key, hparams, trial_seed, source, why)
             case ValidateAfter(trial_key, length):
-                trial = self.trials[trial_key]
+                trial = self.state.trials[trial_key]
                 if (trial.idle or trial.closed) and not trial.completed(length):
                     return RunTrial(trial_key, length, reopens=trial.closed, reason=why)
             case Promote(trial_key) if self._reopens(trial_key):
@@ -180,20 +189,20 @@ class Search(SearchState):
         """Takes in what happened: the part of an event that needs no decision."""
         match event:
             case TrialFenced(trial_key, min_run):
-                trial = self.trials[trial_key]
+                trial = self.state.trials[trial_key]
                 trial.min_run = max(trial.min_run, min_run)
                 trial.idle = not trial.pending
                 return
             case TrialCreated(trial_key):
-                self.trials[trial_key].created = True
+                self.state.trials[trial_key].created = True
             case ValidationCompleted(trial_key, metric, length):
-                trial = self.trials[trial_key]
+                trial = self.state.trials[trial_key]
                 trial.pending = False
                 trial.done = (length, metric)
-                if trial_key in self._repeats:
-                    self._repeats.remove(trial_key)
+                if trial_key in self.state.repeated:
+                    self.state.repeated.remove(trial_key)
             case ValidationReported(trial_key) if event.source:
-                trial = self.trials[trial_key]
+                trial = self.state.trials[trial_key]
                 trial.report_positions = {
                     **(trial.report_positions or {}),
                     (event.run, event.source): event.position,
@@ -201,93 +210,93 @@ class Search(SearchState):
             case TrialExited(trial_key, reason):
                 self._exit(trial_key, reason)
             case TrialClosed(trial_key):
-                self.trials[trial_key].closed = True
-                self.closed += 1
-                self._reached.pop(trial_key, None)
+                self.state.trials[trial_key].closed = True
+                self.state.closed += 1
+                self.state.reached_by_trial.pop(trial_key, None)
             case _:
                 self._absorb_external(event)
-        self._method.absorb(event)
-        if self._model is not None:
-            while len(self._requested_at) < self._model.open_requests:
-                self._requested_at.append(self.sequence)
+        self.state.method.absorb(event)
+        if self.state.model is not None:
+            while len(self.state.open_requests) < self.state.model.open_requests:
+                self.state.open_requests.append(self.state.sequence)
 
     def _absorb_external(self, event: MethodEvent) -> None:
         """Takes in what somebody outside decided."""
         match event:
             case OperationsPosted(_, answers):
-                self.answered = answers
+                self.state.answered = answers
             case Suggested(number):
-                self.suggested = number
-                self._requested_at.popleft()
+                self.state.suggested = number
+                self.state.open_requests.popleft()
             case Extended():
-                self._extend(event)
-                self.over = False
+                self.state.extend(event)
+                self.state.over = False
             case Retried(trial_key):
                 self._retry(trial_key)
 
     def _exit(self, trial_key: str, reason: ExitReason) -> None:
-        trial = self.trials[trial_key]
+        trial = self.state.trials[trial_key]
         trial.exit = reason
-        trial.decided_at = self.sequence
+        trial.decided_at = self.state.sequence
         trial.pending = False
-        self._failures += reason is ExitReason.ERRORED
-        self._cancels += reason is ExitReason.USER_CANCELED
+        self.state.failures += reason is ExitReason.ERRORED
+        self.state.cancels += reason is ExitReason.USER_CANCELED
         if reason.invalid:
-            self._reached.pop(trial_key, None)
+            self.state.reached_by_trial.pop(trial_key, None)
 
     def _retry(self, trial_key: str) -> None:
-        trial = self.trials[trial_key]
-        self._failures -= trial.exit is ExitReason.ERRORED
-        self._cancels -= trial.exit is ExitReason.USER_CANCELED
+        trial = self.state.trials[trial_key]
+        self.state.failures -= trial.exit is ExitReason.ERRORED
+        self.state.cancels -= trial.exit is ExitReason.USER_CANCELED
         trial.exit = None
-        trial.decided_at = self.sequence
+        trial.decided_at = self.state.sequence
         trial.idle = False
         trial.pending = trial.length > 0 and not trial.completed(trial.length)
         self._reopen(trial)
 
     def _reopen(self, trial: TrialState) -> None:
         trial.closed = False
-        self.closed -= 1
-        self.over = False
+        self.state.closed -= 1
+        self.state.over = False
 
     def _reopens(self, trial_key: str) -> bool:
         """Returns whether a promotion lets a trial of a time-driven search run again."""
-        trial = self.trials[trial_key]
-        return self.spec.time_metric is not None and trial.closed and trial.exit is None
+        trial = self.state.trials[trial_key]
+        return self.state.spec.time_metric is not None and trial.closed and trial.exit is None
 
     def _apply_operation(self, operation: Operation) -> None:
         """Changes the state as an operation demands."""
         match operation:
             case Create(trial_key):
-                self.trials[trial_key] = TrialState()
-                self.requested += 1
+                self.state.trials[trial_key] = TrialState()
+                self.state.requested += 1
             case ValidateAfter(trial_key, length):
-                trial = self.trials[trial_key]
+                trial = self.state.trials[trial_key]
                 if trial.closed:
                     self._reopen(trial)
                     trial.closing = False
                 trial.length = length
                 trial.pending = True
                 if trial.repeats:
-                    self._repeats.append(trial_key)
+                    self.state.repeated.append(trial_key)
             case Close(trial_key) | Stop(trial_key):
-                self.trials[trial_key].closing = True
+                self.state.trials[trial_key].closing = True
             case Promote(trial_key) if self._reopens(trial_key):
-                self._reopen(self.trials[trial_key])
-                self.trials[trial_key].closing = False
+                self._reopen(self.state.trials[trial_key])
+                self.state.trials[trial_key].closing = False
             case Promote() | Progress():
                 pass
             case Shutdown():
-                self.over = True
+                self.state.over = True
                 return
-        self._method.apply(operation)
+        self.state.method.apply(operation)
         if not isinstance(operation, Progress):
-            self.trials[operation.trial_key].decided_at = self.sequence
+            self.state.trials[operation.trial_key].decided_at = self.state.sequence
 
     def _apply_action(self, action: Action) -> None:
         """Changes the state as an action demands."""
         if isinstance(action, RunTrial):
-            trial = self.trials[action.trial_key]
+            trial = self.state.trials[action.trial_key]
             # A trial that is tried again after it left without work rests, and is told when it has some.
             trial.idle = action.length > 0 and not trial.pending
 

@@ -15,7 +15,7 @@ from resolute_searcher.spec.search import SearchSpec
 
 
 class SearchState:
-    """What is known of a search; `Search` changes it by events.
+    """What is known of a search: counts, trials, the method; `Search` changes it by events.
 
     Args:
         spec: What to search; checked.
@@ -37,19 +37,19 @@ class SearchState:
             field: getattr(spec.method, field, None) for field in ("max_trials", "max_length")
         }
         self.trials: dict[str, TrialState] = {}
-        self._failures = 0
-        self._cancels = 0
-        self._method = self.kind.build(spec)
-        self._model = self._method if isinstance(self._method, ModelMethod) else None
-        self._sampler = Sampler(spec.space, RandomStream(spec.seed))
-        self._draws = 0
-        self._extensions: list[Extended] = []
+        self.failures = 0
+        self.cancels = 0
+        self.method = self.kind.build(spec)
+        self.model = self.method if isinstance(self.method, ModelMethod) else None
+        self.sampler = Sampler(spec.space, RandomStream(spec.seed))
+        self.draws = 0
+        self.extensions: list[Extended] = []
         # Trials that were given the very length that they completed before.
-        self._repeats: list[str] = []
+        self.repeated: list[str] = []
         # Positions of the events at which the open requests for suggestions were made.
-        self._requested_at: deque[int] = deque()
+        self.open_requests: deque[int] = deque()
         # How far open trials say they are. No state: nothing is decided by it.
-        self._reached: dict[str, float] = {}
+        self.reached_by_trial: dict[str, float] = {}
 
     def trial(self, trial_key: str) -> TrialState:
         """Returns a trial's state, for reading.
@@ -67,25 +67,25 @@ class SearchState:
 
     def repeats(self, trial_key: str) -> bool:
         """Returns whether a trial was given the very length that it completed before."""
-        return trial_key in self._repeats
+        return trial_key in self.repeated
 
     @property
     def requested_at(self) -> int | None:
         """Position of the event at which the oldest open request for a suggestion was made."""
-        return self._requested_at[0] if self._requested_at else None
+        return self.open_requests[0] if self.open_requests else None
 
     @property
     def awaits_suggestion(self) -> bool:
         """Whether the search waits for a suggestion."""
-        return self._model is not None and self._model.open_requests > 0
+        return self.model is not None and self.model.open_requests > 0
 
     def suggestion_request(self) -> SuggestionRequest | None:
         """Returns what a `Suggested` event must answer next; None when the search waits for nothing."""
-        return None if self._model is None else self._model.suggestion_request()
+        return None if self.model is None else self.model.suggestion_request()
 
     def progress(self) -> float:
         """Returns the done share of the whole search, from 0 to 1."""
-        return min(max(self._method.progress(self._reached), 0.0), 1.0)
+        return min(max(self.method.progress(self.reached_by_trial), 0.0), 1.0)
 
     def reach(self, trial_key: str, progress: float) -> None:
         """Notes how far an open trial says it is; a trial that ended is not listened to.
@@ -98,15 +98,15 @@ class SearchState:
             NotFoundError: The search did not ask for such a trial.
         """
         if not self.trial(trial_key).ended:
-            self._reached[trial_key] = max(progress, 0.0) if progress == progress else 0.0  # noqa: PLR0124
+            self.reached_by_trial[trial_key] = max(progress, 0.0) if progress == progress else 0.0  # noqa: PLR0124
 
     def reached(self, trial_key: str) -> float:
         """Returns how far a trial said it is; 0 when it said nothing."""
-        return self._reached.get(trial_key, 0.0)
+        return self.reached_by_trial.get(trial_key, 0.0)
 
     def all_reached(self) -> list[tuple[str, float]]:
         """Returns how far the open trials say they are."""
-        return list(self._reached.items())
+        return list(self.reached_by_trial.items())
 
     def snapshot(self) -> dict[str, Any]:
         """Returns the whole state as JSON values; equal logs give equal snapshots."""
@@ -115,17 +115,17 @@ class SearchState:
             "last_action": self.last_action,
             "requested": self.requested,
             "closed": self.closed,
-            "failures": self._failures,
-            "cancels": self._cancels,
+            "failures": self.failures,
+            "cancels": self.cancels,
             "over": self.over,
             "answered": self.answered,
             "suggested": self.suggested,
-            "extensions": [[one.max_trials, one.max_length] for one in self._extensions],
-            "draws": self._draws,
-            "repeats": list(self._repeats),
-            "requested_at": list(self._requested_at),
+            "extensions": [[one.max_trials, one.max_length] for one in self.extensions],
+            "draws": self.draws,
+            "repeats": list(self.repeated),
+            "requested_at": list(self.open_requests),
             "trials": {trial_key: trial.to_json() for trial_key, trial in self.trials.items()},
-            "method": self._method.snapshot(),
+            "method": self.method.snapshot(),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -134,25 +134,26 @@ class SearchState:
         self.last_action = state["last_action"]
         self.requested = state["requested"]
         self.closed = state["closed"]
-        self._failures = state["failures"]
-        self._cancels = state["cancels"]
+        self.failures = state["failures"]
+        self.cancels = state["cancels"]
         self.over = state["over"]
         self.answered = state["answered"]
         self.suggested = state["suggested"]
         for max_trials, max_length in state["extensions"]:
-            self._extend(Extended(max_trials, max_length))
-            self._method.absorb(self._extensions[-1])
-        self._draws = state["draws"]
+            self.extend(Extended(max_trials, max_length))
+            self.method.absorb(self.extensions[-1])
+        self.draws = state["draws"]
         self.trials = {
             trial_key: TrialState.from_json(fields) for trial_key, fields in state["trials"].items()
         }
-        self._repeats = list(state["repeats"])
-        self._requested_at = deque(state["requested_at"])
-        self._method.restore(state["method"])
-        self._sampler = Sampler(self.spec.space, RandomStream(self.spec.seed, self._draws))
+        self.repeated = list(state["repeats"])
+        self.open_requests = deque(state["requested_at"])
+        self.method.restore(state["method"])
+        self.sampler = Sampler(self.spec.space, RandomStream(self.spec.seed, self.draws))
 
-    def _extend(self, event: Extended) -> None:
-        self._extensions.append(event)
+    def extend(self, event: Extended) -> None:
+        """Raises limits, and notes the extension."""
+        self.extensions.append(event)
         for field, now in (("max_trials", event.max_trials), ("max_length", event.max_length)):
             if now is not None:
                 self.limits[field] = now

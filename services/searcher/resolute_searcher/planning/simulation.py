@@ -127,7 +127,7 @@ class _Simulator:
     def run(self) -> Simulation:
         self.search = Search(self.spec)
         self.record(Started())
-        while not self.search.over:
+        while not self.search.state.over:
             self.dispatch()
             if self.closing:
                 self.close(self.closing.pop())
@@ -159,10 +159,10 @@ class _Simulator:
                 self.wait(operation.trial_key)
         for action in entry.actions:
             match action:
-                case CreateTrial(trial_key) if not self.search.trial(trial_key).pending:
+                case CreateTrial(trial_key) if not self.search.state.trial(trial_key).pending:
                     self.wait(trial_key)  # it runs by itself
                 case CloseTrial(trial_key) | StopTrial(trial_key):
-                    if trial_key not in self.busy and not self.search.trial(trial_key).pending:
+                    if trial_key not in self.busy and not self.search.state.trial(trial_key).pending:
                         self.closing.append(trial_key)
                 case RunTrial():
                     pass  # its operation said so
@@ -174,7 +174,7 @@ class _Simulator:
     def dispatch(self) -> None:
         while self.waiting and (not self.slots or len(self.training) < self.slots):
             trial_key = self.waiting.popleft()
-            state, trial = self.search.trial(trial_key), self.trials[trial_key]
+            state, trial = self.search.state.trial(trial_key), self.trials[trial_key]
             if state.length and not state.pending:
                 # Its operation was of a length that it had trained to: the search completed it by itself.
                 self.busy.discard(trial_key)
@@ -189,8 +189,8 @@ class _Simulator:
             )
 
     def next_length(self, trial_key: str) -> int:
-        if self.search.trial(trial_key).pending:
-            return self.search.trial(trial_key).length
+        if self.search.state.trial(trial_key).pending:
+            return self.search.state.trial(trial_key).length
         trial = self.trials[trial_key]
         if self.spec.time_metric is None:
             return _WHOLE_TRIAL
@@ -203,11 +203,11 @@ class _Simulator:
         trial.metric = self.curves.metric(trial.number, self.hparams[trial_key], length)
         key = trial.bracket, length
         self.reached[key] = self.reached.get(key, 0) + 1
-        if self.search.trial(trial_key).pending:
+        if self.search.state.trial(trial_key).pending:
             self.record(ValidationCompleted(trial_key, trial.metric, length))
         elif self.spec.time_metric is not None:
             self.record(ValidationReported(trial_key, trial.metric, length))
-        state = self.search.trial(trial_key)
+        state = self.search.state.trial(trial_key)
         if trial_key in self.busy:
             return
         if state.closing or (state.length == 0 and self.spec.time_metric is None):
@@ -216,7 +216,7 @@ class _Simulator:
             self.wait(trial_key)
 
     def close(self, trial_key: str) -> None:
-        if self.search.trial(trial_key).closed:
+        if self.search.state.trial(trial_key).closed:
             return
         self.trials[trial_key].end = self.now
         del self.hparams[trial_key]

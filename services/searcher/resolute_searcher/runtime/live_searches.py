@@ -168,7 +168,7 @@ class LiveSearches:
 
         await self._storage.write(work)
         self._notifier.notify(*everything(search_id))
-        if search.awaits_suggestion:
+        if search.state.awaits_suggestion:
             self._on_question(search_id)
 
     async def change(self, search_id: str, act: Callable[[Change], T], *, size: int = 1) -> T:
@@ -270,7 +270,7 @@ class LiveSearches:
 
     async def _catch_up(self, search_id: str, live: LiveSearch) -> bool:
         """Takes over what other writers appended; tells whether that could be done."""
-        after, tip = live.search.sequence, live.tip
+        after, tip = live.search.state.sequence, live.tip
         try:
             missed = await self._storage.read(lambda c: log.catch_up(c, search_id, after=after, tip=tip))
         except (ConflictError, NotFoundError) as error:
@@ -304,7 +304,7 @@ class LiveSearches:
             self._append_implied(search_id, live)
         self._live[search_id] = live
         self._evict()
-        if search.awaits_suggestion:
+        if search.state.awaits_suggestion:
             self._on_question(search_id)
         return live
 
@@ -345,7 +345,7 @@ class LiveSearches:
         if appended.actions:
             self._notifier.notify((search_id, Aspect.ACTIONS))
         self._on_growth(search_id, batch[-1].entry.sequence)
-        if live.search.awaits_suggestion:
+        if live.search.state.awaits_suggestion:
             self._on_question(search_id)
 
     def _drop(self, search_id: str, live: LiveSearch) -> None:
@@ -357,7 +357,7 @@ class LiveSearches:
     def _note_end(self, search_id: str, live: LiveSearch) -> None:
         """Keeps few searches that are over: of a thousand short ones the last are enough."""
         self._ended.pop(search_id, None)
-        if not live.search.over or self._live.get(search_id) is not live:
+        if not live.search.state.over or self._live.get(search_id) is not live:
             return
         self._ended[search_id] = None
         if len(self._ended) > _ENDED_CAPACITY:

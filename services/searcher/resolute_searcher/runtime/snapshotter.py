@@ -155,8 +155,8 @@ def advance_snapshot(spec: bytes, search_id: str, before: bytes | None, new: Seq
     """
     search = Search(spec_from(search_spec_pb2.SearchSpec.FromString(spec)))
     if before is not None:
-        search.restore(unpack(before))
+        search.state.restore(unpack(before))
     for raw in new:
         message = log_pb2.LoggedEvent.FromString(raw.entry)
         search.apply(entry_from(message, search_id=search_id, last_action=raw.last_action, draws=raw.draws))
-    return pack(search.snapshot())
+    return pack(search.state.snapshot())

@@ -67,7 +67,7 @@ class SuggestionWorker:
                 await self._searches.change(search_id, record)
 
     async def _next_request(self, search_id: str) -> SuggestionRequest | None:
-        return await self._searches.change(search_id, lambda change: change.search.suggestion_request())
+        return await self._searches.change(search_id, lambda change: change.search.state.suggestion_request())
 
     def _end(self, search_id: str, task: asyncio.Task[None]) -> None:
         self._tasks.pop(search_id, None)

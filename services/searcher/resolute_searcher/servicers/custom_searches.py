@@ -110,11 +110,11 @@ def _operations(request: service_pb.PostOperationsRequest) -> tuple[PostedOperat
 
 def _client_view(change: Change) -> tuple[int, bool, Sequence[tuple[str, float]]]:
     search: Search = change.search
-    if not search.kind.custom:
+    if not search.state.kind.custom:
         raise FailedPreconditionError(
-            f"the search decides by itself ({search.kind.name}); only custom searches have a client"
+            f"the search decides by itself ({search.state.kind.name}); only custom searches have a client"
         )
-    return search.answered, search.over, search.all_reached()
+    return search.state.answered, search.state.over, search.state.all_reached()
 
 
 def _response(

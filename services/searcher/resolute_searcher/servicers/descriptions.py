@@ -41,7 +41,7 @@ class Descriptions:
         progress = (
             1.0
             if row.over
-            else await self.searches.change(row.search_id, lambda change: change.search.progress())
+            else await self.searches.change(row.search_id, lambda change: change.search.state.progress())
         )
         return pb.SearchStatus(
             state=pb.SEARCH_STATE_SHUT_DOWN if row.over else pb.SEARCH_STATE_ACTIVE,

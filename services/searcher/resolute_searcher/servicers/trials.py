@@ -62,10 +62,10 @@ class TrialCalls:
             for event_id, event in events:
                 # A trial is created once: the search knows a repeat by itself, and the log need not index it.
                 change.record(event, event_id="" if isinstance(event, TrialCreated) else event_id)
-                left = isinstance(event, TrialExited) and change.search.trial(event.trial_key).exit
+                left = isinstance(event, TrialExited) and change.search.state.trial(event.trial_key).exit
                 if left:
                     change.record(TrialClosed(event.trial_key), event_id=f"{event_id}/closed")
-            return change.search.sequence
+            return change.search.state.sequence
 
         last = await self.searches.change(search_id, act, size=size)
         return service_pb.ReportEventsResponse(last_event_sequence=last)
@@ -108,8 +108,8 @@ class TrialCalls:
 
         def act(change: Change) -> float:
             authorize(change.search, trial_key, request.run)
-            change.search.reach(trial_key, request.progress)
-            return change.search.reached(trial_key)
+            change.search.state.reach(trial_key, request.progress)
+            return change.search.state.reached(trial_key)
 
         reached = await self.searches.change(search_id, act)
         await self.storage.write(lambda c: trials.write_progress(c, request.trial_id, reached))
@@ -126,14 +126,14 @@ class TrialCalls:
 
         def act(change: Change) -> service_pb.ReportValidationsResponse:
             authorize(change.search, trial_key, request.run)
-            require_time_metric(change.search)
+            require_time_metric(change.search.state)
             response = service_pb.ReportValidationsResponse()
             for validation in request.validations:
                 try:
                     change.record(_read_validation(change.search, trial_key, request, validation))
                 except InvalidArgumentError as error:
                     response.refusals.add(sequence=validation.sequence, message=str(error))
-            response.stop = change.search.trial(trial_key).closing
+            response.stop = change.search.state.trial(trial_key).closing
             return response
 
         return await self.searches.change(search_id, act, size=len(request.validations))
@@ -156,7 +156,7 @@ class TrialCalls:
 
 def authorize(search: Search, trial_key: str, run: int) -> None:
     """Refuses runs that were superseded."""
-    floor = search.trial(trial_key).min_run
+    floor = search.state.trial(trial_key).min_run
     if run < 1:
         raise invalid_field("run", f"must be the run that calls, from 1, not {run}")
     if run < floor:
@@ -168,12 +168,12 @@ def authorize(search: Search, trial_key: str, run: int) -> None:
 
 def operation_status(search: Search, trial_key: str) -> operation_pb2.TrialOperation:
     """Returns where a trial stands."""
-    trial = search.trial(trial_key)
+    trial = search.state.trial(trial_key)
     return operation_pb2.TrialOperation(
         length=trial.length or None,
         completed=trial.length > 0 and not trial.pending and trial.exit is None,
         closed=trial.closing or trial.ended,
-        progress=search.reached(trial_key),
+        progress=search.state.reached(trial_key),
     )
 
 
@@ -207,7 +207,10 @@ def _read_validation(
     Raises:
         InvalidArgumentError: It lacks what the search decides by.
     """
-    needed = [("metric", search.spec.metric), ("time_metric", search.spec.time_metric or "its time metric")]
+    needed = [
+        ("metric", search.state.spec.metric),
+        ("time_metric", search.state.spec.time_metric or "its time metric"),
+    ]
     for field, name in needed:
         if not validation.HasField(field):  # type: ignore[arg-type]
             raise InvalidArgumentError(

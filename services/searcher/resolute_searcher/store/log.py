@@ -88,10 +88,10 @@ class NewEntry:
             tip=uuid4().hex,
             event_id=event_id,
             now=now,
-            method_version=search.kind.label,
-            requested=search.requested,
-            closed=search.closed,
-            over=search.over,
+            method_version=search.state.kind.label,
+            requested=search.state.requested,
+            closed=search.state.closed,
+            over=search.state.over,
         )
 
 

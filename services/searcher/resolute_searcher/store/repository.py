@@ -53,7 +53,7 @@ def create_search(
         {
             "search_id": search_id,
             "spec": spec.SerializeToString(deterministic=True),
-            "method_version": search.kind.label,
+            "method_version": search.state.kind.label,
             "last_sequence": 0,
             "tip": "",
             "last_action": 0,
@@ -79,7 +79,7 @@ def load_search(connection: Connection, search_id: str) -> tuple[Search, str]:
     """
     spec = spec_from(read_search(connection, search_id).spec)
     search, tip = _from_snapshot(connection, search_id, spec) or (Search(spec), "")
-    for recorded in read_log(connection, search_id, after=search.sequence):
+    for recorded in read_log(connection, search_id, after=search.state.sequence):
         search.apply(recorded.entry)
         tip = recorded.tip
     reported = connection.execute(
@@ -88,7 +88,7 @@ def load_search(connection: Connection, search_id: str) -> tuple[Search, str]:
         )
     )
     for trial_key, progress in reported:
-        search.reach(trial_key, progress)
+        search.state.reach(trial_key, progress)
     return search, tip
 
 
@@ -99,7 +99,7 @@ def _from_snapshot(connection: Connection, search_id: str, spec: SearchSpec) -> 
         return None
     search = Search(spec)
     try:
-        search.restore(unpack(snapshot.state))
+        search.state.restore(unpack(snapshot.state))
     except Exception as error:  # noqa: BLE001 - whatever is wrong with a snapshot, the log is there
         _log.warning("snapshot passed over", search=search_id, sequence=snapshot.sequence, why=repr(error))
         return None
