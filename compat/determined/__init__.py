@@ -6,9 +6,11 @@ and editors find.
 """
 
 import importlib
+import sys
 from typing import Any
 
 from determined import _info, errors
+from determined._older_names import OlderModules, attribute
 from determined.search_space import Categorical, Constant, Double, Integer, Log
 from resolute import (
     LOG_FORMAT,
@@ -27,9 +29,10 @@ __version__ = "0.38.1"
 
 _SUBMODULES = frozenset(
     {
+        "cli",
+        "common",
         "constants",
         "core",
-        "estimator",
         "experimental",
         "horovod",
         "keras",
@@ -49,4 +52,7 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module("resolute.pytorch.trial.base_context").TrialContext
     if name in _SUBMODULES:
         return importlib.import_module(f"determined.{name}")
-    raise AttributeError(f"module 'determined' has no attribute {name!r}")
+    return attribute(__name__, name)
+
+
+sys.meta_path.append(OlderModules())

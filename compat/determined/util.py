@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from determined._older_names import attribute
 from resolute.runtime.batch_sizes import calculate_batch_sizes
 from resolute.runtime.masked_config import mask_checkpoint_storage, mask_config_dict
 
@@ -204,3 +205,7 @@ def _plain(value: Any) -> Any:
         if callable(convert):
             return _plain(convert())
     return value
+
+
+def __getattr__(name: str) -> Any:
+    return attribute(__name__, name)

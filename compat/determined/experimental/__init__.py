@@ -3,6 +3,7 @@
 import importlib
 from typing import Any
 
+from determined._older_names import attribute
 from determined.experimental import client, core_v2
 from determined.experimental.client import *
 from determined.experimental.client import Determined
@@ -10,12 +11,11 @@ from determined.experimental.client import Determined
 __all__ = ["Determined", "client", "core_v2"]
 
 _OF_FIRST_RELEASES = frozenset({"Mode", "create", "create_trial_instance", "test_one_batch"})
-_SUBMODULES = frozenset({"estimator", "keras", "unmanaged"})
 
 
 def __getattr__(name: str) -> Any:
     if name in _OF_FIRST_RELEASES:  # loads torch, which clients need not have
         return getattr(importlib.import_module("resolute.pytorch.training.local_test"), name)
-    if name in _SUBMODULES:
-        return importlib.import_module(f"determined.experimental.{name}")
-    raise AttributeError(f"module 'determined.experimental' has no attribute {name!r}")
+    if name == "unmanaged":
+        return importlib.import_module("determined.experimental.unmanaged")
+    return attribute(__name__, name)

@@ -3,12 +3,15 @@
 import importlib
 from typing import Any
 
+from determined._older_names import attribute
 from resolute.pytorch import *
+from resolute.pytorch.metrics.reducers import FunctionReducer
 
+_SimpleReducer = FunctionReducer
 _SUBMODULES = frozenset({"deepspeed", "dsat", "lightning"})
 
 
 def __getattr__(name: str) -> Any:
     if name in _SUBMODULES:
         return importlib.import_module(f"determined.pytorch.{name}")
-    raise AttributeError(f"module 'determined.pytorch' has no attribute {name!r}")
+    return attribute(__name__, name)

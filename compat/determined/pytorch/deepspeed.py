@@ -1,8 +1,10 @@
-"""Training with DeepSpeed's engines."""
+"""Training with DeepSpeed's engines: ``resolute.pytorch.deepspeed``."""
 
-import sys
+from typing import Any
 
-import resolute.pytorch.deepspeed
+from determined._older_names import attribute
 from resolute.pytorch.deepspeed import *
 
-sys.modules[__name__] = sys.modules["resolute.pytorch.deepspeed"]
+
+def __getattr__(name: str) -> Any:
+    return attribute(__name__, name)

@@ -48,6 +48,11 @@ class SearchOperations:
         """Whether the search wants no more of this trial."""
         return self.unit is not None and self._operation is None
 
+    @property
+    def current(self) -> SearcherOperation | None:
+        """The operation that training is at; None where there are no operations, or none is left."""
+        return self._operation
+
     def is_reached(self, *, batches: int, epochs: float) -> bool:
         """Whether training has come as far as the operation says.
 

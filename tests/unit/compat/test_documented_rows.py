@@ -39,6 +39,10 @@ USED: Mapping[str, tuple[str, ...]] = {
     "determined.experimental.unmanaged": ("compat/scripts/unmanaged_0_23/unmanaged_script.py",),
     "determined.pytorch.lightning.LightningAdapter": ("unit/integrations/test_lightning_adapter.py",),
     "determined.lightning.experimental.DetLogger": ("compat/scripts/lightning_logger/train.py",),
+    "PyTorchTrialContext.autocast_forward_pass": (
+        "unit/pytorch/test_context.py",
+        "unit/compat/test_older_names.py",
+    ),
     "TorchBatchProcessorContext.wrap_reducer": ("compat/scripts/batch_inference/inference.py",),
     "python3 -m determined.pytorch.dsat random\\|binary\\|asha": (
         "unit/compat/test_dsat.py",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import pickle
 import random
-import runpy
 import sys
 import tempfile
 from pathlib import Path
@@ -18,8 +17,6 @@ from determined.horovod import _Horovod
 from resolute import core, core_v2
 from resolute.core.unmanaged.config import DefaultConfig, UnmanagedConfig
 from resolute.tensorboard import get_base_path
-
-COMPAT = Path(__file__).resolve().parents[3] / "compat" / "determined"
 
 
 def test_a_constant_is_named_by_its_value() -> None:
@@ -125,11 +122,6 @@ def test_horovod_that_is_missing_says_so_when_it_is_used(monkeypatch: pytest.Mon
         hvd.init()
 
 
-def test_a_module_that_is_refused_says_what_to_use() -> None:
-    with pytest.raises(ImportError, match="Core API"):
-        runpy.run_path(str(COMPAT / "estimator.py"))
-
-
 class Blob:
     """Fails some times."""
 
@@ -195,6 +187,24 @@ def test_older_writers_write_events(name: str, tmp_path: Path, monkeypatch: pyte
     events.Reload()
     assert [(event.step, event.value) for event in events.Scalars("loss")] == [(1, 0.5), (2, 0.25)]
     writer.writer.close()
+
+
+def test_a_function_is_a_reducer_by_its_older_name() -> None:
+    pytest.importorskip("torch")
+    from determined import pytorch
+
+    reducer = pytorch._SimpleReducer(sum)
+    reducer.update(1)
+    reducer.update(2)
+    assert reducer.cross_slot_reduce([reducer.per_slot_reduce(), [4]]) == 7
+
+
+def test_the_client_is_found_where_older_releases_had_it() -> None:
+    from determined.experimental import client, metrics
+
+    older = importlib.import_module("determined.common.experimental.checkpoint")
+    assert older.Checkpoint is client.Checkpoint
+    assert metrics.TrialMetrics is client.TrialMetrics
 
 
 def test_parameters_are_drawn_again() -> None:

@@ -146,6 +146,14 @@ def test_mixed_precision_casts_the_forward_pass(context: pytorch.PyTorchTrialCon
     assert model(torch.ones(1, 2, device=context.device)).dtype is expected
 
 
+def test_one_model_alone_may_cast_its_forward_pass(context: pytorch.PyTorchTrialContext) -> None:
+    other, model = (context.wrap_model(nn.Linear(2, 2)) for _ in range(2))
+    assert context.autocast_forward_pass(model) is model
+    expected = torch.float16 if context.device.type == "cuda" else torch.bfloat16
+    batch = torch.ones(1, 2, device=context.device)
+    assert (model(batch).dtype, other(batch).dtype) == (expected, torch.float32)
+
+
 def test_ways_of_mixed_precision_exclude_each_other_and_come_first(tmp_path: Path) -> None:
     context, _ = local_context(tmp_path)
     context.wrap_model(nn.Linear(1, 1))

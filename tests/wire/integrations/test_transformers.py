@@ -10,6 +10,8 @@ from support.training.transformers_models import STEPS, arguments, make_trainer
 from support.training.trials import same, weights_of
 from transformers import Trainer, TrainerCallback
 
+from determined.pytorch import dsat
+from determined.transformers import DetCallback
 from resolute import core, info
 from resolute.transformers import ResoluteCallback
 
@@ -67,6 +69,26 @@ def test_it_follows_a_search_that_counts_in_epochs(start: Any, tmp_path: Path, e
     assert trainer.state.global_step == 3 * STEPS
     saved = {path.name for path in (tmp_path / "checkpoints").glob("*/checkpoint-*")}
     assert {f"checkpoint-{STEPS}", f"checkpoint-{3 * STEPS}"} <= saved
+
+
+class OlderScript(Renamed, DetCallback):
+    """As scripts of older releases have it."""
+
+
+def test_the_callback_of_older_scripts_tells_the_operation(start: Any, tmp_path: Path) -> None:
+    with (
+        start(max_length=12, rungs=2) as trial,
+        core.init(tensorboard_mode=core.TensorboardMode.MANUAL) as context,
+    ):
+        args = arguments(tmp_path / "out", max_steps=12, eval_strategy="no")
+        callback = OlderScript(context, args)
+        operation = callback.current_op
+        assert operation is not None
+        assert operation.length == 4
+        with dsat.dsat_reporting_context(context, op=operation):
+            make_trainer(args, callback).train()
+        assert callback.current_op is None
+        assert trial.flags.acknowledged
 
 
 def test_a_paused_trial_goes_on_from_its_latest_checkpoint(

@@ -85,7 +85,7 @@ class Precision:
         if self.automatic:
             # Inside what torch.compile made, so that the casts are compiled too.
             inner = getattr(model, "_orig_mod", model)
-            inner.forward = _autocast(inner.forward, device.type)
+            inner.forward = autocast(inner.forward, device.type)
 
     @property
     def is_unscaled(self) -> bool:
@@ -160,7 +160,8 @@ def _import_apex() -> Any:
     return amp
 
 
-def _autocast(forward: Callable[..., Any], device_type: str) -> Callable[..., Any]:
+def autocast(forward: Callable[..., Any], device_type: str) -> Callable[..., Any]:
+    """Returns a forward pass that computes in the lower precision of a kind of device."""
     dtype = torch.float16 if device_type == "cuda" else torch.bfloat16
 
     @functools.wraps(forward)

@@ -10,7 +10,7 @@ from torch import nn
 
 from resolute import core
 from resolute.pytorch.backends.gradient_exchange import Backend, choose_backend
-from resolute.pytorch.backends.precision import Precision
+from resolute.pytorch.backends.precision import Precision, autocast
 from resolute.pytorch.trial.base_context import TrialContext
 from resolute.pytorch.trial.experimental_context import PyTorchExperimentalContext
 from resolute.pytorch.trial.lr_scheduler import LRScheduler, StepMode
@@ -125,6 +125,20 @@ class PyTorchTrialContext(TrialContext):
         wrapped = self._backend.wrap_model(model.to(self.device), self.device, ddp_options or {})
         self.models.append(wrapped)
         return wrapped
+
+    def autocast_forward_pass(self, to_wrap: nn.Module) -> nn.Module:
+        """Lets one model compute in lower precision.
+
+        ``experimental.use_amp`` does so for all models, and scales losses.
+
+        Args:
+            to_wrap: The model, wrapped or not.
+
+        Returns:
+            The same model.
+        """
+        to_wrap.forward = autocast(to_wrap.forward, self.device.type)
+        return to_wrap
 
     def wrap_optimizer(
         self,

@@ -1,0 +1,5 @@
+"""Refused: the package of trainers for other libraries, with what to use instead."""
+
+from determined._older_names import refuse
+
+raise refuse(__name__)
