@@ -230,9 +230,12 @@ class LiveSearches:
             after: Sequence of the last action that is known.
         """
         live = self._live.get(search_id)
-        found = [] if live is None else [one for one in live.recent_actions if one.sequence > after]
-        # Another replica may have written some of those between.
-        return found if found and found[-1].sequence == after + len(found) else []
+        recent = live.recent_actions if live is not None else ()
+        count = recent[-1].sequence - after if recent else 0
+        if not 0 < count <= len(recent) or recent[-count].sequence != after + 1:
+            # Another replica may have written some of those between.
+            return []
+        return list(recent)[-count:]
 
     async def _decide_in_thread(
         self, search_id: str, live: LiveSearch, change: Change, act: Callable[[Change], T]
