@@ -110,7 +110,9 @@ def test_an_uploaded_directory_comes_back(world: World, model: Path, tmp_path: P
     checkpoint = world.context.upload(model, STEPS)
     world.context.download(checkpoint, tmp_path / "back")
 
-    assert list_directory(tmp_path / "back") == list_directory(model)
+    back = list_directory(tmp_path / "back")
+    assert back.pop("metadata.json")
+    assert back == list_directory(model)
     assert (tmp_path / "back" / "weights.bin").read_bytes() == (model / "weights.bin").read_bytes()
     assert json.loads((tmp_path / "back" / "metadata.json").read_text()) == STEPS
     assert world.context.get_metadata(checkpoint) == STEPS

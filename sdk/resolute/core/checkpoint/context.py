@@ -21,8 +21,8 @@ from resolute.core.checkpoint.files.manifest import (
     copy_files,
     list_directory,
     selected,
-    write_metadata,
 )
+from resolute.core.checkpoint.files.protection import check_closed
 from resolute.core.checkpoint.registry import CheckpointRegistry, LocalRegistry
 from resolute.core.checkpoint.shards import merged_metadata
 from resolute.core.checkpoint.stores.base import CheckpointStore, RecordKeepingStore
@@ -90,8 +90,8 @@ class CheckpointContext:
         """Makes a checkpoint of a directory.
 
         Args:
-            ckpt_dir: The directory; ``metadata.json`` is written into it. None on ranks that bring nothing,
-                with ``shard`` only.
+            ckpt_dir: The directory; nothing in it is changed. None on ranks that bring nothing, with
+                ``shard`` only.
             metadata: JSON-like data by name; on cluster ``steps_completed`` must be in it.
             shard: Whether every rank calls, each with a part of the checkpoint. Ranks that name the same
                 directory upload it once; equal files of one name too.
@@ -149,6 +149,7 @@ class CheckpointContext:
             RuntimeError: A worker calls without ``shard``; or ranks write different files of one name, or
                 give different metadata.
             ValueError: ``steps_completed`` is missing; or shards of several ranks shall go in the background.
+            FailedPreconditionError: A file of the directory is still open for writing as the block ends.
         """
         self._check_background(background, shard=shard)
         self._background.wait()
@@ -266,6 +267,7 @@ class CheckpointContext:
             stack.enter_context(self._uploads.abort_on_error(checkpoint_id))
             place = stack.enter_context(self._place(checkpoint_id))
             yield place.directory, checkpoint_id
+            check_closed(place.directory)
             commit = self._uploads.commit_in_place if place.in_store else self._uploads.write_and_commit
             if not background:
                 commit(checkpoint_id, place.directory, metadata)
@@ -285,9 +287,8 @@ class CheckpointContext:
     ) -> str:
         self._check_chief("upload")
         self._registry.prepare(metadata)
-        write_metadata(source, dict(metadata or {}))
         with self._store_alone(metadata, background=True) as (directory, checkpoint_id):
-            copy_files(source, directory, selected(list_directory(source), selector))
+            copy_files(source, directory, selected(source, list_directory(source), selector))
         return checkpoint_id
 
     @contextlib.contextmanager
@@ -300,6 +301,7 @@ class CheckpointContext:
         with guard, self._place(checkpoint_id) as place:
             try:
                 yield place.directory, checkpoint_id
+                check_closed(place.directory)
             except Exception as failure:  # noqa: BLE001 - raised again, once the others know
                 self._fail_on_all_ranks(failure)
             if place.in_store:

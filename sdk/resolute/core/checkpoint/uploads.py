@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import tempfile
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,11 +18,13 @@ from resolute.core.checkpoint.files.manifest import (
     bytes_on_disk,
     describe_files,
     list_directory,
+    metadata_text,
     selected,
     sync_directories,
     write_metadata,
 )
 from resolute.core.checkpoint.files.progress_log import log_progress
+from resolute.core.checkpoint.files.protection import protect
 from resolute.core.checkpoint.registry import CheckpointRegistry
 from resolute.core.checkpoint.shards import (
     DirectoryId,
@@ -93,23 +96,24 @@ class Uploader:
     def alone(self, source: Path, metadata: Mapping[str, Any] | None, selector: Selector | None) -> str:
         """Writes a checkpoint from a directory of this process; returns its identifier."""
         self.registry.prepare(metadata)
-        write_metadata(source, dict(metadata or {}))
+        metadata_text(metadata or {})
+        paths = selected(source, list_directory(source), selector)
         checkpoint_id = self.begin()
         with self.abort_on_error(checkpoint_id):
-            self.write_and_commit(checkpoint_id, source, metadata, selector)
+            self._send_and_commit(checkpoint_id, source, paths, metadata)
         return checkpoint_id
 
-    def write_and_commit(
-        self,
-        checkpoint_id: str,
-        source: Path,
-        metadata: Mapping[str, Any] | None,
-        selector: Selector | None = None,
+    def write_and_commit(self, checkpoint_id: str, source: Path, metadata: Mapping[str, Any] | None) -> None:
+        """Commits what is in a directory of this process, and changes nothing there."""
+        paths = selected(source, list_directory(source), None)
+        self._send_and_commit(checkpoint_id, source, paths, metadata)
+
+    def _send_and_commit(
+        self, checkpoint_id: str, source: Path, paths: Sequence[str], metadata: Mapping[str, Any] | None
     ) -> None:
-        """Commits what is in a directory of this process."""
-        write_metadata(source, dict(metadata or {}))
-        paths = selected(list_directory(source), selector)
-        files = self.store.write(checkpoint_id, source, [*paths, METADATA_FILE])
+        files = self.store.write(checkpoint_id, source, paths) if paths else []
+        if METADATA_FILE not in paths:
+            files = [*files, *self._write_metadata(checkpoint_id, metadata or {})]
         self.finish(checkpoint_id, files, metadata)
 
     def commit_in_place(
@@ -122,6 +126,7 @@ class Uploader:
         progress = log_progress(f"checkpoint {checkpoint_id} is summed up", sum(sizes.values()))
         files = describe_files(directory, paths, progress=progress)
         sync_directories(directory, paths)
+        protect(directory, paths)
         self._bytes_in_place = bytes_on_disk(directory, paths)
         self.finish(checkpoint_id, files, metadata)
 
@@ -173,7 +178,11 @@ class Uploader:
         shares = self._assign_files(source, contributions, uploaders)
         if not checkpoint_id:
             checkpoint_id = self._begin_on_all_ranks(merged)
-        self._write_shards(checkpoint_id, source, merged, share=shares[self._dist.rank], writer=uploaders[0])
+        own = any(METADATA_FILE in share for share in shares)
+        writes_metadata = not own and self._dist.rank == uploaders[0]
+        self._write_shards(
+            checkpoint_id, source, merged, share=shares[self._dist.rank], writes_metadata=writes_metadata
+        )
         return checkpoint_id
 
     def _assign_files(
@@ -211,16 +220,14 @@ class Uploader:
         metadata: Mapping[str, Any],
         *,
         share: Sequence[str],
-        writer: int,
+        writes_metadata: bool,
     ) -> None:
         def write() -> list[FileEntry]:
             if source is None:
                 return []
-            paths = list(share)
-            if self._dist.rank == writer:
-                write_metadata(source, metadata)
-                paths.append(METADATA_FILE)
-            files = self.store.write(checkpoint_id, source, paths) if paths else []
+            files = self.store.write(checkpoint_id, source, share) if share else []
+            if writes_metadata:
+                files = [*files, *self._write_metadata(checkpoint_id, metadata)]
             self.flush()
             return files
 
@@ -230,6 +237,12 @@ class Uploader:
             run_on_all_ranks(
                 self._dist, lambda: self.finish(checkpoint_id, files, metadata) if is_chief else None
             )
+
+    def _write_metadata(self, checkpoint_id: str, metadata: Mapping[str, Any]) -> list[FileEntry]:
+        """Sends the metadata as a file of its own."""
+        with tempfile.TemporaryDirectory(prefix="resolute-metadata-") as directory:
+            write_metadata(Path(directory), dict(metadata))
+            return self.store.write(checkpoint_id, Path(directory), [METADATA_FILE])
 
 
 class AbortOnError:
@@ -263,7 +276,7 @@ def _contribution(
     status = source.stat()
     # The same numbers on another machine are another directory.
     directory = ((dist.cross_rank << 64) | status.st_dev, status.st_ino)
-    wanted = selected(resources, selector)
+    wanted = selected(source, resources, selector)
     return _Contribution(
         directory,
         selective=selector is not None,

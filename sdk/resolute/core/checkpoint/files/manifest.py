@@ -19,6 +19,8 @@ from resolute.errors import DataLossError, FailedPreconditionError
 from resolute.transfer.progress import NO_PROGRESS, Progress
 
 METADATA_FILE = "metadata.json"
+_MOST_METADATA_BYTES = 1 << 20
+"""A larger file is none that was written with a checkpoint."""
 _BLOCK_BYTES = 1 << 18
 _THREADS = 4
 
@@ -279,19 +281,57 @@ def make_directories(root: Path, paths: Iterable[str]) -> None:
         directory.mkdir(parents=True, exist_ok=True)
 
 
-def selected(resources: Mapping[str, int], selector: Selector | None) -> list[str]:
-    """Returns the wanted paths, without the metadata's own file, which is always written again."""
-    return [path for path in resources if path != METADATA_FILE and (selector is None or selector(path))]
+def selected(directory: Path, resources: Mapping[str, int], selector: Selector | None) -> list[str]:
+    """Returns the wanted paths, without the file of the metadata unless it is the script's own."""
+    wanted = [path for path in resources if selector is None or selector(path)]
+    if METADATA_FILE in wanted and not holds_own_metadata(directory):
+        wanted.remove(METADATA_FILE)
+    return wanted
+
+
+def holds_own_metadata(directory: Path) -> bool:
+    """Whether a script has a file of its own where the metadata would be written.
+
+    One that tells ``steps_completed`` was written with an earlier checkpoint, whose copy the directory is.
+    """
+    path = directory / METADATA_FILE
+    try:
+        if path.stat().st_size > _MOST_METADATA_BYTES:
+            return True
+        found = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return False
+    except (ValueError, OSError):
+        return True
+    return not (isinstance(found, dict) and "steps_completed" in found)
 
 
 def write_metadata(directory: Path, metadata: Mapping[str, Any]) -> None:
     """Writes the metadata beside the files, so that they tell what they are wherever they are taken.
 
+    A file of the script's own of that name is left as it is: the metadata are kept in the registry too.
+
     Raises:
         TypeError: Something in it has no form in JSON.
     """
-    content = json.dumps(metadata, indent=2)
-    (directory / METADATA_FILE).write_text(content + "\n")
+    content = metadata_text(metadata)
+    if not holds_own_metadata(directory):
+        (directory / METADATA_FILE).write_text(content)
+
+
+def metadata_text(metadata: Mapping[str, Any]) -> str:
+    """Returns metadata as the content of their file.
+
+    Raises:
+        TypeError: Something in it has no form in JSON.
+    """
+    try:
+        return json.dumps(dict(metadata), indent=2) + "\n"
+    except TypeError as failure:
+        raise TypeError(
+            f"the metadata of a checkpoint must be plain data: {failure}; give numbers, text, lists and "
+            "mappings, such as float(value) or value.tolist()"
+        ) from failure
 
 
 def sync_directories(root: Path, paths: Iterable[str]) -> None:
