@@ -1,11 +1,11 @@
-"""The seam between the lifecycle of trials and the engines that run them."""
+"""What the lifecycle of trials asks of the engines that run them, and the values that both know."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from resolute.contracts.priorities import DEFAULT_PRIORITY
 from resolute.contracts.run.exit_record import ExitRecord
@@ -164,14 +164,16 @@ class EvictionNotice:
 
 
 EngineEvent: TypeAlias = ContainerReport | CapacityChange | EvictionNotice
-"""What an engine tells by itself."""
+"""What an engine reports by itself."""
 
 
-class ResourceManager(Protocol):
-    """An engine: has pools, and runs supervisors on their machines.
+class Engine(Protocol):
+    """What every engine does: it has pools, and runs supervisors on their machines.
 
     Every method can be repeated: a launch of what runs already, a stop of what ended, change nothing. One
     that cannot reach its engine raises UnavailableError within its deadline, and is called again.
+
+    What only some engines do is in protocols of their own below, which an engine implements beside this one.
     """
 
     @property
@@ -179,7 +181,7 @@ class ResourceManager(Protocol):
         """Whether its calls take milliseconds, so that the scheduler waits for its launches."""
 
     def pools(self) -> Sequence[Pool]:
-        """Its pools as they are known now; asks nobody."""
+        """Its pools as they are known now; calls nothing."""
 
     async def launch(self, spec: AllocationSpec) -> None:
         """Hands an allocation to the engine; what lives of it, waits there, or ended already is left alone.
@@ -191,7 +193,7 @@ class ResourceManager(Protocol):
         """
 
     async def inspect(self, allocation_id: str) -> Sequence[ContainerReport]:
-        """Tells the state of every container by rank, and ends what a lost supervisor left running.
+        """Returns the state of every container by rank, and ends what a lost supervisor left running.
 
         Those that have not ended are watched from now on, also when an earlier life of this process launched
         them. A container counts as running until the last of its processes has ended. Nothing is reported of
@@ -207,18 +209,6 @@ class ResourceManager(Protocol):
     async def kill(self, allocation_id: str) -> None:
         """Ends every process of an allocation at once, its supervisors included."""
 
-    async def deliver_lines(self, tokens: Mapping[str, str]) -> bool:
-        """Sends the lines that allocations left whose containers have ended, for a bounded time.
-
-        What does not arrive in time is sent after it. The log names lines that are late.
-
-        Args:
-            tokens: A fresh token of each run, by allocation.
-
-        Returns:
-            Whether all lines have arrived.
-        """
-
     async def release(self, allocation_id: str, *, token: str = "") -> None:
         """Forgets an allocation that was settled.
 
@@ -233,17 +223,46 @@ class ResourceManager(Protocol):
     async def leftovers(self) -> Sequence[str]:
         """Names every allocation of this cluster of which something is there and which was not released."""
 
+    def watch(self) -> AsyncIterator[EngineEvent]:
+        """Yields containers that began or ended, changes of capacity and evictions, until ``close``.
+
+        Each end is yielded once. One consumer. An engine whose pools never change and that takes no machines
+        away yields reports of containers alone.
+        """
+
+    async def close(self) -> None:
+        """Ends the watching. Supervisors continue."""
+
+
+@runtime_checkable
+class DeliversLines(Protocol):
+    """An engine that sends, when it is asked, the lines that runs left whose supervisors are gone.
+
+    With others these lines arrive after the release of their run.
+    """
+
+    async def deliver_lines(self, tokens: Mapping[str, str]) -> bool:
+        """Sends the lines that allocations left whose containers have ended, for a bounded time.
+
+        What does not arrive in time is sent after it. The log names lines that are late.
+
+        Args:
+            tokens: A fresh token of each run, by allocation.
+
+        Returns:
+            Whether all lines have arrived.
+        """
+
+
+@runtime_checkable
+class HasBacklog(Protocol):
+    """An engine that knows which reports and lines of its runs wait there for the services.
+
+    Of others it is taken that nothing waits once a run was released.
+    """
+
     async def unreported(self) -> Sequence[str]:
         """Names every allocation of which the engine has reports that have not arrived."""
 
     async def backlog_seconds(self) -> float:
         """For how long reports or lines of some run have waited there without any of them arriving."""
-
-    def watch(self) -> AsyncIterator[EngineEvent]:
-        """Tells of containers that began or ended, of capacity and of evictions, until ``close``.
-
-        Each end is told once. One consumer.
-        """
-
-    async def close(self) -> None:
-        """Ends the watching. Supervisors continue."""

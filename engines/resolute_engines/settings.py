@@ -32,6 +32,8 @@ LOCAL = "local"
 """The engine that needs no settings: processes of this machine."""
 VARIABLE = "RESOLUTE_RESOURCE_POOLS"
 """Names the file."""
+DEFAULT_POOL = "default"
+"""Name of the pool of this machine where no settings give it another."""
 FILE_NAME = "resource-pools.yaml"
 """The file in the home of a cluster, where the variable names none."""
 
@@ -57,7 +59,7 @@ class EngineSettings:
     name: str
     """Its name in the file."""
     type: str
-    """What it is, as the registry of engines names it."""
+    """What it is, as `plugins` names it."""
     options: Mapping[str, Any]
     """What is said of it beside its type."""
     pools: tuple[PoolSettings, ...]
@@ -77,6 +79,20 @@ class ResourceSettings:
     """Those that have pools."""
     default_pool: str
     """Where experiments run that name no pool."""
+
+
+ONLY_LOCAL = ResourceSettings(
+    engines=(
+        EngineSettings(
+            name=LOCAL,
+            type=LOCAL,
+            options={},
+            pools=(PoolSettings(name=DEFAULT_POOL, options={}, where="resource_pools[0]"),),
+        ),
+    ),
+    default_pool=DEFAULT_POOL,
+)
+"""What holds where there are no settings: this machine is the only pool."""
 
 
 class _Pool(Section):

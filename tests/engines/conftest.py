@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
-from support.engines.container_engine import ContainerEngine
+from support.engines.container_engine import ContainerUnderTest
 from support.engines.docker import DockerService, running_docker
 from support.engines.podman import PodmanService, podman_service
 from support.kubernetes import KubernetesCluster, running_kubernetes
@@ -34,21 +34,21 @@ def docker() -> Iterator[DockerService]:
 
 
 @pytest.fixture(scope="module")
-def podman_engine(podman: PodmanService, tmp_path_factory: pytest.TempPathFactory) -> ContainerEngine:
+def podman_engine(podman: PodmanService, tmp_path_factory: pytest.TempPathFactory) -> ContainerUnderTest:
     """The engine of Podman's containers, with one runtime for all tests."""
-    return ContainerEngine(podman, tmp_path_factory.mktemp("podman-engine"))
+    return ContainerUnderTest(podman, tmp_path_factory.mktemp("podman-engine"))
 
 
 @pytest.fixture(scope="module")
-def docker_engine(docker: DockerService, tmp_path_factory: pytest.TempPathFactory) -> ContainerEngine:
+def docker_engine(docker: DockerService, tmp_path_factory: pytest.TempPathFactory) -> ContainerUnderTest:
     """The engine of Docker's containers, with one runtime for all tests."""
-    return ContainerEngine(docker, tmp_path_factory.mktemp("docker-engine"))
+    return ContainerUnderTest(docker, tmp_path_factory.mktemp("docker-engine"))
 
 
 @pytest.fixture(scope="module", params=["podman", "docker"])
-def container_engine(request: pytest.FixtureRequest) -> ContainerEngine:
+def container_engine(request: pytest.FixtureRequest) -> ContainerUnderTest:
     """The engine of containers, of each."""
-    engine: ContainerEngine = request.getfixturevalue(f"{request.param}_engine")
+    engine: ContainerUnderTest = request.getfixturevalue(f"{request.param}_engine")
     return engine
 
 

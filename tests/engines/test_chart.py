@@ -18,7 +18,7 @@ import helm_python  # noqa: E402 - wants what was asked for above
 
 from resolute_checkpoints.settings import CheckpointSettings  # noqa: E402
 from resolute_engines.environment import EngineEnvironment  # noqa: E402
-from resolute_engines.plugins import open_engine  # noqa: E402
+from resolute_engines.plugins import create_engine  # noqa: E402
 from resolute_engines.settings import read_resource_settings  # noqa: E402
 from resolute_serving.server.settings import SERVICE_NAMES  # noqa: E402
 
@@ -176,7 +176,7 @@ def test_trials_run_by_the_account_of_the_experiments_service_with_the_documente
         slots=None,
         nodes=1,
     )
-    assert [pool.name for pool in open_engine(engine, environment).pools()] == ["default"]
+    assert [pool.name for pool in create_engine(engine, environment).pools()] == ["default"]
     assert of_kind("Role")["team-trials"]["rules"] == documented_rules()
     spec = of_kind("Deployment")["team-experiments"]["spec"]["template"]["spec"]
     (subject,) = of_kind("RoleBinding")["team-trials"]["subjects"]

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from support.clusters.control_plane import ControlPlane
-from support.engines.container_engine import CLUSTER, ContainerEngine
+from support.engines.container_engine import CLUSTER, ContainerUnderTest
 from support.engines.container_service import ContainerService
 from support.engines.contract import cleared, life, scenario, seen
 from support.engines.image import IMAGE
@@ -108,7 +108,7 @@ def address_of(service: ContainerService, name: str) -> str:
     return str(network["IPAddress"])
 
 
-def test_a_trial_reaches_nothing_of_others_and_of_the_machine(container_engine: ContainerEngine) -> None:
+def test_a_trial_reaches_nothing_of_others_and_of_the_machine(container_engine: ContainerUnderTest) -> None:
     engine, service = container_engine, container_engine.service
     secret = engine.folder / "secret-of-the-host"
     secret.write_text("secret")
@@ -122,7 +122,7 @@ def test_a_trial_reaches_nothing_of_others_and_of_the_machine(container_engine: 
             engine.control_plane("", files={"attempts.py": ATTEMPTS}) as plane,
         ):
             async with cleared(engine, OTHER), life(engine) as living:
-                await living.manager.launch(engine.spec(other))
+                await living.engine.launch(engine.spec(other))
                 await seen(other, "listening")
                 told = {
                     "secret": str(secret),
@@ -135,7 +135,7 @@ def test_a_trial_reaches_nothing_of_others_and_of_the_machine(container_engine: 
                 }
                 assert Path(told["volume"]).is_file()
                 told_to(plane, f"python3 attempts.py {shlex.quote(json.dumps(told))}; echo tried")
-                await living.manager.launch(engine.spec(plane))
+                await living.engine.launch(engine.spec(plane))
                 await seen(plane, "tried")
                 said = [text for text in plane.text() if text != "tried"]
                 assert len(said) == 14
@@ -171,10 +171,10 @@ def shared(tmp_path: Path) -> Path:
 
 
 def test_a_link_that_a_trial_leaves_in_a_directory_leads_no_other_trial_out_of_it(
-    container_engine: ContainerEngine, shared: Path
+    container_engine: ContainerUnderTest, shared: Path
 ) -> None:
     named = {"bind_mounts": [str(shared)], "checkpoint_directories": [str(shared)]}
-    engine = ContainerEngine(container_engine.service, container_engine.folder, options=named)
+    engine = ContainerUnderTest(container_engine.service, container_engine.folder, options=named)
     target = shared.parent / "secret"
     plants = f"ln -s {shlex.quote(str(target))} /mounted/link && echo planted"
     looks = (
@@ -185,13 +185,13 @@ def test_a_link_that_a_trial_leaves_in_a_directory_leads_no_other_trial_out_of_i
     async def body() -> None:
         with engine.control_plane(plants, allocation_id=OTHER) as first, engine.control_plane(looks) as plane:
             async with cleared(engine, OTHER), life(engine) as living:
-                await living.manager.launch(engine.spec(first, config=mount(shared)))
+                await living.engine.launch(engine.spec(first, config=mount(shared)))
                 await seen(first, "planted")
                 assert (shared / "link/key").read_text() == "secret", "the link leads there outside"
                 with pytest.raises(InvalidConfigError, match=rf"mount {shared} itself"):
-                    await living.manager.launch(engine.spec(plane, config=mount(shared / "link")))
+                    await living.engine.launch(engine.spec(plane, config=mount(shared / "link")))
                 both = {**mount(shared), **storage(shared, "link")}
-                await living.manager.launch(engine.spec(plane, config=both))
+                await living.engine.launch(engine.spec(plane, config=both))
                 await seen(plane, "not there")
                 said = plane.text()
                 assert "0" in said
@@ -201,10 +201,10 @@ def test_a_link_that_a_trial_leaves_in_a_directory_leads_no_other_trial_out_of_i
 
 
 def test_a_directory_that_is_mounted_beside_the_code_keeps_what_it_has(
-    container_engine: ContainerEngine, shared: Path
+    container_engine: ContainerUnderTest, shared: Path
 ) -> None:
     options = {"bind_mounts": [str(shared)]}
-    engine = ContainerEngine(container_engine.service, container_engine.folder, options=options)
+    engine = ContainerUnderTest(container_engine.service, container_engine.folder, options=options)
     (shared / "dataset").write_text("kept")
     (shared / "dataset").chmod(0o666)
     looks = "cat data/set/dataset code.py; echo; echo more > data/set/more; echo looked"
@@ -213,7 +213,7 @@ def test_a_directory_that_is_mounted_beside_the_code_keeps_what_it_has(
     async def body() -> None:
         with engine.control_plane(looks, files={"code.py": "code", "data/set/old": ""}) as plane:
             async with cleared(engine), life(engine) as living:
-                await living.manager.launch(engine.spec(plane, config=beside))
+                await living.engine.launch(engine.spec(plane, config=beside))
                 await seen(plane, "looked")
                 assert plane.text() == ["keptcode", "looked"]
                 assert {path.name for path in shared.iterdir()} == {"dataset", "more"}
@@ -222,10 +222,10 @@ def test_a_directory_that_is_mounted_beside_the_code_keeps_what_it_has(
 
 
 def test_checkpoints_of_a_trial_lie_in_a_directory_that_was_named_and_nothing_else_is_mounted(
-    container_engine: ContainerEngine, shared: Path
+    container_engine: ContainerUnderTest, shared: Path
 ) -> None:
     options = {"checkpoint_directories": [str(shared)]}
-    engine = ContainerEngine(container_engine.service, container_engine.folder, options=options)
+    engine = ContainerUnderTest(container_engine.service, container_engine.folder, options=options)
     writes = f"mkdir -p {shared}/team && echo x > {shared}/team/state && ls {shared.parent} && echo written"
 
     async def body() -> None:
@@ -234,7 +234,7 @@ def test_checkpoints_of_a_trial_lie_in_a_directory_that_was_named_and_nothing_el
             engine.control_plane(writes) as plane,
         ):
             async with cleared(engine, OTHER), life(engine) as living:
-                await living.manager.launch(engine.spec(other))
+                await living.engine.launch(engine.spec(other))
                 await seen(other, "listening")
                 volume = volume_of(container_engine.service, f"resolute-{CLUSTER[:8]}-{OTHER}-0")
                 for config in (
@@ -247,9 +247,9 @@ def test_checkpoints_of_a_trial_lie_in_a_directory_that_was_named_and_nothing_el
                     mount("/"),
                 ):
                     with pytest.raises(InvalidConfigError, match=r"found .*let the operator add it"):
-                        await living.manager.launch(engine.spec(plane, config=config))
+                        await living.engine.launch(engine.spec(plane, config=config))
                 # The directory above is named by the config; the one that was named is mounted.
-                await living.manager.launch(engine.spec(plane, config=storage(shared.parent, "shared/team")))
+                await living.engine.launch(engine.spec(plane, config=storage(shared.parent, "shared/team")))
                 await seen(plane, "written")
                 assert plane.text() == ["shared", "written"]
                 assert (shared / "team/state").read_text() == "x\n"
@@ -258,7 +258,7 @@ def test_checkpoints_of_a_trial_lie_in_a_directory_that_was_named_and_nothing_el
 
 
 def test_the_rule_of_the_page_keeps_trials_from_a_metadata_server(
-    podman: PodmanService, podman_engine: ContainerEngine
+    podman: PodmanService, podman_engine: ContainerUnderTest
 ) -> None:
     engine = podman_engine
     (rule,) = re.findall(rf"^iptables .* -I .*{METADATA}.*$", DOCS.read_text(), re.MULTILINE)
@@ -274,7 +274,7 @@ except OSError:
     async def answer(allocation: str) -> str:
         with engine.control_plane(asks, allocation_id=allocation) as plane:
             async with cleared(engine, allocation), life(engine) as living:
-                await living.manager.launch(engine.spec(plane))
+                await living.engine.launch(engine.spec(plane))
                 await seen(plane, "asked")
                 return plane.text()[0]
 

@@ -12,12 +12,14 @@ from typing import Any
 
 import psutil
 import pytest
-from support.engines.container_engine import CLUSTER, ContainerEngine, environment
+from support.engines.container_engine import CLUSTER, ContainerUnderTest, environment
 from support.engines.contract import (
     ALLOCATION,
     SECONDS,
     TRAIN,
+    BacklogContract,
     EngineContract,
+    LinesContract,
     cleared,
     life,
     scenario,
@@ -33,7 +35,7 @@ from support.page_commands import yaml_of
 
 from resolute.errors import DeadlineError, QuotaError, UnavailableError
 from resolute_engines.container.client import DockerApi
-from resolute_engines.plugins import open_engine
+from resolute_engines.plugins import create_engine
 from resolute_engines.protocol import ContainerReport, ContainerState
 from resolute_engines.settings import read_resource_settings
 
@@ -41,7 +43,7 @@ OTHER = "allocation-2"
 _WAITED_SECONDS = 3.0
 
 
-class TestContainersOfPodman(EngineContract, Submissions):
+class TestContainersOfPodman(EngineContract, LinesContract, BacklogContract, Submissions):
     """Containers of Podman."""
 
     # The versions, a look, the image, the network twice, volume and container, a look, the network, the
@@ -49,31 +51,33 @@ class TestContainersOfPodman(EngineContract, Submissions):
     calls = 11
 
     @pytest.fixture
-    def engine(self, podman_engine: ContainerEngine) -> ContainerEngine:
+    def engine(self, podman_engine: ContainerUnderTest) -> ContainerUnderTest:
         """Podman."""
         return podman_engine
 
 
-class TestContainersOfDocker(EngineContract, Submissions):
+class TestContainersOfDocker(EngineContract, LinesContract, BacklogContract, Submissions):
     """Containers of Docker."""
 
     # Three more, by which Docker chooses a subnet for the network.
     calls = 14
 
     @pytest.fixture
-    def engine(self, docker_engine: ContainerEngine) -> ContainerEngine:
+    def engine(self, docker_engine: ContainerUnderTest) -> ContainerUnderTest:
         """Docker."""
         return docker_engine
 
 
-def test_scripts_import_resolute_in_an_image_that_has_only_python(container_engine: ContainerEngine) -> None:
+def test_scripts_import_resolute_in_an_image_that_has_only_python(
+    container_engine: ContainerUnderTest,
+) -> None:
     engine = container_engine
     script = "python3 -c 'import determined as det, resolute; print(det.core.__name__)'; echo $?"
 
     async def body() -> None:
         with engine.control_plane(script) as plane:
             async with cleared(engine), life(engine) as living:
-                await living.manager.launch(engine.spec(plane))
+                await living.engine.launch(engine.spec(plane))
                 await living.ended()
                 assert plane.text() == ["resolute.core", "0"]
 
@@ -85,12 +89,12 @@ def test_the_example_of_the_docs_opens(tmp_path: Path) -> None:
     (tmp_path / "pools.yaml").write_text(example)
     settings = read_resource_settings(tmp_path / "pools.yaml")
     (told,) = [one for one in settings.engines if one.type == "container"]
-    (pool,) = open_engine(told, environment(tmp_path)).pools()
+    (pool,) = create_engine(told, environment(tmp_path)).pools()
     assert (pool.name, len(pool.slots)) == ("boxes", 4)
 
 
 def test_an_image_that_cannot_be_pulled_is_the_reason_of_the_failure(
-    container_engine: ContainerEngine,
+    container_engine: ContainerUnderTest,
 ) -> None:
     engine = container_engine
 
@@ -98,7 +102,7 @@ def test_an_image_that_cannot_be_pulled_is_the_reason_of_the_failure(
         with engine.control_plane("echo never") as plane:
             async with cleared(engine), life(engine) as living:
                 image = {"environment": {"image": {"cpu": "localhost/nowhere:1"}}}
-                await living.manager.launch(engine.spec(plane, config=image))
+                await living.engine.launch(engine.spec(plane, config=image))
                 (ended,) = await living.ended()
                 pulled = [one for one in living.events if isinstance(one, ContainerReport)]
                 assert pulled[0].state is ContainerState.STARTING
@@ -111,12 +115,14 @@ def test_an_image_that_cannot_be_pulled_is_the_reason_of_the_failure(
 
 
 @contextmanager
-def pulling_engine(podman: PodmanService, folder: Path, registry: HeldRegistry) -> Iterator[ContainerEngine]:
+def pulling_engine(
+    podman: PodmanService, folder: Path, registry: HeldRegistry
+) -> Iterator[ContainerUnderTest]:
     """The engine by a Podman of its own that asks a registry."""
     asking = replace(podman.podman, registries=registry.settings)
     service = replace(podman, podman=asking, socket=folder / "pulls.sock")
     with service.serving():
-        yield ContainerEngine(service, folder, options={"image_patience": SECONDS})
+        yield ContainerUnderTest(service, folder, options={"image_patience": SECONDS})
 
 
 @pytest.fixture
@@ -134,21 +140,21 @@ def of_image(image: str) -> dict[str, Any]:
 def test_other_runs_go_on_while_a_registry_keeps_an_image_waiting(
     podman: PodmanService, tmp_path: Path, registry: HeldRegistry
 ) -> None:
-    async def body(engine: ContainerEngine) -> None:
+    async def body(engine: ContainerUnderTest) -> None:
         with (
             engine.control_plane("echo pulled") as plane,
             engine.control_plane("echo beside", allocation_id=OTHER) as other,
         ):
             async with cleared(engine, OTHER), life(engine) as living:
                 waits = engine.spec(plane, config=of_image(registry.image))
-                await living.manager.launch(waits)
+                await living.engine.launch(waits)
                 await asyncio.to_thread(registry.asked.wait, SECONDS)
-                await living.manager.launch(waits)
-                (report,) = await living.manager.inspect(ALLOCATION)
+                await living.engine.launch(waits)
+                (report,) = await living.engine.inspect(ALLOCATION)
                 assert report.state is ContainerState.STARTING
                 assert f"image {registry.image} is being pulled" in report.reason
 
-                await living.manager.launch(engine.spec(other))
+                await living.engine.launch(engine.spec(other))
                 (ended,) = await living.ended()
                 assert (ended.allocation_id, other.text()) == (OTHER, ["beside"])
                 registry.let.set()
@@ -164,19 +170,19 @@ def test_other_runs_go_on_while_a_registry_keeps_an_image_waiting(
 def test_a_run_that_waits_for_its_image_ends_at_once_and_has_lost_nothing(
     podman: PodmanService, tmp_path: Path, registry: HeldRegistry, end: str
 ) -> None:
-    async def body(engine: ContainerEngine) -> None:
+    async def body(engine: ContainerUnderTest) -> None:
         with engine.control_plane("echo never") as plane:
             async with cleared(engine), life(engine) as living:
-                await living.manager.launch(engine.spec(plane, config=of_image(registry.image), containers=2))
+                await living.engine.launch(engine.spec(plane, config=of_image(registry.image), containers=2))
                 await asyncio.to_thread(registry.asked.wait, SECONDS)
                 if end == "stop":
-                    await living.manager.stop(ALLOCATION, grace=SECONDS)
+                    await living.engine.stop(ALLOCATION, grace=SECONDS)
                 else:
-                    await living.manager.kill(ALLOCATION)
+                    await living.engine.kill(ALLOCATION)
                 for report in await living.ended(2):
                     assert report.exit is not None
                     assert report.exit.acknowledged
-                assert await living.manager.inspect(ALLOCATION) == []
+                assert await living.engine.inspect(ALLOCATION) == []
                 assert plane.calls == []
 
     with pulling_engine(podman, tmp_path, registry) as engine:
@@ -186,15 +192,15 @@ def test_a_run_that_waits_for_its_image_ends_at_once_and_has_lost_nothing(
 def test_a_run_waits_for_a_registry_that_is_unavailable(
     podman: PodmanService, tmp_path: Path, registry: HeldRegistry
 ) -> None:
-    async def body(engine: ContainerEngine) -> None:
+    async def body(engine: ContainerUnderTest) -> None:
         with engine.control_plane("echo pulled") as plane:
             async with cleared(engine), life(engine) as living:
                 registry.down = True
                 registry.let.set()
-                await living.manager.launch(engine.spec(plane, config=of_image(registry.image)))
+                await living.engine.launch(engine.spec(plane, config=of_image(registry.image)))
 
                 async def told() -> bool:
-                    reports = await living.manager.inspect(ALLOCATION)
+                    reports = await living.engine.inspect(ALLOCATION)
                     return "cannot be pulled" in reports[0].reason
 
                 await until(told, "the registry to be asked")
@@ -209,7 +215,7 @@ def test_a_run_waits_for_a_registry_that_is_unavailable(
 def test_a_registry_that_says_nothing_is_not_taken_for_an_engine_that_is_away(
     podman: PodmanService, tmp_path: Path, registry: HeldRegistry
 ) -> None:
-    async def body(engine: ContainerEngine) -> None:
+    async def body(engine: ContainerUnderTest) -> None:
         hasty = DockerApi(engine.service.url, silence_seconds=1.0)
         try:
             with pytest.raises(DeadlineError, match="see whether its registry answers"):
@@ -222,14 +228,14 @@ def test_a_registry_that_says_nothing_is_not_taken_for_an_engine_that_is_away(
         scenario(partial(body, engine))
 
 
-def test_a_run_that_spoils_the_record_of_its_end_is_lost(container_engine: ContainerEngine) -> None:
+def test_a_run_that_spoils_the_record_of_its_end_is_lost(container_engine: ContainerUnderTest) -> None:
     engine = container_engine
     script = "cd /resolute/run && mkdir exit.json && head -c 20000000 /dev/zero > exit.json/x; exit 3"
 
     async def body() -> None:
         with engine.control_plane(script) as plane:
             async with cleared(engine), life(engine) as living:
-                await living.manager.launch(engine.spec(plane))
+                await living.engine.launch(engine.spec(plane))
                 (report,) = await living.ended()
                 assert report.lost
                 assert await living.states() == [ContainerState.ENDED]
@@ -237,13 +243,15 @@ def test_a_run_that_spoils_the_record_of_its_end_is_lost(container_engine: Conta
     scenario(body)
 
 
-def test_what_is_left_is_sent_after_somebody_cleaned_the_engine_up(container_engine: ContainerEngine) -> None:
+def test_what_is_left_is_sent_after_somebody_cleaned_the_engine_up(
+    container_engine: ContainerUnderTest,
+) -> None:
     engine, image = container_engine, "localhost/once:1"
 
     async def body() -> None:
         with engine.control_plane("echo training; sleep 1; echo last words; exit 0") as plane:
             async with cleared(engine), life(engine) as living:
-                await living.manager.launch(engine.spec(plane, config=of_image(image)))
+                await living.engine.launch(engine.spec(plane, config=of_image(image)))
                 await seen(plane, "training")
                 plane.takes_lines = False
                 await living.ended()
@@ -252,14 +260,14 @@ def test_what_is_left_is_sent_after_somebody_cleaned_the_engine_up(container_eng
                 network = ("network", "rm", f"resolute-{CLUSTER[:8]}-{ALLOCATION}")
                 await asyncio.to_thread(partial(engine.service.run, *network, check=False))
                 plane.takes_lines = True
-                await living.manager.release(ALLOCATION, token="token-fresh")
+                await living.engine.release(ALLOCATION, token="token-fresh")
                 await seen(plane, "last words")
 
     engine.service.run("tag", IMAGE, image)
     scenario(body)
 
 
-def test_the_limits_of_the_pool_hold_inside(container_engine: ContainerEngine) -> None:
+def test_the_limits_of_the_pool_hold_inside(container_engine: ContainerUnderTest) -> None:
     engine = container_engine
     script = (
         "cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/memory/memory.limit_in_bytes 2>/dev/null; "
@@ -287,15 +295,15 @@ def test_the_limits_of_the_pool_hold_inside(container_engine: ContainerEngine) -
 
 
 def test_who_waits_for_a_container_keeps_no_processor_busy(
-    podman: PodmanService, podman_engine: ContainerEngine, tmp_path: Path
+    podman: PodmanService, podman_engine: ContainerUnderTest, tmp_path: Path
 ) -> None:
     service = replace(podman, socket=tmp_path / "other.sock")
-    engine = ContainerEngine(service, podman_engine.folder)
+    engine = ContainerUnderTest(service, podman_engine.folder)
 
     async def body() -> None:
         with engine.control_plane(TRAIN) as plane, service.serving() as served:
             async with cleared(engine), life(engine) as living:
-                await living.manager.launch(engine.spec(plane))
+                await living.engine.launch(engine.spec(plane))
                 await seen(plane, "training")
                 used = await asyncio.to_thread(psutil.Process(served.pid).cpu_times)
                 await asyncio.sleep(_WAITED_SECONDS)
@@ -306,24 +314,24 @@ def test_who_waits_for_a_container_keeps_no_processor_busy(
 
 
 def test_a_trial_goes_on_while_the_engine_is_away_and_its_end_is_heard_of_after_that(
-    podman: PodmanService, podman_engine: ContainerEngine, tmp_path: Path
+    podman: PodmanService, podman_engine: ContainerUnderTest, tmp_path: Path
 ) -> None:
     service = replace(podman, socket=tmp_path / "other.sock")
-    engine = ContainerEngine(service, podman_engine.folder)
+    engine = ContainerUnderTest(service, podman_engine.folder)
 
     async def body() -> None:
         with engine.control_plane(TRAIN, preemption_timeout=0.2) as plane:
             async with cleared(podman_engine):
                 with service.serving() as served:
                     async with life(engine) as living:
-                        await living.manager.launch(engine.spec(plane))
+                        await living.engine.launch(engine.spec(plane))
                         await seen(plane, "training")
                         served.kill()
                         await asyncio.to_thread(served.wait)
                         with pytest.raises(UnavailableError, match="does not answer"):
-                            await living.manager.inspect(ALLOCATION)
+                            await living.engine.inspect(ALLOCATION)
                         with pytest.raises(UnavailableError):
-                            await living.manager.launch(engine.spec(plane))
+                            await living.engine.launch(engine.spec(plane))
                         plane.send_signal(preempt=True)
                         await asyncio.to_thread(plane.wait_for, lambda: plane.exits, seconds=SECONDS)
                         with service.serving():
@@ -335,36 +343,36 @@ def test_a_trial_goes_on_while_the_engine_is_away_and_its_end_is_heard_of_after_
 
 
 def test_a_launch_is_put_off_while_docker_has_no_subnet_left(tmp_path: Path) -> None:
-    async def body(engine: ContainerEngine) -> None:
+    async def body(engine: ContainerUnderTest) -> None:
         with engine.control_plane("echo launched") as plane:
             async with cleared(engine), life(engine) as living:
                 await asyncio.to_thread(engine.service.run, "network", "create", "other")
                 with pytest.raises(QuotaError, match="no subnet left"):
-                    await living.manager.launch(engine.spec(plane))
-                assert await living.manager.inspect(ALLOCATION) == []
+                    await living.engine.launch(engine.spec(plane))
+                assert await living.engine.inspect(ALLOCATION) == []
                 await asyncio.to_thread(engine.service.run, "network", "rm", "other")
-                await living.manager.launch(engine.spec(plane))
+                await living.engine.launch(engine.spec(plane))
                 await living.ended()
                 assert plane.text() == ["launched"]
 
     with running_docker(subnets="172.30.0.0/24") as docker:
-        scenario(partial(body, ContainerEngine(docker, tmp_path)))
+        scenario(partial(body, ContainerUnderTest(docker, tmp_path)))
 
 
 def test_trials_go_on_while_docker_is_away_where_its_settings_say_so(
-    docker: DockerService, docker_engine: ContainerEngine
+    docker: DockerService, docker_engine: ContainerUnderTest
 ) -> None:
     engine = docker_engine
 
     async def body() -> None:
         with engine.control_plane(TRAIN, preemption_timeout=0.2) as plane:
             async with cleared(engine), life(engine) as living:
-                await living.manager.launch(engine.spec(plane))
+                await living.engine.launch(engine.spec(plane))
                 await seen(plane, "training")
                 await asyncio.to_thread(docker.kill)
                 try:
                     with pytest.raises(UnavailableError, match="does not answer"):
-                        await living.manager.inspect(ALLOCATION)
+                        await living.engine.inspect(ALLOCATION)
                     plane.send_signal(preempt=True)
                     await asyncio.to_thread(plane.wait_for, lambda: plane.exits, seconds=SECONDS)
                 finally:

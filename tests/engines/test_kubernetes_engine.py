@@ -16,7 +16,9 @@ from support.engines.contract import (
     SECONDS,
     STUBBORN,
     TRAIN,
+    BacklogContract,
     EngineContract,
+    LinesContract,
     cleared,
     life,
     scenario,
@@ -30,7 +32,7 @@ from support.ports import free_port
 
 from resolute.errors import InvalidArgumentError, UnavailableError
 from resolute_engines.environment import EngineEnvironment
-from resolute_engines.plugins import open_engine
+from resolute_engines.plugins import create_engine
 from resolute_engines.protocol import (
     ContainerReport,
     ContainerState,
@@ -41,7 +43,7 @@ from resolute_engines.settings import read_resource_settings
 
 need_module("kubernetes_asyncio", remedy="`make engines` installs it")
 
-from support.engines.kubernetes_engine import KubernetesEngine  # noqa: E402 - wants what was asked for above
+from support.engines.kubernetes_engine import KubernetesUnderTest  # noqa: E402 - wants what was asked for above
 
 from resolute_engines.kubernetes.connection import KubernetesApi  # noqa: E402
 from resolute_engines.kubernetes.pods import CONTAINER  # noqa: E402
@@ -55,38 +57,38 @@ SAVES = (
 
 
 @pytest.fixture
-def make(kubernetes: KubernetesCluster, tmp_path: Path) -> Callable[..., KubernetesEngine]:
+def make(kubernetes: KubernetesCluster, tmp_path: Path) -> Callable[..., KubernetesUnderTest]:
     """Makes engines of other settings."""
 
-    def make(*, pool: dict[str, Any] | None = None, **options: Any) -> KubernetesEngine:
-        return KubernetesEngine(kubernetes, tmp_path, pool=pool or {}, **options)
+    def make(*, pool: dict[str, Any] | None = None, **options: Any) -> KubernetesUnderTest:
+        return KubernetesUnderTest(kubernetes, tmp_path, pool=pool or {}, **options)
 
     return make
 
 
-class TestKubernetes(EngineContract, Submissions):
+class TestKubernetes(EngineContract, LinesContract, BacklogContract, Submissions):
     """A Kubernetes of one node."""
 
     # Service, Secret, Pod, a look at the Pods, the mark that they are all there, and another look.
     calls = 6
 
     @pytest.fixture
-    def engine(self, make: Callable[..., KubernetesEngine]) -> KubernetesEngine:
+    def engine(self, make: Callable[..., KubernetesUnderTest]) -> KubernetesUnderTest:
         """Pods of its own."""
         return make()
 
     def test_run_that_fits_nowhere_says_why_and_is_taken_out_of_the_queue_without_a_loss(
-        self, make: Callable[..., KubernetesEngine]
+        self, make: Callable[..., KubernetesUnderTest]
     ) -> None:
         engine = make(pool={"cpus_per_slot": 1000})
 
         async def body() -> None:
             with engine.control_plane(TRAIN) as plane:
                 async with cleared(engine), life(engine) as living:
-                    await living.manager.launch(engine.spec(plane, containers=2))
+                    await living.engine.launch(engine.spec(plane, containers=2))
 
                     async def waits() -> bool:
-                        reports = await living.manager.inspect(ALLOCATION)
+                        reports = await living.engine.inspect(ALLOCATION)
                         return all(
                             report.state is ContainerState.QUEUED and "Insufficient cpu" in report.reason
                             for report in reports
@@ -95,12 +97,12 @@ class TestKubernetes(EngineContract, Submissions):
                     await until(waits, "the reason of Kubernetes")
                     told = [one for one in living.events if isinstance(one, ContainerReport)]
                     assert any("Insufficient cpu" in report.reason for report in told)
-                    await living.manager.stop(ALLOCATION, grace=0.0)
+                    await living.engine.stop(ALLOCATION, grace=0.0)
                     for report in await living.ended(2):
                         assert report.exit is not None
                         assert report.exit.acknowledged
                     async with life(engine) as second:
-                        for report in await second.manager.inspect(ALLOCATION):
+                        for report in await second.engine.inspect(ALLOCATION):
                             assert report.exit is not None
                             assert report.exit.acknowledged
                     assert not plane.calls.count("GetLaunchSpec")
@@ -108,7 +110,7 @@ class TestKubernetes(EngineContract, Submissions):
         scenario(body)
 
     def test_what_waits_of_a_run_that_is_stopped_is_taken_away_at_once_and_the_rest_exits_by_itself(
-        self, engine: KubernetesEngine
+        self, engine: KubernetesUnderTest
     ) -> None:
         alone = {
             "labelSelector": {"matchLabels": {"resolute/cluster": engine.cluster}},
@@ -120,7 +122,7 @@ class TestKubernetes(EngineContract, Submissions):
         async def body() -> None:
             with engine.control_plane(TRAIN, container_count=2, collective_key="k") as plane:
                 async with cleared(engine), life(engine) as living:
-                    await living.manager.launch(engine.spec(plane, containers=2, config=config))
+                    await living.engine.launch(engine.spec(plane, containers=2, config=config))
 
                     async def one_runs() -> bool:
                         states = await living.states()
@@ -129,27 +131,29 @@ class TestKubernetes(EngineContract, Submissions):
                     await until(one_runs, "one Pod to run while the other waits")
                     await asyncio.to_thread(plane.wait_for, lambda: plane.announced, seconds=SECONDS)
                     (first,) = plane.announced
-                    await living.manager.stop(ALLOCATION, grace=3600.0)
+                    await living.engine.stop(ALLOCATION, grace=3600.0)
                     reports = await living.ended(2)
                     assert {report.container_rank for report in reports} == {0, 1}
                     for report in reports:
                         assert report.exit is not None
                         assert (report.exit.exit_code, report.exit.acknowledged) == (0, True)
                     async with life(engine) as second:
-                        told = {one.container_rank: one for one in await second.manager.inspect(ALLOCATION)}
+                        told = {one.container_rank: one for one in await second.engine.inspect(ALLOCATION)}
                         assert all(one.exit is not None and one.exit.acknowledged for one in told.values())
                     assert not [one for one in living.events if isinstance(one, EvictionNotice)]
                     assert [said.container_rank for said in plane.exits] == [first]
 
         scenario(body)
 
-    def test_evicted_run_is_told_by_the_platform_and_ends_by_itself(self, engine: KubernetesEngine) -> None:
+    def test_evicted_run_is_told_by_the_platform_and_ends_by_itself(
+        self, engine: KubernetesUnderTest
+    ) -> None:
         host, port = engine.kubernetes.host, free_port()
 
         async def body() -> None:
             with engine.control_plane(SAVES.format(host=host, port=port)) as plane:
                 async with cleared(engine), life(engine) as living:
-                    await living.manager.launch(engine.spec(plane))
+                    await living.engine.launch(engine.spec(plane))
                     await seen(plane, "training")
                     (pod,) = await engine.objects("pods")
                     name = pod["metadata"]["name"]
@@ -166,34 +170,36 @@ class TestKubernetes(EngineContract, Submissions):
 
         scenario(body)
 
-    def test_pod_that_is_deleted_from_outside_without_a_grace_is_lost(self, engine: KubernetesEngine) -> None:
+    def test_pod_that_is_deleted_from_outside_without_a_grace_is_lost(
+        self, engine: KubernetesUnderTest
+    ) -> None:
         async def body() -> None:
             with engine.control_plane(STUBBORN) as plane:
                 async with cleared(engine):
                     async with life(engine) as living:
-                        await living.manager.launch(engine.spec(plane))
+                        await living.engine.launch(engine.spec(plane))
                         await seen(plane, "training")
                         (pod,) = await engine.objects("pods")
                         await engine.delete(f"pods/{pod['metadata']['name']}", grace_seconds=1)
                         (report,) = await living.ended()
                         assert report.lost
-                        await living.manager.launch(engine.spec(plane))
+                        await living.engine.launch(engine.spec(plane))
                         assert await living.states() == [ContainerState.ENDED]
                     async with life(engine) as second:
-                        (report,) = await second.manager.inspect(ALLOCATION)
+                        (report,) = await second.engine.inspect(ALLOCATION)
                         assert report.lost
                         assert plane.calls.count("GetLaunchSpec") == 1
 
         scenario(body)
 
     def test_run_goes_on_while_kubernetes_is_away_and_its_end_is_heard_of_after_that(
-        self, kubernetes: KubernetesCluster, engine: KubernetesEngine
+        self, kubernetes: KubernetesCluster, engine: KubernetesUnderTest
     ) -> None:
         async def body() -> None:
             with engine.control_plane("echo training; sleep 1; echo more; exit 7") as plane:
                 async with cleared(engine):
                     async with life(engine) as first:
-                        await first.manager.launch(engine.spec(plane))
+                        await first.engine.launch(engine.spec(plane))
                         await seen(plane, "training")
                     with kubernetes.silent_api_server():
                         hasty = engine.open()
@@ -214,7 +220,7 @@ class TestKubernetes(EngineContract, Submissions):
                             return await second.states() == [ContainerState.ENDED]
 
                         await until(over, "the end to be known")
-                        (report,) = await second.manager.inspect(ALLOCATION)
+                        (report,) = await second.engine.inspect(ALLOCATION)
                         assert report.exit is not None
                         assert report.exit.exit_code == 7
                     assert plane.calls.count("GetLaunchSpec") == 1
@@ -223,7 +229,7 @@ class TestKubernetes(EngineContract, Submissions):
 
     @pytest.mark.parametrize("image", ["localhost/none:1", "No/Name"])
     def test_image_that_cannot_be_had_is_the_failure_of_the_run(
-        self, make: Callable[..., KubernetesEngine], image: str
+        self, make: Callable[..., KubernetesUnderTest], image: str
     ) -> None:
         engine = make(image_patience=1)
 
@@ -231,7 +237,7 @@ class TestKubernetes(EngineContract, Submissions):
             with engine.control_plane(TRAIN) as plane:
                 async with cleared(engine), life(engine) as living:
                     named = {"environment": {"image": {"cpu": image}}}
-                    await living.manager.launch(engine.spec(plane, config=named))
+                    await living.engine.launch(engine.spec(plane, config=named))
                     (report,) = await living.ended()
                     assert report.exit is not None
                     assert report.exit.failed_before_entrypoint
@@ -241,14 +247,14 @@ class TestKubernetes(EngineContract, Submissions):
         scenario(body)
 
     def test_supervisor_that_cannot_start_is_the_failure_of_the_run(
-        self, make: Callable[..., KubernetesEngine]
+        self, make: Callable[..., KubernetesUnderTest]
     ) -> None:
         engine = make(python="/usr/bin/false")
 
         async def body() -> None:
             with engine.control_plane(TRAIN) as plane:
                 async with cleared(engine), life(engine) as living:
-                    await living.manager.launch(engine.spec(plane))
+                    await living.engine.launch(engine.spec(plane))
                     (report,) = await living.ended()
                     assert report.exit is not None
                     assert report.exit.failed_before_entrypoint
@@ -256,7 +262,7 @@ class TestKubernetes(EngineContract, Submissions):
 
         scenario(body)
 
-    def test_config_and_pool_have_their_effect_inside(self, make: Callable[..., KubernetesEngine]) -> None:
+    def test_config_and_pool_have_their_effect_inside(self, make: Callable[..., KubernetesUnderTest]) -> None:
         engine = make(pool={"memory_per_slot": "512 MiB"})
         script = (
             "cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/memory/memory.limit_in_bytes 2>/dev/null; "
@@ -271,7 +277,7 @@ class TestKubernetes(EngineContract, Submissions):
         async def body() -> None:
             with engine.control_plane(script) as plane:
                 async with cleared(engine), life(engine) as living:
-                    await living.manager.launch(engine.spec(plane, config=config))
+                    await living.engine.launch(engine.spec(plane, config=config))
                     await seen(plane, "told")
                     assert [" ".join(text.split()) for text in plane.text()] == [
                         *(str(512 << 20), "/dev/shm tmpfs", "0", "by the config", "told")
@@ -279,7 +285,7 @@ class TestKubernetes(EngineContract, Submissions):
 
         scenario(body)
 
-    def test_nothing_stays_of_what_a_script_leaves_behind(self, engine: KubernetesEngine) -> None:
+    def test_nothing_stays_of_what_a_script_leaves_behind(self, engine: KubernetesUnderTest) -> None:
         script = (
             "for each in 1 2 3 4 5 6 7 8; do sh -c 'sleep 0 & exit'; done; "
             "while grep -lqs '^State:.Z' /proc/[0-9]*/status; do sleep 0.1; done; echo none"
@@ -288,13 +294,13 @@ class TestKubernetes(EngineContract, Submissions):
         async def body() -> None:
             with engine.control_plane(script) as plane:
                 async with cleared(engine), life(engine) as living:
-                    await living.manager.launch(engine.spec(plane))
+                    await living.engine.launch(engine.spec(plane))
                     await seen(plane, "none")
 
         scenario(body)
 
     def test_fields_of_a_pod_spec_that_are_the_platform_s_are_refused_by_name(
-        self, engine: KubernetesEngine
+        self, engine: KubernetesUnderTest
     ) -> None:
         async def body() -> None:
             with engine.control_plane(TRAIN) as plane:
@@ -303,7 +309,7 @@ class TestKubernetes(EngineContract, Submissions):
                     with pytest.raises(
                         InvalidArgumentError, match=r"environment\.pod_spec\.spec\.hostNetwork"
                     ):
-                        await living.manager.launch(engine.spec(plane, config=config))
+                        await living.engine.launch(engine.spec(plane, config=config))
 
         scenario(body)
 
@@ -323,5 +329,5 @@ def test_the_example_of_the_docs_opens(tmp_path: Path) -> None:
         slots=None,
         nodes=1,
     )
-    (pool,) = open_engine(told, environment).pools()
+    (pool,) = create_engine(told, environment).pools()
     assert (pool.name, pool.slots_per_node, pool.placement) == ("pods", 8, Placement.ENGINE)

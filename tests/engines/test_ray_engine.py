@@ -20,8 +20,10 @@ from support.engines.contract import (
     SECONDS,
     STUBBORN,
     TRAIN,
+    BacklogContract,
     EngineContract,
     Life,
+    LinesContract,
     cleared,
     life,
     scenario,
@@ -41,15 +43,16 @@ from resolute_engines.protocol import (
     AllocationSpec,
     CapacityChange,
     ContainerState,
+    DeliversLines,
     Placement,
 )
 from resolute_engines.ray.client import Driver
-from resolute_engines.ray.engine import RayNodes, RayResourceManager
-from resolute_engines.ray.settings import RayPool
+from resolute_engines.ray.engine import RayEngine, RayNodes
+from resolute_engines.ray.settings import RayPoolOptions
 from resolute_engines.settings import EngineSettings, PoolSettings
 
 
-class RayEngine:
+class RayUnderTest:
     """Allocations of one test, whose names no other test uses."""
 
     call = "resolute_engines.ray.client:Driver.call"
@@ -59,7 +62,7 @@ class RayEngine:
         self._ray = ray
         self.directory = directory
         self.python = sys.executable
-        self._pool = RayPool.model_validate({"slot_type": "cpu", "slots_per_node": 1, **pool})
+        self._pool = RayPoolOptions.model_validate({"slot_type": "cpu", "slots_per_node": 1, **pool})
         self._cluster_id = uuid.uuid4().hex
         self.prefix = f"resolute-{self._cluster_id[:8]}-"
 
@@ -95,9 +98,9 @@ class RayEngine:
         """Asks the cluster."""
         return Driver(self._ray.address, prefix=self.prefix, python=str(PYTHON), **changes)
 
-    def open(self) -> RayResourceManager:
+    def open(self) -> RayEngine:
         """A pool of both nodes."""
-        return RayResourceManager(
+        return RayEngine(
             self.driver(),
             pools={"batch": self._pool},
             terms=SupervisorTerms(log_wait=1.0),
@@ -135,21 +138,21 @@ class RayEngine:
             await driver.close()
 
 
-class TestRay(EngineContract, Submissions):
+class TestRay(EngineContract, LinesContract, BacklogContract, Submissions):
     """A Ray of two nodes."""
 
     calls = 1
 
     @pytest.fixture
-    def engine(self, ray: RayCluster, tmp_path: Path) -> RayEngine:
+    def engine(self, ray: RayCluster, tmp_path: Path) -> RayUnderTest:
         """Its run directories."""
-        return RayEngine(ray, tmp_path / "runs")
+        return RayUnderTest(ray, tmp_path / "runs")
 
     def test_capacity_is_that_of_the_nodes_that_have_what_the_pool_wants(
-        self, ray: RayCluster, engine: RayEngine, tmp_path: Path
+        self, ray: RayCluster, engine: RayUnderTest, tmp_path: Path
     ) -> None:
         async def body() -> None:
-            other = RayEngine(ray, tmp_path / "other", slots_per_node=2, resources={"worker": 1})
+            other = RayUnderTest(ray, tmp_path / "other", slots_per_node=2, resources={"worker": 1})
             for each, slots, nodes in ((engine, 2 * CPUS, {0, 1}), (other, CPUS, {0})):
                 async with life(each) as living:
                     await wait_until_async(
@@ -157,7 +160,7 @@ class TestRay(EngineContract, Submissions):
                         seconds=SECONDS,
                         what="nodes",
                     )
-                    (pool,) = living.manager.pools()
+                    (pool,) = living.engine.pools()
                     assert (pool.placement, len(pool.slots)) == (Placement.ENGINE, slots)
                     assert (pool.most_slots, {slot.node for slot in pool.slots}) == (slots, nodes)
 
@@ -165,27 +168,27 @@ class TestRay(EngineContract, Submissions):
 
     @pytest.mark.parametrize(("containers", "slots", "word"), [(3, 1, "INFEASIBLE"), (1, 1, "NO_RESOURCES")])
     def test_run_that_waits_says_why_and_is_taken_out_of_the_queue_without_a_loss(
-        self, ray: RayCluster, engine: RayEngine, tmp_path: Path, containers: int, slots: int, word: str
+        self, ray: RayCluster, engine: RayUnderTest, tmp_path: Path, containers: int, slots: int, word: str
     ) -> None:
-        full = RayEngine(ray, tmp_path / "full")
+        full = RayUnderTest(ray, tmp_path / "full")
 
         async def body() -> None:
             with engine.control_plane(TRAIN) as plane, full.control_plane(TRAIN) as theirs:
                 async with cleared(engine), cleared(full), life(engine) as living, life(full) as holder:
                     if word == "NO_RESOURCES":
-                        await holder.manager.launch(full.spec(theirs, containers=2, slots=CPUS))
+                        await holder.engine.launch(full.spec(theirs, containers=2, slots=CPUS))
                         await until(lambda: _in_state(holder, ContainerState.RUNNING), "the nodes to be full")
-                    await living.manager.launch(engine.spec(plane, containers=containers, slots=slots))
+                    await living.engine.launch(engine.spec(plane, containers=containers, slots=slots))
 
                     async def waits() -> bool:
-                        reports = await living.manager.inspect(ALLOCATION)
+                        reports = await living.engine.inspect(ALLOCATION)
                         return all(
                             report.state is ContainerState.QUEUED and report.reason.startswith(f"{word}: ")
                             for report in reports
                         )
 
                     await until(waits, "the reason of Ray")
-                    await living.manager.stop(ALLOCATION, grace=0.0)
+                    await living.engine.stop(ALLOCATION, grace=0.0)
                     for report in await living.ended(containers):
                         assert report.exit is not None
                         assert report.exit.acknowledged
@@ -198,7 +201,7 @@ class TestRay(EngineContract, Submissions):
         [("python", "No such file or directory"), ("resolute", "No module named 'resolute")],
     )
     def test_supervisor_that_cannot_start_is_the_failure_of_the_run(
-        self, engine: RayEngine, tmp_path: Path, missing: str, complaint: str
+        self, engine: RayUnderTest, tmp_path: Path, missing: str, complaint: str
     ) -> None:
         program = tmp_path / "python"
         if missing == "resolute":
@@ -210,7 +213,7 @@ class TestRay(EngineContract, Submissions):
         async def body() -> None:
             with engine.control_plane(TRAIN) as plane:
                 async with cleared(engine), life(engine) as living:
-                    await living.manager.launch(engine.spec(plane))
+                    await living.engine.launch(engine.spec(plane))
                     (report,) = await living.ended()
                     assert report.exit is not None
                     assert report.exit.failed_before_entrypoint
@@ -218,7 +221,9 @@ class TestRay(EngineContract, Submissions):
 
         scenario(body)
 
-    def test_a_driver_that_was_killed_is_started_again_and_finds_what_runs(self, engine: RayEngine) -> None:
+    def test_a_driver_that_was_killed_is_started_again_and_finds_what_runs(
+        self, engine: RayUnderTest
+    ) -> None:
         async def body() -> None:
             with engine.control_plane(TRAIN) as plane:
                 async with cleared(engine):
@@ -237,7 +242,7 @@ class TestRay(EngineContract, Submissions):
 
         scenario(body)
 
-    def test_a_driver_that_is_silent_is_ended_at_its_deadline(self, engine: RayEngine) -> None:
+    def test_a_driver_that_is_silent_is_ended_at_its_deadline(self, engine: RayUnderTest) -> None:
         async def body() -> None:
             driver = engine.driver(deadline_seconds=3.0)
             try:
@@ -255,12 +260,12 @@ class TestRay(EngineContract, Submissions):
         scenario(body)
 
     def test_a_keeper_that_was_lost_leaves_nothing_running_and_its_lines_arrive(
-        self, engine: RayEngine
+        self, engine: RayUnderTest
     ) -> None:
         async def body() -> None:
             with engine.control_plane(TRAIN) as plane:
                 async with cleared(engine), life(engine) as living:
-                    await living.manager.launch(engine.spec(plane))
+                    await living.engine.launch(engine.spec(plane))
                     await seen(plane, "training")
                     supervisor = engine.supervisor()
                     keeper = supervisor.parent()
@@ -270,17 +275,18 @@ class TestRay(EngineContract, Submissions):
                     (report,) = await living.ended()
                     assert report.lost
                     assert _is_gone(supervisor)
-                    assert await living.manager.deliver_lines({ALLOCATION: "token-fresh"})
+                    assert isinstance(living.engine, DeliversLines)
+                    assert await living.engine.deliver_lines({ALLOCATION: "token-fresh"})
 
         scenario(body)
 
     def test_run_of_a_node_that_died_is_lost_with_that_reason(self, ray: RayCluster, tmp_path: Path) -> None:
-        engine = RayEngine(ray, tmp_path / "runs", resources={"worker": 1})
+        engine = RayUnderTest(ray, tmp_path / "runs", resources={"worker": 1})
 
         async def body() -> None:
             with engine.control_plane(STUBBORN) as plane:
                 async with cleared(engine), life(engine) as living:
-                    await living.manager.launch(engine.spec(plane))
+                    await living.engine.launch(engine.spec(plane))
                     await seen(plane, "training")
                     supervisor = engine.supervisor()
                     await asyncio.to_thread(ray.kill, "worker")
@@ -300,14 +306,14 @@ class TestRay(EngineContract, Submissions):
     def test_what_a_run_left_on_a_machine_that_died_is_sent_when_that_is_a_node_again(
         self, ray: RayCluster, tmp_path: Path
     ) -> None:
-        engine = RayEngine(ray, tmp_path / "runs", resources={"worker": 1})
+        engine = RayUnderTest(ray, tmp_path / "runs", resources={"worker": 1})
         said = tmp_path / "say"
         script = f"echo training; until [ -e {said} ]; do sleep 0.05; done; echo last words; {TRAIN}"
 
         async def body() -> None:
             with engine.control_plane(script) as plane:
                 async with cleared(engine), life(engine) as living:
-                    await living.manager.launch(engine.spec(plane))
+                    await living.engine.launch(engine.spec(plane))
                     await seen(plane, "training")
                     plane.takes_lines = False
                     said.touch()
@@ -329,7 +335,7 @@ class TestRay(EngineContract, Submissions):
         scenario(body)
 
     def test_runs_end_with_a_head_that_died_and_its_successor_knows_nothing_of_them(
-        self, ray: RayCluster, engine: RayEngine
+        self, ray: RayCluster, engine: RayUnderTest
     ) -> None:
         async def body() -> None:
             with engine.control_plane(STUBBORN) as plane:
@@ -367,7 +373,7 @@ async def _answers(driver: Driver) -> None:
             return
 
 
-async def _knows_nothing(manager: RayResourceManager) -> bool:
+async def _knows_nothing(manager: RayEngine) -> bool:
     try:
         return await manager.inspect(ALLOCATION) == []
     except UnavailableError:
@@ -381,12 +387,12 @@ def _is_gone(process: psutil.Process) -> bool:
     return True
 
 
-def _driver_of(engine: RayEngine) -> psutil.Process:
+def _driver_of(engine: RayUnderTest) -> psutil.Process:
     """The driver that this process has started for an engine."""
     (found,) = [child for child in psutil.Process().children() if engine.prefix in child.cmdline()]
     return found
 
 
-def _spooled(engine: RayEngine, words: bytes) -> bool:
+def _spooled(engine: RayUnderTest, words: bytes) -> bool:
     """Whether the only run has written some words into its spool."""
     return any(words in path.read_bytes() for path in engine.directory.glob("*/run/spool/*"))

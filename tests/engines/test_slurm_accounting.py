@@ -13,7 +13,7 @@ import pytest
 from support.clocks import ManualClock
 from support.clusters.control_plane import ControlPlane
 from support.engines.contract import ALLOCATION, TRAIN, cleared, life, scenario, seen, until
-from support.engines.slurm import SlurmEngine
+from support.engines.slurm import SlurmUnderTest
 from support.slurm import SlurmCluster, running_slurm
 from support.slurm_accounting import SlurmAccounting
 from support.ssh import running_login
@@ -29,7 +29,7 @@ from resolute_engines.slurm.commands.accounting import Accounting
 from resolute_engines.slurm.commands.jobs import Job
 from resolute_engines.slurm.commands.login import LoginNode
 from resolute_engines.slurm.commands.runner import SlurmCommands
-from resolute_engines.slurm.engine import SlurmResourceManager
+from resolute_engines.slurm.engine import SlurmEngine
 
 _WAIT_SECONDS = 120.0
 _FAILS = "#!/bin/sh\nexit 3\n"
@@ -136,7 +136,7 @@ def test_doctor_finds_it(slurm: SlurmCluster) -> None:
 def test_run_that_failed_before_its_supervisor_began_has_failed_when_it_is_looked_at_late(
     slurm: SlurmCluster, tmp_path: Path
 ) -> None:
-    engine = SlurmEngine(slurm, tmp_path / "runs")
+    engine = SlurmUnderTest(slurm, tmp_path / "runs")
     engine.python = str(tmp_path / "no-python")
 
     async def body() -> None:
@@ -145,7 +145,7 @@ def test_run_that_failed_before_its_supervisor_began_has_failed_when_it_is_looke
                 await _launch_and_leave(engine, plane)
                 await _until_forgotten(engine)
                 async with life(engine) as later:
-                    (report,) = await later.manager.inspect(ALLOCATION)
+                    (report,) = await later.engine.inspect(ALLOCATION)
                 assert report.exit is not None
                 assert report.exit.failed_before_entrypoint
                 assert "no-python" in report.exit.failure
@@ -156,7 +156,7 @@ def test_run_that_failed_before_its_supervisor_began_has_failed_when_it_is_looke
 def test_run_of_a_node_that_died_while_nobody_looked_is_lost_with_that_reason(
     slurm: SlurmCluster, tmp_path: Path
 ) -> None:
-    engine = SlurmEngine(slurm, tmp_path / "runs", sbatch_args=["--nodelist=node3"])
+    engine = SlurmUnderTest(slurm, tmp_path / "runs", sbatch_args=["--nodelist=node3"])
 
     async def body() -> None:
         with engine.control_plane(TRAIN) as plane:
@@ -169,7 +169,7 @@ def test_run_of_a_node_that_died_while_nobody_looked_is_lost_with_that_reason(
                 finally:
                     slurm.start_node(3)
                 async with life(engine) as later:
-                    (report,) = await later.manager.inspect(ALLOCATION)
+                    (report,) = await later.engine.inspect(ALLOCATION)
                 assert report.lost
                 assert "is NODE_FAIL" in report.reason
 
@@ -178,7 +178,7 @@ def test_run_of_a_node_that_died_while_nobody_looked_is_lost_with_that_reason(
 
 
 def test_other_runs_are_watched_while_accounting_is_away(slurm: SlurmCluster, tmp_path: Path) -> None:
-    engine = SlurmEngine(slurm, tmp_path / "runs")
+    engine = SlurmUnderTest(slurm, tmp_path / "runs")
 
     async def body() -> None:
         with engine.control_plane("exit 3") as plane:
@@ -240,25 +240,25 @@ def _finding(slurm: SlurmCluster) -> Finding:
     return finding
 
 
-async def _launch_and_leave(engine: SlurmEngine, plane: ControlPlane) -> None:
+async def _launch_and_leave(engine: SlurmUnderTest, plane: ControlPlane) -> None:
     """Launches a run, at whose job nobody looks then."""
     manager = engine.open()
     await manager.launch(engine.spec(plane))
     await manager.close()
 
 
-async def _until_forgotten(engine: SlurmEngine, allocation_id: str = ALLOCATION) -> None:
+async def _until_forgotten(engine: SlurmUnderTest, allocation_id: str = ALLOCATION) -> None:
     async def forgotten() -> bool:
         return await engine.client.find(_name(engine, allocation_id)) is None
 
     await until(forgotten, "the controller to forget the job")
 
 
-async def _ends(manager: SlurmResourceManager) -> AsyncIterator[ContainerReport]:
+async def _ends(manager: SlurmEngine) -> AsyncIterator[ContainerReport]:
     async for event in manager.watch():
         if isinstance(event, ContainerReport) and event.state is ContainerState.ENDED:
             yield event
 
 
-def _name(engine: SlurmEngine, allocation_id: str = ALLOCATION) -> str:
+def _name(engine: SlurmUnderTest, allocation_id: str = ALLOCATION) -> str:
     return f"{engine.cluster}-{allocation_id}"

@@ -18,7 +18,7 @@ from resolute_engines.slurm.client import JobSpec, SlurmClient
 from resolute_engines.slurm.commands.jobs import Job, JobState
 from resolute_engines.slurm.commands.runner import SlurmCommands
 from resolute_engines.slurm.factory import commands_of
-from resolute_engines.slurm.settings import SlurmEngine
+from resolute_engines.slurm.settings import SlurmEngineOptions
 
 _WAITS = "#!/bin/sh\nexec sleep 600\n"
 _WAIT_SECONDS = 120.0
@@ -103,7 +103,7 @@ def test_of_the_control_planes_environment_jobs_have_what_says_whose_they_are(
         "SECRET_HERE": "1",
         "SSH_AUTH_SOCK": "/s",
     }
-    client = SlurmClient(commands_of(SlurmEngine.model_validate({"directory": "/shared"}), ours))
+    client = SlurmClient(commands_of(SlurmEngineOptions.model_validate({"directory": "/shared"}), ours))
     script = "#!/bin/sh\nsrun sh -c 'echo $USER $HOME ${SECRET_HERE:-nothing} ${SSH_AUTH_SOCK:-nothing}'\n"
     asyncio.run(client.submit(replace(spec, script=script)))
     assert _until(client, spec, JobState.ENDED).slurm_state == "COMPLETED"

@@ -12,15 +12,17 @@ from support.engines.contract import (
     ALLOCATION,
     SECONDS,
     TRAIN,
+    BacklogContract,
     EngineContract,
     Life,
+    LinesContract,
     cleared,
     life,
     scenario,
     seen,
     until,
 )
-from support.engines.slurm import SlurmEngine
+from support.engines.slurm import SlurmUnderTest
 from support.engines.submissions import Submissions
 from support.slurm import NODES, SlurmCluster
 from support.waiting import wait_until_async
@@ -37,45 +39,45 @@ SAVES = 'trap "echo hit; exit 9" TERM; echo training; while [ ! -e go ]; do slee
 """Dies of a SIGTERM; ends well, as after a checkpoint, once it is let."""
 
 
-class TestSlurm(EngineContract, Submissions):
+class TestSlurm(EngineContract, LinesContract, BacklogContract, Submissions):
     """A Slurm of four nodes."""
 
     # A look, the submission, and what became of it.
     calls = 3
 
     @pytest.fixture
-    def engine(self, slurm: SlurmCluster, tmp_path: Path) -> SlurmEngine:
+    def engine(self, slurm: SlurmCluster, tmp_path: Path) -> SlurmUnderTest:
         """Its run directories."""
-        return SlurmEngine(slurm, tmp_path / "runs")
+        return SlurmUnderTest(slurm, tmp_path / "runs")
 
-    def test_capacity_is_that_of_the_usable_nodes(self, engine: SlurmEngine) -> None:
+    def test_capacity_is_that_of_the_usable_nodes(self, engine: SlurmUnderTest) -> None:
         async def body() -> None:
             async with life(engine) as living:
                 await wait_until_async(
                     lambda: CapacityChange(pools=("batch",)) in living.events, seconds=SECONDS, what="nodes"
                 )
-                (pool,) = living.manager.pools()
+                (pool,) = living.engine.pools()
                 assert (pool.placement, len(pool.slots), pool.most_slots) == (Placement.ENGINE, NODES, NODES)
 
         scenario(body)
 
     def test_run_that_waits_says_why_and_is_taken_out_of_the_queue_without_a_loss(
-        self, engine: SlurmEngine
+        self, engine: SlurmUnderTest
     ) -> None:
         async def body() -> None:
             with engine.control_plane(TRAIN) as plane:
                 async with cleared(engine), life(engine) as living:
-                    await living.manager.launch(engine.spec(plane, containers=NODES + 1))
+                    await living.engine.launch(engine.spec(plane, containers=NODES + 1))
 
                     async def waits() -> bool:
-                        reports = await living.manager.inspect(ALLOCATION)
+                        reports = await living.engine.inspect(ALLOCATION)
                         return all(
                             report.state is ContainerState.QUEUED and "PartitionNodeLimit" in report.reason
                             for report in reports
                         )
 
                     await until(waits, "the reason of Slurm")
-                    await living.manager.stop(ALLOCATION, grace=0.0)
+                    await living.engine.stop(ALLOCATION, grace=0.0)
                     for report in await living.ended(NODES + 1):
                         assert report.exit is not None
                         assert report.exit.acknowledged
@@ -86,7 +88,7 @@ class TestSlurm(EngineContract, Submissions):
     def test_preempted_run_is_told_by_the_platform_and_goes_after_its_checkpoint(
         self, slurm: SlurmCluster, tmp_path: Path
     ) -> None:
-        engine = SlurmEngine(slurm, tmp_path / "runs", partition="spot", sbatch_args=["--exclusive"])
+        engine = SlurmUnderTest(slurm, tmp_path / "runs", partition="spot", sbatch_args=["--exclusive"])
         urgent = JobSpec(
             name=f"urgent-{uuid.uuid4().hex}",
             script="#!/bin/sh\nexec sleep 600\n",
@@ -98,7 +100,7 @@ class TestSlurm(EngineContract, Submissions):
         async def body() -> None:
             with engine.control_plane(SAVES) as plane:
                 async with cleared(engine), life(engine) as living:
-                    await living.manager.launch(engine.spec(plane))
+                    await living.engine.launch(engine.spec(plane))
                     await seen(plane, "training")
                     await engine.client.submit(urgent)
                     try:
@@ -111,19 +113,19 @@ class TestSlurm(EngineContract, Submissions):
     def test_run_whose_time_ends_is_told_by_the_platform_and_goes_after_its_checkpoint(
         self, slurm: SlurmCluster, tmp_path: Path
     ) -> None:
-        engine = SlurmEngine(slurm, tmp_path / "runs", preemption_grace=3600, sbatch_args=["--time=61"])
+        engine = SlurmUnderTest(slurm, tmp_path / "runs", preemption_grace=3600, sbatch_args=["--time=61"])
 
         async def body() -> None:
             with engine.control_plane(SAVES) as plane:
                 async with cleared(engine), life(engine) as living:
-                    await living.manager.launch(engine.spec(plane))
+                    await living.engine.launch(engine.spec(plane))
                     await seen(plane, "training")
                     await _saves_once_it_was_told(plane, living, tmp_path / "runs")
 
         scenario(body)
 
     def test_job_that_has_no_run_directory_is_left_over_and_ends_when_it_is_released(
-        self, engine: SlurmEngine
+        self, engine: SlurmUnderTest
     ) -> None:
         async def body() -> None:
             # As a submission that arrives after its run was released, and its folder removed.
@@ -131,8 +133,8 @@ class TestSlurm(EngineContract, Submissions):
             script = "#!/bin/sh\nexec sleep 600\n"
             await engine.client.submit(JobSpec(name=name, script=script, output="/dev/null"))
             async with life(engine) as living:
-                assert await living.manager.leftovers() == ["late.1"]
-                await living.manager.release("late.1")
+                assert await living.engine.leftovers() == ["late.1"]
+                await living.engine.release("late.1")
 
                 async def gone() -> bool:
                     return not await engine.remains()
@@ -142,14 +144,14 @@ class TestSlurm(EngineContract, Submissions):
         scenario(body)
 
     def test_supervisor_that_cannot_start_is_the_failure_of_the_run(
-        self, engine: SlurmEngine, tmp_path: Path
+        self, engine: SlurmUnderTest, tmp_path: Path
     ) -> None:
         engine.python = str(tmp_path / "no-python")
 
         async def body() -> None:
             with engine.control_plane(TRAIN) as plane:
                 async with cleared(engine), life(engine) as living:
-                    await living.manager.launch(engine.spec(plane))
+                    await living.engine.launch(engine.spec(plane))
                     (report,) = await living.ended()
                     assert report.exit is not None
                     assert report.exit.failed_before_entrypoint
@@ -157,36 +159,36 @@ class TestSlurm(EngineContract, Submissions):
 
         scenario(body)
 
-    def test_refused_run_has_the_reason(self, engine: SlurmEngine) -> None:
+    def test_refused_run_has_the_reason(self, engine: SlurmUnderTest) -> None:
         refused = {"slurm": {"sbatch_args": ["--constraint=none"]}}
 
         async def body() -> None:
             with engine.control_plane(TRAIN) as plane:
                 async with cleared(engine), life(engine) as living:
                     with pytest.raises(FailedPreconditionError, match="Invalid feature specification"):
-                        await living.manager.launch(engine.spec(plane, containers=2, config=refused))
+                        await living.engine.launch(engine.spec(plane, containers=2, config=refused))
 
         scenario(body)
 
     def test_gpus_that_slurm_lacks_are_refused(self, slurm: SlurmCluster, tmp_path: Path) -> None:
-        engine = SlurmEngine(slurm, tmp_path / "runs", slot_type="gpu", gpu_type="a100")
+        engine = SlurmUnderTest(slurm, tmp_path / "runs", slot_type="gpu", gpu_type="a100")
 
         async def body() -> None:
             with engine.control_plane(TRAIN) as plane:
                 async with cleared(engine), life(engine) as living:
                     with pytest.raises(FailedPreconditionError, match="gres"):
-                        await living.manager.launch(engine.spec(plane))
+                        await living.engine.launch(engine.spec(plane))
 
         scenario(body)
 
     def test_runs_go_on_while_the_controller_of_slurm_is_away(
-        self, slurm: SlurmCluster, engine: SlurmEngine
+        self, slurm: SlurmCluster, engine: SlurmUnderTest
     ) -> None:
         async def body() -> None:
             with engine.control_plane(TRAIN) as plane:
                 async with cleared(engine):
                     async with life(engine) as first:
-                        await first.manager.launch(engine.spec(plane))
+                        await first.engine.launch(engine.spec(plane))
                         await seen(plane, "training")
                     await asyncio.to_thread(slurm.stop_controller)
                     hasty = engine.open(deadline_seconds=5.0)
@@ -207,7 +209,7 @@ class TestSlurm(EngineContract, Submissions):
                     await until(answers, "the controller")
                     async with life(engine) as second:
                         assert await second.states() == [ContainerState.RUNNING]
-                        await second.manager.kill(ALLOCATION)
+                        await second.engine.kill(ALLOCATION)
                         (report,) = await second.ended()
                         assert report.lost
                     assert plane.calls.count("GetLaunchSpec") == 1
@@ -217,12 +219,12 @@ class TestSlurm(EngineContract, Submissions):
     def test_run_of_a_node_that_died_is_lost_with_that_reason(
         self, slurm: SlurmCluster, tmp_path: Path
     ) -> None:
-        engine = SlurmEngine(slurm, tmp_path / "runs", sbatch_args=["--nodelist=node3"])
+        engine = SlurmUnderTest(slurm, tmp_path / "runs", sbatch_args=["--nodelist=node3"])
 
         async def body() -> None:
             with engine.control_plane(TRAIN) as plane:
                 async with cleared(engine), life(engine) as living:
-                    await living.manager.launch(engine.spec(plane))
+                    await living.engine.launch(engine.spec(plane))
                     await seen(plane, "training")
                     await asyncio.to_thread(slurm.kill, "node3")
                     try:

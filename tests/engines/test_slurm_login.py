@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 from support.engines.contract import ALLOCATION, cleared, life, scenario, seen
-from support.engines.slurm import SlurmEngine
+from support.engines.slurm import SlurmUnderTest
 from support.slurm import NODES, SlurmCluster
 from support.ssh import LoginServer, running_login
 from support.waiting import wait_until
 
 from resolute.errors import DeadlineError, FailedPreconditionError, UnavailableError
-from resolute_engines.plugins import open_engine
+from resolute_engines.plugins import create_engine
 from resolute_engines.protocol import ContainerState
 from resolute_engines.slurm.client import JobSpec, SlurmClient
 from resolute_engines.slurm.commands.login import LoginNode
@@ -120,15 +120,15 @@ def test_commands_may_share_one_login(commands: SlurmCommands, server: LoginServ
 def test_a_run_from_its_launch_to_its_end_by_the_settings(
     slurm: SlurmCluster, server: LoginServer, tmp_path: Path
 ) -> None:
-    engine = SlurmEngine(slurm, tmp_path / "runs", login=server)
+    engine = SlurmUnderTest(slurm, tmp_path / "runs", login=server)
 
     async def body() -> None:
         with engine.control_plane("echo training; while [ ! -e go ]; do sleep 0.05; done; exit 3") as plane:
             async with cleared(engine), life(engine) as living:
-                await living.manager.launch(engine.spec(plane))
+                await living.engine.launch(engine.spec(plane))
                 await seen(plane, "training")
                 assert await living.states() == [ContainerState.RUNNING]
-                other = open_engine(*engine.opened_by)
+                other = create_engine(*engine.opened_by)
                 assert list(await other.leftovers()) == [ALLOCATION]
                 await other.close()
                 (tmp_path / "runs" / ALLOCATION / "0" / "work" / "go").touch()

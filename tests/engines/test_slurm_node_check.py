@@ -13,8 +13,8 @@ from resolute_embedded.doctor.engines.slurm_nodes import check_nodes
 from resolute_engines.settings import EngineSettings, PoolSettings
 from resolute_engines.slurm.client import JobSpec, SlurmClient
 from resolute_engines.slurm.commands.runner import SlurmCommands
-from resolute_engines.slurm.node_check import Sight, look_from_nodes
-from resolute_engines.slurm.settings import SlurmPool
+from resolute_engines.slurm.node_check import NodeView, look_from_nodes
+from resolute_engines.slurm.settings import SlurmPoolOptions
 
 
 def found(slurm: SlurmCluster, directory: Path, *, python: str = sys.executable) -> Finding:
@@ -24,11 +24,13 @@ def found(slurm: SlurmCluster, directory: Path, *, python: str = sys.executable)
     return finding
 
 
-def looked(slurm: SlurmCluster, directory: Path, *, code: tuple[str, ...], seconds: float = 120.0) -> Sight:
+def looked(
+    slurm: SlurmCluster, directory: Path, *, code: tuple[str, ...], seconds: float = 120.0
+) -> NodeView:
     return asyncio.run(
         look_from_nodes(
             SlurmClient(SlurmCommands(environment=slurm.environment)),
-            pool=SlurmPool(),
+            pool=SlurmPoolOptions(),
             directory=directory,
             code=code,
             deadline_seconds=seconds,

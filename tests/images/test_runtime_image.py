@@ -15,7 +15,7 @@ from support.kubernetes import KubernetesCluster, running_kubernetes
 
 need_module("kubernetes_asyncio", remedy="`make engines` installs it")
 
-from support.engines.kubernetes_engine import KubernetesEngine  # noqa: E402 - wants what was asked for above
+from support.engines.kubernetes_engine import KubernetesUnderTest  # noqa: E402 - wants what was asked for above
 
 TRIALS = f"{IMAGE}:1"
 USES = "import determined, resolute, sys; print(resolute.__name__, sys.version_info[:2] >= (3, 10))"
@@ -47,12 +47,12 @@ def test_a_pod_of_an_image_with_python_alone_runs_a_trial(
     pool = {"image": TRIALS, "pod_spec": {}, "memory_per_slot": "512 MiB"}
     # Root, by the options of the test's Kubernetes: the topmost directory of its images is root's alone.
     options = {"runtime_image": images.services, "python": "python3"}
-    engine = KubernetesEngine(kubernetes, tmp_path, pool=pool, **options)
+    engine = KubernetesUnderTest(kubernetes, tmp_path, pool=pool, **options)
 
     async def body() -> None:
         with engine.control_plane(f"python3 -c '{USES}'; echo tried") as plane:
             async with cleared(engine), life(engine) as living:
-                await living.manager.launch(engine.spec(plane))
+                await living.engine.launch(engine.spec(plane))
                 await seen(plane, "tried")
                 assert plane.text() == ["resolute True", "tried"]
 

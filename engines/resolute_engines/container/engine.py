@@ -59,7 +59,7 @@ class EngineHost:
     """Removes others than that of a path, but those ``used``; None where others make and remove them."""
 
 
-class ContainerManager:
+class ContainerEngine:
     """Runs allocations as containers.
 
     Args:

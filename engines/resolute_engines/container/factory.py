@@ -1,4 +1,4 @@
-"""Opens an engine of containers from its settings."""
+"""Makes an engine of containers from its settings."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from pathlib import Path
 from resolute.errors import InvalidArgumentError
 from resolute_engines.configs.host_access import HostAccess
 from resolute_engines.container.client import DockerApi
-from resolute_engines.container.engine import ContainerManager, EngineHost
+from resolute_engines.container.engine import ContainerEngine, EngineHost
 from resolute_engines.container.runtime import make_runtime, remove_others, runtime_name
 from resolute_engines.container.settings import ContainerEngineOptions, ContainerPoolOptions
 from resolute_engines.environment import EngineEnvironment
-from resolute_engines.protocol import ResourceManager
+from resolute_engines.protocol import Engine
 from resolute_engines.settings import EngineSettings, parse_options
 
 
-def open_container_engine(settings: EngineSettings, environment: EngineEnvironment) -> ResourceManager:
-    """Makes the resource manager of an engine of containers; calls nothing yet.
+def create_engine(settings: EngineSettings, environment: EngineEnvironment) -> Engine:
+    """Makes an engine of containers; calls nothing yet.
 
     Raises:
         InvalidArgumentError: The settings are wrong; the error lists every fault.
@@ -41,7 +41,7 @@ def open_container_engine(settings: EngineSettings, environment: EngineEnvironme
         # What an operator made is the operator's to remove.
         remove_runtimes=None if options.runtime else remove_others,
     )
-    return ContainerManager(
+    return ContainerEngine(
         DockerApi(options.url),
         options=options,
         pools=pools,

@@ -61,7 +61,7 @@ _HOPELESS = ("ErrImageNeverPull", "InvalidImageName")
 _log = structlog.get_logger("kubernetes")
 
 
-class KubernetesManager:
+class KubernetesEngine:
     """Runs allocations as Pods.
 
     Args:

@@ -1,4 +1,4 @@
-"""Opens an engine of Kubernetes from its settings."""
+"""Makes an engine of Kubernetes from its settings."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from functools import partial
 
 from resolute_engines.environment import EngineEnvironment
 from resolute_engines.kubernetes.connection import KubernetesApi
-from resolute_engines.kubernetes.engine import KubernetesManager
+from resolute_engines.kubernetes.engine import KubernetesEngine
 from resolute_engines.kubernetes.objects import check_name
 from resolute_engines.kubernetes.settings import KubernetesEngineOptions, KubernetesPoolOptions
-from resolute_engines.protocol import ResourceManager
+from resolute_engines.protocol import Engine
 from resolute_engines.settings import EngineSettings, parse_options
 
 
-def open_kubernetes_engine(settings: EngineSettings, environment: EngineEnvironment) -> ResourceManager:
-    """Makes the resource manager of an engine of Kubernetes; calls nothing yet.
+def create_engine(settings: EngineSettings, environment: EngineEnvironment) -> Engine:
+    """Makes an engine of Kubernetes; calls nothing yet.
 
     Raises:
         InvalidArgumentError: The settings are wrong; the error lists every fault.
@@ -26,7 +26,7 @@ def open_kubernetes_engine(settings: EngineSettings, environment: EngineEnvironm
         pool.name: parse_options(KubernetesPoolOptions, pool.options, at=pool.where)
         for pool in settings.pools
     }
-    return KubernetesManager(
+    return KubernetesEngine(
         partial(KubernetesApi.connect, kubeconfig=options.kubeconfig, context=options.context),
         options=options,
         pools=pools,

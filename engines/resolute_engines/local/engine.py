@@ -1,4 +1,4 @@
-"""The default resource manager: supervisors as processes of this machine, which outlive this process."""
+"""The engine of this machine: supervisors as processes of this machine, which outlive this process."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from resolute.contracts.run.launch_order import LaunchOrder
 from resolute_engines.environment import SupervisorTerms
 from resolute_engines.kit.late_kills import LateKills
 from resolute_engines.kit.named_tasks import NamedTasks
-from resolute_engines.kit.run_directories.container import LocalContainer, containers_in
+from resolute_engines.kit.run_directories.container import RunContainer, containers_in
 from resolute_engines.kit.run_directories.deliveries import Deliveries
-from resolute_engines.kit.run_directories.fork_server import ForkServer
 from resolute_engines.kit.run_directories.process_exit import POLL_SECONDS, wait_for_exit
+from resolute_engines.local.fork_server import ForkServer
 from resolute_engines.local.slots import assign_to_nodes, detect_slots
 from resolute_engines.protocol import (
     AllocationSpec,
@@ -26,15 +26,14 @@ from resolute_engines.protocol import (
     ContainerState,
     Pool,
 )
+from resolute_engines.settings import DEFAULT_POOL
 
-DEFAULT_POOL = "default"
-"""Name of the pool of this machine where no settings give it another."""
 _FORK_SERVER_LOG = "fork-server.log"
 _TERMS = SupervisorTerms()
 _log = structlog.get_logger("local")
 
 
-class LocalResourceManager:
+class LocalEngine:
     """Runs allocations on the slots of this machine.
 
     Args:
@@ -87,8 +86,10 @@ class LocalResourceManager:
             OSError: They cannot be started, because the disk is full for example.
         """
         for rank, slot_ids in enumerate(spec.placements):
-            container = LocalContainer(self._runs, spec.allocation_id, rank)
-            await asyncio.to_thread(container.start, self._order(spec, rank, slot_ids), self._fork_server)
+            container = RunContainer(self._runs, spec.allocation_id, rank)
+            await asyncio.to_thread(
+                container.start, self._order(spec, rank, slot_ids), self._fork_server.fork
+            )
             self._watch_one(container)
 
     def _order(self, spec: AllocationSpec, rank: int, slot_ids: Sequence[int]) -> LaunchOrder:
@@ -160,10 +161,10 @@ class LocalResourceManager:
         await asyncio.to_thread(self._fork_server.close)
         await self._reports.put(None)
 
-    def _watch_one(self, container: LocalContainer) -> None:
+    def _watch_one(self, container: RunContainer) -> None:
         self._watchers.start(repr(container), self._report_end(container))
 
-    async def _report_end(self, container: LocalContainer) -> None:
+    async def _report_end(self, container: RunContainer) -> None:
         while True:
             await self._until_unlocked(container)
             report = await asyncio.to_thread(container.inspect)
@@ -174,7 +175,7 @@ class LocalResourceManager:
             report = container.never_started()
         await self._reports.put(report)
 
-    async def _until_unlocked(self, container: LocalContainer) -> None:
+    async def _until_unlocked(self, container: RunContainer) -> None:
         while container.locked:
             await wait_for_exit(container.supervisor)
         self._deliveries.reap()

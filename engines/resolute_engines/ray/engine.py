@@ -30,7 +30,7 @@ from resolute_engines.protocol import (
 )
 from resolute_engines.ray import states
 from resolute_engines.ray.client import Driver
-from resolute_engines.ray.settings import RayPool
+from resolute_engines.ray.settings import RayPoolOptions
 
 INEFFECTIVE = (STARTS_COLD, *queued_by("Ray", passed_on={}))
 """Fields without an effect in pools of Ray, of those that have one for processes of this machine."""
@@ -54,7 +54,7 @@ class RayNodes:
     """Where run directories lie; empty for a node's directory for temporary files."""
 
 
-class RayResourceManager:
+class RayEngine:
     """Runs allocations as actors of one Ray.
 
     Args:
@@ -71,7 +71,7 @@ class RayResourceManager:
         self,
         driver: Driver,
         *,
-        pools: Mapping[str, RayPool],
+        pools: Mapping[str, RayPoolOptions],
         terms: SupervisorTerms,
         nodes: RayNodes,
         poll_seconds: float = 1.0,
@@ -239,7 +239,7 @@ class RayResourceManager:
         await self._driver.close()
 
 
-def _pool(name: str, settings: RayPool, *, nodes: Sequence[Mapping[str, Any]]) -> Pool:
+def _pool(name: str, settings: RayPoolOptions, *, nodes: Sequence[Mapping[str, Any]]) -> Pool:
     kind, size, others = SlotKind(settings.slot_type), settings.slots_per_node, settings.resources or {}
     fitting = [node for node in nodes if all(node.get(each, 0) >= wanted for each, wanted in others.items())]
     counts = [count for node in fitting if (count := int(node.get(settings.slot_resource, 0)))]

@@ -1,26 +1,28 @@
-"""Opens an engine of Ray from its settings."""
+"""Makes an engine of Ray from its settings."""
 
 from __future__ import annotations
 
 from resolute_engines.environment import EngineEnvironment
-from resolute_engines.protocol import ResourceManager
+from resolute_engines.protocol import Engine
 from resolute_engines.ray.client import Driver
-from resolute_engines.ray.engine import RayNodes, RayResourceManager
-from resolute_engines.ray.settings import RayEngine, RayPool
+from resolute_engines.ray.engine import RayEngine, RayNodes
+from resolute_engines.ray.settings import RayEngineOptions, RayPoolOptions
 from resolute_engines.settings import EngineSettings, parse_options
 
 
-def open_ray_engine(settings: EngineSettings, environment: EngineEnvironment) -> ResourceManager:
-    """Makes the resource manager of an engine of Ray; asks it nothing yet.
+def create_engine(settings: EngineSettings, environment: EngineEnvironment) -> Engine:
+    """Makes an engine of Ray; asks it nothing yet.
 
     Raises:
         InvalidArgumentError: The settings are wrong; the error lists every fault.
         FailedPreconditionError: The certificate cannot be read.
     """
-    told = parse_options(RayEngine, settings.options, at=settings.where)
-    return RayResourceManager(
+    told = parse_options(RayEngineOptions, settings.options, at=settings.where)
+    return RayEngine(
         Driver(told.address, prefix=f"resolute-{environment.cluster_id[:8]}-", python=told.driver_python),
-        pools={pool.name: parse_options(RayPool, pool.options, at=pool.where) for pool in settings.pools},
+        pools={
+            pool.name: parse_options(RayPoolOptions, pool.options, at=pool.where) for pool in settings.pools
+        },
         terms=environment.terms(told.services_address, told.services_certificate),
         nodes=RayNodes(python=told.python, directory=told.directory),
     )

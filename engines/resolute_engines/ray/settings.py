@@ -25,7 +25,7 @@ def _head(address: str) -> str:
     return address
 
 
-class RayEngine(Section):
+class RayEngineOptions(Section):
     """An engine of type ``ray``.
 
     Attributes:
@@ -46,7 +46,7 @@ class RayEngine(Section):
     directory: Text = ""
 
 
-class RayPool(Section):
+class RayPoolOptions(Section):
     """A pool of such an engine.
 
     Attributes:

@@ -16,7 +16,7 @@ from typing import Any
 from resolute.errors import FailedPreconditionError
 from resolute_engines.configs.image import image_of
 from resolute_engines.protocol import AllocationSpec
-from resolute_engines.slurm.settings import ContainerKind, SlurmPool
+from resolute_engines.slurm.settings import ContainerKind, SlurmPoolOptions
 
 SUPPORTED_FIELDS = frozenset({"environment.image", "bind_mounts"})
 """Fields of configs that have an effect in pools of containers beyond those of all pools of Slurm."""
@@ -66,7 +66,9 @@ class ContainerStart:
     """Words that go before the command."""
 
 
-def container_of(spec: AllocationSpec, *, pool: SlurmPool, folder: str, runtime: str) -> Container | None:
+def container_of(
+    spec: AllocationSpec, *, pool: SlurmPoolOptions, folder: str, runtime: str
+) -> Container | None:
     """Tells what the keepers of an allocation run in; None in a pool of bare processes.
 
     Args:

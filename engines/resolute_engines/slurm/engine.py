@@ -15,7 +15,7 @@ from resolute.errors import UnavailableError
 from resolute_engines.environment import SupervisorTerms
 from resolute_engines.kit.late_kills import LateKills
 from resolute_engines.kit.polling import Polling
-from resolute_engines.kit.run_directories.container import LocalContainer, containers_in
+from resolute_engines.kit.run_directories.container import RunContainer, containers_in
 from resolute_engines.kit.run_directories.deliveries import Deliveries
 from resolute_engines.kit.shared_storage import SharedStorage
 from resolute_engines.kit.watched_allocations import WatchedAllocations
@@ -37,7 +37,7 @@ from resolute_engines.slurm.request import (
     note_submitted,
     prepare,
 )
-from resolute_engines.slurm.settings import SlurmPool
+from resolute_engines.slurm.settings import SlurmPoolOptions
 from resolute_engines.slurm.states import container_reports, is_over, lacks_an_end
 from resolute_engines.slurm.unsupported_fields import requirements, supported_fields, unsupported_fields
 
@@ -49,7 +49,7 @@ _LOOKS_A_CAPACITY = 30
 _log = structlog.get_logger("slurm")
 
 
-class SlurmResourceManager:
+class SlurmEngine:
     """Runs allocations as jobs of one Slurm.
 
     Args:
@@ -69,7 +69,7 @@ class SlurmResourceManager:
         self,
         client: SlurmClient,
         *,
-        pools: Mapping[str, SlurmPool],
+        pools: Mapping[str, SlurmPoolOptions],
         runs: Path,
         terms: SupervisorTerms,
         nodes: SlurmNodes,
@@ -282,7 +282,7 @@ class SlurmResourceManager:
         await self._deliveries.close()
         self._storage.close()
 
-    async def _until_over(self, container: LocalContainer) -> None:
+    async def _until_over(self, container: RunContainer) -> None:
         """Ends the job of a released container, and waits until Slurm says that it has ended."""
 
         async def ended() -> bool:
@@ -302,7 +302,7 @@ class SlurmResourceManager:
         return f"{self._prefix}{allocation_id}"
 
 
-def _pool(name: str, settings: SlurmPool, *, nodes: int = 0) -> Pool:
+def _pool(name: str, settings: SlurmPoolOptions, *, nodes: int = 0) -> Pool:
     size, kind = settings.slots_per_node, SlotKind(settings.slot_type)
     slots = tuple(Slot(number, kind, node=number // size) for number in range(nodes * size))
     return Pool(

@@ -1,4 +1,4 @@
-"""Opens an engine of type ``slurm`` from its settings."""
+"""Makes an engine of type ``slurm`` from its settings."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from resolute_engines.settings import EngineSettings, parse_options
 from resolute_engines.slurm.client import SlurmClient
 from resolute_engines.slurm.commands.login import LoginNode
 from resolute_engines.slurm.commands.runner import SlurmCommands
-from resolute_engines.slurm.engine import SlurmResourceManager
+from resolute_engines.slurm.engine import SlurmEngine
 from resolute_engines.slurm.request import SlurmNodes
-from resolute_engines.slurm.settings import SlurmEngine, SlurmPool
+from resolute_engines.slurm.settings import SlurmEngineOptions, SlurmPoolOptions
 
 _VARIABLES = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "SLURM_CONF")
 """What Slurm's commands, and with them jobs, are given of this process's environment."""
@@ -26,15 +26,15 @@ _POLL_SECONDS_OVER_SSH = 5.0
 """Each look logs in, and login nodes count logins."""
 
 
-def open_slurm_engine(settings: EngineSettings, environment: EngineEnvironment) -> SlurmResourceManager:
-    """Makes the resource manager of an engine of Slurm; runs no command yet.
+def create_engine(settings: EngineSettings, environment: EngineEnvironment) -> SlurmEngine:
+    """Makes an engine of Slurm; runs no command yet.
 
     Raises:
         InvalidArgumentError: The settings are wrong; the error lists every fault.
         FailedPreconditionError: The certificate cannot be read.
     """
-    told = parse_options(SlurmEngine, settings.options, at=settings.where)
-    return SlurmResourceManager(
+    told = parse_options(SlurmEngineOptions, settings.options, at=settings.where)
+    return SlurmEngine(
         SlurmClient(commands_of(told, os.environ)),
         pools=pools_of(settings, told),
         runs=Path(told.directory),
@@ -46,7 +46,7 @@ def open_slurm_engine(settings: EngineSettings, environment: EngineEnvironment) 
     )
 
 
-def commands_of(engine: SlurmEngine, variables: Mapping[str, str]) -> SlurmCommands:
+def commands_of(engine: SlurmEngineOptions, variables: Mapping[str, str]) -> SlurmCommands:
     """What runs Slurm's commands for an engine.
 
     Args:
@@ -62,7 +62,7 @@ def commands_of(engine: SlurmEngine, variables: Mapping[str, str]) -> SlurmComma
     return SlurmCommands(environment=kept, login=login)
 
 
-def pools_of(settings: EngineSettings, engine: SlurmEngine) -> dict[str, SlurmPool]:
+def pools_of(settings: EngineSettings, engine: SlurmEngineOptions) -> dict[str, SlurmPoolOptions]:
     """The pools of an engine, by their names.
 
     Raises:
@@ -70,7 +70,7 @@ def pools_of(settings: EngineSettings, engine: SlurmEngine) -> dict[str, SlurmPo
     """
     pools = {}
     for given in settings.pools:
-        pool = pools[given.name] = parse_options(SlurmPool, given.options, at=given.where)
+        pool = pools[given.name] = parse_options(SlurmPoolOptions, given.options, at=given.where)
         if pool.container is None and (pool.image or pool.container_args):
             raise InvalidArgumentError(
                 f"{given.where}: image and container_args are for containers: give container too "

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from resolute_engines.slurm.client import JobSpec, SlurmClient
 from resolute_engines.slurm.commands.jobs import Job, JobState
-from resolute_engines.slurm.settings import SlurmPool
+from resolute_engines.slurm.settings import SlurmPoolOptions
 
 _POLL_SECONDS = 0.5
 _CALL_SECONDS = 30.0
@@ -37,7 +37,7 @@ exit 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sight:
+class NodeView:
     """What the nodes of a pool see."""
 
     nodes: tuple[str, ...]
@@ -53,11 +53,11 @@ class Sight:
 async def look_from_nodes(
     client: SlurmClient,
     *,
-    pool: SlurmPool,
+    pool: SlurmPoolOptions,
     directory: Path,
     code: tuple[str, ...],
     deadline_seconds: float,
-) -> Sight:
+) -> NodeView:
     """Has every usable node of a pool read and write in the directory, by one job that lasts seconds.
 
     Args:
@@ -92,7 +92,7 @@ def _prepare(folder: Path) -> None:
     (folder / _GIVEN).write_text(folder.name)
 
 
-def _spec(name: str, folder: Path, *, pool: SlurmPool, code: tuple[str, ...], nodes: int) -> JobSpec:
+def _spec(name: str, folder: Path, *, pool: SlurmPoolOptions, code: tuple[str, ...], nodes: int) -> JobSpec:
     options = [*pool.sbatch_args, *([f"--partition={pool.partition}"] if pool.partition else [])]
     return JobSpec(
         name=name,
@@ -127,9 +127,9 @@ def _have_all_written(folder: Path, nodes: tuple[str, ...]) -> bool:
     return {f"{node}.done" for node in nodes} <= set(os.listdir(folder))  # noqa: PTH208 - names alone are wanted
 
 
-def _read(folder: Path, nodes: tuple[str, ...], job: Job | None) -> Sight:
+def _read(folder: Path, nodes: tuple[str, ...], job: Job | None) -> NodeView:
     if job is not None and job.state is JobState.QUEUED:
-        return Sight(nodes=nodes, blind=(), broken={}, waits=job.reason or job.slurm_state)
+        return NodeView(nodes=nodes, blind=(), broken={}, waits=job.reason or job.slurm_state)
     blind = tuple(node for node in nodes if _text(folder / f"{node}.seen") != folder.name)
     broken = {
         node: _text(folder / f"{node}.printed").strip()[-500:]
@@ -137,7 +137,7 @@ def _read(folder: Path, nodes: tuple[str, ...], job: Job | None) -> Sight:
         for node in nodes
         if node not in blind and not (folder / f"{node}.sound").exists()
     }
-    return Sight(nodes=nodes, blind=blind, broken=broken, waits="")
+    return NodeView(nodes=nodes, blind=blind, broken=broken, waits="")
 
 
 def _text(path: Path) -> str:

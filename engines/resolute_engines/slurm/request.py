@@ -12,11 +12,11 @@ from resolute.contracts.files.atomic_files import write_json
 from resolute.contracts.run.keeping import STOP
 from resolute_engines.configs.requirements import require
 from resolute_engines.environment import SupervisorTerms
-from resolute_engines.kit.run_directories.container import LocalContainer
+from resolute_engines.kit.run_directories.container import RunContainer
 from resolute_engines.protocol import AllocationSpec
 from resolute_engines.slurm.client import JobSpec
 from resolute_engines.slurm.containers import ContainerStart, container_of, start_of
-from resolute_engines.slurm.settings import SlurmPool
+from resolute_engines.slurm.settings import SlurmPoolOptions
 from resolute_engines.slurm.unsupported_fields import requirements
 
 OUTPUT_FILE = "slurm.log"
@@ -60,10 +60,10 @@ class SlurmNodes:
     """Directory with what is mounted into images; empty where no pool has containers."""
 
 
-def prepare(spec: AllocationSpec, *, runs: Path, pool: SlurmPool, terms: SupervisorTerms) -> None:
+def prepare(spec: AllocationSpec, *, runs: Path, pool: SlurmPoolOptions, terms: SupervisorTerms) -> None:
     """Makes the run directories of an allocation, unless they are there."""
     for rank in range(len(spec.placements)):
-        container = LocalContainer(runs, spec.allocation_id, rank)
+        container = RunContainer(runs, spec.allocation_id, rank)
         container.run.prepare()
         if container.run.launch_file.exists():
             continue
@@ -75,7 +75,9 @@ def note_submitted(folder: Path, job: int) -> None:
     write_json(folder / SUBMITTED_FILE, {"job": job}, sync=True)
 
 
-def job_of(spec: AllocationSpec, *, name: str, folder: Path, pool: SlurmPool, nodes: SlurmNodes) -> JobSpec:
+def job_of(
+    spec: AllocationSpec, *, name: str, folder: Path, pool: SlurmPoolOptions, nodes: SlurmNodes
+) -> JobSpec:
     """The job of an allocation.
 
     Raises:
@@ -101,7 +103,7 @@ def job_of(spec: AllocationSpec, *, name: str, folder: Path, pool: SlurmPool, no
     )
 
 
-def _options(spec: AllocationSpec, pool: SlurmPool) -> list[str]:
+def _options(spec: AllocationSpec, pool: SlurmPoolOptions) -> list[str]:
     # The settings may have changed since the config was taken.
     require(spec.config, requirements(pool, name=spec.pool))
     section: Mapping[str, Any] = spec.config.get("slurm") or {}

@@ -32,7 +32,7 @@ def _destination(text: str) -> str:
     return text
 
 
-class SlurmEngine(Section):
+class SlurmEngineOptions(Section):
     """An engine of type ``slurm``.
 
     Attributes:
@@ -57,7 +57,7 @@ class SlurmEngine(Section):
     conf: Text = ""
 
 
-class SlurmPool(Section):
+class SlurmPoolOptions(Section):
     """A pool of such an engine.
 
     Attributes:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from resolute.contracts.run.exit_record import ExitRecord
 from resolute.contracts.run.keeping import LEFT, STOP
-from resolute_engines.kit.run_directories.container import LocalContainer, containers_in
+from resolute_engines.kit.run_directories.container import RunContainer, containers_in
 from resolute_engines.protocol import ContainerReport, ContainerState
 from resolute_engines.slurm.commands.jobs import Job, JobState
 from resolute_engines.slurm.request import OUTPUT_FILE, SUBMITTED_FILE
@@ -48,12 +48,12 @@ def lacks_an_end(runs: Path, allocation_id: str) -> bool:
     )
 
 
-def is_over(container: LocalContainer) -> bool:
+def is_over(container: RunContainer) -> bool:
     """Whether the keeper of a container has told that nothing of it runs any more."""
     return (container.run.path / LEFT).exists()
 
 
-def _report(container: LocalContainer, job: Job | None) -> ContainerReport:
+def _report(container: RunContainer, job: Job | None) -> ContainerReport:
     record, reason = container.exit_record(), "" if job is None else _reason(job)
     live, over = job is not None and job.state is not JobState.ENDED, is_over(container)
     if job is not None and live and not over:
@@ -72,7 +72,7 @@ def _report(container: LocalContainer, job: Job | None) -> ContainerReport:
     return _say(container, ContainerState.ENDED, record, reason=reason)
 
 
-def _without_word(container: LocalContainer, job: Job | None, *, began: bool) -> ExitRecord | None:
+def _without_word(container: RunContainer, job: Job | None, *, began: bool) -> ExitRecord | None:
     """The end of a container whose supervisor did not tell it, by Slurm's word; None if it was lost."""
     folder = container.run.path.parent
     if job is not None and job.slurm_state == _OUT_OF_MEMORY:
@@ -87,7 +87,7 @@ def _without_word(container: LocalContainer, job: Job | None, *, began: bool) ->
     return None
 
 
-def _never_started(container: LocalContainer, folder: Path) -> ExitRecord:
+def _never_started(container: RunContainer, folder: Path) -> ExitRecord:
     words = "".join(
         log.read_text(errors="replace")[-_TAIL_CHARACTERS:]
         for log in (folder / OUTPUT_FILE, container.run.log_file)
@@ -114,7 +114,7 @@ def _reason(job: Job) -> str:
 
 
 def _say(
-    container: LocalContainer, state: ContainerState, record: ExitRecord | None = None, *, reason: str = ""
+    container: RunContainer, state: ContainerState, record: ExitRecord | None = None, *, reason: str = ""
 ) -> ContainerReport:
     return ContainerReport(
         allocation_id=container.allocation_id,

@@ -10,21 +10,21 @@ from resolute_engines.configs.unsupported_fields import (
     queued_by,
 )
 from resolute_engines.slurm.containers import SUPPORTED_FIELDS as CONTAINER_FIELDS
-from resolute_engines.slurm.settings import SlurmPool
+from resolute_engines.slurm.settings import SlurmPoolOptions
 
 
-def supported_fields(pool: SlurmPool) -> frozenset[str]:
+def supported_fields(pool: SlurmPoolOptions) -> frozenset[str]:
     """Fields that have an effect there, of those that have none for processes of this machine."""
     return frozenset({"slurm"}) | (CONTAINER_FIELDS if pool.container else frozenset())
 
 
-def unsupported_fields(pool: SlurmPool) -> tuple[UnsupportedField, ...]:
+def unsupported_fields(pool: SlurmPoolOptions) -> tuple[UnsupportedField, ...]:
     """Fields that have no effect there, of those that have one for processes of this machine."""
     passed_on = {"nice_per_priority": pool.nice_per_priority is not None}
     return (STARTS_COLD, *queued_by("Slurm", passed_on=passed_on))
 
 
-def requirements(pool: SlurmPool, *, name: str) -> tuple[Requirement, ...]:
+def requirements(pool: SlurmPoolOptions, *, name: str) -> tuple[Requirement, ...]:
     """What fields must be there.
 
     Args:

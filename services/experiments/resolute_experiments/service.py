@@ -23,7 +23,8 @@ from resolute.api.experiments.v1 import (
     workspaces_service_pb2_grpc,
 )
 from resolute_engines.environment import EngineEnvironment
-from resolute_engines.plugins import ONLY_LOCAL, open_engine
+from resolute_engines.plugins import create_engine
+from resolute_engines.settings import ONLY_LOCAL
 from resolute_experiments.accounts.access_lookup import StoredAccessLookup
 from resolute_experiments.accounts.issuing import OPERATOR, TokenIssuer
 from resolute_experiments.accounts.openid.id_tokens import IdTokenVerifier
@@ -37,10 +38,11 @@ from resolute_experiments.admission.id_assignment import assign_ids
 from resolute_experiments.admission.preparation import Admission, ConfigReader
 from resolute_experiments.admission.storage_roots import StorageRoots
 from resolute_experiments.admission.submissions import Submissions
-from resolute_experiments.allocations.engine import Engine
+from resolute_experiments.allocations.engine_runs import EngineRuns
 from resolute_experiments.allocations.fleet import Fleet
 from resolute_experiments.allocations.leases import Leases
 from resolute_experiments.allocations.run_spans import RunSpans
+from resolute_experiments.allocations.run_specs import RunSpecs
 from resolute_experiments.clients import Clients
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.gauges import ServiceGauges
@@ -164,14 +166,16 @@ class ExperimentsService:
             slots=settings.slots,
             nodes=settings.nodes,
         )
+        specs = RunSpecs(
+            database=self._core.database, issue_token=self._issue_token, address=settings.address
+        )
         engines = [
-            Engine(
-                open_engine(one, told),
+            EngineRuns(
+                create_engine(one, told),
                 self._core,
                 name=one.name,
                 leases=self._leases,
-                issue_token=self._issue_token,
-                address=settings.address,
+                specs=specs,
                 spans=self._run_spans,
             )
             for one in settings.engines

@@ -10,8 +10,7 @@ from typing import Any
 from sqlalchemy.engine import make_url
 
 from resolute.contracts.calls.tls import ClientTls
-from resolute_engines.plugins import ONLY_LOCAL
-from resolute_engines.settings import EngineSettings, ResourceSettings, resources_of
+from resolute_engines.settings import ONLY_LOCAL, EngineSettings, ResourceSettings, resources_of
 from resolute_experiments.accounts.openid.settings import OpenIdSettings
 from resolute_experiments.specs.storage import partial_without_secrets
 from resolute_serving.server.service import Environment

@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 from support.clusters.control_plane import ControlPlane, control_plane
-from support.engines.contract import EngineContract
+from support.engines.contract import BacklogContract, EngineContract, LinesContract
 
 from resolute.contracts.files.atomic_files import read_json
 from resolute.contracts.processes import ProcessIdentity
 from resolute.contracts.run.directory import RunDirectory
 from resolute_engines.environment import SupervisorTerms
-from resolute_engines.local.engine import LocalResourceManager
-from resolute_engines.protocol import AllocationSpec, ResourceManager
+from resolute_engines.local.engine import LocalEngine
+from resolute_engines.protocol import AllocationSpec, Engine
 
 
-class LocalEngine:
+class LocalUnderTest:
     """Processes of this machine."""
 
     def __init__(self, runs: Path) -> None:
@@ -30,9 +30,9 @@ class LocalEngine:
         """One on the loopback interface."""
         return control_plane(script, **changes)
 
-    def open(self) -> ResourceManager:
+    def open(self) -> Engine:
         """Two slots."""
-        return LocalResourceManager(self._runs, slots=2, terms=SupervisorTerms(log_wait=1.0))
+        return LocalEngine(self._runs, slots=2, terms=SupervisorTerms(log_wait=1.0))
 
     def spec(self, plane: ControlPlane, *, containers: int = 1) -> AllocationSpec:
         """One slot for each container."""
@@ -55,10 +55,10 @@ class LocalEngine:
         return [folder.name for folder in self._runs.iterdir()] if self._runs.is_dir() else []
 
 
-class TestLocal(EngineContract):
+class TestLocal(EngineContract, LinesContract, BacklogContract):
     """Processes of this machine."""
 
     @pytest.fixture
-    def engine(self, tmp_path: Path) -> LocalEngine:
+    def engine(self, tmp_path: Path) -> LocalUnderTest:
         """Its run directories."""
-        return LocalEngine(tmp_path / "runs")
+        return LocalUnderTest(tmp_path / "runs")

@@ -13,7 +13,7 @@ from support.clusters.control_plane import ControlPlane
 from resolute.contracts.files.atomic_files import read_json
 from resolute.contracts.processes import ProcessIdentity
 from resolute.contracts.run.directory import RunDirectory
-from resolute_engines.local.engine import LocalResourceManager
+from resolute_engines.local.engine import LocalEngine
 from resolute_engines.protocol import AllocationSpec, ContainerReport
 
 ALLOCATION = "allocation-1"
@@ -33,9 +33,9 @@ def spec(plane: ControlPlane, *, placements: tuple[tuple[int, ...], ...] = ((0,)
 @asynccontextmanager
 async def managing(
     path: Path, **options: Any
-) -> AsyncIterator[tuple[LocalResourceManager, asyncio.Queue[ContainerReport]]]:
+) -> AsyncIterator[tuple[LocalEngine, asyncio.Queue[ContainerReport]]]:
     """A manager whose reports go into a queue."""
-    manager = LocalResourceManager(path / "runs", slots=2, **options)
+    manager = LocalEngine(path / "runs", slots=2, **options)
     reports: asyncio.Queue[ContainerReport] = asyncio.Queue()
 
     async def collect() -> None:
@@ -56,7 +56,7 @@ async def cleared(path: Path) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        manager = LocalResourceManager(path / "runs", slots=2)
+        manager = LocalEngine(path / "runs", slots=2)
         await manager.kill(ALLOCATION)
         await manager.close()
 

@@ -15,8 +15,8 @@ from support.engines.image import IMAGE
 
 from resolute_engines.container.runtime import make_runtime, runtime_name
 from resolute_engines.environment import EngineEnvironment
-from resolute_engines.plugins import open_engine
-from resolute_engines.protocol import AllocationSpec, ResourceManager
+from resolute_engines.plugins import create_engine
+from resolute_engines.protocol import AllocationSpec, Engine
 from resolute_engines.settings import EngineSettings, PoolSettings
 
 CLUSTER = f"{os.getpid():08x}-cluster"
@@ -36,7 +36,7 @@ def environment(folder: Path) -> EngineEnvironment:
     )
 
 
-class ContainerEngine:
+class ContainerUnderTest:
     """Containers of Podman or Docker.
 
     Args:
@@ -61,9 +61,9 @@ class ContainerEngine:
 
     call = "resolute_engines.container.client:DockerApi._bytes"
 
-    def open(self, **pool: Any) -> ResourceManager:
+    def open(self, **pool: Any) -> Engine:
         """Two slots."""
-        return open_engine(*self._settings(pool))
+        return create_engine(*self._settings(pool))
 
     @property
     def opened_by(self) -> tuple[EngineSettings, EngineEnvironment]:

@@ -14,8 +14,10 @@ from resolute_engines.protocol import (
     AllocationSpec,
     ContainerReport,
     ContainerState,
+    DeliversLines,
+    Engine,
     EngineEvent,
-    ResourceManager,
+    HasBacklog,
 )
 
 ALLOCATION = "allocation-1"
@@ -30,8 +32,8 @@ class EngineUnderTest(Protocol):
     def control_plane(self, script: str, **changes: Any) -> AbstractContextManager[ControlPlane]:
         """A control plane that the engine's containers reach, with one run."""
 
-    def open(self) -> ResourceManager:
-        """A resource manager: each is one life of the control plane over the same engine."""
+    def open(self) -> Engine:
+        """An object of the engine: each is one life of the control plane over what runs there."""
 
     def spec(self, plane: ControlPlane, *, containers: int = 1) -> AllocationSpec:
         """What launches the run of a control plane."""
@@ -58,8 +60,8 @@ def spec_of(plane: ControlPlane, *, pool: str, containers: int, **changes: Any) 
 class Life:
     """One life of the control plane, whose events are collected."""
 
-    def __init__(self, manager: ResourceManager) -> None:
-        self.manager = manager
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
         self.events: list[EngineEvent] = []
 
     def ends(self) -> list[ContainerReport]:
@@ -74,7 +76,7 @@ class Life:
 
     async def states(self, allocation_id: str = ALLOCATION) -> list[ContainerState]:
         """What the engine says of an allocation now."""
-        return [report.state for report in await self.manager.inspect(allocation_id)]
+        return [report.state for report in await self.engine.inspect(allocation_id)]
 
 
 @asynccontextmanager
@@ -83,14 +85,14 @@ async def life(engine: EngineUnderTest) -> AsyncIterator[Life]:
     living = Life(engine.open())
 
     async def collect() -> None:
-        async for event in living.manager.watch():
+        async for event in living.engine.watch():
             living.events.append(event)
 
     collector = asyncio.create_task(collect())
     try:
         yield living
     finally:
-        await living.manager.close()
+        await living.engine.close()
         await collector
 
 
@@ -112,8 +114,8 @@ async def cleared(engine: EngineUnderTest, *others: str) -> AsyncIterator[None]:
     finally:
         async with life(engine) as last:
             for allocation_id in (ALLOCATION, *others):
-                await last.manager.kill(allocation_id)
-                await last.manager.release(allocation_id)
+                await last.engine.kill(allocation_id)
+                await last.engine.release(allocation_id)
 
             async def gone() -> bool:
                 return not await engine.remains()
@@ -137,12 +139,11 @@ class EngineContract:
     ) -> None:
         async def body() -> None:
             async with life(engine) as living:
-                assert await living.manager.inspect(ALLOCATION) == []
-                await living.manager.stop(ALLOCATION, grace=0.0)
-                await living.manager.kill(ALLOCATION)
-                await living.manager.release(ALLOCATION)
-                assert await living.manager.deliver_lines({ALLOCATION: ""})
-                assert ALLOCATION not in await living.manager.leftovers()
+                assert await living.engine.inspect(ALLOCATION) == []
+                await living.engine.stop(ALLOCATION, grace=0.0)
+                await living.engine.kill(ALLOCATION)
+                await living.engine.release(ALLOCATION)
+                assert ALLOCATION not in await living.engine.leftovers()
 
         scenario(body)
 
@@ -153,9 +154,9 @@ class EngineContract:
             with engine.control_plane(TRAIN) as plane:
                 async with cleared(engine), life(engine) as living:
                     spec = engine.spec(plane)
-                    await asyncio.gather(*(living.manager.launch(spec) for _ in range(4)))
+                    await asyncio.gather(*(living.engine.launch(spec) for _ in range(4)))
                     await seen(plane, "training")
-                    await living.manager.launch(spec)
+                    await living.engine.launch(spec)
                     assert plane.calls.count("GetLaunchSpec") == 1
                     assert await living.states() == [ContainerState.RUNNING]
 
@@ -167,12 +168,12 @@ class EngineContract:
         async def body() -> None:
             with engine.control_plane("echo done; exit 3") as plane:
                 async with cleared(engine), life(engine) as living:
-                    await living.manager.launch(engine.spec(plane))
+                    await living.engine.launch(engine.spec(plane))
                     (report,) = await living.ended()
                     assert (report.allocation_id, report.container_rank) == (ALLOCATION, 0)
                     assert report.exit is not None
                     assert report.exit.exit_code == 3
-                    await living.manager.launch(engine.spec(plane))
+                    await living.engine.launch(engine.spec(plane))
                     assert await living.states() == [ContainerState.ENDED]
                     assert plane.calls.count("GetLaunchSpec") == 1
                     assert plane.text() == ["done"]
@@ -186,13 +187,13 @@ class EngineContract:
             with engine.control_plane(TRAIN) as plane:
                 async with cleared(engine):
                     async with life(engine) as first:
-                        await first.manager.launch(engine.spec(plane))
+                        await first.engine.launch(engine.spec(plane))
                         await seen(plane, "training")
                     async with life(engine) as second:
                         assert await second.states() == [ContainerState.RUNNING]
-                        await second.manager.launch(engine.spec(plane))
+                        await second.engine.launch(engine.spec(plane))
                         assert not second.ends()
-                        await second.manager.kill(ALLOCATION)
+                        await second.engine.kill(ALLOCATION)
                         (report,) = await second.ended()
                         assert report.lost
                     assert plane.calls.count("GetLaunchSpec") == 1
@@ -204,7 +205,7 @@ class EngineContract:
             with engine.control_plane("echo training; sleep 1; exit 5") as plane:
                 async with cleared(engine):
                     async with life(engine) as first:
-                        await first.manager.launch(engine.spec(plane))
+                        await first.engine.launch(engine.spec(plane))
                         await seen(plane, "training")
                     await asyncio.to_thread(plane.wait_for, lambda: plane.exits, seconds=SECONDS)
                     async with life(engine) as second:
@@ -213,7 +214,7 @@ class EngineContract:
                             return await second.states() == [ContainerState.ENDED]
 
                         await until(over, "the end to be known")
-                        (report,) = await second.manager.inspect(ALLOCATION)
+                        (report,) = await second.engine.inspect(ALLOCATION)
                         assert report.exit is not None
                         assert report.exit.exit_code == 5
 
@@ -223,9 +224,9 @@ class EngineContract:
         async def body() -> None:
             with engine.control_plane(TRAIN, preemption_timeout=0.2) as plane:
                 async with cleared(engine), life(engine) as living:
-                    await living.manager.launch(engine.spec(plane))
+                    await living.engine.launch(engine.spec(plane))
                     await seen(plane, "training")
-                    await living.manager.stop(ALLOCATION, grace=SECONDS)
+                    await living.engine.stop(ALLOCATION, grace=SECONDS)
                     (report,) = await living.ended()
                     assert report.exit is not None, "its supervisor saw its end"
                     assert plane.preemptions, "the control plane heard of it first"
@@ -236,9 +237,9 @@ class EngineContract:
         async def body() -> None:
             with engine.control_plane(STUBBORN) as plane:
                 async with cleared(engine), life(engine) as living:
-                    await living.manager.launch(engine.spec(plane))
+                    await living.engine.launch(engine.spec(plane))
                     await seen(plane, "training")
-                    await living.manager.stop(ALLOCATION, grace=0.5)
+                    await living.engine.stop(ALLOCATION, grace=0.5)
                     (report,) = await living.ended()
                     assert report.lost
 
@@ -248,34 +249,25 @@ class EngineContract:
         async def body() -> None:
             with engine.control_plane(STUBBORN) as plane:
                 async with cleared(engine), life(engine) as living:
-                    await living.manager.launch(engine.spec(plane))
+                    await living.engine.launch(engine.spec(plane))
                     await seen(plane, "training")
-                    await living.manager.kill(ALLOCATION)
+                    await living.engine.kill(ALLOCATION)
                     (report,) = await living.ended()
                     assert report.lost
-                    await living.manager.kill(ALLOCATION)
+                    await living.engine.kill(ALLOCATION)
                     assert await living.states() == [ContainerState.ENDED]
 
         scenario(body)
 
-    def test_a_lost_supervisor_is_noticed_and_its_lines_arrive(self, engine: EngineUnderTest) -> None:
+    def test_a_lost_supervisor_is_noticed(self, engine: EngineUnderTest) -> None:
         async def body() -> None:
-            script = "for i in $(seq 200); do echo line $i; done; " + TRAIN
-            with engine.control_plane(script) as plane:
+            with engine.control_plane(TRAIN) as plane:
                 async with cleared(engine), life(engine) as living:
-                    await living.manager.launch(engine.spec(plane))
+                    await living.engine.launch(engine.spec(plane))
                     await seen(plane, "training")
                     await engine.lose(ALLOCATION)
                     (report,) = await living.ended()
                     assert report.lost
-
-                    async def arrived() -> bool:
-                        # On a busy machine the sender may begin only after the time for which this waits.
-                        return await living.manager.deliver_lines({ALLOCATION: "token-fresh"})
-
-                    await until(arrived, "its lines")
-                    numbered = [text for text in plane.text() if text.startswith("line ")]
-                    assert numbered == [f"line {number}" for number in range(1, 201)]
 
         scenario(body)
 
@@ -285,13 +277,13 @@ class EngineContract:
         async def body() -> None:
             with engine.control_plane("echo training; sleep 1; echo last words; exit 0") as plane:
                 async with cleared(engine), life(engine) as living:
-                    await living.manager.launch(engine.spec(plane))
+                    await living.engine.launch(engine.spec(plane))
                     await seen(plane, "training")
                     plane.takes_lines = False
                     await living.ended()
                     assert "last words" not in plane.text()
                     plane.takes_lines = True
-                    await living.manager.release(ALLOCATION, token="token-fresh")
+                    await living.engine.release(ALLOCATION, token="token-fresh")
                     await seen(plane, "last words")
 
         scenario(body)
@@ -301,18 +293,18 @@ class EngineContract:
             with engine.control_plane("echo done") as plane:
                 async with cleared(engine):
                     async with life(engine) as first:
-                        await first.manager.launch(engine.spec(plane))
+                        await first.engine.launch(engine.spec(plane))
                         await first.ended()
                     async with life(engine) as second:
-                        assert await second.manager.leftovers() == [ALLOCATION]
-                        await second.manager.release(ALLOCATION, token="token-fresh")
-                        assert await second.manager.leftovers() == []
+                        assert await second.engine.leftovers() == [ALLOCATION]
+                        await second.engine.release(ALLOCATION, token="token-fresh")
+                        assert await second.engine.leftovers() == []
 
                         async def gone() -> bool:
                             return not await engine.remains()
 
                         await until(gone, "everything to be removed")
-                        assert await second.manager.inspect(ALLOCATION) == []
+                        assert await second.engine.inspect(ALLOCATION) == []
 
         scenario(body)
 
@@ -323,11 +315,69 @@ class EngineContract:
             script = "echo rank $DET_CONTAINER_RANK; exit 0"
             with engine.control_plane(script, container_count=2, collective_key="k") as plane:
                 async with cleared(engine), life(engine) as living:
-                    await living.manager.launch(engine.spec(plane, containers=2))
+                    await living.engine.launch(engine.spec(plane, containers=2))
                     reports = await living.ended(2)
                     assert [report.container_rank for report in reports] == [0, 1]
                     assert all(report.exit is not None for report in reports)
                     assert {request.address for request in plane.announced.values()} != {""}
                     assert len(plane.announced) == 2
+
+        scenario(body)
+
+
+class LinesContract:
+    """The cases of engines that deliver lines on demand. A subclass gives the fixture ``engine``."""
+
+    def test_nothing_is_delivered_of_what_was_never_launched(self, engine: EngineUnderTest) -> None:
+        async def body() -> None:
+            async with life(engine) as living:
+                assert isinstance(living.engine, DeliversLines)
+                assert await living.engine.deliver_lines({ALLOCATION: ""})
+
+        scenario(body)
+
+    def test_the_lines_of_a_lost_supervisor_arrive(self, engine: EngineUnderTest) -> None:
+        async def body() -> None:
+            script = "for i in $(seq 200); do echo line $i; done; " + TRAIN
+            with engine.control_plane(script) as plane:
+                async with cleared(engine), life(engine) as living:
+                    await living.engine.launch(engine.spec(plane))
+                    await seen(plane, "training")
+                    await engine.lose(ALLOCATION)
+                    (report,) = await living.ended()
+                    assert report.lost
+
+                    async def arrived() -> bool:
+                        # On a busy machine the sender may begin only after the time for which this waits.
+                        assert isinstance(living.engine, DeliversLines)
+                        return await living.engine.deliver_lines({ALLOCATION: "token-fresh"})
+
+                    await until(arrived, "its lines")
+                    numbered = [text for text in plane.text() if text.startswith("line ")]
+                    assert numbered == [f"line {number}" for number in range(1, 201)]
+
+        scenario(body)
+
+
+class BacklogContract:
+    """The cases of engines that know what waits there. A subclass gives the fixture ``engine``."""
+
+    def test_what_waits_for_the_services_is_known_until_it_arrives(self, engine: EngineUnderTest) -> None:
+        async def body() -> None:
+            with engine.control_plane("echo training; sleep 1; echo last words; exit 0") as plane:
+                async with cleared(engine), life(engine) as living:
+                    backlog = living.engine
+                    assert isinstance(backlog, HasBacklog)
+                    assert list(await backlog.unreported()) == []
+                    await living.engine.launch(engine.spec(plane))
+                    await seen(plane, "training")
+                    await living.ended()
+                    await living.engine.release(ALLOCATION, token="token-fresh")
+
+                    async def arrived() -> bool:
+                        return not await backlog.unreported() and not await backlog.backlog_seconds()
+
+                    await until(arrived, "everything to arrive")
+                    assert "last words" in plane.text()
 
         scenario(body)

@@ -15,12 +15,12 @@ from support.kubernetes import KubernetesCluster
 from resolute_engines.environment import EngineEnvironment
 from resolute_engines.kubernetes.connection import KubernetesApi
 from resolute_engines.kubernetes.pods import CONTAINER
-from resolute_engines.plugins import open_engine
-from resolute_engines.protocol import AllocationSpec, ResourceManager
+from resolute_engines.plugins import create_engine
+from resolute_engines.protocol import AllocationSpec, Engine
 from resolute_engines.settings import EngineSettings, PoolSettings
 
 
-class KubernetesEngine:
+class KubernetesUnderTest:
     """Pods of one test's cluster, which run this installation on the machine's own programs."""
 
     def __init__(
@@ -38,9 +38,9 @@ class KubernetesEngine:
 
     call = "resolute_engines.kubernetes.connection:KubernetesApi._answer"
 
-    def open(self) -> ResourceManager:
+    def open(self) -> Engine:
         """A pool of processors."""
-        return open_engine(*self.opened_by)
+        return create_engine(*self.opened_by)
 
     @property
     def opened_by(self) -> tuple[EngineSettings, EngineEnvironment]:

@@ -22,10 +22,11 @@ from resolute_engines.protocol import (
     SlotKind,
 )
 from resolute_experiments.accounts.store import workspaces
-from resolute_experiments.allocations.engine import Engine
+from resolute_experiments.allocations.engine_runs import EngineRuns
 from resolute_experiments.allocations.fleet import Fleet
 from resolute_experiments.allocations.leases import Leases
 from resolute_experiments.allocations.run_spans import RunSpans
+from resolute_experiments.allocations.run_specs import RunSpecs
 from resolute_experiments.blueprint import BLUEPRINT
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.scheduling.scheduler import Scheduler
@@ -127,13 +128,12 @@ class Cluster:
         )
         leases = Leases(self.clock, ttl=30.0)
         self.engines = [
-            Engine(
+            EngineRuns(
                 manager,
                 self.core,
                 name=name,
                 leases=leases,
-                issue_token=Tokens().issue,
-                address="a:1",
+                specs=RunSpecs(database=database, issue_token=Tokens().issue, address="a:1"),
                 spans=RunSpans({}),
             )
             for name, manager in (("near", self.near), ("distant", self.far))

@@ -23,14 +23,13 @@ from resolute_engines.environment import EngineEnvironment, SupervisorTerms
 from resolute_engines.protocol import AllocationSpec
 from resolute_engines.settings import EngineSettings, PoolSettings
 from resolute_engines.slurm.client import SlurmClient
-from resolute_engines.slurm.engine import SlurmResourceManager
+from resolute_engines.slurm.engine import SlurmEngine
 from resolute_engines.slurm.factory import commands_of
 from resolute_engines.slurm.request import SlurmNodes
-from resolute_engines.slurm.settings import SlurmEngine as SlurmEngineSettings
-from resolute_engines.slurm.settings import SlurmPool
+from resolute_engines.slurm.settings import SlurmEngineOptions, SlurmPoolOptions
 
 
-class SlurmEngine:
+class SlurmUnderTest:
     """Jobs of one test, whose names no other test uses.
 
     Args:
@@ -47,8 +46,8 @@ class SlurmEngine:
         self._options = {"directory": str(runs), "conf": slurm.environment["SLURM_CONF"]}
         if login is not None:
             self._options |= {"login": "login", "ssh_config": str(login.config)}
-        self._pool = SlurmPool.model_validate({"slot_type": "cpu", "slots_per_node": 1, **pool})
-        engine = SlurmEngineSettings.model_validate(self._options)
+        self._pool = SlurmPoolOptions.model_validate({"slot_type": "cpu", "slots_per_node": 1, **pool})
+        engine = SlurmEngineOptions.model_validate(self._options)
         self._commands = replace(commands_of(engine, slurm.environment), deadline_seconds=60.0)
         self.python = sys.executable
         self._cluster_id = uuid.uuid4().hex
@@ -85,9 +84,9 @@ class SlurmEngine:
         """One on the loopback interface, which the nodes are too."""
         return control_plane(script, **changes)
 
-    def open(self, *, deadline_seconds: float = 60.0) -> SlurmResourceManager:
+    def open(self, *, deadline_seconds: float = 60.0) -> SlurmEngine:
         """A pool of the default partition."""
-        return SlurmResourceManager(
+        return SlurmEngine(
             SlurmClient(replace(self._commands, deadline_seconds=deadline_seconds)),
             pools={"batch": self._pool},
             runs=self._runs,

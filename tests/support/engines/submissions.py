@@ -22,8 +22,8 @@ from support.engines.contract import EngineUnderTest, cleared, life, scenario
 
 from resolute.errors import UnavailableError
 from resolute_engines.environment import EngineEnvironment
-from resolute_engines.plugins import open_engine
-from resolute_engines.protocol import AllocationSpec, ContainerState, ResourceManager
+from resolute_engines.plugins import create_engine
+from resolute_engines.protocol import AllocationSpec, ContainerState, Engine
 from resolute_engines.settings import EngineSettings
 
 
@@ -54,8 +54,8 @@ class Submissions:
             with engine.control_plane("echo done") as plane:
                 async with cleared(engine), life(engine) as living:
                     with _cut_off(engine.call, after, lost), pytest.raises(UnavailableError):
-                        await living.manager.launch(engine.spec(plane))
-                    await _launched_once(living.manager, engine.spec(plane), plane)
+                        await living.engine.launch(engine.spec(plane))
+                    await _launched_once(living.engine, engine.spec(plane), plane)
 
         scenario(body)
 
@@ -77,12 +77,12 @@ class Submissions:
                     )
                     assert killed.returncode == -signal.SIGKILL
                     async with life(engine) as second:
-                        await _launched_once(second.manager, engine.spec(plane), plane)
+                        await _launched_once(second.engine, engine.spec(plane), plane)
 
         scenario(body)
 
 
-async def _launched_once(manager: ResourceManager, spec: AllocationSpec, plane: ControlPlane) -> None:
+async def _launched_once(manager: Engine, spec: AllocationSpec, plane: ControlPlane) -> None:
     reports = await manager.inspect(spec.allocation_id)
     if not reports or any(report.state is ContainerState.UNKNOWN for report in reports):
         await manager.launch(spec)
@@ -147,7 +147,7 @@ def _cut_off(call: str, after: int, end: Any) -> Iterator[None]:
 
 
 async def _launch(order: _Order) -> None:
-    manager = open_engine(order.settings, order.environment)
+    manager = create_engine(order.settings, order.environment)
     with _cut_off(order.call, order.after, killed):
         await manager.launch(order.spec)
 

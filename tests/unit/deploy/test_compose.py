@@ -19,7 +19,7 @@ from resolute_embedded.apart.environment import FILES_VARIABLE
 from resolute_embedded.apart.preparation import prepare
 from resolute_engines.container.settings import ContainerPoolOptions
 from resolute_engines.environment import EngineEnvironment
-from resolute_engines.plugins import open_engine
+from resolute_engines.plugins import create_engine
 from resolute_engines.settings import read_resource_settings
 from resolute_serving.server.settings import SERVICE_NAMES
 
@@ -155,7 +155,7 @@ def test_trials_run_by_the_engine_whose_socket_is_mounted(tmp_path: Path) -> Non
         slots=None,
         nodes=1,
     )
-    (pool,) = open_engine(engine, environment).pools()
+    (pool,) = create_engine(engine, environment).pools()
     assert (pool.name, len(pool.slots)) == ("default", 2)
 
 

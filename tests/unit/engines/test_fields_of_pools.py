@@ -10,7 +10,7 @@ from support.backends import need_module
 
 from resolute.errors import InvalidConfigError
 from resolute_engines.environment import EngineEnvironment
-from resolute_engines.plugins import open_engine
+from resolute_engines.plugins import create_engine
 from resolute_engines.settings import FILE_NAME, read_resource_settings
 from resolute_experiments.admission.config_policies import Enforced
 from resolute_experiments.admission.pools import PoolsOffered
@@ -52,7 +52,7 @@ def offered(tmp_path_factory: pytest.TempPathFactory) -> PoolsOffered:
         slots=2,
         nodes=1,
     )
-    engines = [open_engine(one, environment) for one in read_resource_settings(folder / FILE_NAME).engines]
+    engines = [create_engine(one, environment) for one in read_resource_settings(folder / FILE_NAME).engines]
     return PoolsOffered(
         pools=[terms_of(pool, named=True) for engine in engines for pool in engine.pools()], named=True
     )

@@ -8,8 +8,8 @@ import pytest
 
 from resolute.errors import InvalidArgumentError
 from resolute_engines.environment import EngineEnvironment
-from resolute_engines.local.engine import LocalResourceManager
-from resolute_engines.plugins import open_engine
+from resolute_engines.local.engine import LocalEngine
+from resolute_engines.plugins import create_engine
 from resolute_engines.settings import FILE_NAME, read_resource_settings, resources_of
 
 
@@ -36,8 +36,8 @@ def test_a_file_without_anything_but_the_local_engine_gives_this_machine_a_name(
     settings = read_resource_settings(written(tmp_path, "resource_pools: [{pool_name: desk}]"))
     (engine,) = settings.engines
     assert (engine.type, settings.default_pool) == ("local", "desk")
-    manager = open_engine(engine, environment(tmp_path))
-    assert isinstance(manager, LocalResourceManager)
+    manager = create_engine(engine, environment(tmp_path))
+    assert isinstance(manager, LocalEngine)
     assert [(pool.name, len(pool.slots)) for pool in manager.pools()] == [("desk", 2)]
 
 
@@ -104,7 +104,7 @@ def test_an_engine_refuses_options_that_it_does_not_know(tmp_path: Path, text: s
     settings = read_resource_settings(written(tmp_path, text))
     (engine,) = settings.engines
     with pytest.raises(InvalidArgumentError, match=fault):
-        open_engine(engine, environment(tmp_path))
+        create_engine(engine, environment(tmp_path))
 
 
 def test_the_file_is_the_one_that_is_named_or_that_of_the_home_or_none(tmp_path: Path) -> None:

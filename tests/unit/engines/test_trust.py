@@ -12,7 +12,7 @@ from support.certificates import Authority
 from resolute.contracts.calls.tls import ClientTls
 from resolute.errors import FailedPreconditionError
 from resolute_engines.environment import EngineEnvironment
-from resolute_engines.plugins import open_engine
+from resolute_engines.plugins import create_engine
 from resolute_engines.settings import read_resource_settings
 
 REMOTE = ClientTls(authority=b"made by the services", server_name="localhost")
@@ -75,7 +75,7 @@ def test_every_engine_tells_its_trials(tmp_path: Path, engine: dict[str, Any], a
         # JSON is YAML.
         path.write_text(json.dumps(settings))
         (far,) = read_resource_settings(path).engines
-        manager: Any = open_engine(far, environment(tmp_path))
+        manager: Any = create_engine(far, environment(tmp_path))
         return manager._terms.tls
 
     certificate = Authority.create(tmp_path).issue(tmp_path).certificate

@@ -26,7 +26,7 @@ from resolute.contracts.processes import ProcessIdentity
 from resolute.contracts.spool.format import Line, Stdtype
 from resolute.spool.line_writer import LineWriter
 from resolute_engines.environment import SupervisorTerms
-from resolute_engines.local.engine import LocalResourceManager
+from resolute_engines.local.engine import LocalEngine
 from resolute_launch.container.lost_output import MARKER
 
 
@@ -68,7 +68,7 @@ def test_what_a_lost_run_left_undelivered_is_sent_before_it_is_removed(tmp_path:
 
 
 async def _lose_with_a_line_unsent(
-    tmp_path: Path, plane: ControlPlane, manager: LocalResourceManager, reports: Any
+    tmp_path: Path, plane: ControlPlane, manager: LocalEngine, reports: Any
 ) -> None:
     await manager.launch(spec(plane))
     await seen(plane, lambda: "training" in plane.text())

@@ -14,7 +14,7 @@ from support.services.metrics import block
 from support.services.page_visit import MARKUP, Visit, visit_page
 from support.waiting import wait_until_async
 
-from resolute_engines.kit.run_directories.container import LocalContainer
+from resolute_engines.kit.run_directories.container import RunContainer
 from resolute_experiments.transitions.signals import allocation_id
 
 need_http()
@@ -154,7 +154,7 @@ async def report_three_steps_more(visit: Visit, trial: Any) -> None:
 async def end_run(visit: Visit, trial: Any, *, run: int) -> None:
     """Ends all of a run at once, as the end of its machine does."""
     runs = visit.folder / "data/experiments/runs"
-    container = LocalContainer(runs, allocation_id(trial.trial_id, run), 0)
+    container = RunContainer(runs, allocation_id(trial.trial_id, run), 0)
     await wait_until_async(lambda: container.supervisor is not None)
     await asyncio.to_thread(container.kill)
 

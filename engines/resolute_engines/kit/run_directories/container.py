@@ -1,4 +1,4 @@
-"""One container of the local resource manager: a supervisor and its run directory on this machine.
+"""One container of a run that has a run directory: its supervisor, and what it left there.
 
 What it is at any time is told by the directory alone: a lock that is held means alive, an exit record means
 exited, neither means lost. Everything here blocks for a short while and belongs in a thread.
@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import structlog
@@ -27,7 +28,6 @@ from resolute.contracts.run.remaining_output import lost_file, note_loss, saved_
 from resolute.contracts.spool.format import LOGS_SUFFIX, METRICS_SUFFIX
 from resolute.errors import ConflictError, ResoluteError
 from resolute_engines.kit.run_directories.environment import supervisor_environment
-from resolute_engines.kit.run_directories.fork_server import ForkServer
 from resolute_engines.kit.run_directories.spool_backlog import waits
 from resolute_engines.protocol import ContainerReport, ContainerState
 
@@ -39,7 +39,7 @@ _POLL_SECONDS = 0.02
 _log = structlog.get_logger("local")
 
 
-class LocalContainer:
+class RunContainer:
     """A container by allocation and rank.
 
     Args:
@@ -71,11 +71,16 @@ class LocalContainer:
         """Its supervisor, dead or alive; None if none ever said who it is."""
         return _identity(self.run.supervisor_file)
 
-    def start(self, order: LaunchOrder, fork_server: ForkServer) -> None:
-        """Starts its supervisor, in a session of its own; one that was started before is left alone.
+    def start(self, order: LaunchOrder, start_supervisor: Callable[[RunDirectory, int], int]) -> None:
+        """Starts its supervisor on this machine; one that was started before is left alone.
 
         The lock is taken here and handed on, so that at no instant a started container looks like one
         that was not.
+
+        Args:
+            order: What it is to launch.
+            start_supervisor: Starts ``python -m resolute_launch.supervisor`` for a run directory, in its own
+                session, with the open descriptor of the lock, and returns its process id.
 
         Raises:
             OSError: It cannot be started, because the disk is full for example.
@@ -89,7 +94,7 @@ class LocalContainer:
             if self.run.supervisor_file.exists() or self.run.exit_file.exists():
                 return
             order.write(self.run.launch_file)
-            self._note_start(fork_server.fork(self.run, lock=lock.descriptor))
+            self._note_start(start_supervisor(self.run, lock.descriptor))
         finally:
             lock.release()
 
@@ -247,12 +252,12 @@ class LocalContainer:
         )
 
 
-def containers_in(runs: Path, allocation_id: str) -> list[LocalContainer]:
+def containers_in(runs: Path, allocation_id: str) -> list[RunContainer]:
     """Returns the containers of an allocation that have a run directory, by rank."""
     folder = runs / allocation_id
     names = os.listdir(folder) if folder.is_dir() else []  # noqa: PTH208  # names alone are wanted
     ranks = sorted(int(name) for name in names if name.isdecimal())
-    return [LocalContainer(runs, allocation_id, rank) for rank in ranks]
+    return [RunContainer(runs, allocation_id, rank) for rank in ranks]
 
 
 def _identity(path: Path) -> ProcessIdentity | None:

@@ -19,7 +19,7 @@ from resolute.contracts.calls.logged_backoff import LoggedBackoff, until_it_succ
 from resolute.contracts.processes import ProcessIdentity
 from resolute.errors import UnavailableError
 from resolute_engines.kit.named_tasks import NamedTasks
-from resolute_engines.kit.run_directories.container import LocalContainer, containers_in
+from resolute_engines.kit.run_directories.container import RunContainer, containers_in
 from resolute_engines.kit.run_directories.process_exit import wait_for_exit
 from resolute_engines.kit.run_directories.spool_backlog import Backlog
 from resolute_engines.kit.shared_attempt import SharedAttempt
@@ -58,8 +58,8 @@ class Deliveries:
         *,
         address: str,
         log_wait: float,
-        is_over: Callable[[LocalContainer], bool],
-        until_over: Callable[[LocalContainer], Awaitable[None]],
+        is_over: Callable[[RunContainer], bool],
+        until_over: Callable[[RunContainer], Awaitable[None]],
         storage: RunStorage | None = None,
     ) -> None:
         self._storage = storage or OwnDisk()
@@ -104,7 +104,7 @@ class Deliveries:
             await asyncio.gather(*uploads, return_exceptions=True)
         return not late and not any(isinstance(upload.exception(), UnavailableError) for upload in uploads)
 
-    def _containers_with_lines(self, tokens: Mapping[str, str]) -> list[tuple[LocalContainer, str]]:
+    def _containers_with_lines(self, tokens: Mapping[str, str]) -> list[tuple[RunContainer, str]]:
         # A supervisor that lives sends its lines itself, and has waited for them before it reported its end.
         return [
             (container, token)
@@ -113,7 +113,7 @@ class Deliveries:
             if container.lines_wait() and self._is_over(container)
         ]
 
-    async def _deliver_lines(self, container: LocalContainer, token: str, places: asyncio.Semaphore) -> None:
+    async def _deliver_lines(self, container: RunContainer, token: str, places: asyncio.Semaphore) -> None:
         async with places:
             run = container.allocation_id
             process = await self._storage.ask(
@@ -168,7 +168,7 @@ class Deliveries:
         spools = (spool for container in self._containers() for spool in container.spools())
         return self._backlog.look(spools, now=time.monotonic())
 
-    def _containers(self) -> list[LocalContainer]:
+    def _containers(self) -> list[RunContainer]:
         folders = [folder.name for folder in self._runs.iterdir()] if self._runs.is_dir() else []
         return [one for name in folders for one in containers_in(self._runs, name)]
 
@@ -195,7 +195,7 @@ class Deliveries:
             await self._done(allocation_id, container.remove)
         await self._done(allocation_id, lambda: shutil.rmtree(folder, ignore_errors=True))
 
-    async def _until_delivered(self, container: LocalContainer, token: str) -> None:
+    async def _until_delivered(self, container: RunContainer, token: str) -> None:
         """Sends what a container left, again and again: a sender can be killed, or be another life's."""
         run = container.allocation_id
         backoff = Backoff(first=_FIRST_PAUSE_SECONDS, longest=_LONGEST_PAUSE_SECONDS)

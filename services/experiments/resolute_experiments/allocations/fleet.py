@@ -11,7 +11,7 @@ import structlog
 from resolute.errors import UnavailableError
 from resolute_engines.protocol import Placement, Pool
 from resolute_experiments.admission.pools import PoolsOffered, PoolTerms
-from resolute_experiments.allocations.engine import Engine
+from resolute_experiments.allocations.engine_runs import EngineRuns
 from resolute_experiments.allocations.layout import by_node
 from resolute_experiments.store.experiments import Experiment
 from resolute_experiments.store.runs import Run
@@ -30,7 +30,7 @@ class Fleet:
     """
 
     def __init__(
-        self, engines: Sequence[Engine], *, default_pool: str, pools_are_named: bool = False
+        self, engines: Sequence[EngineRuns], *, default_pool: str, pools_are_named: bool = False
     ) -> None:
         self._engines = engines
         self.pools_are_named = pools_are_named
@@ -40,7 +40,7 @@ class Fleet:
 
     def pools(self) -> Sequence[Pool]:
         """Every pool, as it is now: the default one first."""
-        found = [pool for engine in self._engines for pool in engine.pools()]
+        found = [pool for each in self._engines for pool in each.engine.pools()]
         return sorted(found, key=lambda pool: pool.name != self.default_pool)
 
     def pool(self, name: str) -> Pool:
@@ -49,7 +49,9 @@ class Fleet:
         Raises:
             UnavailableError: The settings have no such pool.
         """
-        return next(pool for pool in self._engine(name).pools() if pool.name == (name or self.default_pool))
+        return next(
+            pool for pool in self._engine(name).engine.pools() if pool.name == (name or self.default_pool)
+        )
 
     def names_of(self, pool: Pool) -> Sequence[str]:
         """The names that experiments have for a pool; none where there is one for all of them."""
@@ -69,11 +71,11 @@ class Fleet:
 
     def problems(self) -> list[str]:
         """Says which engines do not answer."""
-        return [engine.problem for engine in self._engines if engine.problem]
+        return [each.contact.problem for each in self._engines if each.contact.problem]
 
     def wait_reason(self, allocation_id: str) -> str:
         """Says why an engine has not begun an allocation that it has; empty where nothing is known."""
-        return next(filter(None, (engine.wait_reason(allocation_id) for engine in self._engines)), "")
+        return next(filter(None, (each.launches.wait_reason(allocation_id) for each in self._engines)), "")
 
     async def launch_pending(self) -> None:
         """Starts every run that was placed and does not run yet.
@@ -83,25 +85,27 @@ class Fleet:
         Raises:
             Exception: What failed first of the engines that are prompt.
         """
-        for engine in self._engines:
-            if not engine.prompt:
-                engine.wake()
-        for engine in self._engines:
-            if engine.prompt:
-                await engine.launch_pending()
+        for each in self._engines:
+            if not each.engine.prompt:
+                each.wake()
+        for each in self._engines:
+            if each.engine.prompt:
+                await each.launches.launch_pending()
 
     async def recover(self) -> None:
         """Finds out, after a start of this service, what became of every run of the prompt engines.
 
         The others begin with that in their own tasks.
         """
-        for engine in self._engines:
-            if engine.prompt:
-                await engine.recover()
+        for each in self._engines:
+            if each.engine.prompt:
+                await each.recover()
 
     async def run(self) -> None:
         """Watches all engines until the service stops."""
-        tasks = [asyncio.create_task(engine.run(), name=f"engine-{engine.name}") for engine in self._engines]
+        tasks = [
+            asyncio.create_task(each.run(), name=f"engine-{each.contact.name}") for each in self._engines
+        ]
         try:
             await asyncio.gather(*tasks)
         finally:
@@ -115,19 +119,19 @@ class Fleet:
         Raises:
             UnavailableError: Its engine does not answer, so that nobody knows.
         """
-        return await self._engine(experiment.resource_pool).unreported()
+        return await self._engine(experiment.resource_pool).releases.unreported()
 
     async def backlog_seconds(self) -> float:
         """For how long reports or lines of some run have waited, as far as the engines answer."""
         answers = await asyncio.gather(
-            *(engine.backlog_seconds() for engine in self._engines), return_exceptions=True
+            *(each.releases.backlog_seconds() for each in self._engines), return_exceptions=True
         )
         return max((answer for answer in answers if isinstance(answer, float)), default=0.0)
 
     async def kill(self, run: Run) -> None:
         """Ends every process of a run at once, if its engine answers."""
         try:
-            await self._engine(run.resource_pool).kill(run.allocation_id)
+            await self._engine(run.resource_pool).contact.kill(run.allocation_id)
         except UnavailableError as failure:
             _log.warning("a run could not be ended", allocation=run.allocation_id, reason=str(failure))
 
@@ -137,22 +141,22 @@ class Fleet:
         for run in ended:
             by_pool[run.resource_pool].append(run)
         for pool, found in by_pool.items():
-            await self._engine(pool).deliver_lines(found)
+            await self._engine(pool).releases.deliver_lines(found)
 
     async def release(self, run: Run) -> None:
         """Lets the engine forget a run that was settled, once what it left was sent."""
-        await self._engine(run.resource_pool).release(run)
+        await self._engine(run.resource_pool).releases.release(run)
 
-    def _engine(self, pool: str) -> Engine:
+    def _engine(self, pool: str) -> EngineRuns:
         """The engine that has a pool.
 
         Raises:
             UnavailableError: The settings have no such pool.
         """
         name = pool or self.default_pool
-        for engine in self._engines:
-            if any(one.name == name for one in engine.pools()):
-                return engine
+        for each in self._engines:
+            if any(one.name == name for one in each.engine.pools()):
+                return each
         raise UnavailableError(
             f"the settings have no resource pool {name!r}: add it again until its experiments have ended"
         )

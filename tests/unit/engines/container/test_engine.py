@@ -14,7 +14,7 @@ from support.waiting import wait_until_async
 from resolute.errors import UnavailableError
 from resolute_engines.container import factory
 from resolute_engines.container.containers import Found
-from resolute_engines.container.engine import ContainerManager
+from resolute_engines.container.engine import ContainerEngine
 from resolute_engines.environment import EngineEnvironment
 from resolute_engines.protocol import AllocationSpec, ContainerReport, ContainerState
 from resolute_engines.settings import EngineSettings, PoolSettings
@@ -23,7 +23,7 @@ from resolute_experiments.allocations.layout import layout
 SPEC = AllocationSpec(allocation_id="t.1", placements=((0,),), address="a:1", token="token", pool="boxes")
 
 
-def opened(folder: Path, name: str, **pool: Any) -> ContainerManager:
+def opened(folder: Path, name: str, **pool: Any) -> ContainerEngine:
     """An engine at a socket where nobody listens."""
     settings = EngineSettings(
         name=name,
@@ -41,8 +41,8 @@ def opened(folder: Path, name: str, **pool: Any) -> ContainerManager:
         slots=None,
         nodes=1,
     )
-    manager = factory.open_container_engine(settings, environment)
-    assert isinstance(manager, ContainerManager)
+    manager = factory.create_engine(settings, environment)
+    assert isinstance(manager, ContainerEngine)
     return manager
 
 
@@ -59,7 +59,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     return found
 
 
-def closing(manager: ContainerManager, body: Callable[[], Coroutine[Any, Any, object]]) -> None:
+def closing(manager: ContainerEngine, body: Callable[[], Coroutine[Any, Any, object]]) -> None:
     async def whole() -> None:
         try:
             await asyncio.wait_for(body(), 60)

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from support.waiting import wait_until_async
 
-from resolute_engines.kit.run_directories.container import LocalContainer
+from resolute_engines.kit.run_directories.container import RunContainer
 from resolute_engines.kit.run_directories.deliveries import Deliveries
 
 
-async def _nothing(container: LocalContainer) -> None:
+async def _nothing(container: RunContainer) -> None:
     """Nothing of it runs."""
 
 
@@ -23,7 +23,7 @@ def _named(prefix: str) -> list[str]:
 def test_waiting_for_lines_that_is_given_up_leaves_no_task(tmp_path: Path) -> None:
     names = [f"t{number}.1" for number in range(5)]
     for name in names:
-        container = LocalContainer(tmp_path, name, 0)
+        container = RunContainer(tmp_path, name, 0)
         container.run.prepare()
         container.note_loss()
         assert container.lines_wait()

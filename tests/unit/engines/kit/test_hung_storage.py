@@ -20,15 +20,15 @@ from support.waiting import wait_until_async
 from resolute.errors import UnavailableError
 from resolute_engines.environment import SupervisorTerms
 from resolute_engines.kit.run_directories import deliveries as deliveries_module
-from resolute_engines.kit.run_directories.container import LocalContainer
+from resolute_engines.kit.run_directories.container import RunContainer
 from resolute_engines.kit.run_directories.deliveries import Deliveries
 from resolute_engines.protocol import AllocationSpec, ContainerState
 from resolute_engines.slurm import engine as engine_module
 from resolute_engines.slurm.client import SlurmClient
 from resolute_engines.slurm.commands.runner import SlurmCommands
-from resolute_engines.slurm.engine import SlurmResourceManager
+from resolute_engines.slurm.engine import SlurmEngine
 from resolute_engines.slurm.request import SlurmNodes, note_submitted, prepare
-from resolute_engines.slurm.settings import SlurmPool
+from resolute_engines.slurm.settings import SlurmPoolOptions
 from resolute_serving.database.engine import Database
 
 SECONDS = 60.0
@@ -103,7 +103,7 @@ def jobs(tmp_path: Path) -> Path:
     return tmp_path / "jobs"
 
 
-def manager_of(runs: Path, jobs: Path) -> SlurmResourceManager:
+def manager_of(runs: Path, jobs: Path) -> SlurmEngine:
     """A Slurm that queues what it is given; its storage is late after a moment."""
     jobs.touch()
     no_accounting = "#!/bin/sh\necho Slurm accounting storage is disabled >&2; exit 1\n"
@@ -118,9 +118,9 @@ def manager_of(runs: Path, jobs: Path) -> SlurmResourceManager:
     for command, script in does.items():
         (jobs.parent / command).write_text(script)
         (jobs.parent / command).chmod(0o700)
-    manager = SlurmResourceManager(
+    manager = SlurmEngine(
         SlurmClient(SlurmCommands(environment={"PATH": f"{jobs.parent}:/usr/bin:/bin"})),
-        pools={"far": SlurmPool()},
+        pools={"far": SlurmPoolOptions()},
         runs=runs,
         terms=SupervisorTerms(log_wait=1.0),
         nodes=SlurmNodes(python="python"),
@@ -146,7 +146,7 @@ def test_storage_that_hangs_makes_its_engine_alone_unavailable(
 
     async def body(made: Cluster) -> None:
         use_few_threads()
-        made.engines[1]._manager = manager_of(mount, jobs)
+        made.engines[1].engine = made.engines[1].contact.engine = manager_of(mount, jobs)
         await made.submit("there", pool="far")
         await made.submit("here", pool="default")
         mount.answers.clear()
@@ -257,11 +257,11 @@ def test_the_backlog_is_that_of_the_last_look_while_one_hangs(
 def test_a_file_that_hangs_keeps_only_its_own_run_from_being_looked_at(tmp_path: Path, jobs: Path) -> None:
     runs = tmp_path / "runs"
     for name in ("bad.1", "good.1"):
-        container = LocalContainer(runs, name, 0)
+        container = RunContainer(runs, name, 0)
         container.run.prepare()
         container.run.supervisor_file.write_text("{}")
         note_submitted(runs / name, 7)
-    fifo = LocalContainer(runs, "bad.1", 0).run.exit_file
+    fifo = RunContainer(runs, "bad.1", 0).run.exit_file
     os.mkfifo(fifo)
 
     async def body() -> None:

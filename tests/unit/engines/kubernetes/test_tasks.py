@@ -22,7 +22,7 @@ from resolute_engines.environment import SupervisorTerms  # noqa: E402
 from resolute_engines.kit.releases import Releases, Remains  # noqa: E402
 from resolute_engines.kubernetes import engine as kubernetes_engine  # noqa: E402
 from resolute_engines.kubernetes.connection import KubernetesApi  # noqa: E402 - they want what was asked for above
-from resolute_engines.kubernetes.engine import KubernetesManager  # noqa: E402
+from resolute_engines.kubernetes.engine import KubernetesEngine  # noqa: E402
 
 TERMS = SupervisorTerms(outage_timeout=1.0, log_wait=600.0)
 
@@ -39,9 +39,9 @@ def scenario(body: Callable[[], Awaitable[None]]) -> None:
     asyncio.run(whole())
 
 
-def manager_of(connect: Callable[[], Awaitable[KubernetesApi]]) -> KubernetesManager:
+def manager_of(connect: Callable[[], Awaitable[KubernetesApi]]) -> KubernetesEngine:
     options = KubernetesEngineOptions.model_validate({})
-    return KubernetesManager(connect, options=options, pools={}, terms=TERMS, cluster_id="c")
+    return KubernetesEngine(connect, options=options, pools={}, terms=TERMS, cluster_id="c")
 
 
 async def _never() -> KubernetesApi:

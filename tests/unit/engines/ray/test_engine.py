@@ -15,10 +15,10 @@ from resolute.contracts.run.exit_record import ExitRecord
 from resolute.contracts.run.last_word import BEGAN, say
 from resolute.errors import InvalidArgumentError, UnavailableError
 from resolute_engines.environment import EngineEnvironment
-from resolute_engines.plugins import open_engine
+from resolute_engines.plugins import create_engine
 from resolute_engines.protocol import ContainerState
 from resolute_engines.ray.client import Driver
-from resolute_engines.ray.settings import RayPool
+from resolute_engines.ray.settings import RayPoolOptions
 from resolute_engines.ray.states import remains_of, reports_of
 from resolute_engines.settings import read_resource_settings
 
@@ -42,7 +42,7 @@ def opened(folder: Path, text: str) -> Any:
         slots=2,
         nodes=1,
     )
-    return [open_engine(engine, environment) for engine in read_resource_settings(path).engines]
+    return [create_engine(engine, environment) for engine in read_resource_settings(path).engines]
 
 
 def test_settings_of_the_documentation_are_accepted(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_wrong_settings_are_refused_by_their_place(
 
 
 def test_container_wants_its_slots_and_what_its_pool_says() -> None:
-    pool = RayPool.model_validate({"resources": {"accelerator_type:A100": 0.001}})
+    pool = RayPoolOptions.model_validate({"resources": {"accelerator_type:A100": 0.001}})
     assert pool.bundle(2) == {"GPU": 2.0, "accelerator_type:A100": 0.001}
     assert pool.bundle(0) == {"CPU": 1.0, "accelerator_type:A100": 0.001}
 

@@ -15,11 +15,11 @@ import pytest
 
 from resolute.errors import FailedPreconditionError, InvalidArgumentError
 from resolute_engines.environment import EngineEnvironment
-from resolute_engines.plugins import open_engine
+from resolute_engines.plugins import create_engine
 from resolute_engines.protocol import AllocationSpec
 from resolute_engines.settings import read_resource_settings
 from resolute_engines.slurm.request import SlurmNodes, job_of
-from resolute_engines.slurm.settings import SlurmPool
+from resolute_engines.slurm.settings import SlurmPoolOptions
 
 FOLDER = "/shared/runs/t.1"
 RUNTIME = "/shared/runtime"
@@ -42,7 +42,7 @@ for word in "${0##*/}" "$@"; do printf "%s\\0" "$word"; done > "$0.$$" && mv "$0
 
 def calls(folder: Path, spec: AllocationSpec, **pool: Any) -> list[list[str]]:
     """What a job's script calls, without the listener of jobs of one node."""
-    settings = SlurmPool(slots_per_node=2, **pool)
+    settings = SlurmPoolOptions(slots_per_node=2, **pool)
     job = job_of(spec, name="n", folder=Path(FOLDER), pool=settings, nodes=NODES)
     assert spec.token not in repr(job)
     programs, written = folder / "programs", folder / "calls"
@@ -160,7 +160,7 @@ def test_what_no_command_line_can_say_is_refused(
 ) -> None:
     spec = replace(ONE, config=config)
     with pytest.raises((InvalidArgumentError, FailedPreconditionError), match=complaint):
-        job_of(spec, name="n", folder=Path(FOLDER), pool=SlurmPool(**pool), nodes=NODES)
+        job_of(spec, name="n", folder=Path(FOLDER), pool=SlurmPoolOptions(**pool), nodes=NODES)
 
 
 def opened(folder: Path, *, engine: str = "", pool: str = "") -> Any:
@@ -180,7 +180,7 @@ def opened(folder: Path, *, engine: str = "", pool: str = "") -> Any:
         nodes=1,
     )
     (settings,) = read_resource_settings(path).engines
-    return open_engine(settings, environment)
+    return create_engine(settings, environment)
 
 
 def test_images_and_mounts_have_an_effect_in_pools_of_containers_alone(tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ from resolute.contracts.run.launch_order import LaunchOrder
 from resolute.contracts.run.remaining_output import lost_file
 from resolute.errors import InvalidArgumentError, InvalidConfigError
 from resolute_engines.environment import EngineEnvironment, SupervisorTerms
-from resolute_engines.kit.run_directories.container import LocalContainer
-from resolute_engines.plugins import open_engine
+from resolute_engines.kit.run_directories.container import RunContainer
+from resolute_engines.plugins import create_engine
 from resolute_engines.protocol import AllocationSpec, ContainerReport, ContainerState
 from resolute_engines.settings import read_resource_settings
 from resolute_engines.slurm.commands.jobs import Job, JobState
@@ -27,7 +27,7 @@ from resolute_engines.slurm.request import (
     note_submitted,
     prepare,
 )
-from resolute_engines.slurm.settings import SlurmPool
+from resolute_engines.slurm.settings import SlurmPoolOptions
 from resolute_engines.slurm.states import container_reports, lacks_an_end
 
 NODES = SlurmNodes(python="/shared/bin/python")
@@ -41,7 +41,7 @@ JOB = Job(
     slurm_state="RUNNING",
     reason="",
 )
-GPUS = SlurmPool(partition="gpu", slots_per_node=2, gpu_type="a100")
+GPUS = SlurmPoolOptions(partition="gpu", slots_per_node=2, gpu_type="a100")
 DOCS = Path(__file__).parents[4] / "docs" / "slurm.md"
 
 
@@ -58,7 +58,7 @@ def opened(folder: Path, text: str) -> Any:
         slots=2,
         nodes=1,
     )
-    return [open_engine(engine, environment) for engine in read_resource_settings(path).engines]
+    return [create_engine(engine, environment) for engine in read_resource_settings(path).engines]
 
 
 def test_settings_of_the_documentation_are_accepted(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_wrong_settings_are_refused_by_their_place(
         opened(tmp_path, text)
 
 
-def options(pool: SlurmPool, **section: Any) -> tuple[str, ...]:
+def options(pool: SlurmPoolOptions, **section: Any) -> tuple[str, ...]:
     spec = replace(SPEC, config={"slurm": section})
     return job_of(spec, name="n", folder=Path("/s/t.1"), pool=pool, nodes=NODES).options
 
@@ -104,12 +104,12 @@ def options(pool: SlurmPool, **section: Any) -> tuple[str, ...]:
 def test_job_asks_for_the_slots_of_each_node() -> None:
     assert "--gres=gpu:a100:2" in options(GPUS)
     assert "--gres=gpu:h100:2" in options(GPUS, gpu_type="h100")
-    assert "--cpus-per-task=2" in options(SlurmPool(slot_type="cpu"))
+    assert "--cpus-per-task=2" in options(SlurmPoolOptions(slot_type="cpu"))
     assert {"--partition=gpu", "--no-requeue", "--signal=B:TERM@120"} <= set(options(GPUS))
 
 
 def test_options_of_a_config_come_after_those_of_its_pool() -> None:
-    pool = SlurmPool(slots_per_node=2, sbatch_args=("--qos=a",))
+    pool = SlurmPoolOptions(slots_per_node=2, sbatch_args=("--qos=a",))
     assert options(pool, sbatch_args=("--qos=b",), slots_per_node=2)[:2] == ("--qos=a", "--qos=b")
 
 
@@ -117,11 +117,11 @@ def test_what_the_pool_does_not_give_is_refused_when_the_settings_changed_after_
     with pytest.raises(InvalidConfigError, match="found 4; pool 'batch' gives 2 slots of each node"):
         options(GPUS, slots_per_node=4)
     with pytest.raises(InvalidConfigError, match=r"slurm\.gpu_type: found 'a100'"):
-        options(SlurmPool(slot_type="cpu"), gpu_type="a100")
+        options(SlurmPoolOptions(slot_type="cpu"), gpu_type="a100")
 
 
 def test_niceness_grows_with_each_step_of_the_priority_where_the_pool_says_so() -> None:
-    def nice(pool: SlurmPool, priority: int) -> list[str]:
+    def nice(pool: SlurmPoolOptions, priority: int) -> list[str]:
         spec = replace(SPEC, priority=priority)
         job = job_of(spec, name="n", folder=Path("/s/t.1"), pool=pool, nodes=NODES)
         return [option for option in job.options if option.startswith("--nice")]
@@ -149,7 +149,7 @@ class Left:
         prepare(SPEC, runs=runs, pool=GPUS, terms=SupervisorTerms())
         self.runs = runs
         self.folder = runs / SPEC.allocation_id
-        self.first, self.second = (LocalContainer(runs, SPEC.allocation_id, rank) for rank in range(2))
+        self.first, self.second = (RunContainer(runs, SPEC.allocation_id, rank) for rank in range(2))
 
     def began(self) -> Left:
         """Their supervisors have begun."""

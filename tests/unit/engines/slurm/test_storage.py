@@ -10,15 +10,15 @@ from typing import Any, ClassVar
 import pytest
 
 from resolute_engines.environment import SupervisorTerms
-from resolute_engines.kit.run_directories.container import LocalContainer
+from resolute_engines.kit.run_directories.container import RunContainer
 from resolute_engines.protocol import ContainerReport, ContainerState
 from resolute_engines.slurm import engine as engine_module
 from resolute_engines.slurm.client import SlurmClient
 from resolute_engines.slurm.commands.jobs import Job
 from resolute_engines.slurm.commands.runner import SlurmCommands
-from resolute_engines.slurm.engine import SlurmResourceManager
+from resolute_engines.slurm.engine import SlurmEngine
 from resolute_engines.slurm.request import SlurmNodes, note_submitted
-from resolute_engines.slurm.settings import SlurmPool
+from resolute_engines.slurm.settings import SlurmPoolOptions
 from resolute_engines.slurm.states import container_reports
 
 
@@ -61,10 +61,10 @@ def commands(tmp_path: Path) -> SlurmCommands:
     return SlurmCommands(environment={"PATH": f"{tmp_path}:/usr/bin:/bin"})
 
 
-def manager_of(commands: SlurmCommands, runs: Path) -> SlurmResourceManager:
-    return SlurmResourceManager(
+def manager_of(commands: SlurmCommands, runs: Path) -> SlurmEngine:
+    return SlurmEngine(
         SlurmClient(commands),
-        pools={"batch": SlurmPool()},
+        pools={"batch": SlurmPoolOptions()},
         runs=runs,
         terms=SupervisorTerms(log_wait=1.0),
         nodes=SlurmNodes(python="python"),
@@ -150,7 +150,7 @@ def test_a_run_in_slurms_queue_is_watched_on_while_the_storage_of_the_runs_is_aw
 def test_a_run_that_spoils_the_record_of_its_end_is_lost(
     tmp_path: Path, spoiled: Callable[[Path], object]
 ) -> None:
-    container = LocalContainer(tmp_path, "t.1", 0)
+    container = RunContainer(tmp_path, "t.1", 0)
     container.run.prepare()
     container.run.supervisor_file.write_text("{}")
     spoiled(container.run.exit_file)

@@ -73,7 +73,7 @@ def test_a_run_that_began_at_an_engine_which_forgot_it_is_lost(database: Databas
     async def body(made: Cluster) -> None:
         await placed(made, "gone")
         await made.engines[1]._look()
-        await made.engines[1]._take(
+        await made.engines[1]._watch.take(
             ContainerReport(allocation_id="gone.1", container_rank=0, state=ContainerState.RUNNING)
         )
         await made.database.write(lambda c: runs.update_container(c, "gone.1", 0, pid=pid))
@@ -120,13 +120,13 @@ def test_what_waits_in_the_queue_of_an_engine_is_not_asked_after(database: Datab
     async def body(made: Cluster) -> None:
         await placed(made, "a")
         await made.engines[1]._look()
-        await made.engines[1]._take(says("a", ContainerState.QUEUED))
+        await made.engines[1]._watch.take(says("a", ContainerState.QUEUED))
         made.far.asked.clear()
         for _ in range(3):
             await look_until_leases_run_out(made)
         assert ("inspect", "a.1") not in made.far.asked
 
-        await made.engines[1]._take(says("a", ContainerState.RUNNING))
+        await made.engines[1]._watch.take(says("a", ContainerState.RUNNING))
         await look_until_leases_run_out(made)
         assert ("inspect", "a.1") in made.far.asked
 
@@ -177,8 +177,10 @@ async def placed_in_two(made: Cluster, name: str) -> None:
     await made.submit(name, pool="far", slots=4)
     await made.scheduler.schedule()
     await made.engines[1]._look()
-    await made.engines[1]._take(says(name, ContainerState.QUEUED, rank=1, reason="Unschedulable: 0/3 nodes"))
-    await made.engines[1]._take(says(name, ContainerState.RUNNING))
+    await made.engines[1]._watch.take(
+        says(name, ContainerState.QUEUED, rank=1, reason="Unschedulable: 0/3 nodes")
+    )
+    await made.engines[1]._watch.take(says(name, ContainerState.RUNNING))
     running = sa.update(schema.trials).where(schema.trials.c.id == name).values(state="RUNNING")
     await made.database.write(lambda c: c.execute(running))
 
@@ -189,7 +191,7 @@ def test_a_run_waits_while_any_of_its_containers_does(database: Database) -> Non
         assert len(made.far.specs["a.1"].placements) == 2
         waits = "container 1 waits: Unschedulable: 0/3 nodes"
         assert made.reasons.explain(await made.trial("a")) == waits
-        await made.engines[1]._take(says("a", ContainerState.RUNNING, rank=1))
+        await made.engines[1]._watch.take(says("a", ContainerState.RUNNING, rank=1))
         assert made.reasons.explain(await made.trial("a")) == ""
 
     scenario(database, body)

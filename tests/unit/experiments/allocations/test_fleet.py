@@ -15,7 +15,7 @@ from support.engines.rows import EXPERIMENT, RUN, TRIAL, Tokens
 from support.waiting import wait_until_async
 
 from resolute.errors import UnavailableError
-from resolute_engines.local.engine import LocalResourceManager
+from resolute_engines.local.engine import LocalEngine
 from resolute_engines.protocol import (
     AllocationSpec,
     ContainerReport,
@@ -24,10 +24,11 @@ from resolute_engines.protocol import (
     EvictionNotice,
 )
 from resolute_experiments.accounts.store import workspaces
-from resolute_experiments.allocations.engine import Engine
+from resolute_experiments.allocations.engine_runs import EngineRuns
 from resolute_experiments.allocations.fleet import Fleet
 from resolute_experiments.allocations.leases import Leases
 from resolute_experiments.allocations.run_spans import RunSpans
+from resolute_experiments.allocations.run_specs import RunSpecs
 from resolute_experiments.blueprint import BLUEPRINT
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.exits.incarnation import lose_runs
@@ -44,7 +45,7 @@ from resolute_serving.server.bootstrap import upgrade
 T = TypeVar("T")
 
 
-class TwoNodes(LocalResourceManager):
+class TwoNodes(LocalEngine):
     """Two nodes of this machine; notes what it is told to end."""
 
     def __init__(self, folder: Path) -> None:
@@ -57,7 +58,7 @@ class TwoNodes(LocalResourceManager):
         await super().kill(allocation_id)
 
 
-class RecordingManager(LocalResourceManager):
+class RecordingManager(LocalEngine):
     """Two slots; records what it is told to launch instead of starting processes."""
 
     def __init__(self, folder: Path) -> None:
@@ -102,8 +103,8 @@ class DatabaseThatIsAway(Database):
 
 @asynccontextmanager
 async def served(
-    manager: LocalResourceManager, tmp_path: Path, clock: ManualClock, tokens: Tokens | None = None
-) -> AsyncIterator[Engine]:
+    manager: LocalEngine, tmp_path: Path, clock: ManualClock, tokens: Tokens | None = None
+) -> AsyncIterator[EngineRuns]:
     """The machines of a service that has one trial."""
     url = f"sqlite:///{tmp_path}/experiments.sqlite"
     upgrade(BLUEPRINT, url)
@@ -112,7 +113,7 @@ async def served(
     await database.write(lambda c: experiments.insert(c, EXPERIMENT, [b"code"]))
     await database.write(lambda c: trials.insert(c, TRIAL))
     try:
-        yield Engine(
+        yield EngineRuns(
             manager,
             ServiceContext(
                 database=database,
@@ -123,8 +124,7 @@ async def served(
             ),
             name="local",
             leases=Leases(clock, ttl=30.0),
-            issue_token=(tokens or Tokens()).issue,
-            address="127.0.0.1:1",
+            specs=RunSpecs(database=database, issue_token=(tokens or Tokens()).issue, address="127.0.0.1:1"),
             spans=RunSpans({}),
         )
     finally:
@@ -133,12 +133,12 @@ async def served(
 
 
 @asynccontextmanager
-async def fleet(tmp_path: Path, *, settled: str) -> AsyncIterator[Engine]:
+async def fleet(tmp_path: Path, *, settled: str) -> AsyncIterator[EngineRuns]:
     """The machines of a service that has one run, which was settled."""
-    manager = LocalResourceManager(tmp_path / "runs", slots=1)
+    manager = LocalEngine(tmp_path / "runs", slots=1)
     run: dict[str, Any] = {**RUN, "run": 1, "allocation_id": settled, "outcome": RunOutcome.LOST.value}
     async with served(manager, tmp_path, ManualClock()) as machines:
-        await machines._database.write(lambda c: c.execute(sa.insert(schema.runs).values(**run)))
+        await machines._specs.database.write(lambda c: c.execute(sa.insert(schema.runs).values(**run)))
         yield machines
 
 
@@ -171,7 +171,7 @@ def test_the_containers_that_a_failed_one_leaves_behind_are_ended_after_a_minute
     async def body() -> None:
         clock, manager = ManualClock(), TwoNodes(tmp_path / "runs")
         async with served(manager, tmp_path, clock) as machines:
-            write = machines._database.write
+            write = machines._specs.database.write
             run = {**RUN, "run": 1, "allocation_id": "t.1", "slot_ids": [0, 1], "outcome": "UNSPECIFIED"}
             await write(lambda c: runs.insert(c, run, placements=[[0], [1]]))
             clock.advance(100)
@@ -191,7 +191,7 @@ def test_the_containers_that_a_failed_one_leaves_behind_are_ended_after_a_minute
             clock.advance(1)
             await machines._enforce()
             assert manager.killed == ["t.1"]
-            marks = await machines._database.read(lambda c: runs.containers_of(c, "t.1"))
+            marks = await machines._specs.database.read(lambda c: runs.containers_of(c, "t.1"))
             assert [container.straggler for container in marks] == [True, False]
             # Once both have ended there is nobody to end.
             await write(lambda c: runs.update_container(c, "t.1", 0, lost=True))
@@ -207,7 +207,7 @@ def test_a_container_that_fell_silent_is_lost_since_then_however_late_the_engine
     async def body() -> None:
         clock, manager = ManualClock(), TwoNodes(tmp_path / "runs")
         async with served(manager, tmp_path, clock) as machines:
-            write, read = machines._database.write, machines._database.read
+            write, read = machines._specs.database.write, machines._specs.database.read
             run = {**RUN, "run": 1, "allocation_id": "t.1", "slot_ids": [0, 1], "outcome": "UNSPECIFIED"}
             await write(lambda c: runs.insert(c, run, placements=[[0], [1]]))
             await write(lambda c: c.execute(sa.update(schema.trials).values(state="RUNNING")))
@@ -227,7 +227,7 @@ def test_a_container_that_fell_silent_is_lost_since_then_however_late_the_engine
             for _ in range(60):
                 await machines._enforce()
                 clock.advance(5)
-            await machines._take(
+            await machines._watch.take(
                 ContainerReport(allocation_id="t.1", container_rank=0, state=ContainerState.ENDED)
             )
             containers = await read(lambda c: runs.containers_of(c, "t.1"))
@@ -245,7 +245,7 @@ def test_runs_that_were_placed_but_not_launched_are_launched_by_the_next_pass(tm
     async def body() -> None:
         clock, manager, tokens = ManualClock(), RecordingManager(tmp_path / "runs"), Tokens()
         async with served(manager, tmp_path, clock, tokens) as machines:
-            database, notifier = machines._database, machines._notifier
+            database, notifier = machines._specs.database, machines._notifier
             for name in ("a", "b"):
                 values = {
                     **TRIAL,
@@ -272,14 +272,14 @@ def test_runs_that_were_placed_but_not_launched_are_launched_by_the_next_pass(tm
             assert len(manager.launched) == 1, "the failure of one run does not concern the other"
 
             # The next look at the machines, or the next pass, launches it, and nothing is launched twice.
-            await machines.launch_pending()
-            await machines.launch_pending()
+            await machines.launches.launch_pending()
+            await machines.launches.launch_pending()
             assert sorted(manager.launched) == ["a.1", "b.1"]
 
     asyncio.run(asyncio.wait_for(body(), 60))
 
 
-def launched_after_wakeup(machines: Engine, manager: RecordingManager) -> bool:
+def launched_after_wakeup(machines: EngineRuns, manager: RecordingManager) -> bool:
     machines.wake()
     return bool(manager.launched)
 
@@ -289,7 +289,7 @@ def test_the_fleet_launches_what_is_pending_by_itself(tmp_path: Path) -> None:
         manager, tokens = RecordingManager(tmp_path / "runs"), Tokens()
         async with served(manager, tmp_path, ManualClock(), tokens) as machines:
             run = {**RUN, "run": 1, "allocation_id": "t.1", "outcome": "UNSPECIFIED"}
-            await machines._database.write(lambda c: runs.insert(c, run, placements=[[0]]))
+            await machines._specs.database.write(lambda c: runs.insert(c, run, placements=[[0]]))
             tokens.failures = 1
             running = asyncio.create_task(machines.run())
             await wait_until_async(lambda: launched_after_wakeup(machines, manager), what="the launch")
@@ -305,14 +305,14 @@ def test_a_watch_that_fails_is_begun_again(tmp_path: Path, capsys: pytest.Captur
         manager = FailingWatch(tmp_path / "runs", failures=2)
         async with served(manager, tmp_path, ManualClock()) as machines:
             run = {**RUN, "run": 1, "allocation_id": "t.1", "outcome": "UNSPECIFIED"}
-            await machines._database.write(lambda c: runs.insert(c, run, placements=[[0]]))
+            await machines._specs.database.write(lambda c: runs.insert(c, run, placements=[[0]]))
             state = sa.update(schema.trials).values(state="RUNNING")
-            await machines._database.write(lambda c: c.execute(state))
+            await machines._specs.database.write(lambda c: c.execute(state))
             running = asyncio.create_task(machines.run())
             await wait_until_async(lambda: manager.taken, what="the report to be taken")
             machines._notifier.close()
             await running
-            assert (await machines._database.read(lambda c: runs.container(c, "t.1", 0))).lost
+            assert (await machines._specs.database.read(lambda c: runs.container(c, "t.1", 0))).lost
 
     asyncio.run(asyncio.wait_for(body(), 60))
     assert capsys.readouterr().out.count("the watch over the containers failed") == 1
@@ -324,7 +324,7 @@ def test_the_end_of_a_container_that_could_not_be_noted_is_noted_later(tmp_path:
     async def body() -> None:
         manager = FailingWatch(tmp_path / "runs", failures=0)
         async with served(manager, tmp_path, ManualClock()) as machines:
-            database = machines._database
+            database = machines._specs.database
             assert isinstance(database, DatabaseThatIsAway)
             run = {**RUN, "run": 1, "allocation_id": "t.1", "outcome": "UNSPECIFIED"}
             await database.write(lambda c: runs.insert(c, run, placements=[[0]]))
@@ -356,7 +356,7 @@ class EvictingManager(RecordingManager):
 def test_that_a_run_must_go_is_noted_later_where_it_could_not_be_noted(tmp_path: Path) -> None:
     async def body() -> None:
         async with served(EvictingManager(tmp_path / "runs"), tmp_path, ManualClock()) as machines:
-            database = machines._database
+            database = machines._specs.database
             assert isinstance(database, DatabaseThatIsAway)
             run = {**RUN, "run": 1, "allocation_id": "t.1", "outcome": "UNSPECIFIED"}
             await database.write(lambda c: runs.insert(c, run, placements=[[0]]))
@@ -381,13 +381,13 @@ def test_a_run_that_ran_and_left_nothing_here_is_lost_and_not_launched_again(tmp
     async def body() -> None:
         manager = RecordingManager(tmp_path / "runs")
         async with served(manager, tmp_path, ManualClock()) as machines:
-            database = machines._database
+            database = machines._specs.database
             values = {**TRIAL, "id": "ran", "request_id": "ran", "state": "RUNNING", "closed": False}
             await database.write(lambda c: trials.insert(c, values))
             run = {**RUN, "trial_id": "ran", "run": 1, "allocation_id": "ran.1", "outcome": "UNSPECIFIED"}
             await database.write(lambda c: runs.insert(c, run, placements=[[0]]))
             await database.write(lambda c: runs.update_container(c, "ran.1", 0, pid=4711))
-            await machines.launch_pending()
+            await machines.launches.launch_pending()
             assert manager.launched == []
             assert (await database.read(lambda c: runs.container(c, "ran.1", 0))).lost
 
@@ -398,7 +398,7 @@ def test_runs_of_an_earlier_incarnation_are_lost_and_not_launched(tmp_path: Path
     async def body() -> None:
         manager, clock = RecordingManager(tmp_path / "runs"), ManualClock()
         async with served(manager, tmp_path, clock) as machines:
-            database = machines._database
+            database = machines._specs.database
             values = {**TRIAL, "id": "began", "request_id": "began", "state": "STARTING", "closed": False}
             await database.write(lambda c: trials.insert(c, values))
             run = {**RUN, "trial_id": "began", "run": 1, "allocation_id": "began.1", "outcome": "UNSPECIFIED"}
@@ -406,7 +406,7 @@ def test_runs_of_an_earlier_incarnation_are_lost_and_not_launched(tmp_path: Path
             moment = Moment(now=clock.time(), preemption_timeout=0.0)
             for expected in (1, 1):
                 assert await database.write(lambda c: lose_runs(c, moment)) == expected
-            await machines.launch_pending()
+            await machines.launches.launch_pending()
             assert manager.launched == []
             assert (await database.read(lambda c: runs.container(c, "began.1", 0))).lost
 

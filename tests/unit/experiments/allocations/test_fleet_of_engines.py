@@ -152,9 +152,9 @@ def test_a_launch_that_was_cut_off_between_two_containers_is_completed(cluster: 
             allocation_id="there.1", container_rank=0, state=ContainerState.RUNNING
         )
         await made.scheduler.schedule()
-        await made.engines[1].launch_pending()
+        await made.engines[1].launches.launch_pending()
         assert made.far.asked.count(("launch", "there.1")) == 1
-        await made.engines[1].launch_pending()
+        await made.engines[1].launches.launch_pending()
         assert made.far.asked.count(("launch", "there.1")) == 1
 
     scenario(cluster, body)
@@ -166,7 +166,7 @@ def test_a_run_that_its_engine_does_not_know_any_more_is_lost_once_it_falls_sile
     async def body(made: Cluster) -> None:
         await made.submit("there", pool="far")
         await made.scheduler.schedule()
-        await made.engines[1].launch_pending()
+        await made.engines[1].launches.launch_pending()
         await made.engines[1]._enforce()
         # For as long as a lease lasts it may be on its way.
         made.clock.advance(14)
@@ -187,7 +187,7 @@ def test_runs_that_outlast_their_grace_are_ended_at_the_same_time(cluster: Datab
         for name in ("a", "b"):
             await made.submit(name, pool="far")
         await made.scheduler.schedule()
-        await made.engines[1].launch_pending()
+        await made.engines[1].launches.launch_pending()
         asked, both = set[str](), asyncio.Event()
 
         async def kill(allocation_id: str) -> None:

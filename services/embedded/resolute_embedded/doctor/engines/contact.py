@@ -8,7 +8,7 @@ from resolute.errors import ResoluteError, UnavailableError
 from resolute_embedded.doctor.findings import Finding, fault, good
 from resolute_embedded.state_directory import StateDirectory
 from resolute_engines.environment import EngineEnvironment
-from resolute_engines.plugins import open_engine
+from resolute_engines.plugins import create_engine
 from resolute_engines.settings import EngineSettings
 
 _DEADLINE_SECONDS = 45.0
@@ -46,7 +46,7 @@ def check_contact(engine: EngineSettings, state: StateDirectory) -> Finding:
 
 
 async def _runs_of(engine: EngineSettings, environment: EngineEnvironment) -> int:
-    manager = open_engine(engine, environment)
+    manager = create_engine(engine, environment)
     try:
         return len(await asyncio.wait_for(manager.leftovers(), _DEADLINE_SECONDS))
     finally:

@@ -10,7 +10,7 @@ from resolute.errors import ResoluteError
 from resolute_embedded.doctor.engines.installation import CODE, broken
 from resolute_embedded.doctor.findings import Finding, fault, good
 from resolute_engines.ray.client import Driver
-from resolute_engines.ray.settings import RayEngine
+from resolute_engines.ray.settings import RayEngineOptions
 from resolute_engines.settings import EngineSettings, parse_options
 
 _NODES_SECONDS = 60.0
@@ -23,7 +23,7 @@ def check_ray_nodes(settings: EngineSettings) -> Iterator[Finding]:
     """Runs a task of seconds on every node of an engine of Ray."""
     subject = f"nodes of engine {settings.name}"
     try:
-        engine = parse_options(RayEngine, settings.options, at=settings.where)
+        engine = parse_options(RayEngineOptions, settings.options, at=settings.where)
         said = asyncio.run(_said_by_nodes(engine))
     except ResoluteError as error:
         yield fault(subject, str(error), remedy=_PAGE)
@@ -36,7 +36,7 @@ def check_ray_nodes(settings: EngineSettings) -> Iterator[Finding]:
         yield good(subject, f"all {len(said)} have Resolute at {place}")
 
 
-async def _said_by_nodes(engine: RayEngine) -> dict[str, str]:
+async def _said_by_nodes(engine: RayEngineOptions) -> dict[str, str]:
     driver = Driver(engine.address, prefix="", python=engine.driver_python, deadline_seconds=_CALL_SECONDS)
     try:
         arguments = ["-c", CODE, version()]

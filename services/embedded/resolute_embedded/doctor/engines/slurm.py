@@ -15,12 +15,12 @@ from resolute_embedded.doctor.findings import Finding, fault, good, warning
 from resolute_engines.settings import EngineSettings, parse_options
 from resolute_engines.slurm.client import SlurmClient
 from resolute_engines.slurm.factory import commands_of, pools_of
-from resolute_engines.slurm.settings import SlurmEngine, SlurmPool
+from resolute_engines.slurm.settings import SlurmEngineOptions, SlurmPoolOptions
 
 
 def check_slurm(settings: EngineSettings) -> Iterator[Finding]:
     """Looks at the partition of each pool, and whether accounting tells how jobs ended."""
-    engine = parse_options(SlurmEngine, settings.options, at=settings.where)
+    engine = parse_options(SlurmEngineOptions, settings.options, at=settings.where)
     client = SlurmClient(commands_of(engine, os.environ))
     for name, pool in pools_of(settings, engine).items():
         try:
@@ -30,7 +30,7 @@ def check_slurm(settings: EngineSettings) -> Iterator[Finding]:
     yield asyncio.run(_accounting(f"accounting of engine {settings.name}", client))
 
 
-async def _partition(subject: str, client: SlurmClient, pool: SlurmPool) -> Finding:
+async def _partition(subject: str, client: SlurmClient, pool: SlurmPoolOptions) -> Finding:
     nodes = await client.nodes(partition=pool.partition)
     named = f"partition {pool.partition}" if pool.partition else "the cluster"
     if not nodes:

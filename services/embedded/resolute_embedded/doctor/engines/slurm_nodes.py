@@ -15,8 +15,8 @@ from resolute_embedded.doctor.findings import Finding, fault, good, warning
 from resolute_engines.settings import EngineSettings, parse_options
 from resolute_engines.slurm.client import SlurmClient
 from resolute_engines.slurm.factory import commands_of, pools_of
-from resolute_engines.slurm.node_check import Sight, look_from_nodes
-from resolute_engines.slurm.settings import SlurmEngine, SlurmPool
+from resolute_engines.slurm.node_check import NodeView, look_from_nodes
+from resolute_engines.slurm.settings import SlurmEngineOptions, SlurmPoolOptions
 
 _DEADLINE_SECONDS = 120.0
 _PAGE = "see docs/slurm.md"
@@ -25,7 +25,7 @@ _PAGE = "see docs/slurm.md"
 def check_nodes(settings: EngineSettings) -> Iterator[Finding]:
     """Runs a job of seconds on the nodes of each pool of an engine of Slurm."""
     try:
-        engine = parse_options(SlurmEngine, settings.options, at=settings.where)
+        engine = parse_options(SlurmEngineOptions, settings.options, at=settings.where)
         pools = pools_of(settings, engine)
     except ResoluteError:
         # The look at the engine itself has told it.
@@ -34,7 +34,7 @@ def check_nodes(settings: EngineSettings) -> Iterator[Finding]:
         yield _look_from(f"nodes of pool {name}", engine, pool)
 
 
-def _look_from(subject: str, engine: SlurmEngine, pool: SlurmPool) -> Finding:
+def _look_from(subject: str, engine: SlurmEngineOptions, pool: SlurmPoolOptions) -> Finding:
     python = engine.python or sys.executable
     code: tuple[str, ...] = (python, "-c", CODE, version())
     place = python
@@ -62,7 +62,7 @@ def _look_from(subject: str, engine: SlurmEngine, pool: SlurmPool) -> Finding:
     return _finding(subject, sight, directory=engine.directory, place=place)
 
 
-def _finding(subject: str, sight: Sight, *, directory: str, place: str) -> Finding:
+def _finding(subject: str, sight: NodeView, *, directory: str, place: str) -> Finding:
     if not sight.nodes:
         return warning(subject, "none takes jobs", remedy="`sinfo --list-reasons` says why")
     if sight.waits:

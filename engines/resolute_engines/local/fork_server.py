@@ -38,7 +38,7 @@ class ForkServer:
         self._mutex = threading.Lock()
         self._running: tuple[subprocess.Popen[bytes], socket.socket] | None = None
 
-    def fork(self, run: RunDirectory, *, lock: int) -> int:
+    def fork(self, run: RunDirectory, lock: int) -> int:
         """Starts the supervisor of a run, in a session of its own.
 
         Args:

@@ -1,0 +1,1 @@
+"""Ends of runs that must end, and of what is left of broken ones."""

@@ -1,0 +1,1 @@
+"""Launches of runs that were placed."""
