@@ -99,6 +99,18 @@ def test_the_page_for_builders_makes_what_it_shows(tmp_path: Path) -> None:
     assert re.search(r"\] 10 steps$", said, re.MULTILINE)
 
 
+def test_the_page_for_engines_makes_one_that_keeps_the_contract(tmp_path: Path) -> None:
+    installed = str(tmp_path / "installed")
+    variables = {"PIP_TARGET": installed, "PYTHONPATH": installed, "PIP_NO_BUILD_ISOLATION": "0"}
+    script = script_of("docs/write-an-engine.md")
+    # The clone is this repository, and its pytest is here.
+    assert script.count("pip install pytest\n") == 1
+    script = script.replace("pip install pytest\n", f"ln -s {ROOT} resolute\n")
+    said = run_script(script, tmp_path, timeout=900, variables=variables)
+    assert "trained by a subprocess" in said
+    assert re.search(r"= \d+ passed in", said)
+
+
 @pytest.mark.sampled(2, group="pages that run long")
 @NEEDS_HTTP
 def test_the_page_for_a_shared_server_serves_another_machine(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from resolute_searcher.planning.answers import simulation_answer
 DOCS = Path(__file__).parents[3] / "docs"
 
 
-def test_the_engine_of_the_guide_trains_without_a_cluster(
+def test_the_training_loop_of_the_guide_trains_without_a_cluster(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
