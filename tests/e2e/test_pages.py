@@ -104,8 +104,9 @@ def test_the_page_for_engines_makes_one_that_keeps_the_contract(tmp_path: Path) 
     variables = {"PIP_TARGET": installed, "PYTHONPATH": installed, "PIP_NO_BUILD_ISOLATION": "0"}
     script = script_of("docs/write-an-engine.md")
     # The clone is this repository, and its pytest is here.
-    assert script.count("pip install pytest\n") == 1
-    script = script.replace("pip install pytest\n", f"ln -s {ROOT} resolute\n")
+    installs = "pip install pytest\n"
+    assert script.count(installs) == 1
+    script = script.replace(installs, f"ln -s {ROOT} resolute\n")
     said = run_script(script, tmp_path, timeout=900, variables=variables)
     assert "trained by a subprocess" in said
     assert re.search(r"= \d+ passed in", said)
