@@ -266,3 +266,28 @@ class HasBacklog(Protocol):
 
     async def backlog_seconds(self) -> float:
         """For how long reports or lines of some run have waited there without any of them arriving."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeCheck:
+    """What was found of nodes: whether trials can run there."""
+
+    pool: str = ""
+    """Name of the pool whose nodes they are; empty for all nodes of the engine."""
+    usable: bool | None
+    """Whether trials can run there; None where that could not be found out now."""
+    detail: str
+    """What was found."""
+    remedy: str = ""
+    """What to do about it; empty where they are usable."""
+
+
+@runtime_checkable
+class ChecksNodes(Protocol):
+    """An engine that can look from its nodes whether they have what trials want."""
+
+    async def check_nodes(self) -> Sequence[NodeCheck]:
+        """Looks from every node that takes work, by a job of seconds; within minutes.
+
+        What cannot be looked at, such as for an engine that does not answer, is among what was found.
+        """

@@ -10,8 +10,10 @@ import pytest
 from support.page_commands import blocks_of, run_script, script_of
 from support.ray import PYTHON, RayCluster
 
+from resolute.client.connection.home import Home
 from resolute_embedded.doctor import Verdict
-from resolute_embedded.doctor.engines.ray_nodes import check_ray_nodes
+from resolute_embedded.doctor.engines.nodes import check_nodes
+from resolute_embedded.state_directory import StateDirectory
 from resolute_engines.settings import EngineSettings, PoolSettings
 
 PAGE = "docs/ray.md"
@@ -31,10 +33,11 @@ def test_the_commands_of_the_page_lead_from_the_settings_to_a_search(ray: RayClu
     assert re.search(r"\bnodes\b", said.rpartition("+ resolute resource-pool list")[2])
 
 
-def test_doctor_names_the_nodes_without_resolute_and_what_they_said(ray: RayCluster) -> None:
+def test_doctor_names_the_nodes_without_resolute_and_what_they_said(ray: RayCluster, tmp_path: Path) -> None:
     options = {"address": ray.address, "driver_python": str(PYTHON), "python": "/none/python"}
     pool = PoolSettings(name="nodes", options={"slot_type": "cpu"}, where="resource_pools[0]")
-    (finding,) = check_ray_nodes(EngineSettings(name="far", type="ray", options=options, pools=(pool,)))
+    settings = EngineSettings(name="far", type="ray", options=options, pools=(pool,))
+    (finding,) = check_nodes(settings, StateDirectory(Home(tmp_path)))
     assert finding.verdict is Verdict.FAULT
     assert "cannot be used at /none/python on 2 of 2: " in finding.detail
     assert "No such file or directory" in finding.detail

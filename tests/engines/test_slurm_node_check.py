@@ -8,8 +8,10 @@ from pathlib import Path
 
 from support.slurm import NODES, SlurmCluster
 
+from resolute.client.connection.home import Home
 from resolute_embedded.doctor import Finding, Verdict
-from resolute_embedded.doctor.engines.slurm_nodes import check_nodes
+from resolute_embedded.doctor.engines.nodes import check_nodes
+from resolute_embedded.state_directory import StateDirectory
 from resolute_engines.settings import EngineSettings, PoolSettings
 from resolute_engines.slurm.client import JobSpec, SlurmClient
 from resolute_engines.slurm.commands.runner import SlurmCommands
@@ -20,7 +22,8 @@ from resolute_engines.slurm.settings import SlurmPoolOptions
 def found(slurm: SlurmCluster, directory: Path, *, python: str = sys.executable) -> Finding:
     pool = PoolSettings(name="batch", options={"slot_type": "cpu"}, where="resource_pools[0]")
     options = {"directory": str(directory), "conf": slurm.environment["SLURM_CONF"], "python": python}
-    (finding,) = check_nodes(EngineSettings(name="hpc", type="slurm", options=options, pools=(pool,)))
+    settings = EngineSettings(name="hpc", type="slurm", options=options, pools=(pool,))
+    (finding,) = check_nodes(settings, StateDirectory(Home(directory.with_name("home"))))
     return finding
 
 
@@ -57,8 +60,8 @@ def test_nodes_without_resolute_are_named_with_what_they_said(slurm: SlurmCluste
 def test_a_node_on_which_the_directory_is_another_is_named(slurm: SlurmCluster, tmp_path: Path) -> None:
     # As with storage that is not mounted there: that node's words are nowhere to be seen.
     hides = 'if [ "$SLURMD_NODENAME" = node2 ]; then rm node2.*; fi'
-    sight = looked(slurm, tmp_path, code=("sh", "-c", hides))
-    assert (sight.blind, sight.broken) == (("node2",), {})
+    view = looked(slurm, tmp_path, code=("sh", "-c", hides))
+    assert (view.blind, view.broken) == (("node2",), {})
 
 
 def test_a_job_that_waits_for_busy_nodes_is_taken_back(slurm: SlurmCluster, tmp_path: Path) -> None:
@@ -72,8 +75,8 @@ def test_a_job_that_waits_for_busy_nodes_is_taken_back(slurm: SlurmCluster, tmp_
     )
     asyncio.run(client.submit(busy))
     try:
-        sight = looked(slurm, tmp_path, code=("true",), seconds=5.0)
-        assert sight.waits
+        view = looked(slurm, tmp_path, code=("true",), seconds=5.0)
+        assert view.waits
         assert asyncio.run(client.live(prefix="resolute-doctor-")) == ()
         assert list(tmp_path.iterdir()) == []
     finally:

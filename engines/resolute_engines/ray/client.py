@@ -40,8 +40,13 @@ class Driver:
         self._lock = asyncio.Lock()
         self._closed = False
 
-    async def call(self, name: str, **arguments: Any) -> Any:
+    async def call(self, name: str, *, deadline_seconds: float | None = None, **arguments: Any) -> Any:
         """Has the driver answer one question.
+
+        Args:
+            name: The question.
+            deadline_seconds: How long it may take, the start of the driver included; None for the usual time.
+            arguments: What it is about.
 
         Raises:
             UnavailableError: Ray does not answer, or the driver did not; whether it did what was asked is not
@@ -51,13 +56,14 @@ class Driver:
         async with self._lock:
             if self._closed:
                 raise UnavailableError("the service is being stopped, and asks Ray nothing more")
+            seconds = deadline_seconds or self._deadline_seconds
             question = f"{json.dumps({'call': name, 'arguments': arguments})}\n".encode()
             try:
-                answer = json.loads(await asyncio.wait_for(self._exchange(question), self._deadline_seconds))
+                answer = json.loads(await asyncio.wait_for(self._exchange(question), seconds))
             except asyncio.TimeoutError:
                 await self._end()
                 raise UnavailableError(
-                    f"Ray at {self._address} did not answer in {self._deadline_seconds:g} s: see whether its "
+                    f"Ray at {self._address} did not answer in {seconds:g} s: see whether its "
                     f"head is well (`ray status --address {self._address}`)"
                 ) from None
             except (OSError, ValueError) as failure:

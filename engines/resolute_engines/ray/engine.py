@@ -10,10 +10,12 @@ from typing import Any
 
 import structlog
 
+from resolute.contracts.distribution import version
 from resolute.contracts.run.keeping import KILL, STOP
-from resolute.errors import UnavailableError
+from resolute.errors import ResoluteError, UnavailableError
 from resolute_engines.configs.unsupported_fields import STARTS_COLD, no_node_excluded, queued_by
 from resolute_engines.environment import SupervisorTerms
+from resolute_engines.kit.installation import CHECK, missing_on
 from resolute_engines.kit.late_kills import LateKills
 from resolute_engines.kit.polling import Polling
 from resolute_engines.kit.releases import Releases, Remains
@@ -23,6 +25,7 @@ from resolute_engines.protocol import (
     ContainerReport,
     ContainerState,
     EngineEvent,
+    NodeCheck,
     Placement,
     Pool,
     Slot,
@@ -32,7 +35,7 @@ from resolute_engines.ray import states
 from resolute_engines.ray.client import Driver
 from resolute_engines.ray.settings import RayPoolOptions
 
-INEFFECTIVE = (STARTS_COLD, *queued_by("Ray", passed_on={}))
+UNSUPPORTED_FIELDS = (STARTS_COLD, *queued_by("Ray", passed_on={}))
 """Fields without an effect in pools of Ray, of those that have one for processes of this machine."""
 REQUIREMENTS = (no_node_excluded("Ray", instead="name the nodes to use by resources of the pool"),)
 """What fields of configs must be in pools of Ray."""
@@ -41,6 +44,10 @@ _KEEPERS_SECONDS = 5.0
 _KEEPERS_POLL_SECONDS = 0.25
 _LOOKS_A_CAPACITY = 10
 """How many looks at the runs go by between two at the nodes."""
+_NODES_SECONDS = 60.0
+"""How long a check may wait for nodes."""
+_CHECK_SECONDS = 120.0
+"""How long it may take in all, the start of the driver included."""
 _log = structlog.get_logger("ray")
 
 
@@ -231,6 +238,25 @@ class RayEngine:
             pools[name] = _pool(name, settings, nodes=nodes)
         return pools
 
+    async def check_nodes(self) -> Sequence[NodeCheck]:
+        """Runs a task of seconds on every node: whether it has Resolute. Nodes share no storage."""
+        page = "see docs/ray.md"
+        place = self._nodes.python or "the interpreter of Ray's workers"
+        try:
+            printed: dict[str, str] = await self._driver.call(
+                "complaints",
+                deadline_seconds=_CHECK_SECONDS,
+                python=self._nodes.python,
+                arguments=["-c", CHECK, version()],
+                seconds=_NODES_SECONDS,
+            )
+        except ResoluteError as error:
+            return [NodeCheck(usable=False, detail=str(error), remedy=page)]
+        if failed := {node: text for node, text in printed.items() if text}:
+            return [missing_on(failed, nodes=len(printed), place=place, page=page)]
+        detail = f"all {len(printed)} have Resolute at {place}"
+        return [NodeCheck(usable=True, detail=detail)]
+
     async def close(self) -> None:
         """Ends the watching. Actors continue."""
         self._polling.close()
@@ -255,6 +281,6 @@ def _pool(name: str, settings: RayPoolOptions, *, nodes: Sequence[Mapping[str, A
             "and back by `ray start` on it"
         ),
         most_allocations=settings.most_allocations,
-        unsupported_fields=INEFFECTIVE,
+        unsupported_fields=UNSUPPORTED_FIELDS,
         requirements=REQUIREMENTS,
     )

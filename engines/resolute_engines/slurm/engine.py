@@ -24,6 +24,7 @@ from resolute_engines.protocol import (
     ContainerReport,
     ContainerState,
     EngineEvent,
+    NodeCheck,
     Placement,
     Pool,
     Slot,
@@ -31,6 +32,7 @@ from resolute_engines.protocol import (
 )
 from resolute_engines.slurm.client import SlurmClient
 from resolute_engines.slurm.commands.jobs import Job, JobState
+from resolute_engines.slurm.node_check import check_pool
 from resolute_engines.slurm.request import (
     SlurmNodes,
     job_of,
@@ -274,6 +276,13 @@ class SlurmEngine:
             nodes = [node for node in await self._client.nodes(partition=settings.partition) if node.usable]
             pools[name] = _pool(name, settings, nodes=len(nodes))
         return pools
+
+    async def check_nodes(self) -> Sequence[NodeCheck]:
+        """Looks from the nodes of each pool, by a job of seconds: whether they see the runs, and Resolute."""
+        return [
+            await check_pool(self._client, name=name, pool=pool, directory=self._runs, nodes=self._nodes)
+            for name, pool in self._settings.items()
+        ]
 
     async def close(self) -> None:
         """Ends the watching. Jobs continue."""

@@ -11,10 +11,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from resolute.contracts.distribution import version
+from resolute.errors import ResoluteError
+from resolute_engines.kit.installation import CHECK, missing_on
+from resolute_engines.protocol import NodeCheck
 from resolute_engines.slurm.client import JobSpec, SlurmClient
 from resolute_engines.slurm.commands.jobs import Job, JobState
+from resolute_engines.slurm.request import SlurmNodes
 from resolute_engines.slurm.settings import SlurmPoolOptions
 
+_DEADLINE_SECONDS = 120.0
+_PAGE = "see docs/slurm.md"
 _POLL_SECONDS = 0.5
 _CALL_SECONDS = 30.0
 """How long the job's removal may take, once the deadline is over."""
@@ -48,6 +55,64 @@ class NodeView:
     """What the code's command printed on the nodes where it failed."""
     waits: str
     """Why the job did not begin in time, in Slurm's words; empty if it began."""
+
+
+async def check_pool(
+    client: SlurmClient, *, name: str, pool: SlurmPoolOptions, directory: Path, nodes: SlurmNodes
+) -> NodeCheck:
+    """Checks the nodes of a pool, by one job that lasts seconds.
+
+    Args:
+        client: Submits the job.
+        name: Name of the pool.
+        pool: The pool.
+        directory: What this machine and the nodes share.
+        nodes: What the nodes have.
+    """
+    place = nodes.python
+    code: tuple[str, ...] = (nodes.python, "-c", CHECK, version())
+    if pool.container is not None:
+        place = f"{nodes.runtime}/start.sh"
+        code = ("test", "-r", place)
+    try:
+        view = await look_from_nodes(
+            client, pool=pool, directory=directory, code=code, deadline_seconds=_DEADLINE_SECONDS
+        )
+    except ResoluteError as error:
+        return NodeCheck(pool=name, usable=False, detail=str(error), remedy=_PAGE)
+    except OSError as error:
+        return NodeCheck(
+            pool=name,
+            usable=False,
+            detail=f"this machine cannot write to {directory}: {error.strerror}",
+            remedy="mount it here as on the nodes, and let the user of the services write to it",
+        )
+    return _check_of(view, name=name, directory=directory, place=place)
+
+
+def _check_of(view: NodeView, *, name: str, directory: Path, place: str) -> NodeCheck:
+    if not view.nodes:
+        remedy = "`sinfo --list-reasons` says why"
+        return NodeCheck(pool=name, usable=None, detail="none takes jobs", remedy=remedy)
+    if view.waits:
+        return NodeCheck(
+            pool=name,
+            usable=None,
+            detail=f"a job on all {len(view.nodes)} of them did not begin in {_DEADLINE_SECONDS:g} s "
+            f"({view.waits}), so nothing is known of what they see",
+            remedy="repeat it when they are less busy",
+        )
+    if view.blind:
+        return NodeCheck(
+            pool=name,
+            usable=False,
+            detail=f"what is written to {directory} here and on {', '.join(view.blind)} is not the same",
+            remedy=f"mount the same storage at {directory} here and on all nodes, for the same user",
+        )
+    if view.broken:
+        return missing_on(view.broken, nodes=len(view.nodes), place=place, page=_PAGE, pool=name)
+    detail = f"all {len(view.nodes)} see {directory}, and Resolute at {place}"
+    return NodeCheck(pool=name, usable=True, detail=detail)
 
 
 async def look_from_nodes(

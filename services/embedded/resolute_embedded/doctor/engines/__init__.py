@@ -9,9 +9,8 @@ from typing import TypeAlias
 from resolute.errors import ResoluteError
 from resolute_embedded.doctor.engines.address import check_address
 from resolute_embedded.doctor.engines.contact import check_contact
-from resolute_embedded.doctor.engines.ray_nodes import check_ray_nodes
+from resolute_embedded.doctor.engines.nodes import check_nodes
 from resolute_embedded.doctor.engines.slurm import check_slurm
-from resolute_embedded.doctor.engines.slurm_nodes import check_nodes
 from resolute_embedded.doctor.findings import Finding, Verdict, fault
 from resolute_embedded.state_directory import StateDirectory
 from resolute_engines.settings import LOCAL, EngineSettings, resources_of
@@ -25,7 +24,7 @@ def check_engines(state: StateDirectory, *, nodes: bool = False) -> Iterator[Fin
 
     Args:
         state: The home.
-        nodes: Whether to look from the nodes of engines of Slurm and Ray too, which costs a job.
+        nodes: Whether engines that can are to look from their nodes too, which costs a job.
     """
     try:
         settings = resources_of(os.environ, state.home.path)
@@ -47,8 +46,8 @@ def _check(engine: EngineSettings, state: StateDirectory, *, nodes: bool) -> Ite
     steps = _STEPS.get(engine.type)
     if steps is not None:
         yield from steps(engine)
-    if nodes and (look := _NODES.get(engine.type)):
-        yield from look(engine)
+    if nodes:
+        yield from check_nodes(engine, state)
 
 
 def _containers(engine: EngineSettings) -> Iterator[Finding]:
@@ -65,5 +64,3 @@ def _kubernetes(engine: EngineSettings) -> Iterator[Finding]:
 
 
 _STEPS: Mapping[str, Steps] = {"container": _containers, "kubernetes": _kubernetes, "slurm": check_slurm}
-_NODES: Mapping[str, Steps] = {"ray": check_ray_nodes, "slurm": check_nodes}
-"""What looks from the nodes of an engine."""

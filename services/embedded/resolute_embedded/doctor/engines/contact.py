@@ -9,6 +9,7 @@ from resolute_embedded.doctor.findings import Finding, fault, good
 from resolute_embedded.state_directory import StateDirectory
 from resolute_engines.environment import EngineEnvironment
 from resolute_engines.plugins import create_engine
+from resolute_engines.protocol import Engine
 from resolute_engines.settings import EngineSettings
 
 _DEADLINE_SECONDS = 45.0
@@ -20,9 +21,13 @@ def page_of(engine: EngineSettings) -> str:
     return f"see docs/{names.get(engine.type, 'engines')}.md"
 
 
-def check_contact(engine: EngineSettings, state: StateDirectory) -> Finding:
-    """Opens an engine, and asks it what it has of this cluster."""
-    subject = f"engine {engine.name}"
+def opened(engine: EngineSettings, state: StateDirectory) -> Engine:
+    """An engine as its settings say, to be asked and closed.
+
+    Raises:
+        InvalidArgumentError: The settings are wrong.
+        FailedPreconditionError: A certificate that they name cannot be read.
+    """
     environment = EngineEnvironment(
         # A home that was never used gets no id from somebody who only looks.
         cluster_id=state.cluster_id() if state.cluster_file.exists() else "none",
@@ -34,8 +39,14 @@ def check_contact(engine: EngineSettings, state: StateDirectory) -> Finding:
         slots=None,
         nodes=1,
     )
+    return create_engine(engine, environment)
+
+
+def check_contact(engine: EngineSettings, state: StateDirectory) -> Finding:
+    """Opens an engine, and asks it what it has of this cluster."""
+    subject = f"engine {engine.name}"
     try:
-        runs = asyncio.run(_runs_of(engine, environment))
+        runs = asyncio.run(_runs_of(engine, state))
     except UnavailableError as error:
         return fault(subject, str(error), remedy=f"start it, or mend how it is reached: {page_of(engine)}")
     except ResoluteError as error:
@@ -45,9 +56,9 @@ def check_contact(engine: EngineSettings, state: StateDirectory) -> Finding:
     return good(subject, f"it answers, and has {runs} runs of this cluster")
 
 
-async def _runs_of(engine: EngineSettings, environment: EngineEnvironment) -> int:
-    manager = create_engine(engine, environment)
+async def _runs_of(engine: EngineSettings, state: StateDirectory) -> int:
+    asked = opened(engine, state)
     try:
-        return len(await asyncio.wait_for(manager.leftovers(), _DEADLINE_SECONDS))
+        return len(await asyncio.wait_for(asked.leftovers(), _DEADLINE_SECONDS))
     finally:
-        await manager.close()
+        await asked.close()

@@ -1,0 +1,33 @@
+"""The nodes of engines that can look from them: whether they have what trials want."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+
+from resolute_embedded.doctor.engines.contact import opened
+from resolute_embedded.doctor.findings import Finding, Verdict
+from resolute_embedded.state_directory import StateDirectory
+from resolute_engines.protocol import ChecksNodes, NodeCheck
+from resolute_engines.settings import EngineSettings
+
+_VERDICTS = {True: Verdict.OK, None: Verdict.WARNING, False: Verdict.FAULT}
+
+
+def check_nodes(engine: EngineSettings, state: StateDirectory) -> Iterator[Finding]:
+    """Has an engine look from its nodes, which costs a job of seconds; nothing where it cannot."""
+    for check in asyncio.run(_checks(engine, state)):
+        yield Finding(
+            subject=f"nodes of pool {check.pool}" if check.pool else f"nodes of engine {engine.name}",
+            verdict=_VERDICTS[check.usable],
+            detail=check.detail,
+            remedy=check.remedy,
+        )
+
+
+async def _checks(engine: EngineSettings, state: StateDirectory) -> Sequence[NodeCheck]:
+    checker = opened(engine, state)
+    try:
+        return await checker.check_nodes() if isinstance(checker, ChecksNodes) else ()
+    finally:
+        await checker.close()
