@@ -13,7 +13,6 @@ import structlog
 from resolute.contracts.distribution import version
 from resolute.contracts.run.keeping import KILL, STOP
 from resolute.errors import ResoluteError, UnavailableError
-from resolute_engines.configs.unsupported_fields import STARTS_COLD, no_node_excluded, queued_by
 from resolute_engines.environment import SupervisorTerms
 from resolute_engines.kit.installation import CHECK, missing_on
 from resolute_engines.kit.late_kills import LateKills
@@ -34,11 +33,8 @@ from resolute_engines.protocol import (
 from resolute_engines.ray import states
 from resolute_engines.ray.client import Driver
 from resolute_engines.ray.settings import RayPoolOptions
+from resolute_engines.ray.unsupported_fields import REQUIREMENTS, UNSUPPORTED_FIELDS
 
-UNSUPPORTED_FIELDS = (STARTS_COLD, *queued_by("Ray", passed_on={}))
-"""Fields without an effect in pools of Ray, of those that have one for processes of this machine."""
-REQUIREMENTS = (no_node_excluded("Ray", instead="name the nodes to use by resources of the pool"),)
-"""What fields of configs must be in pools of Ray."""
 _KEEPERS_SECONDS = 5.0
 """How long keepers may take to end what they keep before Ray is told to."""
 _KEEPERS_POLL_SECONDS = 0.25

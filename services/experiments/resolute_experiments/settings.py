@@ -27,7 +27,7 @@ class ExperimentsSettings:
     remote_tls: ClientTls | None = None
     """Whom trials of other machines trust where these reach the services; None for the same."""
     runs_directory: Path
-    """Where the local resource manager keeps a directory for each run."""
+    """Where the engine of this machine keeps a directory for each run."""
     slots: int | None = None
     """Slots of this machine; None to count its GPUs, or else its cores."""
     nodes: int = 1
