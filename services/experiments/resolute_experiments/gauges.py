@@ -58,7 +58,7 @@ class ServiceGauges:
 
     def _stored(self, connection: Connection) -> list[Gauge]:
         # What engines with queues of their own hold is theirs to tell.
-        pools = [pool for pool in self._fleet.pools() if pool.placement is Placement.OURS]
+        pools = [pool for pool in self._fleet.pools.all() if pool.placement is Placement.OURS]
         known = {(pool.name, slot.id) for pool in pools for slot in pool.slots}
         held = {(run.resource_pool, slot) for run in unfinalized(connection) for slot in run.slot_ids} & known
         out_of_use = {

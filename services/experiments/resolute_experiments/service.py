@@ -188,7 +188,7 @@ class ExperimentsService:
     @property
     def slot_count(self) -> int:
         """Slots of the cluster."""
-        return self._fleet.slot_count
+        return self._fleet.pools.slot_count
 
     async def gauges(self) -> Sequence[Gauge]:
         """Returns the numbers of experiments, trials, slots and the queue."""
@@ -297,7 +297,7 @@ class ExperimentsService:
     def _admission(self) -> Admission:
         return Admission(
             cluster_defaults=self._settings.cluster_defaults,
-            pools=self._fleet.offered(),
+            pools=self._fleet.pools.offered(),
         )
 
     async def start(self) -> None:

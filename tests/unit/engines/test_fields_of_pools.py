@@ -15,7 +15,7 @@ from resolute_engines.settings import FILE_NAME, read_resource_settings
 from resolute_experiments.admission.config_policies import Enforced
 from resolute_experiments.admission.pools import PoolsOffered
 from resolute_experiments.admission.preparation import Accepted, Admission, prepare_config
-from resolute_experiments.allocations.fleet import terms_of
+from resolute_experiments.allocations.pools import terms_of
 from resolute_experiments.config import Layer
 
 SETTINGS = """

@@ -196,7 +196,7 @@ async def a_stream_ends_when_the_role_is_taken_away(platform: Tenants, _: User) 
 
 async def slots_hide_who_holds_them(platform: Tenants, user: User) -> None:
     service = next(one for one in platform.running.services if isinstance(one, ExperimentsService))
-    held = [service._fleet.pools()[0].slots[0].id]
+    held = [service._fleet.pools.all()[0].slots[0].id]
     as_if_placed = {"slot_ids": held, "request_id": None}
     await service._core.database.write(lambda c: runs.update(c, platform.beta.allocation_id, **as_if_placed))
     viewer = await platform.user("looks-at-slots", cluster=Role.VIEWER)

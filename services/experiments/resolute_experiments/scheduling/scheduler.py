@@ -126,13 +126,13 @@ class Scheduler:
         held = policy.slots_by_workspace([holder for there in holders.values() for holder in there])
         disabled = disabled_slots.read(connection)
         plans: list[Plan] = []
-        for pool in self._fleet.pools():
+        for pool in self._fleet.pools.all():
             machines = _inventory(pool, holders[pool.name], disabled.get(pool.name, {}))
             queue = pending_trials(
                 connection,
                 per_experiment=machines.room + 1,
                 without_slots=machines.places + 1,
-                pools=self._fleet.names_of(pool),
+                pools=self._fleet.pools.names_of(pool),
             )
             plans.append(policy.plan(queue, holders[pool.name], machines, held_by_workspace=held))
             held = plans[-1].held_by_workspace
@@ -140,9 +140,9 @@ class Scheduler:
 
     def _without_pool(self, connection: Connection) -> list[Plan]:
         """Says of experiments whose pool is not there any more that this is what they wait for."""
-        if not self._fleet.pools_are_named:
+        if not self._fleet.pools.named:
             return []
-        found = without_pool(connection, pools=[pool.name for pool in self._fleet.pools()])
+        found = without_pool(connection, pools=[pool.name for pool in self._fleet.pools.all()])
         waits = Waits({name: wait_reasons.Wait(reason=_no_pool(pool)) for name, pool in found.items()})
         return [Plan(placements=(), waits=waits)]
 
@@ -192,7 +192,7 @@ class Scheduler:
         number = trial.run + 1
         allocation = allocation_id(trial.id, number)
         experiment = experiments.get(connection, experiment_id=trial.experiment_id)
-        pool = self._fleet.pool(experiment.resource_pool)
+        pool = self._fleet.pools.get(experiment.resource_pool)
         placements = layout(pool, slots)
         runs.insert(
             connection,

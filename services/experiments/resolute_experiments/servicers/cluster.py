@@ -20,7 +20,6 @@ from resolute_experiments.admission.preparation import ConfigReader
 from resolute_experiments.allocations.fleet import Fleet
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.scheduling.disabling import disable, enable
-from resolute_experiments.servicers.checks.disks import full_database, full_disks
 from resolute_experiments.servicers.checks.slots import named_slots
 from resolute_experiments.servicers.messages.experiments import timestamp
 from resolute_experiments.servicers.server import ServerHandlers
@@ -31,6 +30,7 @@ from resolute_experiments.topics import SCHEDULER_WAKEUP, SIGNAL_CHANGES
 from resolute_serving.auth.grants import current_grants
 from resolute_serving.auth.policy.resources import Kind, Resource
 from resolute_serving.filters import any_of
+from resolute_serving.observability.disks import full_database, full_disks
 from resolute_serving.validation import check_length, invalid
 
 _NAME_LENGTH = 200
@@ -75,7 +75,7 @@ class ClusterServicer(ServerHandlers, cluster_service_pb2_grpc.ClusterServiceSer
                 for slot in run.slot_ids
             }
             slots = []
-            pools = self._fleet.pools()
+            pools = self._fleet.pools.all()
             for pool in pools:
                 placed_here = pool.placement is Placement.OURS
                 out_of_use = disabled.get(pool.name, {}) if placed_here else {}

@@ -32,8 +32,8 @@ def named_slots(fleet: Fleet, slot_ids: Sequence[int], *, pool_name: str) -> Nam
         InvalidArgumentError: There is no such pool or slot, none is named, or the pool's engine gives out its
             slots by itself.
     """
-    pools = {pool.name: pool for pool in fleet.pools()}
-    pool = pools.get(pool_name or fleet.default_pool)
+    pools = {pool.name: pool for pool in fleet.pools.all()}
+    pool = pools.get(pool_name or fleet.pools.default)
     if pool is None:
         there = ", ".join(sorted(pools))
         raise invalid("resource_pool", f"found {pool_name!r}; expected one of the pools: {there}")
