@@ -24,11 +24,10 @@ from resolute.contracts.run.directory import ENVIRONMENT_VARIABLE, RunDirectory
 from resolute.contracts.run.exit_record import ExitRecord
 from resolute.contracts.run.launch_order import LaunchOrder
 from resolute.contracts.run.lock import RunLock, is_locked
-from resolute.contracts.run.remaining_output import lost_file, note_loss, saved_output
-from resolute.contracts.spool.format import LOGS_SUFFIX, METRICS_SUFFIX
+from resolute.contracts.run.remaining_output import note_loss, saved_output
 from resolute.errors import ConflictError, ResoluteError
 from resolute_engines.kit.run_directories.environment import supervisor_environment
-from resolute_engines.kit.run_directories.spool_backlog import waits
+from resolute_engines.kit.run_directories.spools import RunSpools
 from resolute_engines.protocol import ContainerReport, ContainerState
 
 ORPHAN_SECONDS = 30.0
@@ -193,27 +192,10 @@ class RunContainer:
             time.sleep(_POLL_SECONDS)
         self.end_orphans()
 
-    def undelivered(self) -> bool:
-        """Whether reports or lines of it wait that have not arrived."""
-        return self.reports_wait() or self.lines_wait()
-
-    def reports_wait(self) -> bool:
-        """Whether reports of it wait that have not arrived."""
-        return any(waits(spool) for spool in self._reports())
-
-    def lines_wait(self) -> bool:
-        """Whether lines of it wait that have not arrived."""
-        return lost_file(self.run.path).exists() or any(waits(spool) for spool in self._lines())
-
-    def spools(self) -> list[Path]:
+    @property
+    def spools(self) -> RunSpools:
         """The files of its reports and lines."""
-        return [*self._reports(), *self._lines()]
-
-    def _reports(self) -> list[Path]:
-        return list(self.run.spool.glob(f"*{METRICS_SUFFIX}"))
-
-    def _lines(self) -> list[Path]:
-        return list(self.run.spool.glob(f"*{LOGS_SUFFIX}"))
+        return RunSpools(self.run)
 
     def disown(self) -> None:
         """Forgets processes and resources that a copy of this directory names: they are the original's."""

@@ -21,7 +21,7 @@ from resolute.errors import UnavailableError
 from resolute_engines.kit.named_tasks import NamedTasks
 from resolute_engines.kit.run_directories.container import RunContainer, containers_in
 from resolute_engines.kit.run_directories.process_exit import wait_for_exit
-from resolute_engines.kit.run_directories.spool_backlog import Backlog
+from resolute_engines.kit.run_directories.spools import Backlog
 from resolute_engines.kit.shared_attempt import SharedAttempt
 from resolute_engines.kit.shared_storage import OwnDisk, RunStorage
 
@@ -110,7 +110,7 @@ class Deliveries:
             (container, token)
             for allocation_id, token in tokens.items()
             for container in containers_in(self._runs, allocation_id)
-            if container.lines_wait() and self._is_over(container)
+            if container.spools.lines_wait() and self._is_over(container)
         ]
 
     async def _deliver_lines(self, container: RunContainer, token: str, places: asyncio.Semaphore) -> None:
@@ -122,7 +122,7 @@ class Deliveries:
             )
             self._senders.append(process)
             # The process also sends reports, which may take longer.
-            while process.poll() is None and await self._storage.ask(run, container.lines_wait):  # noqa: ASYNC110
+            while process.poll() is None and await self._storage.ask(run, container.spools.lines_wait):  # noqa: ASYNC110
                 await asyncio.sleep(_LINES_POLL_SECONDS)
 
     async def release(self, allocation_id: str, *, token: str) -> None:
@@ -151,7 +151,7 @@ class Deliveries:
         return await self._storage.walk(self._look_for_reports)
 
     def _look_for_reports(self) -> list[str]:
-        waiting = (one.run.path.parent.name for one in self._containers() if one.reports_wait())
+        waiting = (one.run.path.parent.name for one in self._containers() if one.spools.reports_wait())
         return sorted(set(waiting))
 
     async def backlog_seconds(self) -> float:
@@ -165,7 +165,7 @@ class Deliveries:
         self._backlog_seconds = await self._storage.walk(self._look_at_backlog)
 
     def _look_at_backlog(self) -> float:
-        spools = (spool for container in self._containers() for spool in container.spools())
+        spools = (spool for container in self._containers() for spool in container.spools.files())
         return self._backlog.look(spools, now=time.monotonic())
 
     def _containers(self) -> list[RunContainer]:
@@ -199,7 +199,7 @@ class Deliveries:
         """Sends what a container left, again and again: a sender can be killed, or be another life's."""
         run = container.allocation_id
         backoff = Backoff(first=_FIRST_PAUSE_SECONDS, longest=_LONGEST_PAUSE_SECONDS)
-        while await self._done(run, container.undelivered):
+        while await self._done(run, container.spools.undelivered):
             process = await self._done(run, lambda: container.upload_orphans(token, address=self._address))
             self._senders.append(process)
             while process.poll() is None:

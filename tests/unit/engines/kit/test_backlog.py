@@ -8,7 +8,7 @@ from resolute.contracts.clock import SYSTEM_CLOCK
 from resolute.contracts.spool.ack import AckFile
 from resolute.contracts.spool.format import Line, Stdtype
 from resolute.spool.line_writer import LineWriter
-from resolute_engines.kit.run_directories.spool_backlog import Backlog, waits
+from resolute_engines.kit.run_directories.spools import Backlog, waits
 
 
 def test_time_counts_while_nothing_arrives(tmp_path: Path) -> None:

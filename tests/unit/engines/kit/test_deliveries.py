@@ -26,7 +26,7 @@ def test_waiting_for_lines_that_is_given_up_leaves_no_task(tmp_path: Path) -> No
         container = RunContainer(tmp_path, name, 0)
         container.run.prepare()
         container.note_loss()
-        assert container.lines_wait()
+        assert container.spools.lines_wait()
 
     async def body() -> None:
         deliveries = Deliveries(

@@ -1,4 +1,4 @@
-"""How long what runs left has waited to be sent, by watching which spools do not get shorter."""
+"""Spools of runs: what waits to be sent, and for how long."""
 
 from __future__ import annotations
 
@@ -6,8 +6,43 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from resolute.contracts.run.directory import RunDirectory
+from resolute.contracts.run.remaining_output import lost_file
 from resolute.contracts.spool.ack import AckFile
-from resolute.contracts.spool.format import FILE_HEADER
+from resolute.contracts.spool.format import FILE_HEADER, LOGS_SUFFIX, METRICS_SUFFIX
+
+
+class RunSpools:
+    """The spools of one run directory: the files of its reports and lines.
+
+    Args:
+        run: The run directory.
+    """
+
+    def __init__(self, run: RunDirectory) -> None:
+        self._run = run
+
+    def files(self) -> list[Path]:
+        """All of them."""
+        return [*self._reports(), *self._lines()]
+
+    def undelivered(self) -> bool:
+        """Whether reports or lines wait that have not arrived."""
+        return self.reports_wait() or self.lines_wait()
+
+    def reports_wait(self) -> bool:
+        """Whether reports wait that have not arrived."""
+        return any(waits(spool) for spool in self._reports())
+
+    def lines_wait(self) -> bool:
+        """Whether lines wait that have not arrived."""
+        return lost_file(self._run.path).exists() or any(waits(spool) for spool in self._lines())
+
+    def _reports(self) -> list[Path]:
+        return list(self._run.spool.glob(f"*{METRICS_SUFFIX}"))
+
+    def _lines(self) -> list[Path]:
+        return list(self._run.spool.glob(f"*{LOGS_SUFFIX}"))
 
 
 @dataclass(frozen=True)
