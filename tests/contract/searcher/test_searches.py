@@ -34,7 +34,7 @@ from resolute.errors import (
     NotFoundError,
     UnavailableError,
 )
-from resolute_searcher.engine.search import Search
+from resolute_searcher.state_machine.search import Search
 from resolute_searcher.wire.spec import spec_from
 
 

@@ -13,11 +13,11 @@ from support.services.searcher import SEARCH, Player, Searcher, SearchSession, a
 
 from resolute.api.searcher.v1 import search_spec_pb2 as spec_pb
 from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
-from resolute_searcher.engine.search import Search
 from resolute_searcher.identifiers import trial_id
 from resolute_searcher.runtime.snapshotter import Snapshotter
 from resolute_searcher.runtime.storage import Storage
 from resolute_searcher.service import SearcherService
+from resolute_searcher.state_machine.search import Search
 from resolute_searcher.store import repository
 from resolute_searcher.store.fingerprint import fingerprint
 from resolute_searcher.store.log import read_log

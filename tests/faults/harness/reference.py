@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from resolute_searcher.engine.search import Search, start
 from resolute_searcher.log.events import TrialCreated, ValidationCompleted
 from resolute_searcher.log.operations import Create, Operation, ValidateAfter
 from resolute_searcher.spec.search import SearchSpec
+from resolute_searcher.state_machine.search import Search, start
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from collections import Counter, deque
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
-from resolute_searcher.engine.search import Search, fold
 from resolute_searcher.log.entry import Entry
 from resolute_searcher.log.events import (
     Event,
@@ -20,6 +19,7 @@ from resolute_searcher.log.events import (
     ValidationCompleted,
 )
 from resolute_searcher.log.operations import Close, Create, Operation, Shutdown, ValidateAfter
+from resolute_searcher.state_machine.search import Search, fold
 
 Metric = Callable[[int], float]
 """The metric of the trial with a number, counted from 1 in the order of creation."""

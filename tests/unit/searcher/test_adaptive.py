@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from unit.searcher.harness import Run
 
-from resolute_searcher.engine.search import Search
 from resolute_searcher.log.events import Started, ValidationCompleted
 from resolute_searcher.log.operations import Create
 from resolute_searcher.spec.adaptive import AdaptiveMode, AdaptivePlan, split_concurrency, split_trials
 from resolute_searcher.spec.search import AdaptiveAshaSpec, SearchSpec
+from resolute_searcher.state_machine.search import Search
 
 AGGRESSIVE, CONSERVATIVE = AdaptiveMode.AGGRESSIVE, AdaptiveMode.CONSERVATIVE
 Table = list[tuple[int, int, int]]

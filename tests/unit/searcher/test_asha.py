@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from unit.searcher.harness import Run
 
-from resolute_searcher.engine.search import Search
 from resolute_searcher.log.events import ExitReason, Started, TrialClosed, TrialExited, ValidationCompleted
 from resolute_searcher.log.operations import Close, Create, Operation, Promote, ValidateAfter
 from resolute_searcher.spec.halving import Halving
 from resolute_searcher.spec.search import AsyncHalvingSpec, SearchSpec
+from resolute_searcher.state_machine.search import Search
 
 WORST = sys.float_info.max
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from resolute_searcher.engine.search import Search
 from resolute_searcher.log.events import Started
 from resolute_searcher.log.operations import Create
 from resolute_searcher.spec.grid import Grid
 from resolute_searcher.spec.search import GridSpec, SearchSpec
 from resolute_searcher.spec.space import Categorical, Const, DoubleRange, IntRange, LogRange, Space
+from resolute_searcher.state_machine.search import Search
 
 
 def points(space: Space) -> list[dict[str, Any]]:

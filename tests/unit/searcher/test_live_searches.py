@@ -17,11 +17,11 @@ from support.databases import migrate
 from support.services.searcher import adaptive, run
 
 from resolute.errors import ConflictError, ResoluteError, UnavailableError
-from resolute_searcher.engine.search import Search
 from resolute_searcher.log.events import TrialClosed, ValidationCompleted
 from resolute_searcher.runtime.live_searches import MOST_ON_LOOP, Change, LiveSearches
 from resolute_searcher.runtime.storage import Storage
 from resolute_searcher.runtime.trial_index import TrialIndex
+from resolute_searcher.state_machine.search import Search
 from resolute_searcher.store import log, repository
 from resolute_searcher.wire.spec import spec_from
 from resolute_serving.database.engine import Database, Work

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from unit.searcher.harness import drive_in_order
 
-from resolute_searcher.engine.search import Search
 from resolute_searcher.planning.preview import Preview, preview
 from resolute_searcher.spec.adaptive import AdaptiveMode
 from resolute_searcher.spec.search import (
@@ -18,6 +17,7 @@ from resolute_searcher.spec.search import (
     SingleSpec,
 )
 from resolute_searcher.spec.space import DoubleRange, Space
+from resolute_searcher.state_machine.search import Search
 
 Endings = list[list[tuple[int, int]]]
 

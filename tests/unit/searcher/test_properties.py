@@ -16,9 +16,6 @@ from hypothesis import strategies as st
 
 from resolute.errors import FailedPreconditionError
 from resolute.storage.searcher.v1 import log_pb2
-from resolute_searcher.engine.replay import replay
-from resolute_searcher.engine.resume import accepts_extension, accepts_retry
-from resolute_searcher.engine.search import Search, fold
 from resolute_searcher.log.actions import CloseTrial, CreateTrial, EndSearch, RunTrial, StopTrial
 from resolute_searcher.log.entry import Entry
 from resolute_searcher.log.events import (
@@ -48,6 +45,9 @@ from resolute_searcher.spec.search import (
     SingleSpec,
 )
 from resolute_searcher.spec.space import Categorical, DoubleRange, IntRange, LogRange, Space
+from resolute_searcher.state_machine.replay import replay
+from resolute_searcher.state_machine.resume import accepts_extension, accepts_retry
+from resolute_searcher.state_machine.search import Search, fold
 from resolute_searcher.store.packing import pack, unpack
 from resolute_searcher.wire.log import entry_from, entry_to
 

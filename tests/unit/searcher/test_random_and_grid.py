@@ -8,13 +8,13 @@ from uuid import UUID
 import pytest
 from unit.searcher.harness import Run
 
-from resolute_searcher.engine.search import Search
 from resolute_searcher.log.events import ExitReason, Started, TrialClosed, TrialExited, ValidationCompleted
 from resolute_searcher.log.operations import Close, Create, Shutdown, ValidateAfter
 from resolute_searcher.methods.base import Sampler
 from resolute_searcher.rng import RandomStream
 from resolute_searcher.spec.search import GridSpec, MethodSpec, RandomSpec, SearchSpec, SingleSpec
 from resolute_searcher.spec.space import Categorical, Const, DoubleRange, IntRange, LogRange, Space
+from resolute_searcher.state_machine.search import Search
 
 SIX = Space({"a": IntRange(0, 2, count=3), "b": Categorical(("x", "y"))})
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from unit.searcher.harness import drive_in_order
 
-from resolute_searcher.engine.replay import replay
-from resolute_searcher.engine.search import Search, fold
 from resolute_searcher.log.operations import ValidateAfter
 from resolute_searcher.spec.search import AdaptiveAshaSpec, SearchSpec
+from resolute_searcher.state_machine.replay import replay
+from resolute_searcher.state_machine.search import Search, fold
 
 SPEC = SearchSpec(method=AdaptiveAshaSpec(max_length=64, max_trials=16))
 

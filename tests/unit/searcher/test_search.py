@@ -9,7 +9,6 @@ import pytest
 from unit.searcher.harness import Run, drive_in_order
 
 from resolute.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
-from resolute_searcher.engine.search import Search, fold
 from resolute_searcher.log.actions import CloseTrial, CreateTrial, EndSearch, RunTrial
 from resolute_searcher.log.events import (
     ExitReason,
@@ -30,6 +29,7 @@ from resolute_searcher.spec.search import (
     SearchSpec,
     SingleSpec,
 )
+from resolute_searcher.state_machine.search import Search, fold
 
 FAILED, REFUSED = ExitReason.ERRORED, ExitReason.INVALID_HP
 

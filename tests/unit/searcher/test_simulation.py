@@ -9,11 +9,11 @@ from support.services.searcher import adaptive, spec
 
 from resolute.api.searcher.v1 import search_spec_pb2 as spec_pb
 from resolute.errors import InvalidArgumentError
-from resolute_searcher.engine.replay import replay
 from resolute_searcher.log.entry import Entry
 from resolute_searcher.planning.curves import RecordedCurve, RecordedCurves, SyntheticCurves, synthetic_curves
 from resolute_searcher.planning.preview import preview
 from resolute_searcher.planning.simulation import Simulation, simulate
+from resolute_searcher.state_machine.replay import replay
 from resolute_searcher.wire.spec import spec_from
 
 

@@ -9,12 +9,12 @@ from support.services.searcher import spec
 
 from resolute.api.searcher.v1 import search_spec_pb2 as spec_pb
 from resolute.contracts.values import to_value
-from resolute_searcher.engine.replay import replay
-from resolute_searcher.engine.search import Search
 from resolute_searcher.log.entry import Entry
 from resolute_searcher.log.events import Started, Suggested, TrialClosed, ValidationCompleted
 from resolute_searcher.planning.curves import SyntheticCurves
 from resolute_searcher.runtime.optuna_sampler import available, suggest
+from resolute_searcher.state_machine.replay import replay
+from resolute_searcher.state_machine.search import Search
 from resolute_searcher.wire.external_methods import SAMPLERS
 from resolute_searcher.wire.spec import spec_from
 

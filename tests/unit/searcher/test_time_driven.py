@@ -9,7 +9,6 @@ import pytest
 from unit.searcher.harness import Run
 
 from resolute.errors import FailedPreconditionError, InvalidArgumentError
-from resolute_searcher.engine.search import Search, fold
 from resolute_searcher.log.events import (
     ExitReason,
     Started,
@@ -27,6 +26,7 @@ from resolute_searcher.spec.search import (
     SearchSpec,
     SingleSpec,
 )
+from resolute_searcher.state_machine.search import Search, fold
 
 
 def timed(

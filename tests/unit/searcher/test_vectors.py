@@ -8,7 +8,6 @@ from collections.abc import Callable
 import pytest
 from unit.searcher.harness import Run, drive_at_random, drive_in_order
 
-from resolute_searcher.engine.search import Search
 from resolute_searcher.methods.full_length import FullLengthSearch
 from resolute_searcher.methods.multi_bracket import MultiBracketSearch
 from resolute_searcher.spec.adaptive import AdaptiveMode
@@ -22,6 +21,7 @@ from resolute_searcher.spec.search import (
     SingleSpec,
 )
 from resolute_searcher.spec.space import DoubleRange, Space
+from resolute_searcher.state_machine.search import Search
 
 
 def search(method: MethodSpec, *, smaller: bool = True, space: Space | None = None, seed: int = 0) -> Search:

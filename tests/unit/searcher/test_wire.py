@@ -14,7 +14,6 @@ from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
 from resolute.contracts.values import to_value
 from resolute.errors import InvalidArgumentError, ResoluteError
 from resolute.storage.searcher.v1 import log_pb2
-from resolute_searcher.engine.search import start
 from resolute_searcher.spec.adaptive import AdaptiveMode
 from resolute_searcher.spec.search import (
     AdaptiveAshaSpec,
@@ -25,6 +24,7 @@ from resolute_searcher.spec.search import (
     SingleSpec,
 )
 from resolute_searcher.spec.space import Categorical, Const, DoubleRange, IntRange, LogRange, Space
+from resolute_searcher.state_machine.search import start
 from resolute_searcher.wire.contract import contract_entry
 from resolute_searcher.wire.events import event_from
 from resolute_searcher.wire.log import entry_to

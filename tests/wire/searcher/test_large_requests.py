@@ -16,9 +16,9 @@ from resolute.api.searcher.v1 import event_pb2 as event_pb
 from resolute.api.searcher.v1 import operation_pb2 as operation_pb
 from resolute.api.searcher.v1 import search_spec_pb2 as spec_pb
 from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
-from resolute_searcher.engine.search import Search
 from resolute_searcher.identifiers import trial_id
 from resolute_searcher.runtime.live_searches import MOST_ON_LOOP
+from resolute_searcher.state_machine.search import Search
 from resolute_searcher.wire import contract
 
 CUSTOM = spec(external=spec_pb.ExternalMethod(name="custom"))

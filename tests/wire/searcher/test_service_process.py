@@ -26,7 +26,7 @@ from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
 from resolute.api.searcher.v1.searcher_service_pb2_grpc import SearcherServiceStub
 from resolute.contracts.clock import SYSTEM_CLOCK
 from resolute.errors import ConflictError, NotFoundError, UnavailableError
-from resolute_searcher.engine.search import Search
+from resolute_searcher.state_machine.search import Search
 from resolute_searcher.wire.spec import spec_from
 from resolute_serving.auth.tokens import TokenSigner, load_or_create_key
 from resolute_serving.server.peers import Peers

@@ -7,7 +7,7 @@ import json
 from sqlalchemy.engine import Connection
 
 from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
-from resolute_searcher.engine.replay import replay
+from resolute_searcher.state_machine.replay import replay
 from resolute_searcher.store import log, search_rows
 from resolute_searcher.wire.contract import contract_entry
 from resolute_searcher.wire.spec import spec_from

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
 
-from resolute_searcher.engine.search import Search
 from resolute_searcher.identifiers import invalid_field
 from resolute_searcher.log.actions import CloseTrial, CreateTrial, RunTrial, StopTrial
 from resolute_searcher.log.entry import Entry
@@ -18,6 +17,7 @@ from resolute_searcher.log.operations import Create, ValidateAfter
 from resolute_searcher.planning.curves import Curves
 from resolute_searcher.spec.search import AdaptiveAshaSpec, AsyncHalvingSpec, SearchSpec
 from resolute_searcher.spec.space import Json
+from resolute_searcher.state_machine.search import Search
 
 _WHOLE_TRIAL = 1
 """Length of trials that know themselves when they are done."""

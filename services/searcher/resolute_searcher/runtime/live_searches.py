@@ -21,12 +21,12 @@ from resolute.api.searcher.v1 import search_spec_pb2 as pb
 from resolute.contracts.clock import Clock
 from resolute.errors import ConflictError, NotFoundError, ResoluteError
 from resolute.storage.searcher.v1 import log_pb2
-from resolute_searcher.engine.search import Search, start
 from resolute_searcher.log.entry import Entry
 from resolute_searcher.log.events import Event
 from resolute_searcher.runtime.storage import Storage
 from resolute_searcher.runtime.topics import Aspect, Topic, everything
 from resolute_searcher.runtime.trial_index import TrialIndex
+from resolute_searcher.state_machine.search import Search, start
 from resolute_searcher.store import log, repository, search_rows
 from resolute_searcher.store.log import DuplicateEventError, NewEntry
 from resolute_searcher.wire.spec import spec_from

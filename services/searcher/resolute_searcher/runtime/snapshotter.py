@@ -19,8 +19,8 @@ from sqlalchemy.engine import Connection
 from resolute.api.searcher.v1 import search_spec_pb2
 from resolute.errors import ConflictError, NotFoundError, ResoluteError, UnavailableError
 from resolute.storage.searcher.v1 import log_pb2
-from resolute_searcher.engine.search import Search
 from resolute_searcher.runtime.storage import Storage
+from resolute_searcher.state_machine.search import Search
 from resolute_searcher.store import search_rows, snapshots
 from resolute_searcher.store.fingerprint import fingerprint
 from resolute_searcher.store.packing import pack, unpack

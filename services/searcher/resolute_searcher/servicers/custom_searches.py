@@ -12,13 +12,13 @@ from sqlalchemy.engine import Connection
 from resolute.api.searcher.v1 import event_pb2
 from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
 from resolute.errors import FailedPreconditionError, NotFoundError, UnavailableError
-from resolute_searcher.engine.search import Search
 from resolute_searcher.identifiers import canonical_uuid, invalid_field
 from resolute_searcher.log.events import OperationsPosted
 from resolute_searcher.log.operations import PostedOperation
 from resolute_searcher.runtime.live_searches import Change, LiveSearches
 from resolute_searcher.runtime.storage import Storage
 from resolute_searcher.runtime.topics import Aspect, Topic
+from resolute_searcher.state_machine.search import Search
 from resolute_searcher.store import log
 from resolute_searcher.wire.contract import contract_event, stored_operation
 from resolute_searcher.wire.operations import posted_from

@@ -11,8 +11,6 @@ from typing import Any
 from resolute.api.searcher.v1 import event_pb2, operation_pb2
 from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
 from resolute.errors import InvalidArgumentError, RunSupersededError
-from resolute_searcher.engine.search import Search
-from resolute_searcher.engine.validation import require_time_metric
 from resolute_searcher.identifiers import canonical_uuid, invalid_field
 from resolute_searcher.log.events import (
     TrialClosed,
@@ -26,6 +24,8 @@ from resolute_searcher.runtime.live_searches import MOST_ON_LOOP, Change, LiveSe
 from resolute_searcher.runtime.storage import Storage
 from resolute_searcher.runtime.topics import Aspect, Topic
 from resolute_searcher.runtime.trial_index import TrialIndex
+from resolute_searcher.state_machine.search import Search
+from resolute_searcher.state_machine.validation import require_time_metric
 from resolute_searcher.store import trials
 from resolute_searcher.store.log import OWN_EVENT_PREFIX
 from resolute_searcher.wire.contract import stored_event

@@ -14,10 +14,10 @@ from resolute.errors import (
     ConflictError,
 )
 from resolute.storage.searcher.v1 import log_pb2 as pb
-from resolute_searcher.engine.search import Search
 from resolute_searcher.identifiers import trial_id
 from resolute_searcher.log.entry import Entry
 from resolute_searcher.log.operations import Create
+from resolute_searcher.state_machine.search import Search
 from resolute_searcher.store.prepared_statements import PreparedStatement, insert_many
 from resolute_searcher.store.schema import entries, searches, trials
 from resolute_searcher.store.search_rows import read_search, search_not_found

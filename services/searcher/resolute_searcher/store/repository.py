@@ -11,9 +11,9 @@ from resolute.errors import (
     AlreadyExistsError,
     FailedPreconditionError,
 )
-from resolute_searcher.engine.search import Search
 from resolute_searcher.log.entry import Entry
 from resolute_searcher.spec.search import SearchSpec
+from resolute_searcher.state_machine.search import Search
 from resolute_searcher.store.fingerprint import fingerprint
 from resolute_searcher.store.log import NewEntry, append, read_log
 from resolute_searcher.store.packing import unpack

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from resolute_searcher.engine.state import SearchState
 from resolute_searcher.log.events import (
     Event,
     Extended,
@@ -17,6 +16,7 @@ from resolute_searcher.log.events import (
     ValidationCompleted,
 )
 from resolute_searcher.log.reasons import Reason, ReasonKind
+from resolute_searcher.state_machine.state import SearchState
 
 
 def event_reason(search: SearchState, event: Event) -> Reason:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from resolute.errors import ResoluteError
-from resolute_searcher.engine.search import Search
 from resolute_searcher.log.entry import Entry
 from resolute_searcher.spec.search import SearchSpec
+from resolute_searcher.state_machine.search import Search
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from resolute_searcher.engine import validation
-from resolute_searcher.engine.event_reasons import event_reason
-from resolute_searcher.engine.state import SearchState
-from resolute_searcher.engine.trial import TrialState
 from resolute_searcher.log.actions import Action, CloseTrial, CreateTrial, EndSearch, RunTrial, StopTrial
 from resolute_searcher.log.entry import Entry
 from resolute_searcher.log.events import (
@@ -39,6 +35,10 @@ from resolute_searcher.log.operations import (
 )
 from resolute_searcher.log.reasons import Reason, ReasonKind
 from resolute_searcher.spec.search import SearchSpec
+from resolute_searcher.state_machine import validation
+from resolute_searcher.state_machine.event_reasons import event_reason
+from resolute_searcher.state_machine.state import SearchState
+from resolute_searcher.state_machine.trial import TrialState
 
 
 class Search:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from resolute.errors import FailedPreconditionError, InvalidArgumentError
-from resolute_searcher.engine.state import SearchState
-from resolute_searcher.engine.trial import TrialState
 from resolute_searcher.identifiers import canonical_uuid
 from resolute_searcher.log.events import OperationsPosted
 from resolute_searcher.log.operations import Close, Create, PostedOperation, Progress, Shutdown, ValidateAfter
+from resolute_searcher.state_machine.state import SearchState
+from resolute_searcher.state_machine.trial import TrialState
 
 
 def accepts_operations(search: SearchState, event: OperationsPosted) -> bool:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 from resolute.errors import FailedPreconditionError, InvalidArgumentError
-from resolute_searcher.engine.state import SearchState
-from resolute_searcher.engine.trial import TrialState
 from resolute_searcher.identifiers import invalid_field
 from resolute_searcher.log.events import ExitReason, Extended
 from resolute_searcher.spec.search import MAX_TRIALS, AdaptiveAshaSpec, AsyncHalvingSpec, MethodSpec
+from resolute_searcher.state_machine.state import SearchState
+from resolute_searcher.state_machine.trial import TrialState
 
 _RETRIABLE = (ExitReason.ERRORED, ExitReason.USER_CANCELED, ExitReason.USER_REQUESTED_STOP)
 

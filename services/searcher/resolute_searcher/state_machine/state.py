@@ -6,12 +6,12 @@ from collections import deque
 from typing import Any
 
 from resolute.errors import NotFoundError
-from resolute_searcher.engine.trial import TrialState
 from resolute_searcher.log.events import Extended
 from resolute_searcher.methods.base import ModelMethod, Sampler, SuggestionRequest
 from resolute_searcher.methods.registry import kind_of
 from resolute_searcher.rng import RandomStream
 from resolute_searcher.spec.search import SearchSpec
+from resolute_searcher.state_machine.trial import TrialState
 
 
 class SearchState:

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 from resolute.errors import FailedPreconditionError, InvalidArgumentError
-from resolute_searcher.engine.external_operations import accepts_operations
-from resolute_searcher.engine.resume import accepts_extension, accepts_retry
-from resolute_searcher.engine.state import SearchState
-from resolute_searcher.engine.trial import TrialState
 from resolute_searcher.log.events import (
     Event,
     Extended,
@@ -22,6 +18,10 @@ from resolute_searcher.log.events import (
     ValidationCompleted,
     ValidationReported,
 )
+from resolute_searcher.state_machine.external_operations import accepts_operations
+from resolute_searcher.state_machine.resume import accepts_extension, accepts_retry
+from resolute_searcher.state_machine.state import SearchState
+from resolute_searcher.state_machine.trial import TrialState
 
 
 def accepts(search: SearchState, event: Event) -> bool:
