@@ -30,21 +30,20 @@ def pages() -> Iterator[tuple[str, str]]:
     os.environ.setdefault("KERAS_BACKEND", "torch")
     for name in MODULES:
         module = import_module(name)
-        entries = list(_entries(module))
+        entries = [_entry(module, one) for one in public_names(module)]
         intro = (inspect.getdoc(module) or "").partition("\n\n")[0]
         yield f"{name}.md", "\n".join([f"# {name}", "", intro, "", *entries])
     rows = [f"- [{name}]({name}.md)" for name in MODULES]
     yield "README.md", "\n".join(["# Python", "", *rows, ""])
 
 
-def _entries(module: ModuleType) -> Iterator[str]:
-    methods = {one: _method(module, one) for one in public_names(module)}
-    links = [f"[`{one}`][{method}]" for one, method in methods.items() if method]
-    if links:
-        yield f"Functions, which are methods of one object for the whole script: {', '.join(links)}.\n"
-    for one, method in methods.items():
-        if not method:
-            yield f"::: {module.__name__}.{one}\n"
+def _entry(module: ModuleType, name: str) -> str:
+    value = getattr(module, name)
+    if not inspect.ismethod(value):
+        return f"::: {module.__name__}.{name}\n"
+    # A function that is a method of an object: its documentation is found by the class.
+    heading = f"    options:\n      heading: {module.__name__}.{name}\n      toc_label: {name}\n"
+    return f"::: {module.__name__}.{value.__qualname__}\n{heading}"
 
 
 def public_names(module: ModuleType) -> list[str]:
@@ -56,9 +55,3 @@ def public_names(module: ModuleType) -> list[str]:
         for name, value in found
         if (inspect.isclass(value) or inspect.isroutine(value)) and value.__module__.startswith("resolute")
     ]
-
-
-def _method(module: ModuleType, name: str) -> str:
-    """Where a function is documented that is a method of an object; empty for every other name."""
-    value = getattr(module, name)
-    return f"{module.__name__}.{value.__qualname__}" if inspect.ismethod(value) else ""
