@@ -15,6 +15,7 @@ from torch.utils import data
 
 from resolute import pytorch
 from resolute.pytorch import PyTorchTrialContext
+from resolute.pytorch.trial.lr_scheduler import StepMode
 
 RECORDS = 26
 """No multiple of any batch size, so that epochs end with a smaller batch."""
@@ -168,7 +169,7 @@ class Buckets(data.Sampler[list[int]]):
         first = random.randrange(self._size)
         edges = [0, *range(first or self._size, RECORDS, self._size), RECORDS]
         batches = [list(range(a, b)) for a, b in itertools.pairwise(edges)]
-        np.random.shuffle(batches)  # type: ignore[arg-type]
+        np.random.shuffle(batches)
         yield from batches
 
 
@@ -317,8 +318,7 @@ def _scheduler(program: Program, optimizer: Any) -> Any:
     return None if not kind else of.StepLR(optimizer, step_size=3, gamma=0.9)
 
 
-def _step_mode(scheduler: str) -> pytorch.LRScheduler.StepMode:
-    modes = pytorch.LRScheduler.StepMode
+def _step_mode(scheduler: str) -> StepMode:
     if scheduler == "plateau":
-        return modes.MANUAL_STEP
-    return modes.STEP_EVERY_EPOCH if scheduler == "epoch" else modes.STEP_EVERY_BATCH
+        return StepMode.MANUAL_STEP
+    return StepMode.STEP_EVERY_EPOCH if scheduler == "epoch" else StepMode.STEP_EVERY_BATCH

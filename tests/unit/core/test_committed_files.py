@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -55,12 +56,12 @@ def test_upload_changes_nothing_in_the_directory(
     source = tmp_path / "source"
     source.mkdir()
     (source / "model").write_text("weights")
-    options = {"background": background, "shard": shard}
-    first = context.checkpoint.upload(source, {"steps_completed": 2}, **options)
+    upload = partial(context.checkpoint.upload, source, background=background, shard=shard)
+    first = upload({"steps_completed": 2})
     assert [path.name for path in source.iterdir()] == ["model"]
     assert kept(context, first) == {"steps_completed": 2}
     (source / "metadata.json").write_text(OWN)
-    second = context.checkpoint.upload(source, {"steps_completed": 3}, **options)
+    second = upload({"steps_completed": 3})
     assert kept(context, second) == json.loads(OWN)
     assert (source / "metadata.json").read_text() == OWN
     assert context.checkpoint.get_metadata(second) == {"steps_completed": 3}
