@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 from pathlib import Path
-from typing import cast
 
 import pytest
 from support.clusters.embedded import EmbeddedCluster
@@ -32,8 +30,9 @@ def test_trials_go_on_when_the_new_version_is_installed_under_them(tmp_path: Pat
     cluster.up()
     try:
         cluster.run("resolute", "experiment", "create", str(config), str(CODE))
-        for number in ("1", "2"):
-            wait_until(partial(has_trained, cluster, number), what="steps", seconds=120)
+        wait_until(
+            lambda: all("at step 3" in logs(cluster, number) for number in (1, 2)), what="steps", seconds=240
+        )
         cluster.kill()
         installation.use(CHECKOUT)
         cluster.run("resolute", "db", "upgrade", timeout=120)
@@ -51,10 +50,11 @@ def test_trials_go_on_when_the_new_version_is_installed_under_them(tmp_path: Pat
         cluster.down()
 
 
-def has_trained(cluster: EmbeddedCluster, trial: str) -> bool:
-    return "at step 3" in cluster.run("resolute", "trial", "logs", trial, check=False).stdout
+def logs(cluster: EmbeddedCluster, trial: int) -> str:
+    return cluster.run("resolute", "trial", "logs", str(trial), check=False).stdout
 
 
 def runs(cluster: EmbeddedCluster, trial: int) -> list[dict[str, int]]:
     (described,) = json.loads(cluster.run("resolute", "trial", "describe", str(trial), "--json").stdout)
-    return cast("list[dict[str, int]]", described["trial"]["runs"])
+    found: list[dict[str, int]] = described["trial"]["runs"]
+    return found
