@@ -70,6 +70,7 @@ class CheckpointsService:
         self._key_sweeper = KEYS.sweeper(self._database, clock=clock)
         self._models = ModelsServicer(Models(database=self._database, clock=clock))
         self._servicer = CheckpointsServicer(
+            database=self._database,
             registry=Registry(
                 database=self._database,
                 stores=stores,

@@ -50,14 +50,14 @@ async def rows(w: RegistryHarness) -> tuple[int, int]:
 def test_a_workspace_takes_what_its_readable_checkpoints_take(url: str, root: Path) -> None:
     async def scenario() -> None:
         async with registry_harness(url, root) as w:
-            assert await w.registry.storage_usage(VISION) == 0
+            assert await w.storage_usage(VISION) == 0
             first = await w.store({"a": b"1" * 100, "b": b"2" * 20})
             await w.store({"a": b"1" * 3})
             await w.store({"a": b"1" * 1000}, workspace_id=VISION + 1)
             await w.begin()
-            assert await w.registry.storage_usage(VISION) == 123
+            assert await w.storage_usage(VISION) == 123
             await w.deletions.delete([first], [], principal=SERVICE)
-            assert await w.registry.storage_usage(VISION) == 3
+            assert await w.storage_usage(VISION) == 3
 
     asyncio.run(scenario())
 
@@ -76,11 +76,11 @@ def test_bytes_that_checkpoints_share_count_once_and_until_nobody_has_them(url: 
             home, *others = [await w.store(content) for _ in range(10)]
             for other in others:
                 await w.database.write(partial(lies_in, borrower=other, home=home))
-            assert await w.registry.storage_usage(VISION) == 90 + 10 * 10
+            assert await w.storage_usage(VISION) == 90 + 10 * 10
             await w.deletions.delete([home], [], principal=SERVICE)
-            assert await w.registry.storage_usage(VISION) == 90 + 9 * 10
+            assert await w.storage_usage(VISION) == 90 + 9 * 10
             await w.deletions.delete(others, [], principal=SERVICE)
-            assert await w.registry.storage_usage(VISION) == 0
+            assert await w.storage_usage(VISION) == 0
 
     asyncio.run(scenario())
 
@@ -93,11 +93,11 @@ def test_what_is_being_deleted_counts_until_it_is_gone(url: str, root: Path) -> 
             await w.deletions.delete([whole], [], principal=SERVICE)
             await w.deletions.delete([part], ["*.pt"], principal=SERVICE)
             assert await w.state(whole) is State.DELETING
-            assert await w.registry.storage_usage(VISION) == 20
+            assert await w.storage_usage(VISION) == 20
             away.rename(root)
             w.clock.advance(3600)
             await w.collector.collect()
-            assert await w.registry.storage_usage(VISION) == 9
+            assert await w.storage_usage(VISION) == 9
 
     asyncio.run(scenario())
 

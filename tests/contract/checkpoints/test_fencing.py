@@ -16,6 +16,7 @@ from support.services.checkpoints import (
 
 from resolute.errors import RunSupersededError
 from resolute_checkpoints.domain.checkpoint import State
+from resolute_checkpoints.store import records
 
 
 def test_a_fence_supersedes_earlier_runs(url: str, root: Path) -> None:
@@ -83,7 +84,7 @@ def test_a_fence_of_one_trial_leaves_others_alone(url: str, root: Path) -> None:
 
 def test_the_latest_checkpoint_has_the_most_steps_then_the_latest_commit(url: str, root: Path) -> None:
     async def latest(w: RegistryHarness) -> str | None:
-        found = await w.registry.latest(TRIAL)
+        found = await w.database.read(lambda connection: records.latest(connection, TRIAL))
         return None if found is None else found.checkpoint_id
 
     async def scenario() -> None:

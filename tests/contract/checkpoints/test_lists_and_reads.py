@@ -35,7 +35,7 @@ async def pages(
     wanted, result = records.CheckpointFilter(states=READABLE, trial_ids=[trial_id]), []
     request = ListCheckpointsRequest(page_size=size, order_by=order_by)
     while True:
-        found, request.page_token = await w.registry.page(wanted, request)
+        found, request.page_token = await w.page(wanted, request)
         result.append([checkpoint.checkpoint_id for checkpoint in found])
         if not request.page_token:
             return result
@@ -79,10 +79,10 @@ def test_a_checkpoint_that_is_committed_between_two_pages_disturbs_neither(url: 
                 ids.append(await w.store())
             wanted = records.CheckpointFilter(states=READABLE, experiment_ids=[EXPERIMENT])
             request = ListCheckpointsRequest(page_size=2)
-            first, request.page_token = await w.registry.page(wanted, request)
+            first, request.page_token = await w.page(wanted, request)
             w.clock.advance(1)
             await w.commit(begun)
-            second, following = await w.registry.page(wanted, request)
+            second, following = await w.page(wanted, request)
             assert [c.checkpoint_id for c in (*first, *second)] == ids[::-1]
             assert not following
 

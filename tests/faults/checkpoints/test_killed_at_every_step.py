@@ -191,7 +191,8 @@ async def examine(scene: Scenario) -> None:
     committed = {key for verb, key in words if verb == "committed"}
     touched = {key for verb, key in words if verb == "deleting"}
     wanted = records.CheckpointFilter(states=list(State), experiment_ids=[EXPERIMENT])
-    listed, _ = await scene.registry.page(wanted, ListCheckpointsRequest(page_size=1000))
+    request = ListCheckpointsRequest(page_size=1000)
+    listed, _ = await scene.database.read(lambda connection: records.page(connection, wanted, request))
     found = {each.checkpoint_id: each for each in listed}
     readable = {key: each for key, each in found.items() if each.state in READABLE}
     assert committed - touched <= set(readable), "a committed checkpoint is lost"

@@ -91,6 +91,16 @@ class RegistryHarness:
             target.write_bytes(data)
         return [File(path, len(data)) for path, data in content.items()]
 
+    async def page(
+        self, wanted: records.CheckpointFilter, request: ListCheckpointsRequest
+    ) -> tuple[list[Checkpoint], str]:
+        """One page of a list, and the token of the next."""
+        return await self.database.read(lambda connection: records.page(connection, wanted, request))
+
+    async def storage_usage(self, workspace_id: int) -> int:
+        """Bytes of a workspace's checkpoints."""
+        return await self.database.read(lambda connection: records.storage_usage(connection, workspace_id))
+
     async def begin(
         self,
         checkpoint_id: str | None = None,
@@ -167,7 +177,7 @@ class RegistryHarness:
             trial_ids=() if experiment_id else [trial_id],
             experiment_ids=[experiment_id] if experiment_id else (),
         )
-        found, _ = await self.registry.page(wanted, ListCheckpointsRequest(page_size=1000))
+        found, _ = await self.page(wanted, ListCheckpointsRequest(page_size=1000))
         return [checkpoint.checkpoint_id for checkpoint in found]
 
 

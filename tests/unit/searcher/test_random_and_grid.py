@@ -64,7 +64,7 @@ class TestOperations:
         run, (trial, _) = begun(RandomSpec(max_length=10, max_trials=2))
         run.search.state.reach(trial, 5.0)
         run.record(TrialExited(trial, reason))
-        assert dict(run.search.state.all_reached()) == ({} if reason.invalid else {trial: 5.0})
+        assert dict(run.search.state.reached_by_trial) == ({} if reason.invalid else {trial: 5.0})
         state = run.search.state.snapshot()
         assert state["failures"] == (reason is ExitReason.ERRORED)
         assert state["cancels"] == (reason is ExitReason.USER_CANCELED)

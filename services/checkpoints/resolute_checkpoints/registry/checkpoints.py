@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -27,7 +27,7 @@ from resolute_checkpoints.domain import metadata as metadata_rules
 from resolute_checkpoints.domain.checkpoint import Checkpoint, DirectoryStorage, File, Owner, State, Storage
 from resolute_checkpoints.domain.manifest import Manifest
 from resolute_checkpoints.retention.remover import CLAIM_SECONDS, Remover
-from resolute_checkpoints.store import audit, fencing, identities, records
+from resolute_checkpoints.store import audit, fencing, records
 from resolute_checkpoints.store.files import removals, uploads
 from resolute_checkpoints.store.files.removals import Removal
 from resolute_serving.context import Principal, actor
@@ -273,14 +273,6 @@ class Registry:
 
         return await self._database.read(work)
 
-    async def page(self, wanted: records.CheckpointFilter, request: Any) -> tuple[list[Checkpoint], str]:
-        """Returns one page of a list, and the token of the next."""
-        return await self._database.read(lambda connection: records.page(connection, wanted, request))
-
-    async def latest(self, trial_id: str) -> Checkpoint | None:
-        """Returns the latest complete checkpoint of a trial; None when it has none."""
-        return await self._database.read(lambda connection: records.latest(connection, trial_id))
-
     async def storage_refusal(self, storage: Storage) -> str:
         """Says why no config may name a storage; empty if one may."""
         try:
@@ -288,16 +280,6 @@ class Registry:
         except (InvalidArgumentError, PermissionDeniedError) as error:
             return str(error)
         return ""
-
-    async def storage_usage(self, workspace_id: int) -> int:
-        """Returns the bytes of a workspace's checkpoints; what several share counts once."""
-        return await self._database.read(lambda connection: records.storage_usage(connection, workspace_id))
-
-    async def assign_ids(self, *, workspaces: Mapping[str, int], users: Mapping[str, int]) -> None:
-        """Sets the ids of workspaces and users where only their names are known. Safe to repeat."""
-        await self._database.write(
-            lambda connection: identities.assign(connection, workspaces=workspaces, users=users)
-        )
 
     async def update_metadata(
         self, checkpoint_id: str, patch: dict[str, object], *, etag: str = "", principal: Principal

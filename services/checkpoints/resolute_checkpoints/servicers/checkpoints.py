@@ -24,8 +24,10 @@ from resolute_checkpoints.retention.enforcement import RetentionEnforcer
 from resolute_checkpoints.servicers import checkpoint_messages
 from resolute_checkpoints.servicers.chunked_commits import ChunkedCommits
 from resolute_checkpoints.servicers.identifiers import parse_uuid
+from resolute_checkpoints.store import identities, records
 from resolute_checkpoints.store.records import CheckpointFilter
 from resolute_serving.context import TrialRun, current_principal
+from resolute_serving.database.engine import Database
 from resolute_serving.validation import invalid
 
 _MAX_FILTER_IDS = 100
@@ -35,7 +37,8 @@ class CheckpointsServicer(CheckpointsServiceServicer):
     """Serves ``CheckpointsService``.
 
     Args:
-        registry: Begins, commits, lists.
+        database: Where the lists are read.
+        registry: Begins, commits, changes.
         reuse: Finds files that need not be uploaded.
         downloads: Reads files.
         deletions: Deletes.
@@ -46,6 +49,7 @@ class CheckpointsServicer(CheckpointsServiceServicer):
     def __init__(
         self,
         *,
+        database: Database,
         registry: Registry,
         reuse: Reuse,
         downloads: Downloads,
@@ -53,6 +57,7 @@ class CheckpointsServicer(CheckpointsServiceServicer):
         retention: RetentionEnforcer,
         examiner: Examiner,
     ) -> None:
+        self._database = database
         self._registry = registry
         self._reuse = reuse
         self._downloads = downloads
@@ -164,7 +169,8 @@ class CheckpointsServicer(CheckpointsServiceServicer):
         self, request: messages.GetLatestCheckpointRequest, context: Any
     ) -> messages.GetLatestCheckpointResponse:
         """Returns the latest checkpoint of a trial."""
-        latest = await self._registry.latest(parse_uuid(request.trial_id, field="trial_id"))
+        trial_id = parse_uuid(request.trial_id, field="trial_id")
+        latest = await self._database.read(lambda connection: records.latest(connection, trial_id))
         return messages.GetLatestCheckpointResponse(
             checkpoint=None if latest is None else checkpoint_messages.from_checkpoint(latest)
         )
@@ -173,7 +179,10 @@ class CheckpointsServicer(CheckpointsServiceServicer):
         self, request: messages.ListCheckpointsRequest, context: Any
     ) -> messages.ListCheckpointsResponse:
         """Lists checkpoints."""
-        found, next_page_token = await self._registry.page(_filter(request), request)
+        wanted = _filter(request)
+        found, next_page_token = await self._database.read(
+            lambda connection: records.page(connection, wanted, request)
+        )
         return messages.ListCheckpointsResponse(
             checkpoints=[checkpoint_messages.from_checkpoint(checkpoint) for checkpoint in found],
             next_page_token=next_page_token,
@@ -295,7 +304,9 @@ class CheckpointsServicer(CheckpointsServiceServicer):
         self, request: messages.GetStorageUsageRequest, context: Any
     ) -> messages.GetStorageUsageResponse:
         """Returns how much the checkpoints of a workspace take."""
-        used = await self._registry.storage_usage(request.workspace_id)
+        used = await self._database.read(
+            lambda connection: records.storage_usage(connection, request.workspace_id)
+        )
         return messages.GetStorageUsageResponse(bytes=used)
 
     async def PreviewRetention(
@@ -331,7 +342,11 @@ class CheckpointsServicer(CheckpointsServiceServicer):
 
     async def AssignIds(self, request: messages.AssignIdsRequest, context: Any) -> messages.AssignIdsResponse:
         """Sets ids where only names are known."""
-        await self._registry.assign_ids(workspaces=request.workspace_ids, users=request.user_ids)
+        await self._database.write(
+            lambda connection: identities.assign(
+                connection, workspaces=request.workspace_ids, users=request.user_ids
+            )
+        )
         return messages.AssignIdsResponse()
 
 

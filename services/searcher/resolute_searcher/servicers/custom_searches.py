@@ -114,7 +114,7 @@ def _client_view(change: Change) -> tuple[int, bool, Sequence[tuple[str, float]]
         raise FailedPreconditionError(
             f"the search decides by itself ({search.state.kind.name}); only custom searches have a client"
         )
-    return search.state.answered, search.state.over, search.state.all_reached()
+    return search.state.answered, search.state.over, list(search.state.reached_by_trial.items())
 
 
 def _response(

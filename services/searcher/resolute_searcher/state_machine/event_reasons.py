@@ -39,7 +39,7 @@ def _kind_of_trial_event(search: SearchState, event: Event) -> ReasonKind:
     match event:
         case TrialCreated():
             return ReasonKind.ACTION_APPLIED
-        case ValidationCompleted(trial_key) if search.repeats(trial_key):
+        case ValidationCompleted(trial_key) if trial_key in search.repeated:
             return ReasonKind.LENGTH_REACHED_BEFORE
         case TrialExited():
             return ReasonKind.EXITED

@@ -65,10 +65,6 @@ class SearchState:
                 resource=f"trial {trial_key}",
             ) from None
 
-    def repeats(self, trial_key: str) -> bool:
-        """Returns whether a trial was given the very length that it completed before."""
-        return trial_key in self.repeated
-
     @property
     def requested_at(self) -> int | None:
         """Position of the event at which the oldest open request for a suggestion was made."""
@@ -103,10 +99,6 @@ class SearchState:
     def reached(self, trial_key: str) -> float:
         """Returns how far a trial said it is; 0 when it said nothing."""
         return self.reached_by_trial.get(trial_key, 0.0)
-
-    def all_reached(self) -> list[tuple[str, float]]:
-        """Returns how far the open trials say they are."""
-        return list(self.reached_by_trial.items())
 
     def snapshot(self) -> dict[str, Any]:
         """Returns the whole state as JSON values; equal logs give equal snapshots."""
