@@ -67,11 +67,11 @@ def test_a_quadratic_is_explained_by_its_parameter() -> None:
 
 def test_two_parameters_share_as_their_variances_do() -> None:
     """The variance of a sum of independent terms is the sum of theirs: 4 to 1 here."""
-    found = estimate(results(250, lambda one: 2 * one["x"] + one["y"]), SPACE)
+    found = estimate(results(150, lambda one: 2 * one["x"] + one["y"]), SPACE)
     assert shares(found)["x"] == pytest.approx(0.8, abs=0.1)
     assert shares(found)["y"] == pytest.approx(0.2, abs=0.1)
     # What two parameters do only together, none of them does alone.
-    product = estimate(results(250, lambda one: one["x"] * one["y"]), SPACE)
+    product = estimate(results(150, lambda one: one["x"] * one["y"]), SPACE)
     assert shares(product)["x"] + shares(product)["y"] < 0.4
 
 
