@@ -10,7 +10,11 @@ from support.clusters.embedded import EmbeddedCluster
 from support.old_version import CHECKOUT, has_revision, install
 from support.waiting import wait_until
 
-REVISION = "eba3d54bd4b1ab0f3e28a06285acf31be5c14e78"
+VERSIONS = {
+    "v0.1.0": "01d7f46cb981eabeeb47e21c2c65b58b09798dc1",
+    "eba3d54b": "eba3d54bd4b1ab0f3e28a06285acf31be5c14e78",
+}
+"""Commits of older versions."""
 CODE = Path(__file__).parents[1] / "fixtures" / "homes" / "code"
 STEPS = 40
 CONFIG = {
@@ -21,9 +25,12 @@ CONFIG = {
 }
 
 
-@pytest.mark.skipif(not has_revision(REVISION), reason=f"this checkout's history has no commit {REVISION}")
-def test_trials_go_on_when_the_new_version_is_installed_under_them(tmp_path: Path) -> None:
-    installation = install(REVISION, tmp_path / "installation")
+@pytest.mark.parametrize("version", VERSIONS)
+def test_trials_go_on_when_the_new_version_is_installed_under_them(tmp_path: Path, version: str) -> None:
+    revision = VERSIONS[version]
+    if not has_revision(revision):
+        pytest.skip(f"the history of this checkout has no commit {revision}, version {version}")
+    installation = install(revision, tmp_path / "installation")
     config = tmp_path / "replaced.yaml"
     config.write_text(json.dumps(CONFIG))
     cluster = EmbeddedCluster(tmp_path / "home", bin=installation.bin)

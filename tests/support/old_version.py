@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -38,6 +39,8 @@ class Installation:
 def has_revision(revision: str) -> bool:
     """Tells whether the history holds a commit; an archive or a shallow clone holds none."""
     command = ("git", "cat-file", "-e", f"{revision}^{{commit}}")
+    if shutil.which(command[0]) is None:
+        return False
     return subprocess.run(command, cwd=CHECKOUT, capture_output=True, check=False).returncode == 0
 
 
