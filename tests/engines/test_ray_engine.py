@@ -6,7 +6,7 @@ import asyncio
 import operator
 import sys
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
 from functools import partial
 from pathlib import Path
@@ -55,7 +55,10 @@ from resolute_engines.settings import EngineSettings, PoolSettings
 class RayUnderTest:
     """Allocations of one test, whose names no other test uses."""
 
-    call = "resolute_engines.ray.client:Driver.call"
+    @property
+    def call(self) -> Callable[..., Any]:
+        """The method by which it talks to the engine."""
+        return Driver.call
 
     def __init__(self, ray: RayCluster, directory: Path, **pool: Any) -> None:
         directory.mkdir(exist_ok=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from support.engines.container_service import ContainerService
 from support.engines.contract import spec_of
 from support.engines.image import IMAGE
 
+from resolute_engines.container.client import DockerApi
 from resolute_engines.container.runtime import make_runtime, runtime_name
 from resolute_engines.environment import EngineEnvironment
 from resolute_engines.plugins import create_engine
@@ -59,7 +60,10 @@ class ContainerUnderTest:
         """One on a bridge of this machine."""
         return control_plane(script, host=self.service.host, **changes)
 
-    call = "resolute_engines.container.client:DockerApi._bytes"
+    @property
+    def call(self) -> Callable[..., Any]:
+        """The method by which it talks to the engine."""
+        return DockerApi._bytes
 
     def open(self, **pool: Any) -> Engine:
         """Two slots."""

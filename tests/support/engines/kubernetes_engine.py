@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,10 @@ class KubernetesUnderTest:
         """One at the address of the node."""
         return control_plane(script, host=self.kubernetes.host, **changes)
 
-    call = "resolute_engines.kubernetes.connection:KubernetesApi._answer"
+    @property
+    def call(self) -> Callable[..., Any]:
+        """The method by which it talks to the engine."""
+        return KubernetesApi._answer
 
     def open(self) -> Engine:
         """A pool of processors."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +23,7 @@ from resolute_engines.environment import EngineEnvironment, SupervisorTerms
 from resolute_engines.protocol import AllocationSpec
 from resolute_engines.settings import EngineSettings, PoolSettings
 from resolute_engines.slurm.client import SlurmClient
+from resolute_engines.slurm.commands.runner import SlurmCommands
 from resolute_engines.slurm.engine import SlurmEngine
 from resolute_engines.slurm.factory import commands_of
 from resolute_engines.slurm.request import SlurmNodes
@@ -54,7 +55,10 @@ class SlurmUnderTest:
         self.cluster = f"resolute-{self._cluster_id[:8]}"
         """Begins the names of its jobs."""
 
-    call = "resolute_engines.slurm.commands:SlurmCommands.run"
+    @property
+    def call(self) -> Callable[..., Any]:
+        """The method by which it talks to the engine."""
+        return SlurmCommands.run
 
     @property
     def opened_by(self) -> tuple[EngineSettings, EngineEnvironment]:

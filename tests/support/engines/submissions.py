@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
 import os
 import pickle
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -30,8 +29,9 @@ from resolute_engines.settings import EngineSettings
 class SubmittingEngine(EngineUnderTest, Protocol):
     """An engine whose calls can be cut off."""
 
-    call: str
-    """The method that makes each of its calls, as ``module:Class.method``."""
+    @property
+    def call(self) -> Callable[..., Any]:
+        """The method that makes each of its calls, of the class and not of an object."""
 
     @property
     def opened_by(self) -> tuple[EngineSettings, EngineEnvironment]:
@@ -105,7 +105,7 @@ class _Order:
     settings: EngineSettings
     environment: EngineEnvironment
     spec: AllocationSpec
-    call: str
+    call: Callable[..., Any]
     after: int
 
 
@@ -120,17 +120,15 @@ def killed() -> None:
 
 
 @contextmanager
-def _cut_off(call: str, after: int, end: Any) -> Iterator[None]:
+def _cut_off(call: Callable[..., Any], after: int, end: Any) -> Iterator[None]:
     """Has a method come to an end after some calls, each of which did what it does."""
-    module, _, path = call.partition(":")
-    owner_name, _, name = path.partition(".")
-    owner = getattr(importlib.import_module(module), owner_name)
-    real, count = getattr(owner, name), 0
+    owner_name, _, name = call.__qualname__.partition(".")
+    owner, count = getattr(sys.modules[call.__module__], owner_name), 0
 
-    @wraps(real)
+    @wraps(call)
     async def counted(*arguments: Any, **named: Any) -> Any:
         nonlocal count
-        answer = await real(*arguments, **named)
+        answer = await call(*arguments, **named)
         if _launching.get():
             count += 1
             if count == after:
@@ -143,7 +141,7 @@ def _cut_off(call: str, after: int, end: Any) -> Iterator[None]:
         yield
     finally:
         _launching.reset(token)
-        setattr(owner, name, real)
+        setattr(owner, name, call)
 
 
 async def _launch(order: _Order) -> None:
