@@ -262,7 +262,7 @@ class TestRay(EngineContract, LinesContract, BacklogContract, Submissions):
 
         scenario(body)
 
-    def test_a_keeper_that_was_lost_leaves_nothing_running_and_its_lines_arrive(
+    def test_a_shim_that_was_lost_leaves_nothing_running_and_its_lines_arrive(
         self, engine: RayUnderTest
     ) -> None:
         async def body() -> None:
@@ -271,10 +271,10 @@ class TestRay(EngineContract, LinesContract, BacklogContract, Submissions):
                     await living.engine.launch(engine.spec(plane))
                     await seen(plane, "training")
                     supervisor = engine.supervisor()
-                    keeper = supervisor.parent()
-                    assert keeper is not None
-                    assert "resolute_launch.actor" in keeper.cmdline()
-                    keeper.kill()
+                    shim = supervisor.parent()
+                    assert shim is not None
+                    assert "resolute_launch.actor" in shim.cmdline()
+                    shim.kill()
                     (report,) = await living.ended()
                     assert report.lost
                     assert _is_gone(supervisor)
@@ -297,7 +297,7 @@ class TestRay(EngineContract, LinesContract, BacklogContract, Submissions):
                         (report,) = await living.ended()
                         assert report.lost
                         assert report.reason == "its node of Ray is gone"
-                        # The machine lives on, and so did the keeper, which ended what it kept.
+                        # The machine lives on, and so did the shim, which ended what it kept.
                         await wait_until_async(
                             lambda: _is_gone(supervisor), seconds=SECONDS, what="its supervisor's end"
                         )
@@ -323,13 +323,13 @@ class TestRay(EngineContract, LinesContract, BacklogContract, Submissions):
                     await wait_until_async(
                         lambda: _spooled(engine, b"last words"), seconds=SECONDS, what="the line on disk"
                     )
-                    keeper = engine.supervisor().parent()
-                    assert keeper is not None
+                    shim = engine.supervisor().parent()
+                    assert shim is not None
                     await asyncio.to_thread(ray.kill_machine, "worker")
                     try:
                         (report,) = await living.ended()
                         assert report.lost
-                        assert _is_gone(keeper), "nobody is there to send"
+                        assert _is_gone(shim), "nobody is there to send"
                         plane.takes_lines = True
                     finally:
                         await asyncio.to_thread(ray.start_worker)

@@ -197,9 +197,9 @@ class SlurmCluster:
                     environment.get("SLURMD_NODENAME") == node
                     and environment.get("SLURM_CONF") == self.environment["SLURM_CONF"]
                 ):
-                    keeper = process.parent()
+                    parent = process.parent()
                     # Its title has overwritten its own environment: only its child tells whose it is.
-                    found += [keeper] if keeper and "slurmstepd" in " ".join(keeper.cmdline()) else []
+                    found += [parent] if parent and "slurmstepd" in " ".join(parent.cmdline()) else []
                     found.append(process)
         return found
 

@@ -10,8 +10,8 @@ from typing import TypeVar
 import structlog
 
 from resolute.contracts.run.exit_record import ExitRecord
-from resolute.contracts.run.keeping import KILL, STOP
 from resolute.contracts.run.launch_order import LaunchOrder
+from resolute.contracts.run.shim_files import KILL, STOP
 from resolute.errors import (
     FailedPreconditionError,
     PermissionDeniedError,
@@ -53,8 +53,8 @@ from resolute_engines.protocol import (
 T = TypeVar("T")
 _CONNECT_SECONDS = 30.0
 """How long credentials may take to be read before whoever asks is told that Kubernetes does not answer."""
-_KEEPERS_SECONDS = 5.0
-"""How long keepers may take to end what they keep before Kubernetes is told to."""
+_SHIMS_SECONDS = 5.0
+"""How long shims may take to end what they keep before Kubernetes is told to."""
 _POLL_SECONDS = 0.25
 _HOPELESS = ("ErrImageNeverPull", "InvalidImageName")
 """Reasons that no patience helps against."""
@@ -172,7 +172,7 @@ class KubernetesEngine:
         return reports
 
     async def stop(self, allocation_id: str, *, grace: float) -> None:
-        """Asks the keepers of an allocation to have it exit; what waits is taken out of the queue."""
+        """Asks the shims of an allocation to have it exit; what waits is taken out of the queue."""
         group = await self.find(allocation_id)
         if group is None or group.all_ended:
             return
@@ -190,7 +190,7 @@ class KubernetesEngine:
             await self._ask(lambda client: client.end(group.name, grace_seconds=seconds, withdrawn=True))
 
     async def kill(self, allocation_id: str) -> None:
-        """Has the keepers of an allocation end it; after them its Pods are ended."""
+        """Has the shims of an allocation end it; after them its Pods are ended."""
         group = await self.find(allocation_id)
         if group is None or group.all_ended:
             return
@@ -204,7 +204,7 @@ class KubernetesEngine:
 
     async def _soon_ended(self, allocation_id: str) -> bool:
         clock = asyncio.get_running_loop().time
-        deadline = clock() + _KEEPERS_SECONDS
+        deadline = clock() + _SHIMS_SECONDS
         while clock() < deadline:
             group = await self.find(allocation_id)
             if group is None or group.all_ended:

@@ -72,7 +72,7 @@ def keys(prefix: str) -> list[str]:
 
 
 class Container:
-    """The actor of one container: starts a keeper, passes words to it, and writes down what it says.
+    """The actor of one container: starts a shim, passes words to it, and writes down what it says.
 
     Args:
         key: Begins the container's keys.
@@ -84,14 +84,14 @@ class Container:
 
     def __init__(self, key: str, order: str, python: str, directory: str, prefix: str) -> None:
         self._key = key
-        self._keeper: subprocess.Popen[str] | None = None
+        self._shim: subprocess.Popen[str] | None = None
         self._lock = threading.Lock()
         if put(f"{key}:began", ray.get_runtime_context().get_node_id(), overwrite=False):
             return
         folder = ""
         try:
             folder = tempfile.mkdtemp(prefix=prefix, dir=directory or None)
-            self._keeper = self._start(python or sys.executable, folder)
+            self._shim = self._start(python or sys.executable, folder)
         except OSError as failure:
             if folder:
                 shutil.rmtree(folder)
@@ -99,16 +99,16 @@ class Container:
             return
         self.ask(order)
         threading.Thread(
-            target=self._listen, args=(python or sys.executable, folder), name="keeper", daemon=True
+            target=self._listen, args=(python or sys.executable, folder), name="shim", daemon=True
         ).start()
 
     def ask(self, word: str) -> None:
-        """Passes a word to the keeper: ``stop`` or ``kill``."""
+        """Passes a word to the shim: ``stop`` or ``kill``."""
         with self._lock:
-            if self._keeper is not None and self._keeper.stdin is not None:
+            if self._shim is not None and self._shim.stdin is not None:
                 try:
-                    self._keeper.stdin.write(f"{word}\n")
-                    self._keeper.stdin.flush()
+                    self._shim.stdin.write(f"{word}\n")
+                    self._shim.stdin.flush()
                 except OSError:
                     # It is gone: what it said, or did not say, is being written down.
                     return
@@ -136,27 +136,27 @@ class Container:
         self._end(said.get("word", complaint), sent=bool(said.get("over", "word" not in said)))
 
     def _replace(self, python: str, folder: str) -> dict[str, Any]:
-        """Has another keeper end what a lost one kept, and send; returns what it said."""
+        """Has another shim end what a lost one kept, and send; returns what it said."""
         try:
             with self._lock:
-                self._keeper = self._start(python, folder)
+                self._shim = self._start(python, folder)
         except OSError:
             # Where the folder is gone, someone who looked for what was left has sent all of it.
             return {"over": not os.path.exists(folder)}  # noqa: PTH110
         return self._hear()[0]
 
     def _hear(self) -> tuple[dict[str, Any], str]:
-        assert self._keeper is not None and self._keeper.stdout is not None  # noqa: PT018
+        assert self._shim is not None and self._shim.stdout is not None  # noqa: PT018
         said: dict[str, Any] = {}
         complaint = ""
-        for line in self._keeper.stdout:
+        for line in self._shim.stdout:
             try:
                 said.update(json.loads(line))
             except (ValueError, TypeError):
                 complaint = (complaint + line)[-_TAIL_CHARACTERS:]
             if "word" in said:
                 put(f"{self._key}:word", said["word"])
-        self._keeper.wait()
+        self._shim.wait()
         return said, complaint
 
     def _end(self, word: str, *, sent: bool) -> None:
@@ -170,7 +170,7 @@ def environment_of_runs() -> dict[str, str]:
 
 
 def keep_leftovers(python: str, directory: str, prefix: str) -> None:
-    """Has someone on this node keep what was left there by keepers that died with it.
+    """Has someone on this node keep what was left there by shims that died with it.
 
     Args:
         python: Interpreter that has Resolute; empty for the worker's own.
@@ -221,7 +221,7 @@ class Allocations:
     def __init__(self, prefix: str) -> None:
         self._prefix = prefix
         self._asked: set[str] = set()
-        """The nodes that were asked for what keepers left there."""
+        """The nodes that were asked for what shims left there."""
 
     def nodes(self) -> list[dict[str, Any]]:
         """The nodes that live, with their resources."""
@@ -230,7 +230,7 @@ class Allocations:
         ]
 
     def keep_leftovers(self, python: str, directory: str) -> None:
-        """Asks each node once for what keepers left there that died with it; does not wait for them."""
+        """Asks each node once for what shims left there that died with it; does not wait for them."""
         nodes = {node["id"] for node in self.nodes()}
         for node in nodes - self._asked:
             there = NodeAffinitySchedulingStrategy(node, soft=False)
@@ -324,7 +324,7 @@ class Allocations:
         }
 
     def ask(self, allocation: str, word: str) -> None:
-        """Passes a word to the keepers of an allocation that have begun."""
+        """Passes a word to the shims of an allocation that have begun."""
         name = self._name(allocation)
         asked = [
             actor.ask.remote(word) for key, actor in self._actors(name) if get(f"{key}:began") is not None

@@ -11,7 +11,7 @@ from typing import Any
 import structlog
 
 from resolute.contracts.distribution import version
-from resolute.contracts.run.keeping import KILL, STOP
+from resolute.contracts.run.shim_files import KILL, STOP
 from resolute.errors import ResoluteError, UnavailableError
 from resolute_engines.environment import SupervisorTerms
 from resolute_engines.kit.installation import CHECK, missing_on
@@ -35,9 +35,9 @@ from resolute_engines.ray.client import Driver
 from resolute_engines.ray.settings import RayPoolOptions
 from resolute_engines.ray.unsupported_fields import REQUIREMENTS, UNSUPPORTED_FIELDS
 
-_KEEPERS_SECONDS = 5.0
-"""How long keepers may take to end what they keep before Ray is told to."""
-_KEEPERS_POLL_SECONDS = 0.25
+_SHIMS_SECONDS = 5.0
+"""How long shims may take to end what they keep before Ray is told to."""
+_SHIMS_POLL_SECONDS = 0.25
 _LOOKS_A_CAPACITY = 10
 """How many looks at the runs go by between two at the nodes."""
 _NODES_SECONDS = 60.0
@@ -147,7 +147,7 @@ class RayEngine:
         return states.remains_of(seen) if seen else None
 
     async def stop(self, allocation_id: str, *, grace: float) -> None:
-        """Asks the keepers of an allocation to have it exit; what waits is taken out of the queue."""
+        """Asks the shims of an allocation to have it exit; what waits is taken out of the queue."""
         found = {report.state for report in (await self._look([allocation_id]))[allocation_id]}
         if ContainerState.RUNNING in found:
             await self._driver.call("ask", allocation=allocation_id, word=STOP)
@@ -156,9 +156,9 @@ class RayEngine:
             await self._driver.call("end", allocation=allocation_id, withdrawn=True)
 
     async def kill(self, allocation_id: str) -> None:
-        """Has the keepers of an allocation end it; after them its actors are ended."""
+        """Has the shims of an allocation end it; after them its actors are ended."""
         clock = asyncio.get_running_loop().time
-        deadline, asked = clock() + _KEEPERS_SECONDS, False
+        deadline, asked = clock() + _SHIMS_SECONDS, False
         while True:
             found = {report.state for report in (await self._look([allocation_id]))[allocation_id]}
             if not found - {ContainerState.ENDED}:
@@ -168,17 +168,17 @@ class RayEngine:
             if not asked:
                 await self._driver.call("ask", allocation=allocation_id, word=KILL)
                 asked = True
-            await asyncio.sleep(_KEEPERS_POLL_SECONDS)
+            await asyncio.sleep(_SHIMS_POLL_SECONDS)
         await self._driver.call("end", allocation=allocation_id, withdrawn=False)
 
     async def deliver_lines(self, tokens: Mapping[str, str]) -> bool:
-        """Waits, for a bounded time, until keepers have sent the lines of containers that have ended."""
+        """Waits, for a bounded time, until shims have sent the lines of containers that have ended."""
         return await self._releases.deliver_lines(tokens)
 
     async def release(self, allocation_id: str, *, token: str = "") -> None:
-        """Forgets an allocation; once its keepers have sent what it left, all of it is removed.
+        """Forgets an allocation; once its shims have sent what it left, all of it is removed.
 
-        A keeper sends with the last token of its run: nobody gives it another.
+        A shim sends with the last token of its run: nobody gives it another.
         """
         self._late_kills.drop(allocation_id)
         self._forget(allocation_id)
@@ -196,7 +196,7 @@ class RayEngine:
         return sorted(name for name in await self._driver.call("names") if name not in self._releases)
 
     async def unreported(self) -> Sequence[str]:
-        """Names the released allocations whose keepers still send."""
+        """Names the released allocations whose shims still send."""
         return self._releases.names()
 
     async def backlog_seconds(self) -> float:

@@ -1,6 +1,6 @@
-"""Containers on the nodes: how a keeper is started inside an image by Apptainer, Enroot or Pyxis.
+"""Containers on the nodes: how a shim is started inside an image by Apptainer, Enroot or Pyxis.
 
-All three run as the job's user, on the host's network and process table, so that what the keeper of a bare
+All three run as the job's user, on the host's network and process table, so that what the shim of a bare
 process does holds inside too. Resolute comes by a mount of the runtime, whose ``start.sh`` finds the image's
 Python. Mounted directories keep their paths, unless a config says otherwise. Nothing secret is in a command
 line: tokens lie in the run directory.
@@ -23,7 +23,7 @@ SUPPORTED_FIELDS = frozenset({"environment.image", "bind_mounts"})
 _PLAIN = re.compile(r"/[^:,\s]*")
 """Paths that can be mounted: colons, commas and spaces separate the parts of a mount."""
 _OF_NODE = ("SLURM_JOB_ID", "SLURMD_NODENAME")
-"""What the keeper reads of its environment, and Enroot does not bring into a container by itself."""
+"""What the shim reads of its environment, and Enroot does not bring into a container by itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +40,7 @@ class Mount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Container:
-    """What a keeper runs in."""
+    """What a shim runs in."""
 
     kind: ContainerKind
     """What starts it."""
@@ -69,7 +69,7 @@ class ContainerStart:
 def container_of(
     spec: AllocationSpec, *, pool: SlurmPoolOptions, folder: str, runtime: str
 ) -> Container | None:
-    """Tells what the keepers of an allocation run in; None in a pool of bare processes.
+    """Tells what the shims of an allocation run in; None in a pool of bare processes.
 
     Args:
         spec: The allocation.

@@ -10,7 +10,7 @@ from pathlib import Path
 import structlog
 
 from resolute.contracts.calls.logged_backoff import LoggedBackoff, until_it_succeeds
-from resolute.contracts.run.keeping import KILL, STOP
+from resolute.contracts.run.shim_files import KILL, STOP
 from resolute.errors import UnavailableError
 from resolute_engines.environment import SupervisorTerms
 from resolute_engines.kit.late_kills import LateKills
@@ -43,9 +43,9 @@ from resolute_engines.slurm.settings import SlurmPoolOptions
 from resolute_engines.slurm.states import container_reports, is_over, lacks_an_end
 from resolute_engines.slurm.unsupported_fields import requirements, supported_fields, unsupported_fields
 
-_KEEPERS_SECONDS = 3.0
-"""How long keepers may take to end what they keep before Slurm is told to."""
-_KEEPERS_POLL_SECONDS = 0.1
+_SHIMS_SECONDS = 3.0
+"""How long shims may take to end what they keep before Slurm is told to."""
+_SHIMS_POLL_SECONDS = 0.1
 _LOOKS_A_CAPACITY = 30
 """How many looks at the jobs go by between two at the nodes."""
 _log = structlog.get_logger("slurm")
@@ -170,7 +170,7 @@ class SlurmEngine:
         return await self._client.accounting.find(self._name(allocation_id))
 
     async def stop(self, allocation_id: str, *, grace: float) -> None:
-        """Asks an allocation to exit by its keepers, and ends its job once the grace is over."""
+        """Asks an allocation to exit by its shims, and ends its job once the grace is over."""
         if not await self._has_folder(allocation_id):
             return
         await self._storage.ask(allocation_id, (self._runs / allocation_id / STOP).touch)
@@ -181,26 +181,26 @@ class SlurmEngine:
             self._late_kills.plan(allocation_id, grace=grace)
 
     async def kill(self, allocation_id: str) -> None:
-        """Ends every process of an allocation at once, its supervisors and keepers included."""
+        """Ends every process of an allocation at once, its supervisors and shims included."""
         name = self._name(allocation_id)
         job = await self._client.find(name)
         if job is None or job.state is JobState.ENDED:
             return
         if job.state is JobState.RUNNING and await self._has_folder(allocation_id):
-            # Slurm asks before it kills, and what is asked would report an end of its own. Keepers just kill.
+            # Slurm asks before it kills, and what is asked would report an end of its own. Shims just kill.
             await self._storage.ask(allocation_id, (self._runs / allocation_id / KILL).touch)
             await self._until_left(allocation_id)
         await self._client.cancel(name)
 
     async def _until_left(self, allocation_id: str) -> None:
-        """Waits for the keepers of an allocation, but not for long: some may be gone with their nodes."""
+        """Waits for the shims of an allocation, but not for long: some may be gone with their nodes."""
         clock = asyncio.get_running_loop().time
-        deadline = clock() + _KEEPERS_SECONDS
+        deadline = clock() + _SHIMS_SECONDS
         containers = await self._storage.ask(allocation_id, lambda: containers_in(self._runs, allocation_id))
         while clock() < deadline and not await self._storage.ask(  # noqa: ASYNC110 - files tell nobody
             allocation_id, lambda: all(map(is_over, containers))
         ):
-            await asyncio.sleep(_KEEPERS_POLL_SECONDS)
+            await asyncio.sleep(_SHIMS_POLL_SECONDS)
 
     async def deliver_lines(self, tokens: Mapping[str, str]) -> bool:
         """Sends the lines that allocations left whose containers have ended, for a bounded time."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from resolute.contracts.files.atomic_files import write_json
-from resolute.contracts.run.keeping import STOP
+from resolute.contracts.run.shim_files import STOP
 from resolute_engines.configs.requirements import require
 from resolute_engines.environment import SupervisorTerms
 from resolute_engines.kit.run_directories.container import RunContainer
@@ -33,21 +33,21 @@ trap 'touch {stop}' TERM
 srun --overlap --ntasks=1 --input=none sh -c 'trap "touch \\"$1\\"" TERM; sleep 1e9 & wait' listen {stop} &
 listener=$!
 export SLURM_PROCID=0
-{keeper} &
-keeper=$!
-while kill -0 $keeper 2>/dev/null; do wait $keeper; done
+{shim} &
+shim=$!
+while kill -0 $shim 2>/dev/null; do wait $shim; done
 kill -KILL $listener 2>/dev/null
 exit 0
 """
 _SEVERAL_NODES = """\
 #!/bin/sh
 trap 'touch {stop}' TERM
-srun --kill-on-bad-exit=0 --input=none {step}{keeper} &
+srun --kill-on-bad-exit=0 --input=none {step}{shim} &
 while kill -0 $! 2>/dev/null; do wait $!; done
 exit 0
 """
-_KEEPER = 'exec "$@" "$SLURM_PROCID"'
-"""Adds the rank of a node, which is known there only, to the command of its keeper."""
+_SHIM = 'exec "$@" "$SLURM_PROCID"'
+"""Adds the rank of a node, which is known there only, to the command of its shim."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,11 +83,11 @@ def job_of(
     Raises:
         InvalidConfigError: The config asks for what the pool does not do.
     """
-    keeper = [nodes.python, "-m", "resolute_launch.node", str(folder)]
+    shim = [nodes.python, "-m", "resolute_launch.node", str(folder)]
     start = ContainerStart()
     if container := container_of(spec, pool=pool, folder=str(folder), runtime=nodes.runtime):
         start = start_of(container)
-        keeper = ["/bin/sh", f"{nodes.runtime}/start.sh", "resolute_launch.node", str(folder)]
+        shim = ["/bin/sh", f"{nodes.runtime}/start.sh", "resolute_launch.node", str(folder)]
     # What starts a container by options of `srun` is a step also on one node.
     script = _ONE_NODE if len(spec.placements) == 1 and not start.step else _SEVERAL_NODES
     return JobSpec(
@@ -95,7 +95,7 @@ def job_of(
         script=script.format(
             stop=shlex.quote(str(folder / STOP)),
             step="".join(f"{shlex.quote(option)} " for option in start.step),
-            keeper=shlex.join(["sh", "-c", _KEEPER, "keeper", *start.prefix, *keeper]),
+            shim=shlex.join(["sh", "-c", _SHIM, "shim", *start.prefix, *shim]),
         ),
         nodes=len(spec.placements),
         output=str(folder / OUTPUT_FILE),

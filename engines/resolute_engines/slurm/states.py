@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from resolute.contracts.run.exit_record import ExitRecord
-from resolute.contracts.run.keeping import LEFT, STOP
+from resolute.contracts.run.shim_files import LEFT, STOP
 from resolute_engines.kit.run_directories.container import RunContainer, containers_in
 from resolute_engines.protocol import ContainerReport, ContainerState
 from resolute_engines.slurm.commands.jobs import Job, JobState
@@ -49,7 +49,7 @@ def lacks_an_end(runs: Path, allocation_id: str) -> bool:
 
 
 def is_over(container: RunContainer) -> bool:
-    """Whether the keeper of a container has told that nothing of it runs any more."""
+    """Whether the shim of a container has told that nothing of it runs any more."""
     return (container.run.path / LEFT).exists()
 
 
@@ -63,7 +63,7 @@ def _report(container: RunContainer, job: Job | None) -> ContainerReport:
     if job is None and not (began or over or (container.run.path.parent / SUBMITTED_FILE).exists()):
         return _say(container, ContainerState.UNKNOWN)
     if not over:
-        # Its keeper went with it, and Slurm will forget the job.
+        # Its shim went with it, and Slurm will forget the job.
         (container.run.path / LEFT).touch()
     if record is None:
         if began:

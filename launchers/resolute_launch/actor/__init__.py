@@ -1,1 +1,1 @@
-"""What runs beside an actor of Ray: a keeper of its supervisor, which is told by pipes."""
+"""What runs beside an actor of Ray: a shim of its supervisor, which is told by pipes."""

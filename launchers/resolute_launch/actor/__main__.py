@@ -1,4 +1,4 @@
-"""Keeps the supervisor of an actor, a child of nobody; or what keepers left that died with this machine.
+"""Keeps the supervisor of an actor, a child of nobody; or what shims left that died with this machine.
 
 ``python -m resolute_launch.actor FOLDER``, or ``python -m resolute_launch.actor DIRECTORY PREFIX``.
 """
@@ -10,7 +10,7 @@ from pathlib import Path
 
 def main() -> int:
     """Does what the arguments say; returns 0 if everything has arrived."""
-    from resolute_launch.actor.keeper import keep, keep_leftovers
+    from resolute_launch.actor.shim import keep, keep_leftovers
 
     if len(sys.argv) > 2:
         keep_leftovers(Path(sys.argv[1]), sys.argv[2])

@@ -1,1 +1,1 @@
-"""What runs on each node of an allocation that an engine of clusters placed: a keeper of its supervisor."""
+"""What runs on each node of an allocation that an engine of clusters placed: a shim of its supervisor."""

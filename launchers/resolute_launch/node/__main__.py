@@ -2,6 +2,6 @@
 
 import sys
 
-from resolute_launch.node.keeper import main
+from resolute_launch.node.shim import main
 
 sys.exit(main(sys.argv[1:]))

@@ -1,9 +1,9 @@
-"""What runs in a Pod of Kubernetes: a keeper of its supervisor, and who sends what the supervisor left.
+"""What runs in a Pod of Kubernetes: a shim of its supervisor, and who sends what the supervisor left.
 
 Both see one volume that lasts as long as the Pod does::
 
     run/        the run directory
-    kept        locked while the keeper lives; there since it began
+    kept        locked while the shim lives; there since it began
 
-`keeper` is the first process of the trial's container, `sender` that of the container beside it.
+`shim` is the first process of the trial's container, `sender` that of the container beside it.
 """

@@ -6,23 +6,23 @@ import argparse
 import sys
 from pathlib import Path
 
-from resolute_launch.pod.keeper import keep
 from resolute_launch.pod.sender import send
+from resolute_launch.pod.shim import keep
 
 
 def main() -> int:
     """Is one of the two."""
     parser = argparse.ArgumentParser(prog="resolute_launch.pod", description=__doc__)
     parts = parser.add_subparsers(dest="part", required=True)
-    keeper = parts.add_parser("keep", help="starts the supervisor, and ends what it leaves running")
+    shim = parts.add_parser("keep", help="starts the supervisor, and ends what it leaves running")
     for name, words in (
         ("--order", "the launch order"),
         ("--asked", "file in which words appear of what is asked: stop, kill"),
         ("--last-word", "file for how the run ended"),
     ):
-        keeper.add_argument(name, type=Path, required=True, help=words)
+        shim.add_argument(name, type=Path, required=True, help=words)
     sender = parts.add_parser("send", help="sends what the supervisor left, once its container has ended")
-    for each in (keeper, sender):
+    for each in (shim, sender):
         each.add_argument("folder", type=Path, help="the volume of the Pod")
     options = parser.parse_args()
     if options.part == "send":

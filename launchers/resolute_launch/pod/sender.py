@@ -9,7 +9,7 @@ from pathlib import Path
 
 from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.remaining_output import note_loss
-from resolute_launch.pod.keeper import KEPT, RUN
+from resolute_launch.pod.shim import KEPT, RUN
 
 _POLL_SECONDS = 0.25
 
@@ -33,7 +33,7 @@ def send(folder: Path) -> int:
             return 0
         time.sleep(_POLL_SECONDS)
     with (folder / KEPT).open("rb") as kept:
-        # The kernel gives up the keeper's lock with the keeper.
+        # The kernel gives up the shim's lock with the shim.
         fcntl.flock(kept, fcntl.LOCK_SH)
     run = RunDirectory(folder / RUN)
     lost = run.supervisor_file.exists() and not run.exit_file.exists()

@@ -58,12 +58,12 @@ def podman_service(folder: Path) -> Iterator[PodmanService]:
     _make_image(podman)
     # A bridge is there while a container is on it.
     podman.run("network", "create", _NETWORK)
-    keeper = podman.run("run", "--detach", "--network", _NETWORK, IMAGE, "sleep", "infinity").strip()
+    holder = podman.run("run", "--detach", "--network", _NETWORK, IMAGE, "sleep", "infinity").strip()
     try:
         described = json.loads(podman.run("network", "inspect", _NETWORK))[0]
         yield PodmanService(podman, folder / "podman.sock", described["subnets"][0]["gateway"])
     finally:
-        podman.run("rm", "--force", "--time", "0", keeper)
+        podman.run("rm", "--force", "--time", "0", holder)
         podman.run("network", "rm", "--force", _NETWORK, check=False)
 
 

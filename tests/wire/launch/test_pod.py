@@ -1,4 +1,4 @@
-"""The two processes of a Pod, on this machine: the keeper of a supervisor, and who sends what it left."""
+"""The two processes of a Pod, on this machine: the shim of a supervisor, and who sends what it left."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ def pod(folder: Path, script: str) -> Iterator[tuple[ControlPlane, PodProcesses]
 
 def test_the_end_is_the_last_word_and_nothing_is_left_to_send(tmp_path: Path) -> None:
     with pod(tmp_path, "echo done; exit 3") as (plane, made), made.process("send") as sender:
-        with made.process("keep") as keeper:
-            keeper.wait(SECONDS)
+        with made.process("keep") as shim:
+            shim.wait(SECONDS)
         heard = hear(made.last_word.read_text())
         assert heard.exit is not None
         assert heard.exit.exit_code == 3
@@ -80,26 +80,26 @@ def test_the_end_is_the_last_word_and_nothing_is_left_to_send(tmp_path: Path) ->
 
 @pytest.mark.parametrize("way", ["asked", "SIGTERM"])
 def test_who_is_asked_to_stop_has_the_platform_ask_the_run(tmp_path: Path, way: str) -> None:
-    with pod(tmp_path, TRAIN) as (plane, made), made.process("keep") as keeper:
+    with pod(tmp_path, TRAIN) as (plane, made), made.process("keep") as shim:
         plane.wait_for(lambda: "training" in plane.text(), seconds=SECONDS)
         assert made.last_word.read_text() == BEGAN
         if way == "asked":
             made.asked.write_text("stop")
         else:
-            keeper.send_signal(signal.SIGTERM)
-        keeper.wait(SECONDS)
+            shim.send_signal(signal.SIGTERM)
+        shim.wait(SECONDS)
         assert plane.preemptions
         assert hear(made.last_word.read_text()).exit is not None
 
 
 def test_a_kill_leaves_no_process_and_no_word_and_the_rest_is_sent(tmp_path: Path) -> None:
     with pod(tmp_path, TRAIN) as (plane, made), made.process("send") as sender:
-        with made.process("keep") as keeper:
+        with made.process("keep") as shim:
             plane.wait_for(lambda: "training" in plane.text(), seconds=SECONDS)
             child = ProcessIdentity.from_json(read_json(made.run.child_file))
             assert child is not None
             made.asked.write_text("kill")
-            keeper.wait(SECONDS)
+            shim.wait(SECONDS)
         assert made.last_word.read_text() == BEGAN
         wait_until(lambda: ProcessIdentity.of(child.pid) != child, what="the end of the trial")
         assert sender.wait(SECONDS) == 0

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from resolute.errors import UnavailableError
+from resolute_engines.layout import by_node
 from resolute_engines.protocol import Placement, Pool
 from resolute_experiments.admission.pools import PoolsOffered, PoolTerms
 from resolute_experiments.allocations.engine_runs import EngineRuns
-from resolute_experiments.allocations.layout import by_node
 
 _CHOICE = "resources.resource_pool"
 

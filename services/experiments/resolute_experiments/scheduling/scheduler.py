@@ -12,9 +12,9 @@ from sqlalchemy.engine import Connection
 
 from resolute.contracts.calls.logged_backoff import LoggedBackoff
 from resolute.contracts.clock import Clock
+from resolute_engines.layout import layout, node_of
 from resolute_engines.protocol import Placement, Pool
 from resolute_experiments.allocations.fleet import Fleet
-from resolute_experiments.allocations.layout import layout, node_of
 from resolute_experiments.allocations.run_spans import RunSpans
 from resolute_experiments.moment import Moment
 from resolute_experiments.scheduling import policy

@@ -24,7 +24,7 @@ from resolute_engines.ray.client import DRIVER, Driver
 
 _AWAY_SECONDS = (0.0, 15.0)
 """How long a node is away."""
-_KEEPER, _SUPERVISOR = "resolute_launch.actor", "resolute_launch.supervisor"
+_SHIM, _SUPERVISOR = "resolute_launch.actor", "resolute_launch.supervisor"
 
 
 class RayEngine:
@@ -61,8 +61,8 @@ class RayEngine:
         return {"checkpoint_storage": {"type": "shared_fs", "host_path": str(place.checkpoints)}}
 
     def victims(self, home: Path) -> Mapping[Role, Sequence[Kill]]:
-        """Supervisors and their keepers, the driver and a node's raylet, a machine, and all with the head."""
-        kept = [one for program in (_SUPERVISOR, _KEEPER) for one in self._kept(program)]
+        """Supervisors and their shims, the driver and a node's raylet, a machine, and all with the head."""
+        kept = [one for program in (_SUPERVISOR, _SHIM) for one in self._kept(program)]
         drivers = running(str(DRIVER), self.ray.address)
         return {
             Role.SUPERVISOR: [partial(one.send, signal.SIGKILL) for one in kept],
@@ -84,7 +84,7 @@ class RayEngine:
         return [
             *(f"the folder {path.name} is still there" for path in folders),
             *(f"supervisor {one.pid} still runs" for one in self._kept(_SUPERVISOR)),
-            *(f"keeper {one.pid} still runs" for one in self._kept(_KEEPER)),
+            *(f"shim {one.pid} still runs" for one in self._kept(_SHIM)),
             *(f"allocation {name} is still there" for name in names),
         ]
 

@@ -16,9 +16,9 @@ from resolute_engines.container import factory
 from resolute_engines.container.containers import Found
 from resolute_engines.container.engine import ContainerEngine
 from resolute_engines.environment import EngineEnvironment
+from resolute_engines.layout import layout
 from resolute_engines.protocol import AllocationSpec, ContainerReport, ContainerState
 from resolute_engines.settings import EngineSettings, PoolSettings
-from resolute_experiments.allocations.layout import layout
 
 SPEC = AllocationSpec(allocation_id="t.1", placements=((0,),), address="a:1", token="token", pool="boxes")
 

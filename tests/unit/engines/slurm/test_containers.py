@@ -23,7 +23,7 @@ from resolute_engines.slurm.settings import SlurmPoolOptions
 
 FOLDER = "/shared/runs/t.1"
 RUNTIME = "/shared/runtime"
-KEEPER = ["/bin/sh", f"{RUNTIME}/start.sh", "resolute_launch.node", FOLDER]
+SHIM = ["/bin/sh", f"{RUNTIME}/start.sh", "resolute_launch.node", FOLDER]
 NODES = SlurmNodes(python="/shared/bin/python", runtime=RUNTIME)
 ONE = AllocationSpec(
     allocation_id="t.1", placements=((0, 1),), address="head:1", token="token-0", pool="batch"
@@ -73,7 +73,7 @@ def test_apptainer_has_the_gpus_the_mounts_and_the_rank(tmp_path: Path) -> None:
         "--bind=/shared/checkpoints:/shared/checkpoints",
         "--writable-tmpfs",
         "docker://nvcr.io/nvidia/pytorch:24.01-py3",
-        *KEEPER,
+        *SHIM,
         "0",
     ]
 
@@ -82,7 +82,7 @@ def test_apptainer_of_several_nodes_is_started_by_each_node(tmp_path: Path) -> N
     (call,) = calls(tmp_path, TWO, container="apptainer", slot_type="cpu", image="/shared/a b.sif")
     started = ["apptainer", "exec", f"--home={FOLDER}", f"--bind={RUNTIME}:{RUNTIME}:ro", "/shared/a b.sif"]
     # The node's shell adds its rank.
-    assert of_step(call) == ["sh", "-c", 'exec "$@" "$SLURM_PROCID"', "keeper", *started, *KEEPER]
+    assert of_step(call) == ["sh", "-c", 'exec "$@" "$SLURM_PROCID"', "shim", *started, *SHIM]
 
 
 def test_enroot_has_the_variables_of_the_node_and_the_mounts(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_enroot_has_the_variables_of_the_node_and_the_mounts(tmp_path: Path) -> 
         "--mount=/data/sets:/sets:none:x-create=dir,rbind,ro",
         "--mount=/shared/checkpoints:/shared/checkpoints:none:x-create=dir,rbind",
         "/shared/images/torch.sqsh",
-        *KEEPER,
+        *SHIM,
         "0",
     ]
 
@@ -113,7 +113,7 @@ def test_pyxis_puts_the_step_into_the_image_on_one_node_too(tmp_path: Path, spec
         f"--container-workdir={FOLDER}",
         "--no-container-mount-home",
         "--no-container-entrypoint",
-        *("sh", "-c", 'exec "$@" "$SLURM_PROCID"', "keeper", "env", f"HOME={FOLDER}", *KEEPER),
+        *("sh", "-c", 'exec "$@" "$SLURM_PROCID"', "shim", "env", f"HOME={FOLDER}", *SHIM),
     ]
 
 

@@ -10,9 +10,9 @@ import pytest
 
 from resolute.contracts.files.atomic_files import write_json
 from resolute.contracts.run.exit_record import ExitRecord
-from resolute.contracts.run.keeping import LEFT, STOP
 from resolute.contracts.run.launch_order import LaunchOrder
 from resolute.contracts.run.remaining_output import lost_file
+from resolute.contracts.run.shim_files import LEFT, STOP
 from resolute.errors import InvalidArgumentError, InvalidConfigError
 from resolute_engines.environment import EngineEnvironment, SupervisorTerms
 from resolute_engines.kit.run_directories.container import RunContainer
@@ -201,7 +201,7 @@ def test_job_in_the_queue_waits_with_its_reason(left: Left) -> None:
     assert (first.state, first.reason) == (ContainerState.QUEUED, "job 7 of Slurm is PENDING (Priority)")
 
 
-def test_container_whose_keeper_left_has_ended_while_others_run(left: Left) -> None:
+def test_container_whose_shim_left_has_ended_while_others_run(left: Left) -> None:
     left.began()
     ExitRecord(exit_code=3).write(left.first.run.exit_file)
     assert states(left.look(JOB)) == [ContainerState.RUNNING] * 2

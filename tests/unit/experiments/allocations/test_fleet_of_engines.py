@@ -191,7 +191,7 @@ def test_runs_that_outlast_their_grace_are_ended_at_the_same_time(cluster: Datab
         asked, both = set[str](), asyncio.Event()
 
         async def kill(allocation_id: str) -> None:
-            # As Pods' keepers: the end takes its time. Here it waits for the other.
+            # As Pods' shims: the end takes its time. Here it waits for the other.
             asked.add(allocation_id)
             if len(asked) == 2:
                 both.set()

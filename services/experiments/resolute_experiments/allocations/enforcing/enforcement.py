@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import structlog
 
 from resolute_engines.kit.attempts import try_each
+from resolute_engines.layout import layout
 from resolute_experiments.allocations.contact import EngineContact
 from resolute_experiments.allocations.enforcing.stragglers import Stragglers
 from resolute_experiments.allocations.launching.launches import Launches
-from resolute_experiments.allocations.layout import layout
 from resolute_experiments.allocations.leases import Leases
 from resolute_experiments.allocations.watching.container_ends import ContainerEnds
 from resolute_experiments.allocations.watching.waiting_containers import WaitingContainers

@@ -19,8 +19,8 @@ from resolute.contracts.documents.section import (
     Section,
     Text,
 )
+from resolute.contracts.documents.variants import choose
 from resolute_experiments.config.sections.length import RungLength, SearchLength, Unit, UnitLength
-from resolute_experiments.config.variants import choose
 
 _IN_STEPS = "removed; give the length of a trial as max_length, such as {batches: 1000}"
 

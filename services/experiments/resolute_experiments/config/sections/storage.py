@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 
 from resolute.contracts.documents.rejections import reject
 from resolute.contracts.documents.section import Count, Name, Section, Text
-from resolute_experiments.config.variants import choose
+from resolute.contracts.documents.variants import choose
 
 Propagation: TypeAlias = Literal["rprivate", "private", "rshared", "shared", "rslave", "slave"]
 

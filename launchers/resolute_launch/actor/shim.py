@@ -1,7 +1,7 @@
 """Keeps the supervisor of an actor of Ray, and sends what it left.
 
 The actor writes into a pipe: the launch order as a line of JSON, and then a word a line, ``stop`` or
-``kill``. The end of the pipe is the end of the actor. The keeper answers lines of JSON: ``{"word": ...}``,
+``kill``. The end of the pipe is the end of the actor. The shim answers lines of JSON: ``{"word": ...}``,
 what is to be remembered of the end of the run, and at last ``{"over": ...}``, whether all that it left was
 sent. What else it prints says why no supervisor began.
 """
@@ -23,16 +23,16 @@ from resolute.contracts.files.atomic_files import read_json
 from resolute.contracts.processes import ProcessIdentity
 from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.exit_record import ExitRecord
-from resolute.contracts.run.keeping import KILL
 from resolute.contracts.run.last_word import BEGAN, say
 from resolute.contracts.run.launch_order import LaunchOrder
 from resolute.contracts.run.lock import is_locked
-from resolute_launch.node.keeper import end_what_is_left, keep_supervisor, place_order
+from resolute.contracts.run.shim_files import KILL
+from resolute_launch.node.shim import end_what_is_left, keep_supervisor, place_order
 
 RUN = "run"
 """Folder of the container's: the run directory."""
 _KEPT = "kept"
-"""File of the container's folder that its keeper locks; the kernel gives up the lock with the keeper."""
+"""File of the container's folder that its shim locks; the kernel gives up the lock with the shim."""
 _TAIL_CHARACTERS = 2000
 
 
@@ -53,7 +53,7 @@ def keep(folder: Path, *, heard: TextIO, told: TextIO) -> int:
         return 0
     run = RunDirectory(folder / RUN)
     if run.launch_file.exists():
-        # The keeper before this one was lost, and what it kept has no owner.
+        # The shim before this one was lost, and what it kept has no owner.
         _end_supervisor(run)
         end_what_is_left(run)
     else:
@@ -82,7 +82,7 @@ def keep(folder: Path, *, heard: TextIO, told: TextIO) -> int:
 
 
 def keep_leftovers(directory: Path, prefix: str) -> None:
-    """Keeps in processes of their own what keepers left that died with this machine.
+    """Keeps in processes of their own what shims left that died with this machine.
 
     Args:
         directory: Where the folders of containers lie.

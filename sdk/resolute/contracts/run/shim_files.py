@@ -1,4 +1,4 @@
-"""How a run on storage that several machines share is ended: names of files that its keepers look for.
+"""How a run on storage that several machines share is ended: names of files that its shims look for.
 
 ::
 
@@ -16,4 +16,4 @@ STOP = "stop"
 KILL = "kill"
 """What is asked for: the run is to end at once."""
 LEFT = "left"
-"""What a keeper tells: nothing of the container runs any more."""
+"""What a shim tells: nothing of the container runs any more."""

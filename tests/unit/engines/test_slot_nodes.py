@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from resolute.errors import InvalidArgumentError
+from resolute_engines.layout import by_node
 from resolute_engines.local.slots import assign_to_nodes
 from resolute_engines.protocol import Slot, SlotKind
-from resolute_experiments.allocations.layout import by_node
 
 
 def slots(count: int) -> list[Slot]:

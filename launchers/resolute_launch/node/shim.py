@@ -1,9 +1,9 @@
 """Starts the supervisor of one container on this node, and stays until nothing of it runs.
 
 The folder of the allocation lies on storage that the nodes share. It has the run directory of each container,
-by its rank, and the files by which it is ended (`resolute.contracts.run.keeping`).
+by its rank, and the files by which it is ended (`resolute.contracts.run.shim_files`).
 
-A batch system that is about to take a node away may tell many processes at once. Keepers look for files: who
+A batch system that is about to take a node away may tell many processes at once. Shims look for files: who
 trains shall hear of it from the platform alone, and end after a checkpoint.
 """
 
@@ -22,9 +22,9 @@ from pathlib import Path
 from resolute.contracts.files.atomic_files import read_json
 from resolute.contracts.processes import ProcessIdentity
 from resolute.contracts.run.directory import RunDirectory
-from resolute.contracts.run.keeping import KILL, LEFT, STOP
 from resolute.contracts.run.launch_order import LaunchOrder
 from resolute.contracts.run.remaining_output import note_loss, saved_output
+from resolute.contracts.run.shim_files import KILL, LEFT, STOP
 from resolute_launch.container.entrypoint_process import END_SECONDS, process_tree_of
 from resolute_launch.processes.first_process import reap_orphans
 

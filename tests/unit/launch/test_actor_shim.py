@@ -6,16 +6,16 @@ import io
 import json
 from pathlib import Path
 
-from resolute_launch.actor.keeper import keep
+from resolute_launch.actor.shim import keep
 
 
-def test_a_keeper_whose_folder_was_sent_and_removed_says_that_it_is_over(tmp_path: Path) -> None:
+def test_a_shim_whose_folder_was_sent_and_removed_says_that_it_is_over(tmp_path: Path) -> None:
     told = io.StringIO()
     assert keep(tmp_path / "gone", heard=io.StringIO(), told=told) == 0
     assert json.loads(told.getvalue()) == {"over": True}
 
 
-def test_a_keeper_whose_actor_ended_before_it_said_what_to_start_leaves_nothing(tmp_path: Path) -> None:
+def test_a_shim_whose_actor_ended_before_it_said_what_to_start_leaves_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     folder.mkdir()
     assert keep(folder, heard=io.StringIO(), told=io.StringIO()) == 0

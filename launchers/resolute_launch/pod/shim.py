@@ -11,16 +11,16 @@ from pathlib import Path
 
 from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.exit_record import ExitRecord
-from resolute.contracts.run.keeping import STOP
 from resolute.contracts.run.last_word import BEGAN, say
 from resolute.contracts.run.launch_order import LaunchOrder
 from resolute.contracts.run.lock import RunLock
-from resolute_launch.node.keeper import keep_supervisor
+from resolute.contracts.run.shim_files import STOP
+from resolute_launch.node.shim import keep_supervisor
 
 RUN = "run"
 """Folder of the Pod's volume: the run directory."""
 KEPT = "kept"
-"""File of the Pod's volume: its lock is held while the keeper lives, from the moment at which it is there."""
+"""File of the Pod's volume: its lock is held while the shim lives, from the moment at which it is there."""
 NODE_VARIABLE, ADDRESS_VARIABLE = "RESOLUTE_NODE", "RESOLUTE_POD_ADDRESS"
 """What a Pod's environment tells of itself."""
 
