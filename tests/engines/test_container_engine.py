@@ -122,7 +122,7 @@ def pulling_engine(
     asking = replace(podman.podman, registries=registry.settings)
     service = replace(podman, podman=asking, socket=folder / "pulls.sock")
     with service.serving():
-        yield ContainerUnderTest(service, folder, options={"image_patience": SECONDS})
+        yield ContainerUnderTest(service, folder, options={"image_timeout": SECONDS})
 
 
 @pytest.fixture

@@ -231,7 +231,7 @@ class TestKubernetes(EngineContract, LinesContract, BacklogContract, Submissions
     def test_image_that_cannot_be_had_is_the_failure_of_the_run(
         self, make: Callable[..., KubernetesUnderTest], image: str
     ) -> None:
-        engine = make(image_patience=1)
+        engine = make(image_timeout=1)
 
         async def body() -> None:
             with engine.control_plane(TRAIN) as plane:

@@ -100,11 +100,11 @@ class ContainerEngine:
         self._tasks = NamedTasks("container")
         self._late_kills = LateKills("container", self.kill)
         self._pulls = Pulls(
-            tell=self._events.put_nowait, kill=self._kill_containers, patience=options.image_patience
+            tell=self._events.put_nowait, kill=self._kill_containers, timeout=options.image_timeout
         )
         self._runtime = ""
         self._releases = ContainerReleases(
-            api, self._containers, send=self._send, patience=terms.outage_timeout + _START_SECONDS
+            api, self._containers, send=self._send, timeout=terms.outage_timeout + _START_SECONDS
         )
 
     def pools(self) -> Sequence[Pool]:

@@ -34,7 +34,7 @@ class Pulls:
     Args:
         tell: Takes what becomes of containers meanwhile.
         kill: Ends the containers of an allocation that were started.
-        patience: Seconds for which an image may be one that cannot be pulled now.
+        timeout: Seconds for which an image may be one that cannot be pulled now.
         clock: Measures them.
     """
 
@@ -43,12 +43,12 @@ class Pulls:
         *,
         tell: Callable[[ContainerReport], None],
         kill: Callable[[str], Awaitable[None]],
-        patience: float,
+        timeout: float,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self._tell = tell
         self._kill = kill
-        self._patience = patience
+        self._timeout = timeout
         self._clock = clock
         self._tasks = NamedTasks("container-pull")
         self._waiting: dict[str, _Waiting] = {}
@@ -63,7 +63,7 @@ class Pulls:
             containers: How many it has.
             reason: Why they wait, for people.
             launch: Pulls the image and starts the containers. It is repeated while something does not answer,
-                and, within the patience, while the image cannot be pulled.
+                and, within the timeout, while the image cannot be pulled.
         """
         if allocation_id not in self._waiting:
             self._waiting[allocation_id] = _Waiting(containers=containers, reason="")
@@ -126,7 +126,7 @@ class Pulls:
     def _may_pass(self, failure: Exception, unpulled: Backoff) -> bool:
         if isinstance(failure, UnpulledImageError):
             unpulled.failed()
-            return unpulled.failing_seconds < self._patience
+            return unpulled.failing_seconds < self._timeout
         return isinstance(failure, (UnavailableError, QuotaError))
 
     async def _fail(self, allocation_id: str, failure: Exception) -> None:

@@ -26,7 +26,7 @@ class ContainerReleases:
         api: The engine.
         containers: What allocations have there.
         send: Sends, by a token, what an ended container left; returns whether all has arrived.
-        patience: Seconds for which it is tried again where the engine answers.
+        timeout: Seconds for which it is tried again where the engine answers.
         clock: Measures them.
     """
 
@@ -36,13 +36,13 @@ class ContainerReleases:
         containers: Containers,
         *,
         send: Callable[[Found, str], Awaitable[bool]],
-        patience: float,
+        timeout: float,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self._api = api
         self._containers = containers
         self._send = send
-        self._patience = patience
+        self._timeout = timeout
         self._clock = clock
         self._tasks = NamedTasks("container-release")
         self._names: set[str] = set()
@@ -97,7 +97,7 @@ class ContainerReleases:
             raise
         except Exception as failure:
             refused.failed()
-            if refused.failing_seconds < self._patience:
+            if refused.failing_seconds < self._timeout:
                 raise
             _log.warning(
                 "what a run left could not be sent, and is removed",

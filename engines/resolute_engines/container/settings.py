@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
@@ -45,8 +45,10 @@ class ContainerEngineOptions(Section):
             One is mounted, writable, into each trial whose checkpoints lie there or below.
         capabilities: Linux capabilities that configs may add.
         credentials: File with credentials for registries, as ``docker login`` writes it; empty for none.
-        image_patience: Seconds for which a registry may be away or answer with errors before a run fails.
+        image_timeout: Seconds for which a registry may be away or answer with errors before a run fails.
     """
+
+    renamed: ClassVar[Mapping[str, str]] = {"image_patience": "image_timeout"}
 
     url: Name = "unix:///run/podman/podman.sock"
     services_address: Text = ""
@@ -58,7 +60,7 @@ class ContainerEngineOptions(Section):
     checkpoint_directories: tuple[HostPath, ...] = ()
     capabilities: tuple[Name, ...] = ()
     credentials: Text = ""
-    image_patience: Annotated[Number, Field(ge=0)] = 300
+    image_timeout: Annotated[Number, Field(ge=0)] = 300
 
     @classmethod
     def relations(cls, given: Mapping[str, Any]) -> Iterator[tuple[str, PydanticCustomError]]:

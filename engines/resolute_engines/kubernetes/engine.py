@@ -57,7 +57,7 @@ _SHIMS_SECONDS = 5.0
 """How long shims may take to end what they keep before Kubernetes is told to."""
 _POLL_SECONDS = 0.25
 _HOPELESS = ("ErrImageNeverPull", "InvalidImageName")
-"""Reasons that no patience helps against."""
+"""Reasons that do not pass, however long one waits."""
 _log = structlog.get_logger("kubernetes")
 
 
@@ -162,7 +162,7 @@ class KubernetesEngine:
             return []
         for pod in filter(_is_blocked, group.pods):
             # The watch may have told of it before anybody wanted to hear.
-            self._tasks.start(f"patience {pod.uid}", self._lose_patience(pod))
+            self._tasks.start(f"image-timeout {pod.uid}", self._fail_after_timeout(pod))
         reports = states.reports_of(group)
         told = self._watched.setdefault(allocation_id, {})
         for rank, report in told.items():
@@ -283,7 +283,7 @@ class KubernetesEngine:
         if told is None:
             return
         if pod.blocked:
-            self._tasks.start(f"patience {pod.uid}", self._lose_patience(pod))
+            self._tasks.start(f"image-timeout {pod.uid}", self._fail_after_timeout(pod))
         report = states.report_of(pod)
         if report.lost and allocation_id in self._withdrawn:
             report = replace(report, exit=ExitRecord.withdrawn())
@@ -304,9 +304,9 @@ class KubernetesEngine:
             self._noticed.add(allocation_id)
             self._events.put_nowait(EvictionNotice(allocation_id=allocation_id, reason=reason))
 
-    async def _lose_patience(self, pod: Pod) -> None:
+    async def _fail_after_timeout(self, pod: Pod) -> None:
         hopeless = pod.reason.startswith(_HOPELESS)
-        await asyncio.sleep(0 if hopeless else self._options.image_patience)
+        await asyncio.sleep(0 if hopeless else self._options.image_timeout)
         now = self._known.get(pod.uid, pod)
         if now.blocked:
             self._tell(states.blocked(now))

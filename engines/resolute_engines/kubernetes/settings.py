@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -46,8 +46,10 @@ class KubernetesEngineOptions(Section):
             have it themselves.
         python: Interpreter in images that have Resolute themselves.
         user: Who trials are in their containers, as ``uid:gid``.
-        image_patience: Seconds for which an image, or what else a container wants, may be missing.
+        image_timeout: Seconds for which an image, or what else a container wants, may be missing.
     """
+
+    renamed: ClassVar[Mapping[str, str]] = {"image_patience": "image_timeout"}
 
     namespace: Name = "default"
     kubeconfig: Text = ""
@@ -57,7 +59,7 @@ class KubernetesEngineOptions(Section):
     runtime_image: Text = ""
     python: Name = "python3"
     user: Annotated[Text, Field(pattern=r"^[0-9]+:[0-9]+$")] = "10001:10001"
-    image_patience: Annotated[Number, Field(ge=0)] = 300
+    image_timeout: Annotated[Number, Field(ge=0)] = 300
 
 
 class PriorityClass(Section):

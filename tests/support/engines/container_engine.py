@@ -81,7 +81,7 @@ class ContainerUnderTest:
             options={
                 "url": self.service.url,
                 "runtime": str(self._runtime),
-                "image_patience": 0,
+                "image_timeout": 0,
                 **self._options,
             },
             pools=(

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from resolute.errors import InvalidArgumentError
+from resolute_engines.container.settings import ContainerEngineOptions
 from resolute_engines.environment import EngineEnvironment
 from resolute_engines.local.engine import LocalEngine
 from resolute_engines.plugins import create_engine
-from resolute_engines.settings import FILE_NAME, read_resource_settings, resources_of
+from resolute_engines.settings import FILE_NAME, parse_options, read_resource_settings, resources_of
 
 
 def written(folder: Path, text: str) -> Path:
@@ -120,3 +121,11 @@ def test_the_file_is_the_one_that_is_named_or_that_of_the_home_or_none(tmp_path:
     found = resources_of({"RESOLUTE_RESOURCE_POOLS": str(named)}, tmp_path)
     assert found is not None
     assert found.default_pool == "bench"
+
+
+def test_a_setting_is_accepted_by_its_earlier_name_and_not_by_both() -> None:
+    earlier = parse_options(ContainerEngineOptions, {"image_patience": 7}, at="engines.podman")
+    assert earlier == parse_options(ContainerEngineOptions, {"image_timeout": 7}, at="engines.podman")
+    both = {"image_patience": 7, "image_timeout": 8}
+    with pytest.raises(InvalidArgumentError, match=r"engines\.podman\.image_patience: unknown field"):
+        parse_options(ContainerEngineOptions, both, at="engines.podman")

@@ -101,6 +101,7 @@ class Section(BaseModel):
     Subclasses may set:
         shape: What a fault says was expected when the value is no map.
         advice: For fields that once existed: what to use now.
+        renamed: Earlier names of fields that are still accepted, each with the name now.
         null_is_value: Fields for which null is a value like any other.
         secrets: Fields whose values are never shown in faults.
     """
@@ -109,6 +110,7 @@ class Section(BaseModel):
 
     shape: ClassVar[str] = "a map"
     advice: ClassVar[Mapping[str, str]] = {}
+    renamed: ClassVar[Mapping[str, str]] = {}
     null_is_value: ClassVar[frozenset[str]] = frozenset()
     secrets: ClassVar[frozenset[str]] = frozenset()
 
@@ -130,6 +132,9 @@ class Section(BaseModel):
         data = cls.expand_shorthand(data)
         if not isinstance(data, dict):
             raise reject(cls.shape)
+        # Given by both names it stays, and is an unknown field.
+        earlier = {old: new for old, new in cls.renamed.items() if new not in data}
+        data = {earlier.get(key, key): value for key, value in data.items()}
         given = {key: value for key, value in data.items() if value is not None or key in cls.null_is_value}
         details = list(cls._unknown_fields(data))
         known = {key: value for key, value in given.items() if cls._knows(key)}

@@ -27,7 +27,7 @@ async def attempts(failure: Exception) -> int:
     async def kill(_: str) -> None:
         pass
 
-    pulls = Pulls(tell=told.put_nowait, kill=kill, patience=300, clock=clock)
+    pulls = Pulls(tell=told.put_nowait, kill=kill, timeout=300, clock=clock)
     pulls.begin("t.1", containers=1, reason="the image is being pulled", launch=launch)
     try:
         while (report := await told.get()).state is not ContainerState.ENDED:

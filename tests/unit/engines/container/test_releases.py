@@ -13,7 +13,7 @@ from resolute_engines.container.client import DockerApi
 from resolute_engines.container.containers import Containers, Found
 from resolute_engines.container.releases import ContainerReleases
 
-PATIENCE = 300.0
+TIMEOUT = 300.0
 STEP = 100.0
 GONE = NotFoundError("No such image")
 AWAY = UnavailableError("the engine does not answer")
@@ -58,7 +58,7 @@ def test_what_cannot_be_sent_is_removed_in_the_end(answers: list[bool | Exceptio
         return answer
 
     async def body() -> None:
-        releases = ContainerReleases(left._api, left, send=send, patience=PATIENCE, clock=clock)
+        releases = ContainerReleases(left._api, left, send=send, timeout=TIMEOUT, clock=clock)
         releases.release("t.1", token="token")
         assert releases.names() == ["t.1"]
         await wait_until_async(lambda: "t.1" not in releases)
