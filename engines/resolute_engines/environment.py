@@ -1,4 +1,4 @@
-"""What every engine is told when it is opened, and what it tells its supervisors."""
+"""What every engine is given when it is made, and what it gives its supervisors."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class SupervisorTerms:
 
 @dataclass(frozen=True, kw_only=True)
 class EngineEnvironment:
-    """What every engine is told of the cluster and of this machine."""
+    """What every engine is given: facts of the cluster and of this machine."""
 
     cluster_id: str
     """UUID of the cluster: engines label with it what is the cluster's."""
@@ -73,7 +73,7 @@ class EngineEnvironment:
     """As how many machines this one appears."""
 
     def terms(self, address: str = "", certificate: str = "") -> SupervisorTerms:
-        """What the supervisors of an engine are told, the certificate of the services included.
+        """What the supervisors of an engine are given, the certificate of the services included.
 
         Args:
             address: ``host:port`` that the settings of an engine give trials; empty for that of this machine.

@@ -33,7 +33,7 @@ class EngineFactory(Protocol):
 
         Args:
             settings: What the file of engines and pools says of it.
-            environment: What every engine is told of the cluster.
+            environment: What every engine is given: facts of the cluster.
 
         Raises:
             InvalidArgumentError: The settings are wrong; the error lists every fault.
@@ -45,7 +45,7 @@ def create_engine(settings: EngineSettings, environment: EngineEnvironment) -> E
 
     Args:
         settings: What the file of engines and pools says of it.
-        environment: What every engine is told of the cluster.
+        environment: What every engine is given: facts of the cluster.
 
     Raises:
         InvalidArgumentError: There is no such type, there are two, a library of it is missing, or its

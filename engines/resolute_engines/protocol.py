@@ -114,7 +114,7 @@ class ContainerState(Enum):
     STARTING = "STARTING"
     """It has its machines and is being made ready; an image is pulled, for example."""
     RUNNING = "RUNNING"
-    """Its supervisor lives, or cannot be told from one that does."""
+    """Its supervisor lives, or cannot be distinguished from one that does."""
     ENDED = "ENDED"
     """Nothing of it runs any more."""
 
@@ -130,7 +130,7 @@ class ContainerReport:
     state: ContainerState
     """What is known of it."""
     exit: ExitRecord | None = None
-    """How it ended by its supervisor's own word; None of an ended one means that nobody saw its end."""
+    """How it ended by its supervisor's own word; None of an ended one means that its end was not seen."""
     reason: str = ""
     """The engine's own words: why it waits, what it is pulling, why it ended."""
 

@@ -9,7 +9,7 @@
     engines:
       podman: {type: container, url: "unix:///run/podman/podman.sock"}
 
-What else an engine or a pool may say is told by the engine's type.
+Which other options an engine and its pools have depends on the engine's type.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class PoolSettings:
     name: str
     """Its name."""
     options: Mapping[str, Any]
-    """What is said of it beside its name and its engine."""
+    """Its options: what stands there beside its name and its engine."""
     where: str
     """Its place in the file."""
 
@@ -61,7 +61,7 @@ class EngineSettings:
     type: str
     """What it is, as `plugins` names it."""
     options: Mapping[str, Any]
-    """What is said of it beside its type."""
+    """Its options: what stands there beside its type."""
     pools: tuple[PoolSettings, ...]
     """Its pools; one at least."""
 
@@ -181,8 +181,8 @@ def parse_options(model: type[Options], content: Any, *, at: str) -> Options:
     """Reads what the file says at one place.
 
     Args:
-        model: What may be said there.
-        content: What is said.
+        model: The options that there are.
+        content: What stands there.
         at: The place, for messages.
 
     Raises:

@@ -215,11 +215,11 @@ class DockerApi:
                     reason = _reason(await response.content.read(self._answer_bytes))
                     raise unpulled(image, reason, status=response.status)
                 async for line in response.content:
-                    told = json.loads(line) if line.strip() else {}
-                    if problem := (told.get("errorDetail") or {}).get("message") or told.get("error"):
+                    answer = json.loads(line) if line.strip() else {}
+                    if problem := (answer.get("errorDetail") or {}).get("message") or answer.get("error"):
                         raise unpulled(image, str(problem))
-                    if words := told.get("status") or told.get("stream"):
-                        yield " ".join(filter(None, (str(words).strip(), told.get("progress"))))
+                    if words := answer.get("status") or answer.get("stream"):
+                        yield " ".join(filter(None, (str(words).strip(), answer.get("progress"))))
         except asyncio.TimeoutError:
             raise DeadlineError(
                 f"nothing was heard of image {image} for {silence:g} s: see whether its registry answers"
@@ -328,11 +328,11 @@ def _parsed(raw: bytes) -> Any:
 
 
 def _reason(raw: bytes) -> str:
-    told = _parsed(raw)
+    answer = _parsed(raw)
     return (
-        str(told.get("message") or told.get("cause") or told)
-        if isinstance(told, dict)
-        else str(told or "refused")
+        str(answer.get("message") or answer.get("cause") or answer)
+        if isinstance(answer, dict)
+        else str(answer or "refused")
     )
 
 

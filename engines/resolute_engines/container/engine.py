@@ -66,7 +66,7 @@ class ContainerEngine:
         api: The engine.
         options: Its settings.
         pools: Those of its pools, by name.
-        terms: What every supervisor is told.
+        terms: What every supervisor is given.
         host: The engine's machine.
         cluster_id: UUID of the cluster, by which its containers are labelled.
         own_address: ``host:port`` of the services now, to send what ended runs left; empty for where they

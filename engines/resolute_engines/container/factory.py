@@ -57,9 +57,9 @@ def _check_meeting_places(
 ) -> None:
     """Refuses runs of several containers where these have no address by which they find each other."""
     for pool in settings.pools:
-        told = pools[pool.name]
-        together = told.slots_per_node or 0
-        if not engine.networks and 0 < together < (len(told.gpus) or told.slots or 1):
+        given = pools[pool.name]
+        together = given.slots_per_node or 0
+        if not engine.networks and 0 < together < (len(given.gpus) or given.slots or 1):
             raise InvalidArgumentError(
                 f"{pool.where}.slots_per_node: a trial of more than {together} slots has several containers, "
                 f"which meet on a network of their own; remove it, or {settings.where}.networks: false"

@@ -80,13 +80,13 @@ def registry_header(path: Path, image: str) -> str:
 
 
 def _header(entry: dict[str, Any], registry: str) -> str:
-    told = {"serveraddress": registry}
+    header = {"serveraddress": registry}
     if token := entry.get("identitytoken"):
-        told["identitytoken"] = token
+        header["identitytoken"] = token
     else:
         # An empty entry says that a program of the user's has them.
         user, separator, password = base64.b64decode(entry.get("auth") or "").decode().partition(":")
         if not separator:
             raise ValueError(f"it has no user and password for {registry}")
-        told |= {"username": user, "password": password}
-    return base64.urlsafe_b64encode(json.dumps(told).encode()).decode()
+        header |= {"username": user, "password": password}
+    return base64.urlsafe_b64encode(json.dumps(header).encode()).decode()

@@ -28,7 +28,7 @@ HostPath = Annotated[Name, AfterValidator(_plain)]
 
 
 class ContainerEngineOptions(Section):
-    """What may be said of an engine of type ``container``.
+    """Options of an engine of type ``container``.
 
     Attributes:
         url: Where Docker's API is served.
@@ -86,7 +86,7 @@ def _texts(value: Any) -> list[str]:
 
 
 class ContainerPoolOptions(Section):
-    """What may be said of a pool of containers.
+    """Options of a pool of containers.
 
     Attributes:
         slots: Number of slots: processor shares, where it has no GPUs.

@@ -14,7 +14,7 @@ _log = structlog.get_logger("engine")
 
 
 class LateKills:
-    """Waits for the grace of allocations that were told to end, and kills them after it.
+    """Waits for the grace of allocations that were asked to end, and kills them after it.
 
     Args:
         engine: Name of the kind of engine, for whoever looks at a running process.

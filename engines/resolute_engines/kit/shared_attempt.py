@@ -1,4 +1,4 @@
-"""Something that is done once at a time, whoever asks for it, and that nobody waits for without a bound."""
+"""An attempt that is made once at a time, whoever asks for it, and is waited for within a bound."""
 
 from __future__ import annotations
 

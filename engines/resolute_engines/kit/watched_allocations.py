@@ -1,4 +1,4 @@
-"""Which allocations are watched, and what was told of them: each change once, and each end once."""
+"""Which allocations are watched, and what was reported of them: each change once, and each end once."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ class WatchedAllocations:
     """Allocations of an engine that is asked again and again how its containers are."""
 
     def __init__(self) -> None:
-        self._told: dict[str, dict[int, ContainerReport]] = {}
+        self._reported: dict[str, dict[int, ContainerReport]] = {}
         self._sizes: dict[str, int] = {}
 
     def add(self, allocation_id: str, *, containers: int) -> None:
         """Watches an allocation of some containers from now on; one that is watched already goes on."""
-        self._told.setdefault(allocation_id, {})
+        self._reported.setdefault(allocation_id, {})
         self._sizes[allocation_id] = containers
 
     def add_unless_ended(self, allocation_id: str, reports: Sequence[ContainerReport]) -> None:
@@ -26,12 +26,12 @@ class WatchedAllocations:
 
     def remove(self, allocation_id: str) -> None:
         """Watches an allocation no longer."""
-        self._told.pop(allocation_id, None)
+        self._reported.pop(allocation_id, None)
         self._sizes.pop(allocation_id, None)
 
     def names(self) -> list[str]:
         """The allocations that are watched."""
-        return list(self._told)
+        return list(self._reported)
 
     def changes(self, allocation_id: str, reports: Sequence[ContainerReport]) -> list[ContainerReport]:
         """Takes what was found of an allocation; it is watched until all of its containers have ended.
@@ -41,22 +41,24 @@ class WatchedAllocations:
             reports: The state of every container; none where the engine knows nothing of it any more.
 
         Returns:
-            What is to be told. An end is told once: the engine may say more of a container that has ended,
-            until the others have. What waited at an engine that forgot it has ended; what had begun there is
-            heard of as long as it lives, and is lost when it falls silent.
+            The reports that are new. An end is new once: the engine may say more of a container that has
+            ended, until the others have. A container that waited at an engine that forgot it has ended; one
+            that had begun renews its lease as long as it lives, and is lost when it does not.
         """
-        told = self._told.get(allocation_id)
-        if told is None:
+        reported = self._reported.get(allocation_id)
+        if reported is None:
             return []
-        changed = [report for report in reports if _is_news(report, told.get(report.container_rank))]
+        changed = [report for report in reports if _is_new(report, reported.get(report.container_rank))]
         if not reports:
-            return self._forgotten(allocation_id, told)
-        told |= {report.container_rank: report for report in reports}
+            return self._forgotten(allocation_id, reported)
+        reported |= {report.container_rank: report for report in reports}
         if all(report.state is ContainerState.ENDED for report in reports):
             self.remove(allocation_id)
         return changed
 
-    def _forgotten(self, allocation_id: str, told: Mapping[int, ContainerReport]) -> list[ContainerReport]:
+    def _forgotten(
+        self, allocation_id: str, reported: Mapping[int, ContainerReport]
+    ) -> list[ContainerReport]:
         ranks = range(self._sizes[allocation_id])
         self.remove(allocation_id)
         return [
@@ -67,9 +69,9 @@ class WatchedAllocations:
                 reason="its engine knows nothing of it any more",
             )
             for rank in ranks
-            if rank not in told or told[rank].waits
+            if rank not in reported or reported[rank].waits
         ]
 
 
-def _is_news(report: ContainerReport, told: ContainerReport | None) -> bool:
-    return told is None or (told.state is not ContainerState.ENDED and told != report)
+def _is_new(report: ContainerReport, reported: ContainerReport | None) -> bool:
+    return reported is None or (reported.state is not ContainerState.ENDED and reported != report)

@@ -54,7 +54,7 @@ T = TypeVar("T")
 _CONNECT_SECONDS = 30.0
 """How long credentials may take to be read before whoever asks is told that Kubernetes does not answer."""
 _SHIMS_SECONDS = 5.0
-"""How long shims may take to end what they keep before Kubernetes is told to."""
+"""How long shims may take to end what they keep before Kubernetes is asked to."""
 _POLL_SECONDS = 0.25
 _HOPELESS = ("ErrImageNeverPull", "InvalidImageName")
 """Reasons that do not pass, however long one waits."""
@@ -68,7 +68,7 @@ class KubernetesEngine:
         connect: Makes a connection to the API server.
         options: The engine's settings.
         pools: Those of its pools, by name.
-        terms: What every supervisor is told.
+        terms: What every supervisor is given.
         cluster_id: UUID of the cluster, by which its Pods are labelled.
     """
 
@@ -98,7 +98,7 @@ class KubernetesEngine:
         self._known: dict[str, Pod] = {}
         """The Pods of the cluster as the watch has told them, by uid."""
         self._watched: dict[str, dict[int, ContainerReport]] = {}
-        """What was told of each container of the allocations whose ends are wanted."""
+        """What was last reported of each container of the allocations whose ends are wanted."""
         self._noticed: set[str] = set()
         """Allocations that are told already that they must go, or are ended here."""
         self._withdrawn: set[str] = set()
@@ -164,8 +164,8 @@ class KubernetesEngine:
             # The watch may have told of it before anybody wanted to hear.
             self._tasks.start(f"image-timeout {pod.uid}", self._fail_after_timeout(pod))
         reports = states.reports_of(group)
-        told = self._watched.setdefault(allocation_id, {})
-        for rank, report in told.items():
+        reported = self._watched.setdefault(allocation_id, {})
+        for rank, report in reported.items():
             if report.state is ContainerState.ENDED and rank < len(reports):
                 # One that waits in vain ended by our word alone.
                 reports[rank] = report
@@ -279,8 +279,8 @@ class KubernetesEngine:
 
     def _take(self, pod: Pod) -> None:
         allocation_id = pod.labels.get(ALLOCATION_LABEL, "")
-        told = self._watched.get(allocation_id)
-        if told is None:
+        reported = self._watched.get(allocation_id)
+        if reported is None:
             return
         if pod.blocked:
             self._tasks.start(f"image-timeout {pod.uid}", self._fail_after_timeout(pod))
@@ -289,14 +289,14 @@ class KubernetesEngine:
             report = replace(report, exit=ExitRecord.withdrawn())
         self._tell(report)
         if (pod.leaving or pod.disrupted) and pod.state is PodState.RUNNING:
-            self._notice(allocation_id, pod.reason or f"Kubernetes was told to delete Pod {pod.name}")
+            self._notice(allocation_id, pod.reason or f"Kubernetes was reported to delete Pod {pod.name}")
 
     def _tell(self, report: ContainerReport) -> None:
-        told = self._watched.get(report.allocation_id)
-        before = None if told is None else told.get(report.container_rank)
+        reported = self._watched.get(report.allocation_id)
+        before = None if reported is None else reported.get(report.container_rank)
         ended = before is not None and before.state is ContainerState.ENDED
-        if told is not None and not ended and report != before:
-            told[report.container_rank] = report
+        if reported is not None and not ended and report != before:
+            reported[report.container_rank] = report
             self._events.put_nowait(report)
 
     def _notice(self, allocation_id: str, reason: str) -> None:

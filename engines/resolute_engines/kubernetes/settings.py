@@ -32,7 +32,7 @@ def _mergeable(pod_spec: dict[str, Any]) -> dict[str, Any]:
 
 
 class KubernetesEngineOptions(Section):
-    """What may be said of an engine of type ``kubernetes``.
+    """Options of an engine of type ``kubernetes``.
 
     Attributes:
         namespace: Where its Pods are.
@@ -75,7 +75,7 @@ class PriorityClass(Section):
 
 
 class KubernetesPoolOptions(Section):
-    """What may be said of a pool of such an engine.
+    """Options of a pool of such an engine.
 
     Attributes:
         image: Image of trials whose config names none.

@@ -39,7 +39,7 @@ class LocalEngine:
     Args:
         runs: Where run directories lie: ``<allocation>/<container rank>``.
         slots: Number of slots; None to count GPUs, or else cores.
-        terms: What every supervisor is told.
+        terms: What every supervisor is given.
         nodes: As how many machines this one appears, each with a share of the slots and a loopback address of
             its own: trials across several machines can be tried on one.
         address: ``host:port`` of the services now, to send what ended runs left; empty for where they were

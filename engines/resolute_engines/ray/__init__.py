@@ -2,6 +2,6 @@
 
 `driver` is the only module that imports it, and runs as a script, by any interpreter that has the Ray of the
 cluster; `client` starts it, asks it with deadlines, and starts it again. `engine` runs trials through them:
-`states` tells what became of them, `settings` is what may be said of the engine, and `factory` makes it of
+`states` says what became of them, `settings` has the options of the engine, and `factory` makes it of
 that.
 """

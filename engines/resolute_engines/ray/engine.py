@@ -36,7 +36,7 @@ from resolute_engines.ray.settings import RayPoolOptions
 from resolute_engines.ray.unsupported_fields import REQUIREMENTS, UNSUPPORTED_FIELDS
 
 _SHIMS_SECONDS = 5.0
-"""How long shims may take to end what they keep before Ray is told to."""
+"""How long shims may take to end what they keep before Ray is asked to."""
 _SHIMS_POLL_SECONDS = 0.25
 _LOOKS_A_CAPACITY = 10
 """How many looks at the runs go by between two at the nodes."""
@@ -63,7 +63,7 @@ class RayEngine:
     Args:
         driver: Asks Ray; closed with this.
         pools: What the settings say of each pool, by its name.
-        terms: What every supervisor is told.
+        terms: What every supervisor is given.
         nodes: What Ray's nodes have.
         poll_seconds: Time between two looks at the runs.
     """
@@ -91,7 +91,7 @@ class RayEngine:
         self._terms = terms
         self._nodes = nodes
         self._watched = WatchedAllocations()
-        """What was last told of each container of the allocations that have not ended."""
+        """What was last reported of each container of the allocations that have not ended."""
         self._late_kills = LateKills("ray", self.kill)
         self._releases = Releases(
             "ray",

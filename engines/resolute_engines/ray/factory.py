@@ -17,12 +17,14 @@ def create_engine(settings: EngineSettings, environment: EngineEnvironment) -> E
         InvalidArgumentError: The settings are wrong; the error lists every fault.
         FailedPreconditionError: The certificate cannot be read.
     """
-    told = parse_options(RayEngineOptions, settings.options, at=settings.where)
+    options = parse_options(RayEngineOptions, settings.options, at=settings.where)
     return RayEngine(
-        Driver(told.address, prefix=f"resolute-{environment.cluster_id[:8]}-", python=told.driver_python),
+        Driver(
+            options.address, prefix=f"resolute-{environment.cluster_id[:8]}-", python=options.driver_python
+        ),
         pools={
             pool.name: parse_options(RayPoolOptions, pool.options, at=pool.where) for pool in settings.pools
         },
-        terms=environment.terms(told.services_address, told.services_certificate),
-        nodes=RayNodes(python=told.python, directory=told.directory),
+        terms=environment.terms(options.services_address, options.services_certificate),
+        nodes=RayNodes(python=options.python, directory=options.directory),
     )

@@ -44,7 +44,7 @@ from resolute_engines.slurm.states import container_reports, is_over, lacks_an_e
 from resolute_engines.slurm.unsupported_fields import requirements, supported_fields, unsupported_fields
 
 _SHIMS_SECONDS = 3.0
-"""How long shims may take to end what they keep before Slurm is told to."""
+"""How long shims may take to end what they keep before Slurm is asked to."""
 _SHIMS_POLL_SECONDS = 0.1
 _LOOKS_A_CAPACITY = 30
 """How many looks at the jobs go by between two at the nodes."""
@@ -58,7 +58,7 @@ class SlurmEngine:
         client: Submits and finds jobs.
         pools: What the settings say of each pool, by its name.
         runs: Where run directories lie: storage that this machine and all nodes share.
-        terms: What every supervisor is told.
+        terms: What every supervisor is given.
         nodes: What Slurm's nodes have.
         cluster: Begins the names of this cluster's jobs.
         own_address: ``host:port`` of the services as this machine reaches them.
@@ -94,7 +94,7 @@ class SlurmEngine:
         self._prefix = f"{cluster}-"
         self._poll_seconds = poll_seconds
         self._watched = WatchedAllocations()
-        """What was last told of each container of the allocations that have not ended."""
+        """What was last reported of each container of the allocations that have not ended."""
         self._unreadable: set[str] = set()
         """Those of which the log says that their files cannot be read."""
         self._late_kills = LateKills("slurm", self.kill)

@@ -33,16 +33,16 @@ def create_engine(settings: EngineSettings, environment: EngineEnvironment) -> S
         InvalidArgumentError: The settings are wrong; the error lists every fault.
         FailedPreconditionError: The certificate cannot be read.
     """
-    told = parse_options(SlurmEngineOptions, settings.options, at=settings.where)
+    options = parse_options(SlurmEngineOptions, settings.options, at=settings.where)
     return SlurmEngine(
-        SlurmClient(commands_of(told, os.environ)),
-        pools=pools_of(settings, told),
-        runs=Path(told.directory),
-        terms=environment.terms(told.address or "", told.services_certificate),
-        nodes=SlurmNodes(python=told.python or sys.executable, runtime=told.runtime),
+        SlurmClient(commands_of(options, os.environ)),
+        pools=pools_of(settings, options),
+        runs=Path(options.directory),
+        terms=environment.terms(options.address or "", options.services_certificate),
+        nodes=SlurmNodes(python=options.python or sys.executable, runtime=options.runtime),
         cluster=f"resolute-{environment.cluster_id[:8]}",
         own_address=environment.address,
-        poll_seconds=_POLL_SECONDS_OVER_SSH if told.login else _POLL_SECONDS,
+        poll_seconds=_POLL_SECONDS_OVER_SSH if options.login else _POLL_SECONDS,
     )
 
 

@@ -49,7 +49,7 @@ def lacks_an_end(runs: Path, allocation_id: str) -> bool:
 
 
 def is_over(container: RunContainer) -> bool:
-    """Whether the shim of a container has told that nothing of it runs any more."""
+    """Whether the shim of a container has reported that nothing of it runs any more."""
     return (container.run.path / LEFT).exists()
 
 

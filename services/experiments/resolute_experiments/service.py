@@ -155,7 +155,7 @@ class ExperimentsService:
         self._tasks: list[asyncio.Task[None]] = []
 
     def _open_fleet(self, environment: Environment, settings: ExperimentsSettings) -> Fleet:
-        told = EngineEnvironment(
+        given = EngineEnvironment(
             cluster_id=environment.cluster_id,
             address=settings.address,
             tls=settings.tls,
@@ -171,7 +171,7 @@ class ExperimentsService:
         )
         engines = [
             EngineRuns(
-                create_engine(one, told),
+                create_engine(one, given),
                 self._core,
                 name=one.name,
                 leases=self._leases,

@@ -1,6 +1,6 @@
 """One container of a run that has a run directory: its supervisor, and what it left there.
 
-What it is at any time is told by the directory alone: a lock that is held means alive, an exit record means
+What it is at any time follows from the directory alone: a lock that is held means alive, an exit record means
 exited, neither means lost. Everything here blocks for a short while and belongs in a thread.
 """
 
@@ -67,7 +67,7 @@ class RunContainer:
 
     @property
     def supervisor(self) -> ProcessIdentity | None:
-        """Its supervisor, dead or alive; None if none ever said who it is."""
+        """Its supervisor, dead or alive; None if none ever wrote down its identity."""
         return _identity(self.run.supervisor_file)
 
     def start(self, order: LaunchOrder, start_supervisor: Callable[[RunDirectory, int], int]) -> None:

@@ -26,7 +26,7 @@ from resolute_engines.kit.shared_attempt import SharedAttempt
 from resolute_engines.kit.shared_storage import OwnDisk, RunStorage
 
 _RELEASED = "released"
-"""Marks the folder of an allocation that nobody needs any more; its content says nothing."""
+"""Marks the folder of an allocation that was released; its content has no meaning."""
 _FIRST_PAUSE_SECONDS = 1.0
 _LONGEST_PAUSE_SECONDS = 300.0
 """Between two attempts to send what a run left: the first pause, and the longest."""
