@@ -29,7 +29,7 @@ SECTION = GeneratedSection(
 )
 
 
-class Verdict(Enum):
+class Support(Enum):
     """What becomes of a documented name."""
 
     SAME = "same"
@@ -38,9 +38,9 @@ class Verdict(Enum):
 
 
 _SUMMARY = {
-    Verdict.SAME: "are the same",
-    Verdict.DIFFERENT: "differ",
-    Verdict.REFUSED: "are refused",
+    Support.SAME: "are the same",
+    Support.DIFFERENT: "differ",
+    Support.REFUSED: "are refused",
 }
 
 
@@ -62,12 +62,12 @@ class Documented:
 
 @dataclass(frozen=True)
 class Item:
-    """A documented command or option with its verdict."""
+    """A documented command or option and whether it is supported."""
 
     path: str
     options: tuple[str, ...]
     """The names of the option; empty for the command itself."""
-    verdict: Verdict
+    support: Support
     text: str
     """How it differs, or what to use instead."""
 
@@ -112,7 +112,7 @@ def counterpart(one: Documented) -> str:
     return ""
 
 
-def verdicts() -> Iterator[Item]:
+def documented_items() -> Iterator[Item]:
     """Tells of each documented command and option what becomes of it.
 
     Raises:
@@ -131,42 +131,42 @@ def verdicts() -> Iterator[Item]:
 
 
 def _items(one: Documented, command: click.Command | None, instead: str) -> Iterator[Item]:
-    yield _item(one.path, (), Verdict.REFUSED if command is None else Verdict.SAME, instead)
+    yield _item(one.path, (), Support.REFUSED if command is None else Support.SAME, instead)
     known = {} if command is None else {name: p for p in command.params for name in p.opts}
     refused = REFUSED_OPTIONS.get(one.path, {})
     for option in one.options:
         names = tuple(name.rstrip("=") for name in option)
         if command is None:
-            yield _item(one.path, names, Verdict.REFUSED, instead)
+            yield _item(one.path, names, Support.REFUSED, instead)
         elif all(name in known for name in names):
-            yield _item(one.path, names, Verdict.SAME, "")
+            yield _item(one.path, names, Support.SAME, "")
         elif all(name in refused for name in names):
-            yield _item(one.path, names, Verdict.REFUSED, refused[names[0]])
+            yield _item(one.path, names, Support.REFUSED, refused[names[0]])
         else:
             raise LookupError(f"nothing is said of `det {one.path} {names[0]}`: add it, or why it is refused")
 
 
-def _item(path: str, options: tuple[str, ...], verdict: Verdict, text: str) -> Item:
+def _item(path: str, options: tuple[str, ...], support: Support, text: str) -> Item:
     for name in options or ("",):
         how = DIFFERENCES.get(f"{path} {name}".strip())
-        if how and verdict is Verdict.SAME:
-            return Item(path, options, Verdict.DIFFERENT, how)
-    return Item(path, options, verdict, text)
+        if how and support is Support.SAME:
+            return Item(path, options, Support.DIFFERENT, how)
+    return Item(path, options, support, text)
 
 
 def lists() -> str:
     """The three lists as they stand in the page."""
-    items = sorted(verdicts(), key=lambda item: (item.path, item.options))
+    items = sorted(documented_items(), key=lambda item: (item.path, item.options))
     counts = {
-        verdict: (
-            sum(item.verdict is verdict and not item.options for item in items),
-            sum(item.verdict is verdict and bool(item.options) for item in items),
+        support: (
+            sum(item.support is support and not item.options for item in items),
+            sum(item.support is support and bool(item.options) for item in items),
         )
-        for verdict in Verdict
+        for support in Support
     }
     summary = "; ".join(
-        f"{commands} commands and {options} options {_SUMMARY[verdict]}"
-        for verdict, (commands, options) in counts.items()
+        f"{commands} commands and {options} options {_SUMMARY[support]}"
+        for support, (commands, options) in counts.items()
     )
     return "\n".join(
         [
@@ -176,7 +176,7 @@ def lists() -> str:
             "",
             "| command | how |",
             "|---|---|",
-            *(f"| {_name(item)} | {item.text} |" for item in items if item.verdict is Verdict.DIFFERENT),
+            *(f"| {_name(item)} | {item.text} |" for item in items if item.support is Support.DIFFERENT),
             "",
             "### Refused",
             "",
@@ -201,11 +201,11 @@ def _name(item: Item) -> str:
 
 
 def _refused(items: list[Item]) -> Iterator[str]:
-    whole = {item.path for item in items if item.verdict is Verdict.REFUSED and not item.options}
+    whole = {item.path for item in items if item.support is Support.REFUSED and not item.options}
     by_text: dict[str, list[str]] = {}
     for item in items:
         inner = bool(item.options) and item.path in whole
-        if item.verdict is Verdict.REFUSED and not inner and not item.path.endswith(" help"):
+        if item.support is Support.REFUSED and not inner and not item.path.endswith(" help"):
             by_text.setdefault(item.text, []).append(_name(item))
     for text, names in by_text.items():
         yield f"| {', '.join(names)} | {text} |"
@@ -214,7 +214,7 @@ def _refused(items: list[Item]) -> Iterator[str]:
 def _same(items: list[Item]) -> Iterator[str]:
     options: dict[str, list[str]] = {}
     for item in items:
-        if item.verdict is Verdict.SAME and item.path != "help" and not item.path.endswith(" help"):
+        if item.support is Support.SAME and item.path != "help" and not item.path.endswith(" help"):
             options.setdefault(item.path, []).extend([", ".join(item.options)] if item.options else [])
     for path, names in options.items():
         yield f"| `det {path}` | {'; '.join(f'`{name}`' for name in names)} |"

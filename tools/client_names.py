@@ -1,7 +1,7 @@
 """Lists what the Python client shares with determined's, in docs/from-determined.md; ``--check`` compares.
 
-The names are in ``tests/wire/client/documented_names.txt``, what differs in ``verdicts.yaml`` beside it. A
-test makes sure that the names without a verdict are the same.
+The names are in ``tests/wire/client/documented_names.txt``, what differs in ``differences.yaml`` beside it. A
+test makes sure that the names without a difference are the same.
 """
 
 import sys
@@ -60,20 +60,20 @@ class Lists:
 
 
 def read() -> Lists:
-    """Reads the names and the verdicts."""
-    verdicts = yaml.safe_load((DATA / "verdicts.yaml").read_text())
+    """Reads the names and the differences."""
+    differences = yaml.safe_load((DATA / "differences.yaml").read_text())
     lists, used = Lists([], {}, {}), set()
     for name in _names():
         for group, named in (("different", lists.different), ("refused", lists.refused)):
-            if key := _key(name, verdicts[group]):
-                named[name] = verdicts[group][key]
+            if key := _key(name, differences[group]):
+                named[name] = differences[group][key]
                 used.add(key)
                 break
         else:
             lists.same.append(name)
-    unused = {*verdicts["different"], *verdicts["refused"]} - used
+    unused = {*differences["different"], *differences["refused"]} - used
     if unused:
-        sys.exit(f"verdicts.yaml names what is not documented: {', '.join(sorted(unused))}")
+        sys.exit(f"differences.yaml names what is not documented: {', '.join(sorted(unused))}")
     return lists
 
 
@@ -89,13 +89,13 @@ def _names() -> Iterator[Name]:
             yield Name(name, kind.removesuffix(" +"), kind.endswith(" +"))
 
 
-def _key(name: Name, verdicts: Mapping[str, str]) -> str:
-    """The key of the verdict on a name; empty if there is none."""
+def _key(name: Name, differences: Mapping[str, str]) -> str:
+    """The key of the difference of a name; empty if there is none."""
     last = name.name.rpartition(".")[2]
     keys = [name.name, name.owner]
     if name.owner in _STAND_FOR:
         keys.append(_STAND_FOR[name.owner] + last)
-    return next((key for key in keys if key in verdicts), "")
+    return next((key for key in keys if key in differences), "")
 
 
 def _lines(lists: Lists) -> Iterator[str]:

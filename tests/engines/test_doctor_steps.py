@@ -17,7 +17,7 @@ from support.waiting import wait_until
 need_module("kubernetes_asyncio", remedy="`make engines` installs it")
 need_module("aiohttp", remedy="`make engines` installs it")
 
-from resolute_embedded.doctor import Finding, Verdict  # noqa: E402 - wants what was asked for above
+from resolute_embedded.doctor import Finding, Status  # noqa: E402 - wants what was asked for above
 from resolute_embedded.doctor.engines.containers import check_containers  # noqa: E402
 from resolute_embedded.doctor.engines.kubernetes import RIGHTS, check_kubernetes  # noqa: E402
 from resolute_embedded.doctor.engines.slurm import check_slurm  # noqa: E402
@@ -48,11 +48,11 @@ def test_images_and_files_of_containers(tmp_path: Path) -> None:
         found = by_subject(check_containers(engine("container", options, **pools)))
         with_credentials = {**options, "credentials": str(tmp_path / "none")}
         unread = by_subject(check_containers(engine("container", with_credentials, far=pools["far"])))
-    assert {subject: one.verdict for subject, one in found.items()} == {
-        "runtime of engine e": Verdict.FAULT,
-        "image of pool here": Verdict.OK,
-        "image of pool built": Verdict.FAULT,
-        "image of pool far": Verdict.WARNING,
+    assert {subject: one.status for subject, one in found.items()} == {
+        "runtime of engine e": Status.FAULT,
+        "image of pool here": Status.OK,
+        "image of pool built": Status.FAULT,
+        "image of pool far": Status.WARNING,
     }
     assert built in found["image of pool built"].detail
     assert "podman pull registry.example/t:1" in found["image of pool far"].remedy
@@ -63,10 +63,10 @@ def test_the_runtime_of_another_version_is_told(tmp_path: Path) -> None:
     options = {"url": f"unix://{tmp_path}/nobody.sock", "runtime": str(tmp_path)}
     (tmp_path / "start.sh").touch()
     (tmp_path / "cp311").mkdir()
-    for name, verdict in (("0.0.1-0", Verdict.WARNING), (runtime_name(), Verdict.OK)):
+    for name, status in (("0.0.1-0", Status.WARNING), (runtime_name(), Status.OK)):
         (tmp_path / "cp311" / "name").write_text(name)
         (found,) = check_containers(engine("container", options))
-        assert (found.subject, found.verdict) == ("runtime of engine e", verdict)
+        assert (found.subject, found.status) == ("runtime of engine e", status)
 
 
 def test_directories_for_checkpoints_in_containers(tmp_path: Path) -> None:
@@ -77,14 +77,14 @@ def test_directories_for_checkpoints_in_containers(tmp_path: Path) -> None:
 
     storage = tmp_path / "storage"
     absent = found()
-    assert (absent.verdict, str(storage) in absent.remedy) == (Verdict.FAULT, True)
+    assert (absent.status, str(storage) in absent.remedy) == (Status.FAULT, True)
     assert "install -d -o 10001 -g 10001" in absent.remedy
     storage.mkdir(mode=0o755)
     assert "may not write" in found().detail
     owner = storage.stat()
-    assert found(user=f"{owner.st_uid}:{owner.st_gid}").verdict is Verdict.OK
+    assert found(user=f"{owner.st_uid}:{owner.st_gid}").status is Status.OK
     storage.chmod(0o777)
-    assert found().verdict is Verdict.OK
+    assert found().status is Status.OK
 
 
 def test_whether_runs_outlive_the_daemon_of_docker() -> None:
@@ -95,10 +95,10 @@ def test_whether_runs_outlive_the_daemon_of_docker() -> None:
 
         def warned() -> Finding | None:
             found = by_subject(check_containers(settings))["restart of engine e"]
-            return found if found.verdict is Verdict.WARNING else None
+            return found if found.status is Status.WARNING else None
 
         after = wait_until(warned, what="Docker to have its new settings", seconds=60.0, pause=0.1)
-    assert {one.verdict for one in before.values()} == {Verdict.OK}
+    assert {one.status for one in before.values()} == {Status.OK}
     assert set(before) == {"restart of engine e", "image of pool here"}
     assert after is not None
     assert "all runs end" in after.detail
@@ -110,16 +110,16 @@ def test_partitions_of_slurm(slurm: SlurmCluster, tmp_path: Path) -> None:
     pools = {"batch": {"slot_type": "cpu"}, "none": {"partition": "nowhere"}, "gpus": {}}
     found = by_subject(check_slurm(engine("slurm", options, **pools)))
     assert f"{NODES} of {NODES} nodes" in found["partition of pool batch"].detail
-    assert found["partition of pool batch"].verdict is Verdict.OK
+    assert found["partition of pool batch"].status is Status.OK
     assert "partition nowhere has no nodes" in found["partition of pool none"].detail
     assert "no node of the cluster has GPUs" in found["partition of pool gpus"].detail
-    assert found["accounting of engine e"].verdict is Verdict.OK
+    assert found["accounting of engine e"].status is Status.OK
     assert "there is none" in found["accounting of engine e"].detail
 
 
 def test_rights_and_namespace_on_kubernetes(kubernetes: KubernetesCluster, tmp_path: Path) -> None:
     mine = {"kubeconfig": kubernetes.kubeconfig, "namespace": "default"}
-    assert [one.verdict for one in check_kubernetes(engine("kubernetes", mine))] == [Verdict.OK, Verdict.OK]
+    assert [one.status for one in check_kubernetes(engine("kubernetes", mine))] == [Status.OK, Status.OK]
 
     absent = by_subject(check_kubernetes(engine("kubernetes", {**mine, "namespace": "nowhere"})))
     assert '"nowhere" not found' in absent["namespace of engine e"].detail
@@ -130,7 +130,7 @@ def test_rights_and_namespace_on_kubernetes(kubernetes: KubernetesCluster, tmp_p
     strange = tmp_path / "kubeconfig"
     strange.write_text(yaml.safe_dump(config))
     (refused,) = check_kubernetes(engine("kubernetes", {**mine, "kubeconfig": str(strange)}))
-    assert refused.verdict is Verdict.FAULT
+    assert refused.status is Status.FAULT
     assert all(f"{verb} {resource}" in refused.detail for resource, verbs in RIGHTS.items() for verb in verbs)
 
 

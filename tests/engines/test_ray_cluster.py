@@ -11,7 +11,7 @@ from support.page_commands import blocks_of, run_script, script_of
 from support.ray import PYTHON, RayCluster
 
 from resolute.client.connection.home import Home
-from resolute_embedded.doctor import Verdict
+from resolute_embedded.doctor import Status
 from resolute_embedded.doctor.engines.nodes import check_nodes
 from resolute_embedded.state_directory import StateDirectory
 from resolute_engines.settings import EngineSettings, PoolSettings
@@ -38,7 +38,7 @@ def test_doctor_names_the_nodes_without_resolute_and_what_they_said(ray: RayClus
     pool = PoolSettings(name="nodes", options={"slot_type": "cpu"}, where="resource_pools[0]")
     settings = EngineSettings(name="far", type="ray", options=options, pools=(pool,))
     (finding,) = check_nodes(settings, StateDirectory(Home(tmp_path)))
-    assert finding.verdict is Verdict.FAULT
+    assert finding.status is Status.FAULT
     assert "cannot be used at /none/python on 2 of 2: " in finding.detail
     assert "No such file or directory" in finding.detail
     assert finding.remedy

@@ -20,7 +20,7 @@ from support.ssh import running_login
 from support.waiting import wait_until
 
 from resolute.errors import UnavailableError
-from resolute_embedded.doctor import Finding, Verdict
+from resolute_embedded.doctor import Finding, Status
 from resolute_embedded.doctor.engines.slurm import check_slurm
 from resolute_engines.protocol import ContainerReport, ContainerState
 from resolute_engines.settings import EngineSettings
@@ -120,7 +120,7 @@ def test_accounting_that_is_away_is_waited_for_and_then_given_up(
             asyncio.run(impatient.find(job.name))
         with pytest.raises(UnavailableError):
             asyncio.run(client.accounting.kept())
-        assert _finding(slurm).verdict is Verdict.WARNING
+        assert _finding(slurm).status is Status.WARNING
         clock.advance(_LONG)
         assert asyncio.run(impatient.find(job.name)) is None
     # What it missed, Slurm's controller tells it now.
@@ -130,7 +130,7 @@ def test_accounting_that_is_away_is_waited_for_and_then_given_up(
 
 
 def test_doctor_finds_it(slurm: SlurmCluster) -> None:
-    assert (_finding(slurm).verdict, _finding(slurm).detail) == (Verdict.OK, "`sacct` answers")
+    assert (_finding(slurm).status, _finding(slurm).detail) == (Status.OK, "`sacct` answers")
 
 
 def test_run_that_failed_before_its_supervisor_began_has_failed_when_it_is_looked_at_late(

@@ -9,7 +9,7 @@ from pathlib import Path
 from support.slurm import NODES, SlurmCluster
 
 from resolute.client.connection.home import Home
-from resolute_embedded.doctor import Finding, Verdict
+from resolute_embedded.doctor import Finding, Status
 from resolute_embedded.doctor.engines.nodes import check_nodes
 from resolute_embedded.state_directory import StateDirectory
 from resolute_engines.settings import EngineSettings, PoolSettings
@@ -43,7 +43,7 @@ def looked(
 
 def test_nodes_that_see_all_are_well_and_nothing_is_left(slurm: SlurmCluster, tmp_path: Path) -> None:
     finding = found(slurm, tmp_path)
-    assert (finding.verdict, f"all {NODES} see {tmp_path}" in finding.detail) == (Verdict.OK, True)
+    assert (finding.status, f"all {NODES} see {tmp_path}" in finding.detail) == (Status.OK, True)
     assert list(tmp_path.iterdir()) == []
     client = SlurmClient(SlurmCommands(environment=slurm.environment))
     assert asyncio.run(client.live(prefix="resolute-doctor-")) == ()
@@ -51,7 +51,7 @@ def test_nodes_that_see_all_are_well_and_nothing_is_left(slurm: SlurmCluster, tm
 
 def test_nodes_without_resolute_are_named_with_what_they_said(slurm: SlurmCluster, tmp_path: Path) -> None:
     finding = found(slurm, tmp_path, python="/none/python")
-    assert finding.verdict is Verdict.FAULT
+    assert finding.status is Status.FAULT
     assert f"cannot be used at /none/python on {NODES} of {NODES}: node0: " in finding.detail
     assert "not found" in finding.detail
     assert finding.remedy
@@ -86,5 +86,5 @@ def test_a_job_that_waits_for_busy_nodes_is_taken_back(slurm: SlurmCluster, tmp_
 def test_a_directory_that_this_machine_cannot_write_is_a_fault(slurm: SlurmCluster, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     finding = found(slurm, tmp_path / "file")
-    assert finding.verdict is Verdict.FAULT
+    assert finding.status is Status.FAULT
     assert f"this machine cannot write to {tmp_path / 'file'}: Not a directory" in finding.detail

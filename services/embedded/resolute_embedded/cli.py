@@ -233,16 +233,16 @@ def doctor(as_json: bool, nodes: bool) -> None:
     Exits with 1 if a problem keeps it from working.
     """
     _check_installed()
-    from resolute_embedded.doctor import Verdict, run_checks
+    from resolute_embedded.doctor import Status, run_checks
 
     faults = 0
     shown = []
     for finding in run_checks(_state(), nodes=nodes):
-        faults += finding.verdict is Verdict.FAULT
+        faults += finding.status is Status.FAULT
         if as_json:
-            shown.append({**asdict(finding), "verdict": finding.verdict.value})
+            shown.append({**asdict(finding), "verdict": finding.status.value})
             continue
-        mark = click.style(f"{finding.verdict.value:<8}", fg=_COLORS[finding.verdict.value])
+        mark = click.style(f"{finding.status.value:<8}", fg=_COLORS[finding.status.value])
         click.echo(f"{mark} {finding.subject}: {finding.detail}")
         if finding.remedy:
             click.echo(f"{'':<9}{finding.remedy}")

@@ -97,7 +97,7 @@ class Outcome:
 
     def __str__(self) -> str:
         tally = self.tally
-        verdict = "; ".join(tally.violations) or "every invariant holds"
+        summary = "; ".join(tally.violations) or "every invariant holds"
         where = "PostgreSQL and an object store" if self.on_postgres else "SQLite and directories"
         return (
             f"seed {self.seed}, {self.trials} trials on {self.engine}, {where}: "
@@ -106,7 +106,7 @@ class Outcome:
             f"{self.pauses} pauses; {self.seconds:.0f} s; {tally.runs} runs that made {tally.reports} "
             f"reports, of which {tally.unsent_reports} fell with nodes, {tally.checkpoints} checkpoints and "
             f"{tally.lines} lines, {tally.unsaved_lines} of them missing in logs that say so or fallen with "
-            f"nodes: {verdict}"
+            f"nodes: {summary}"
         )
 
 

@@ -56,12 +56,12 @@ class Outcome:
 
     def __str__(self) -> str:
         tally = self.tally
-        verdict = "; ".join(tally.violations) or "nothing is missing, doubled or left over"
+        summary = "; ".join(tally.violations) or "nothing is missing, doubled or left over"
         return (
             f"{self.engine} was away for {self.away_seconds:.0f} s: {self.trials} trials in {tally.runs} "
             f"runs, {self.restarts} restarts; {self.early_ends} ends were known before it was back; "
             f"{tally.reports} reports, {tally.checkpoints} checkpoints, {tally.lines} lines of which "
-            f"{tally.unsaved_lines} are missing: {verdict}"
+            f"{tally.unsaved_lines} are missing: {summary}"
         )
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from resolute.client.connection.home import Home
 from resolute_embedded.blueprints import BLUEPRINTS
-from resolute_embedded.doctor import Finding, Verdict, run_checks
+from resolute_embedded.doctor import Finding, Status, run_checks
 from resolute_embedded.identity import record_identity
 from resolute_embedded.state_directory import StateDirectory
 from resolute_serving.server.bootstrap import upgrade
@@ -51,7 +51,7 @@ def found(state: StateDirectory, subject: str) -> Finding:
 def test_whole_home_has_nothing_wrong_with_it_and_is_left_as_it_was(state: StateDirectory) -> None:
     before = sorted(path.name for path in state.home.path.rglob("*") if "sqlite" not in path.name)
     findings = list(run_checks(state))
-    assert not [one for one in findings if one.verdict is Verdict.FAULT]
+    assert not [one for one in findings if one.status is Status.FAULT]
     assert {one.subject for one in findings} >= {"versions", "home", "storage", "lock", "clock", "slots"}
     assert sum(one.subject.startswith("database of") for one in findings) == 5
     assert sorted(p.name for p in state.home.path.rglob("*") if "sqlite" not in p.name) == before
@@ -59,7 +59,7 @@ def test_whole_home_has_nothing_wrong_with_it_and_is_left_as_it_was(state: State
 
 def test_home_that_was_never_used_is_no_fault(tmp_path: Path) -> None:
     findings = list(run_checks(StateDirectory(Home(tmp_path / "none"))))
-    assert not [one for one in findings if one.verdict is Verdict.FAULT]
+    assert not [one for one in findings if one.status is Status.FAULT]
     assert not (tmp_path / "none").exists()
 
 
@@ -69,7 +69,7 @@ def test_engine_that_does_not_answer_is_a_fault_with_its_own_words(state: StateD
         "engines: {hpc: {type: slurm, directory: /none, login: nobody@login.invalid}}\n"
     )
     finding = found(state, "engine hpc")
-    assert finding.verdict is Verdict.FAULT
+    assert finding.status is Status.FAULT
     assert "login node nobody@login.invalid cannot be reached" in finding.detail
     assert "docs/slurm.md" in finding.remedy
 
@@ -82,7 +82,7 @@ def test_settings_of_engines_that_are_wrong_are_a_fault(state: StateDirectory) -
 def test_every_bad_finding_has_a_remedy(state: StateDirectory) -> None:
     (state.databases / "logs.sqlite").write_bytes(b"no database" * 1000)
     state.home.token_file.chmod(0o644)
-    bad = [one for one in run_checks(state) if one.verdict is not Verdict.OK]
+    bad = [one for one in run_checks(state) if one.status is not Status.OK]
     assert len(bad) >= 2
     assert all(one.remedy for one in bad)
 
@@ -93,7 +93,7 @@ def test_damaged_database_is_found(state: StateDirectory) -> None:
     content[4096:12288] = os.urandom(8192)
     path.write_bytes(content)
     finding = found(state, "database of metrics")
-    assert finding.verdict is Verdict.FAULT
+    assert finding.status is Status.FAULT
     assert "restore" in finding.remedy
 
 
@@ -102,13 +102,13 @@ def test_database_of_another_version_is_found(state: StateDirectory) -> None:
         connection.execute("UPDATE alembic_version SET version_num = '0000'")
         connection.commit()
     finding = found(state, "database of searcher")
-    assert (finding.verdict, "0000" in finding.detail) == (Verdict.WARNING, True)
+    assert (finding.status, "0000" in finding.detail) == (Status.WARNING, True)
 
 
 def test_token_that_others_can_read_is_found(state: StateDirectory) -> None:
     state.home.token_file.chmod(0o640)
     finding = found(state, "secrets")
-    assert finding.verdict is Verdict.FAULT
+    assert finding.status is Status.FAULT
     assert finding.remedy == f"chmod 600 {state.home.token_file}"
 
 
@@ -119,7 +119,7 @@ def test_clock_that_went_back_is_found(state: StateDirectory) -> None:
             "INSERT INTO audit (time, actor, action, resource, detail) VALUES (?, ?, ?, ?, ?)", values
         )
         connection.commit()
-    assert found(state, "clock").verdict is Verdict.FAULT
+    assert found(state, "clock").status is Status.FAULT
 
 
 def test_a_copied_home_and_what_it_inherited_are_found(state: StateDirectory) -> None:
@@ -128,7 +128,7 @@ def test_a_copied_home_and_what_it_inherited_are_found(state: StateDirectory) ->
     copy = StateDirectory(Home(state.home.path.with_name("copy")))
     shutil.copytree(state.home.path, copy.home.path)
     finding = found(copy, "identity of the home")
-    assert (finding.verdict, "adopt-copy" in finding.remedy) == (Verdict.FAULT, True)
+    assert (finding.status, "adopt-copy" in finding.remedy) == (Status.FAULT, True)
     with closing(sqlite3.connect(copy.databases / "checkpoints.sqlite")) as connection:
         connection.execute(
             "INSERT INTO checkpoints (checkpoint_id, state, trial_id, experiment_id, run, workspace, storage,"
@@ -147,16 +147,16 @@ def test_port_that_another_program_took_is_found(state: StateDirectory) -> None:
         port = other.getsockname()[1]
         state.write_endpoint(address=f"127.0.0.1:{port}", cluster_id="c", token="t")
         state.home.endpoint_file.unlink()
-        assert found(state, "port").verdict is Verdict.WARNING
+        assert found(state, "port").status is Status.WARNING
 
 
 def test_cluster_that_holds_the_lock_and_does_not_answer_is_found(state: StateDirectory) -> None:
     lock = state.lock
     lock.acquire()
     try:
-        assert found(state, "lock").verdict is Verdict.WARNING
+        assert found(state, "lock").status is Status.WARNING
         state.write_endpoint(address="127.0.0.1:9", cluster_id="c", token="t")
-        assert found(state, "lock").verdict is Verdict.OK
-        assert found(state, "services").verdict is Verdict.FAULT
+        assert found(state, "lock").status is Status.OK
+        assert found(state, "services").status is Status.FAULT
     finally:
         lock.release()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from resolute.client.connection.home import Home
-from resolute_embedded.doctor import Finding, Verdict
+from resolute_embedded.doctor import Finding, Status
 from resolute_embedded.doctor.engines.address import check_address
 from resolute_embedded.state_directory import StateDirectory
 from resolute_engines.settings import EngineSettings
@@ -41,13 +41,13 @@ def test_a_loopback_address_leads_no_container_to_the_services(
     serving: StateDirectory, options: dict[str, str]
 ) -> None:
     (finding,) = findings(serving, "container", **options)
-    assert finding.verdict is Verdict.FAULT
+    assert finding.status is Status.FAULT
     assert "--host" in finding.remedy
 
 
 def test_on_engines_of_bare_processes_it_serves_this_machine(serving: StateDirectory) -> None:
     (finding,) = findings(serving, "slurm")
-    assert finding.verdict is Verdict.WARNING
+    assert finding.status is Status.WARNING
     assert finding.detail.startswith("address is 127.0.0.1")
 
 
@@ -58,5 +58,5 @@ def test_an_address_is_connected_to_while_the_cluster_serves(serving: StateDirec
         (reached,) = findings(serving, "kubernetes", services_address=address)
         assert findings(StateDirectory(Home(tmp_path / "none")), "kubernetes", services_address=address) == []
     (refused,) = findings(serving, "kubernetes", services_address=address)
-    assert (reached.verdict, refused.verdict) == (Verdict.OK, Verdict.FAULT)
+    assert (reached.status, refused.status) == (Status.OK, Status.FAULT)
     assert address in refused.detail

@@ -73,8 +73,8 @@ def test_without_a_token_only_keys_can_be_fetched_and_passwords_given(method: st
 @pytest.mark.parametrize("method", METHODS)
 def test_a_higher_role_may_do_all_that_a_lower_one_may(method: str) -> None:
     request = REQUESTS[method]()
-    verdicts = [allowed(method, User("u", role), request) for role in Role]
-    assert verdicts == sorted(verdicts)
+    decisions = [allowed(method, User("u", role), request) for role in Role]
+    assert decisions == sorted(decisions)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -134,7 +134,7 @@ def test_foreign_trial_reaches_nothing_of_others(method: str) -> None:
             setattr(request, field, "foreign")
     if "filter" in request.DESCRIPTOR.fields_by_name:
         request.filter.trial_id = "foreign"
-    verdict = allowed(method, TRIAL, request)
+    decision = allowed(method, TRIAL, request)
     decided_by_handler = {
         "PresignUploads",
         "ReuseFiles",
@@ -150,7 +150,7 @@ def test_foreign_trial_reaches_nothing_of_others(method: str) -> None:
         "DeleteFiles",
     }
     name = method.rsplit("/", 1)[1]
-    assert verdict is (name in decided_by_handler or name in PUBLIC)
+    assert decision is (name in decided_by_handler or name in PUBLIC)
 
 
 @pytest.mark.parametrize(

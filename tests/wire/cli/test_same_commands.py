@@ -38,8 +38,8 @@ ELSEWHERE = {
 DOCUMENTED = cli_lists.documented()
 SAME = {
     (item.path, item.options)
-    for item in cli_lists.verdicts()
-    if item.verdict is cli_lists.Verdict.SAME and item.path.split()[-1] != "help"
+    for item in cli_lists.documented_items()
+    if item.support is cli_lists.Support.SAME and item.path.split()[-1] != "help"
 }
 """Each command or option that is the same: the command's path, and the option's names."""
 

@@ -75,7 +75,7 @@ def _differences(recipe: Recipe) -> list[str]:
 
 def _show(recipe: Recipe, found: WeightComparison) -> None:
     for file in found.files:
-        click.echo(f"  {file.path}: {_verdict(file)}")
+        click.echo(f"  {file.path}: {_result(file)}")
     word = "equal" if found.equal else "different"
     click.echo(
         f"trial {recipe.trial.id} and its reproduction have {word} weights after {found.steps} steps "
@@ -83,7 +83,7 @@ def _show(recipe: Recipe, found: WeightComparison) -> None:
     )
 
 
-def _verdict(file: ComparedFile) -> str:
+def _result(file: ComparedFile) -> str:
     if file.equal:
         return "equal"
     if file.differing:

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 
 from resolute_embedded.doctor.databases import check_databases
 from resolute_embedded.doctor.engines import check_engines
-from resolute_embedded.doctor.findings import Finding, Verdict
+from resolute_embedded.doctor.findings import Finding, Status
 from resolute_embedded.doctor.home import check_home
 from resolute_embedded.doctor.machine import check_machine
 from resolute_embedded.doctor.serving import check_services
 from resolute_embedded.state_directory import StateDirectory
 
-__all__ = ["Finding", "Verdict", "run_checks"]
+__all__ = ["Finding", "Status", "run_checks"]
 
 
 def run_checks(state: StateDirectory, *, nodes: bool = False) -> Iterator[Finding]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 
-class Verdict(Enum):
+class Status(Enum):
     """How a thing is."""
 
     OK = "ok"
@@ -23,7 +23,7 @@ class Finding:
 
     subject: str
     """What."""
-    verdict: Verdict
+    status: Status
     """How it is."""
     detail: str
     """What was seen."""
@@ -33,14 +33,14 @@ class Finding:
 
 def good(subject: str, detail: str) -> Finding:
     """A thing as it should be."""
-    return Finding(subject=subject, verdict=Verdict.OK, detail=detail)
+    return Finding(subject=subject, status=Status.OK, detail=detail)
 
 
 def warning(subject: str, detail: str, *, remedy: str) -> Finding:
     """A thing that works, and may not for long."""
-    return Finding(subject=subject, verdict=Verdict.WARNING, detail=detail, remedy=remedy)
+    return Finding(subject=subject, status=Status.WARNING, detail=detail, remedy=remedy)
 
 
 def fault(subject: str, detail: str, *, remedy: str) -> Finding:
     """A thing that keeps the cluster from working."""
-    return Finding(subject=subject, verdict=Verdict.FAULT, detail=detail, remedy=remedy)
+    return Finding(subject=subject, status=Status.FAULT, detail=detail, remedy=remedy)

@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, it } from "vitest";
 import { FileSchema } from "$gen/resolute/api/checkpoints/v1/checkpoint_pb.js";
-import { verdict, verified, type Checked } from "$src/checkpoints/verify";
+import { summary, verified, type Checked } from "$src/checkpoints/verify";
 
 const STORED: Readonly<Record<string, string>> = { sound: "weights", short: "wei", other: "Weights", unknown: "weights" };
 const digest = "sha256:9a129038d9a00aed0cf6a7ea059ca50a813449061ab87848cf1a13eafdf33b2c"; // of "weights", by sha256sum
@@ -37,8 +37,8 @@ describe("a checkpoint that is verified", () => {
       { path: "unknown", fault: "", compared: false },
     ]);
     expect(read.at(-1)).toBe(24);
-    expect(verdict(checked)).toBe("3 of 5 files damaged, 1 of them compared by size only");
-    expect(verdict(checked.slice(0, 1))).toBe("1 file sound");
+    expect(summary(checked)).toBe("3 of 5 files damaged, 1 of them compared by size only");
+    expect(summary(checked.slice(0, 1))).toBe("1 file sound");
   });
 
   it("is compared by BLAKE3 as well", async () => {

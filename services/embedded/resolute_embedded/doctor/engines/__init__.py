@@ -11,7 +11,7 @@ from resolute_embedded.doctor.engines.address import check_address
 from resolute_embedded.doctor.engines.contact import check_contact
 from resolute_embedded.doctor.engines.nodes import check_nodes
 from resolute_embedded.doctor.engines.slurm import check_slurm
-from resolute_embedded.doctor.findings import Finding, Verdict, fault
+from resolute_embedded.doctor.findings import Finding, Status, fault
 from resolute_embedded.state_directory import StateDirectory
 from resolute_engines.settings import LOCAL, EngineSettings, resources_of
 
@@ -39,7 +39,7 @@ def check_engines(state: StateDirectory, *, nodes: bool = False) -> Iterator[Fin
 def _check(engine: EngineSettings, state: StateDirectory, *, nodes: bool) -> Iterator[Finding]:
     contact = check_contact(engine, state)
     yield contact
-    if contact.verdict is not Verdict.OK:
+    if contact.status is not Status.OK:
         # All else would fail of the same.
         return
     yield from check_address(engine, state)

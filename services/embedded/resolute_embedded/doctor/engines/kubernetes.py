@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from resolute.errors import ResoluteError
 from resolute_embedded.doctor.engines.contact import page_of
-from resolute_embedded.doctor.findings import Finding, Verdict, fault, good
+from resolute_embedded.doctor.findings import Finding, Status, fault, good
 from resolute_engines.kubernetes.connection import KubernetesApi
 from resolute_engines.kubernetes.settings import KubernetesEngineOptions
 from resolute_engines.settings import EngineSettings, parse_options
@@ -29,7 +29,7 @@ def check_kubernetes(engine: EngineSettings) -> Iterator[Finding]:
     options = parse_options(KubernetesEngineOptions, engine.options, at=engine.where)
     rights = _rights(f"rights of engine {engine.name}", engine, options)
     yield rights
-    if rights.verdict is Verdict.OK:
+    if rights.status is Status.OK:
         yield _namespace(f"namespace of engine {engine.name}", options)
 
 

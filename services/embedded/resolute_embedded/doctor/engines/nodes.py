@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Iterator, Sequence
 
 from resolute_embedded.doctor.engines.contact import opened
-from resolute_embedded.doctor.findings import Finding, Verdict
+from resolute_embedded.doctor.findings import Finding, Status
 from resolute_embedded.state_directory import StateDirectory
 from resolute_engines.protocol import ChecksNodes, NodeCheck
 from resolute_engines.settings import EngineSettings
 
-_VERDICTS = {True: Verdict.OK, None: Verdict.WARNING, False: Verdict.FAULT}
+_STATUSES = {True: Status.OK, None: Status.WARNING, False: Status.FAULT}
 
 
 def check_nodes(engine: EngineSettings, state: StateDirectory) -> Iterator[Finding]:
@@ -19,7 +19,7 @@ def check_nodes(engine: EngineSettings, state: StateDirectory) -> Iterator[Findi
     for check in asyncio.run(_checks(engine, state)):
         yield Finding(
             subject=f"nodes of pool {check.pool}" if check.pool else f"nodes of engine {engine.name}",
-            verdict=_VERDICTS[check.usable],
+            status=_STATUSES[check.usable],
             detail=check.detail,
             remedy=check.remedy,
         )

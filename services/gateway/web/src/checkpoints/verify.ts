@@ -55,7 +55,7 @@ export async function* verified(
 }
 
 /** What came of it in one sentence. */
-export function verdict(checked: readonly Checked[]): string {
+export function summary(checked: readonly Checked[]): string {
   const damaged = checked.filter(({ fault }) => fault).length;
   const unknown = checked.filter(({ compared }) => !compared).length;
   const count = `${checked.length} ${checked.length === 1 ? "file" : "files"}`;
