@@ -32,7 +32,7 @@ _KILL_SECONDS = 15.0
 """How long a container may take to end that was killed."""
 _KILLED = 137
 """The exit code of what SIGKILL ended."""
-_SALVAGE = "-salvage"
+_ORPHAN_UPLOAD = "-salvage"
 """Ends the name of a container that sends what another left."""
 _UNBEGUN = frozenset({"created", "configured", "initialized"})
 _RUNNING = frozenset({"running", "paused", "restarting", "stopping"})
@@ -224,11 +224,11 @@ class Containers:
                     "its processes wait for, such as a disk that does not answer"
                 ) from None
 
-    async def salvage(
+    async def upload_orphan(
         self, found: Found, request: ContainerRequest, *, token: str, arguments: Sequence[str]
     ) -> bool:
         """Sends what an ended container left in its volume; returns whether everything has arrived."""
-        name = f"{found.name}{_SALVAGE}"
+        name = f"{found.name}{_ORPHAN_UPLOAD}"
         if token:
             owner = owner_of(request.engine.user)
             await self._api.put_archive(found.name, VOLUME, token_file(token, owner=owner))
@@ -236,7 +236,7 @@ class Containers:
         if network:
             # Whoever cleans up an engine removes networks in which nothing runs.
             await self.networks.make(network, request.labels)
-        body = request.salvage_body(found.name, network=network, arguments=list(arguments))
+        body = request.orphan_upload_body(found.name, network=network, arguments=list(arguments))
         # An earlier life's does what is wanted.
         await self._make(name, body)
         try:
@@ -262,7 +262,7 @@ class Containers:
         )
         for one in await self._listed("/volumes", labels):
             # Of one that was half made no list tells, see `_make`.
-            for name in (one["Name"], f"{one['Name']}{_SALVAGE}"):
+            for name in (one["Name"], f"{one['Name']}{_ORPHAN_UPLOAD}"):
                 await self._api.delete(f"/containers/{name}", force=True)
             await self._api.delete(f"/volumes/{one['Name']}")
         for name in await self._networks(labels):

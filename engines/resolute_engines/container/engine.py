@@ -252,7 +252,7 @@ class ContainerEngine:
         address = self._terms.address or self._own_address
         options = [*(["--master", address] if address else []), *arguments]
         async with self._lock(f"send {found.name}"):
-            return await self._containers.salvage(
+            return await self._containers.upload_orphan(
                 found, await self._request(spec), token=token, arguments=options
             )
 

@@ -89,7 +89,7 @@ class ContainerRequest:
             **({"NetworkingConfig": {"EndpointsConfig": {network: endpoint}}} if network else {}),
         }
 
-    def salvage_body(self, name: str, *, network: str, arguments: list[str]) -> dict[str, Any]:
+    def orphan_upload_body(self, name: str, *, network: str, arguments: list[str]) -> dict[str, Any]:
         """What creates a container that sends what an ended one left in its volume."""
         return {
             **self.command(name, "resolute_launch.supervisor.orphan_upload", RUN, *arguments),
