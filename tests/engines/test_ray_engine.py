@@ -132,7 +132,7 @@ class RayUnderTest:
         assert supervisor is not None
         return psutil.Process(supervisor.pid)
 
-    async def remains(self) -> Sequence[str]:
+    async def resources(self) -> Sequence[str]:
         """The folders on the nodes, and what Ray has."""
         driver = self.driver()
         try:

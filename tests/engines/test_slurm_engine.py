@@ -137,7 +137,7 @@ class TestSlurm(EngineContract, LinesContract, BacklogContract, Submissions):
                 await living.engine.release("late.1")
 
                 async def gone() -> bool:
-                    return not await engine.remains()
+                    return not await engine.resources()
 
                 await until(gone, "the end of the job")
 

@@ -22,7 +22,7 @@ _LONGEST_PAUSE_SECONDS = 15.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Remnant:
+class LeftoverContainer:
     """What is left of one container of an allocation."""
 
     ended: bool
@@ -36,19 +36,19 @@ class Remnant:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Remains:
+class LeftoverContainers:
     """What an engine has of an allocation."""
 
     ended: bool
     """Whether nothing of it runs, and nothing of it will."""
-    parts: tuple[Remnant, ...]
+    parts: tuple[LeftoverContainer, ...]
     """Its containers, as far as they are there."""
 
 
 class Allocations(Protocol):
     """What an engine has of allocations."""
 
-    async def remains(self, allocation_id: str) -> Remains | None:
+    async def leftover_containers(self, allocation_id: str) -> LeftoverContainers | None:
         """What is left of an allocation; None if nothing is.
 
         Raises:
@@ -132,9 +132,9 @@ class Releases:
 
     async def _until_sent(self, allocation_id: str) -> bool:
         while True:
-            remains = await self._allocations.remains(allocation_id)
+            leftover_containers = await self._allocations.leftover_containers(allocation_id)
             # What went with its machine arrives no more, however long one waits.
-            ended = [part for part in remains.parts if part.ended] if remains else []
+            ended = [part for part in leftover_containers.parts if part.ended] if leftover_containers else []
             if all(part.over for part in ended):
                 return all(part.sent for part in ended)
             await asyncio.sleep(_POLL_SECONDS)
@@ -152,13 +152,13 @@ class Releases:
         self._forget(allocation_id)
 
     async def _removed(self, allocation_id: str) -> bool:
-        remains = await self._allocations.remains(allocation_id)
-        if remains is None:
+        leftover_containers = await self._allocations.leftover_containers(allocation_id)
+        if leftover_containers is None:
             return True
-        if not remains.ended:
+        if not leftover_containers.ended:
             await self._allocations.kill(allocation_id)
             return False
-        if not self._in_vain(allocation_id) and any(part.sends for part in remains.parts):
+        if not self._in_vain(allocation_id) and any(part.sends for part in leftover_containers.parts):
             return False
         await self._allocations.delete(allocation_id)
         return True

@@ -21,7 +21,7 @@ from resolute.errors import (
 from resolute_engines.environment import SupervisorTerms
 from resolute_engines.kit.late_kills import LateKills
 from resolute_engines.kit.named_tasks import NamedTasks
-from resolute_engines.kit.releases import Releases, Remains
+from resolute_engines.kit.releases import LeftoverContainers, Releases
 from resolute_engines.kit.shared_attempt import SharedAttempt
 from resolute_engines.kubernetes import states
 from resolute_engines.kubernetes.client import KubernetesClient, Submitted
@@ -333,14 +333,14 @@ class KubernetesEngine:
         """
         return await self._ask(lambda client: client.find(group_name(allocation_id)))
 
-    async def remains(self, allocation_id: str) -> Remains | None:
+    async def leftover_containers(self, allocation_id: str) -> LeftoverContainers | None:
         """What is left of an allocation in its Pods.
 
         Raises:
             UnavailableError: Kubernetes does not answer.
         """
         group = await self.find(allocation_id)
-        return None if group is None else states.remains_of(group)
+        return None if group is None else states.leftover_containers_of(group)
 
     async def _ask(self, question: Callable[[KubernetesClient], Awaitable[T]]) -> T:
         """Asks Kubernetes; where it does not let us in, it is as if it did not answer."""

@@ -6,7 +6,7 @@ from pydantic import ByteSize
 
 from resolute.contracts.run.exit_record import ExitRecord
 from resolute.contracts.run.last_word import hear
-from resolute_engines.kit.releases import Remains, Remnant
+from resolute_engines.kit.releases import LeftoverContainer, LeftoverContainers
 from resolute_engines.kubernetes.client import Submitted
 from resolute_engines.kubernetes.pods import Pod, PodState
 from resolute_engines.kubernetes.request import ALLOCATION_LABEL
@@ -50,10 +50,10 @@ def report_of(pod: Pod) -> ContainerReport:
     return _ended(allocation_id, pod.part, record, reason="; ".join(filter(None, reasons)))
 
 
-def remains_of(group: Submitted) -> Remains:
+def leftover_containers_of(group: Submitted) -> LeftoverContainers:
     """Tells what is left of an allocation in its Pods."""
     parts = (
-        Remnant(
+        LeftoverContainer(
             ended=pod.state is PodState.ENDED,
             over=pod.over,
             sent=pod.sent,
@@ -61,7 +61,7 @@ def remains_of(group: Submitted) -> Remains:
         )
         for pod in group.pods
     )
-    return Remains(ended=group.all_ended, parts=tuple(parts))
+    return LeftoverContainers(ended=group.all_ended, parts=tuple(parts))
 
 
 def never_ran(why: str) -> ExitRecord:

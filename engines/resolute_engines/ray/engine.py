@@ -17,7 +17,7 @@ from resolute_engines.environment import SupervisorTerms
 from resolute_engines.kit.installation import CHECK, missing_on
 from resolute_engines.kit.late_kills import LateKills
 from resolute_engines.kit.polling import Polling
-from resolute_engines.kit.releases import Releases, Remains
+from resolute_engines.kit.releases import LeftoverContainers, Releases
 from resolute_engines.kit.watched_allocations import WatchedAllocations
 from resolute_engines.protocol import (
     AllocationSpec,
@@ -137,14 +137,14 @@ class RayEngine:
         seen = await self._driver.call("look", allocations=allocation_ids)
         return {name: states.reports_of(name, one) if one else [] for name, one in seen.items()}
 
-    async def remains(self, allocation_id: str) -> Remains | None:
+    async def leftover_containers(self, allocation_id: str) -> LeftoverContainers | None:
         """What is left of an allocation with Ray.
 
         Raises:
             UnavailableError: Ray does not answer.
         """
         seen = (await self._driver.call("look", allocations=[allocation_id]))[allocation_id]
-        return states.remains_of(seen) if seen else None
+        return states.leftover_containers_of(seen) if seen else None
 
     async def stop(self, allocation_id: str, *, grace: float) -> None:
         """Asks the shims of an allocation to have it exit; what waits is taken out of the queue."""

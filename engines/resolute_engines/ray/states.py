@@ -7,7 +7,7 @@ from typing import Any
 
 from resolute.contracts.run.exit_record import ExitRecord
 from resolute.contracts.run.last_word import hear
-from resolute_engines.kit.releases import Remains, Remnant
+from resolute_engines.kit.releases import LeftoverContainer, LeftoverContainers
 from resolute_engines.protocol import ContainerReport, ContainerState
 
 _WAITS = {
@@ -27,15 +27,15 @@ def reports_of(allocation_id: str, seen: Mapping[str, Any]) -> list[ContainerRep
     return [_report(allocation_id, rank, one, seen) for rank, one in enumerate(seen["containers"])]
 
 
-def remains_of(seen: Mapping[str, Any]) -> Remains:
+def leftover_containers_of(seen: Mapping[str, Any]) -> LeftoverContainers:
     """Tells what is left of an allocation, by what the driver says of it."""
     parts = []
     for rank, one in enumerate(seen["containers"]):
         ended = _report("", rank, one, seen).state is ContainerState.ENDED
         # Of one whose actor is gone nothing more will be heard.
         over = one["over"] is not None or (ended and not one["live"])
-        parts.append(Remnant(ended=ended, over=over, sent=bool(one["over"]), sends=not over))
-    return Remains(ended=all(part.ended for part in parts), parts=tuple(parts))
+        parts.append(LeftoverContainer(ended=ended, over=over, sent=bool(one["over"]), sends=not over))
+    return LeftoverContainers(ended=all(part.ended for part in parts), parts=tuple(parts))
 
 
 def _report(

@@ -50,7 +50,7 @@ class LocalUnderTest:
             assert supervisor is not None
             assert supervisor.send(signal.SIGKILL)
 
-    async def remains(self) -> Sequence[str]:
+    async def resources(self) -> Sequence[str]:
         """The run directories."""
         return [folder.name for folder in self._runs.iterdir()] if self._runs.is_dir() else []
 

@@ -106,7 +106,7 @@ class ContainerUnderTest:
         for name in self.service.run("ps", "--quiet", *filters).split():
             self.service.run("kill", "--signal", "KILL", name)
 
-    async def remains(self) -> Sequence[str]:
+    async def resources(self) -> Sequence[str]:
         """Containers, volumes and networks with the cluster's label."""
         label = f"label=resolute.cluster={CLUSTER}"
         commands = (

@@ -41,7 +41,7 @@ class EngineUnderTest(Protocol):
     async def lose(self, allocation_id: str) -> None:
         """Ends the supervisors of an allocation as the loss of their machines does: without a word."""
 
-    async def remains(self) -> Sequence[str]:
+    async def resources(self) -> Sequence[str]:
         """Names everything that the engine has of this test's allocations, however small."""
 
 
@@ -118,7 +118,7 @@ async def cleared(engine: EngineUnderTest, *others: str) -> AsyncIterator[None]:
                 await last.engine.release(allocation_id)
 
             async def gone() -> bool:
-                return not await engine.remains()
+                return not await engine.resources()
 
             await until(gone, "nothing to be left")
 
@@ -301,7 +301,7 @@ class EngineContract:
                         assert await second.engine.leftovers() == []
 
                         async def gone() -> bool:
-                            return not await engine.remains()
+                            return not await engine.resources()
 
                         await until(gone, "everything to be removed")
                         assert await second.engine.inspect(ALLOCATION) == []

@@ -84,7 +84,7 @@ class KubernetesUnderTest:
             statuses = {each["name"]: each for each in pod["status"]["containerStatuses"]}
             self.kubernetes.kill_container(statuses[CONTAINER]["containerID"])
 
-    async def remains(self) -> Sequence[str]:
+    async def resources(self) -> Sequence[str]:
         """Everything with the cluster's label."""
         found = [await self.objects(kind) for kind in ("services", "secrets", "pods")]
         return [each["metadata"]["name"] for objects in found for each in objects]

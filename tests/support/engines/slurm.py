@@ -112,7 +112,7 @@ class SlurmUnderTest:
                 assert supervisor is not None
                 assert supervisor.send(signal.SIGKILL)
 
-    async def remains(self) -> Sequence[str]:
+    async def resources(self) -> Sequence[str]:
         """The run directories and the jobs."""
         folders = [folder.name for folder in self._runs.iterdir()] if self._runs.is_dir() else []
         return [*folders, *(job.name for job in await self.client.live(prefix=self.cluster))]

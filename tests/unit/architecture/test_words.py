@@ -1,7 +1,7 @@
 """Words that a newcomer had to learn first do not come back: code and prose use the field's words instead.
 
-A word enters a list in the commit that replaces its last use. Wire names, stored values and keys of documents are
-not checked, because released ones stay.
+A word enters a list in the commit that replaces its last use. Wire names, stored values and keys of documents
+are not checked, because released ones stay.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ THIS = Path(__file__).resolve()
 IDENTIFIERS = {
     "cautions": "warnings",
     "foreign fields": "unsupported fields",
+    "remains": "leftovers, leftover containers",
+    "remnant": "leftover container",
     "salvage": "orphan upload",
     "verdict": "status, result, decision",
     "verdicts": "statuses, results, decisions",

@@ -19,7 +19,7 @@ need_module("kubernetes_asyncio", remedy="`make engines` installs it")
 from kubernetes_asyncio.client import ApiClient, Configuration  # noqa: E402
 
 from resolute_engines.environment import SupervisorTerms  # noqa: E402
-from resolute_engines.kit.releases import Releases, Remains  # noqa: E402
+from resolute_engines.kit.releases import LeftoverContainers, Releases  # noqa: E402
 from resolute_engines.kubernetes import engine as kubernetes_engine  # noqa: E402
 from resolute_engines.kubernetes.connection import KubernetesApi  # noqa: E402 - they want what was asked for above
 from resolute_engines.kubernetes.engine import KubernetesEngine  # noqa: E402
@@ -56,7 +56,7 @@ class Silent:
         self.defects = defects
         self._silent = silent
 
-    async def remains(self, allocation_id: str) -> Remains | None:
+    async def leftover_containers(self, allocation_id: str) -> LeftoverContainers | None:
         if self._silent:
             await asyncio.Event().wait()
         if self.defects:

@@ -19,7 +19,7 @@ from resolute_engines.plugins import create_engine
 from resolute_engines.protocol import ContainerState
 from resolute_engines.ray.client import Driver
 from resolute_engines.ray.settings import RayPoolOptions
-from resolute_engines.ray.states import remains_of, reports_of
+from resolute_engines.ray.states import leftover_containers_of, reports_of
 from resolute_engines.settings import read_resource_settings
 
 DOCS = Path(__file__).parents[4] / "docs" / "ray.md"
@@ -138,9 +138,9 @@ def test_what_was_taken_out_of_the_queue_was_not_lost() -> None:
 def test_what_is_left_sends_until_it_is_over(
     one: dict[str, Any], ended: bool, sends: bool, sent: bool
 ) -> None:
-    remains = remains_of(_seen(one))
-    (part,) = remains.parts
-    assert (remains.ended, part.sends, part.sent, part.over) == (ended, sends, sent, not sends)
+    leftover_containers = leftover_containers_of(_seen(one))
+    (part,) = leftover_containers.parts
+    assert (leftover_containers.ended, part.sends, part.sent, part.over) == (ended, sends, sent, not sends)
 
 
 async def _ask(driver: Driver) -> Any:
