@@ -13,7 +13,7 @@ from resolute_checkpoints.store.files import inheritance
 from resolute_embedded.state_directory import StateDirectory
 from resolute_experiments.blueprint import BLUEPRINT as EXPERIMENTS
 from resolute_experiments.exits.incarnation import lose_runs
-from resolute_experiments.moment import Moment
+from resolute_experiments.timing import Timing
 from resolute_serving.database.engine import create_engine
 from resolute_serving.server.service import Blueprint
 
@@ -32,8 +32,8 @@ def begin_incarnation(database_url: DatabaseUrl, *, take_over: bool, clock: Cloc
         take_over: Whether the original is gone for good, so that its checkpoints are this cluster's own.
         clock: Tells when the runs were lost.
     """
-    moment = Moment(now=clock.time(), preemption_timeout=0.0)
-    _write(EXPERIMENTS, database_url, lambda connection: lose_runs(connection, moment))
+    timing = Timing(now=clock.time(), preemption_timeout=0.0)
+    _write(EXPERIMENTS, database_url, lambda connection: lose_runs(connection, timing))
     if not take_over:
         _write(CHECKPOINTS, database_url, inheritance.inherit_all)
 

@@ -9,8 +9,8 @@ from sqlalchemy.engine import Connection
 from resolute.api.experiments.v1 import experiment_pb2, trial_pb2
 from resolute.contracts.clock import Clock
 from resolute.errors import InvalidArgumentError
-from resolute_experiments.moment import Moment
 from resolute_experiments.store import experiments, trials
+from resolute_experiments.timing import Timing
 from resolute_experiments.topics import Topic
 from resolute_serving.database.engine import Database
 from resolute_serving.notifier import Notifier
@@ -31,9 +31,9 @@ class ServiceContext:
     preemption_timeout: float
     """Seconds that trials get to checkpoint after a signal."""
 
-    def moment(self) -> Moment:
+    def timing(self) -> Timing:
         """Now, with the time that trials get."""
-        return Moment(now=self.clock.time(), preemption_timeout=self.preemption_timeout)
+        return Timing(now=self.clock.time(), preemption_timeout=self.preemption_timeout)
 
     def experiment(self, connection: Connection, key: experiment_pb2.ExperimentKey) -> experiments.Experiment:
         """Reads the experiment that a request names.

@@ -146,7 +146,7 @@ def test_what_is_asked_is_noted_with_the_state_that_it_may_go_back_to(store: Sto
         projects.create(
             connection, experiment.workspace, experiment.project, description="", owner="ada", now=1.0
         )
-        planning.begin(connection, experiment, plan, continuation_id=REQUEST, moment=NOW)
+        planning.begin(connection, experiment, plan, continuation_id=REQUEST, timing=NOW)
 
     store.run(work)
     after = store.experiment()

@@ -26,18 +26,18 @@ from resolute_experiments.exits.policy import Decision, Exit
 from resolute_experiments.exits.recording import Evidence, SealResult, record_container_exit, record_run_exit
 from resolute_experiments.lifecycle import actions, commands
 from resolute_experiments.lifecycle.action_inputs import ActionInputs
-from resolute_experiments.moment import Moment
 from resolute_experiments.scheduling.pending_trials import pending_trials
 from resolute_experiments.specs.launch import LaunchParameters, launch_spec
 from resolute_experiments.states import ExperimentState, RunEvent, RunOutcome, TrialEvent, TrialState
 from resolute_experiments.store import experiments, outbox, runs, trials
 from resolute_experiments.store.schema import audit, metadata
+from resolute_experiments.timing import Timing
 from resolute_experiments.transitions.signals import allocation_id
 from resolute_serving.context import Role, User
 from resolute_serving.database.engine import create_engine
 
 T = TypeVar("T")
-NOW = Moment(now=1000.0, preemption_timeout=60.0)
+NOW = Timing(now=1000.0, preemption_timeout=60.0)
 NOTHING_SEALED = SealResult(
     operation_length=0,
     operation_completed=False,
@@ -63,7 +63,7 @@ class Store:
     def experiment(self) -> experiments.Experiment:
         return self.run(lambda c: experiments.get(c, experiment_id=self.experiment_id))
 
-    def change(self, change: Callable[[Connection, experiments.Experiment, Moment], Any]) -> None:
+    def change(self, change: Callable[[Connection, experiments.Experiment, Timing], Any]) -> None:
         self.run(lambda c: change(c, experiments.get(c, experiment_id=self.experiment_id), NOW))
 
     def act(self, **kind: Any) -> None:
@@ -418,7 +418,7 @@ def test_decision_about_a_run_is_written_once(store: Store) -> None:
             ),
             decision=decision,
             experiment=ExperimentState.ACTIVE,
-            moment=NOW,
+            timing=NOW,
         )
 
     store.run(write)

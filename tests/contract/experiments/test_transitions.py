@@ -145,7 +145,7 @@ def test_an_illegal_event_changes_no_trial(store: Store) -> None:
     for event in TrialEvent:
         if not TRIALS.allows(TrialState.RUNNING, event):
             with pytest.raises(IllegalTransitionError):
-                store.run(partial(transition_trial, trial=before.trial, event=event, moment=LATER))
+                store.run(partial(transition_trial, trial=before.trial, event=event, timing=LATER))
     assert store.run(lambda c: seen(c, trial_id)) == before
 
 
@@ -155,7 +155,7 @@ def test_whoever_would_queue_in_a_paused_experiment_is_paused(store: Store) -> N
             continue
         trial_id = store.create_trial()
         store.start(trial_id, state)
-        work = partial(transition_trial, event=event, moment=LATER, paused=True)
+        work = partial(transition_trial, event=event, timing=LATER, paused=True)
         store.run(lambda c, one=trial_id, work=work: work(c, trials.get(c, trial_id=one)))  # type: ignore[misc]
         assert store.trial(trial_id).state is TrialState.PAUSED, (state, event)
 
@@ -251,9 +251,9 @@ MARKS: dict[AllocationState, dict[str, Any]] = {
     AllocationState.FREED: {"outcome": RunOutcome.LOST.value},
 }
 CALLS: dict[AllocationEvent, Callable[[Connection, runs.Run], None]] = {
-    AllocationEvent.PREEMPT: partial(signals.preempt, reason=SignalReason.USER, moment=LATER),
+    AllocationEvent.PREEMPT: partial(signals.preempt, reason=SignalReason.USER, timing=LATER),
     AllocationEvent.ACKNOWLEDGE: signals.acknowledge,
-    AllocationEvent.KILL: partial(signals.kill, moment=LATER),
+    AllocationEvent.KILL: partial(signals.kill, timing=LATER),
     AllocationEvent.FREE: partial(signals.free, outcome=RunOutcome.FAILED.value),
 }
 

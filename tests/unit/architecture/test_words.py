@@ -27,6 +27,11 @@ IDENTIFIERS = {
 }
 """Words of names in Python, in lower case and singly spaced, with what is used instead."""
 
+NAMES = {
+    "Moment": "Timing",
+}
+"""Whole names in Python whose words are plain English elsewhere, with what is used instead."""
+
 PROSE = {
     "cautions": "warnings",
 }
@@ -53,9 +58,11 @@ def uses_in_source(source: str) -> Iterator[tuple[int, str]]:
     """The words that a module of Python uses, each with its line."""
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.NAME:
-            found = uses(words_of(token.string), IDENTIFIERS)
+            instead = NAMES.get(token.string)
+            whole = [f"{token.string}: use {instead}"] if instead else []
+            found = [*whole, *uses(words_of(token.string), IDENTIFIERS)]
         elif token.type == tokenize.COMMENT or (token.type in _STRING and " " in token.string):
-            found = uses(token.string, PROSE)
+            found = [*uses(token.string, PROSE)]
         else:
             continue
         yield from ((token.start[0], use) for use in found)
@@ -63,7 +70,7 @@ def uses_in_source(source: str) -> Iterator[tuple[int, str]]:
 
 def candidates(suffix: str) -> Iterator[Path]:
     """Files that have one of the words anywhere: few enough to be read."""
-    pattern = "|".join(word.replace(" ", "[_ ]?") for word in (*IDENTIFIERS, *PROSE))
+    pattern = "|".join(word.replace(" ", "[_ ]?") for word in (*IDENTIFIERS, *NAMES, *PROSE))
     listed = subprocess.run(
         ["git", "grep", "-liE", pattern, "--", f"*{suffix}"],
         cwd=ROOT,

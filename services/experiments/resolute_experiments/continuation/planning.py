@@ -12,7 +12,6 @@ from typing import Any
 from sqlalchemy.engine import Connection
 
 from resolute.errors import FailedPreconditionError, InvalidConfigError, Violation
-from resolute_experiments.moment import Moment
 from resolute_experiments.specs.search import length_of
 from resolute_experiments.states import (
     ENDED_EXPERIMENTS,
@@ -25,6 +24,7 @@ from resolute_experiments.states import (
 from resolute_experiments.store import audit, continuations, experiments, runs
 from resolute_experiments.store.experiments import Experiment
 from resolute_experiments.store.trials import Trial
+from resolute_experiments.timing import Timing
 from resolute_experiments.transitions import transition_experiment
 from resolute_experiments.unmanaged.tracking import require_managed
 
@@ -95,7 +95,7 @@ def plan(
 
 
 def begin(
-    connection: Connection, experiment: Experiment, found: Plan, *, continuation_id: str, moment: Moment
+    connection: Connection, experiment: Experiment, found: Plan, *, continuation_id: str, timing: Timing
 ) -> None:
     """Lets the experiment be active again, and notes what its controller must carry out.
 
@@ -107,7 +107,7 @@ def begin(
         connection,
         experiment,
         ExperimentEvent.CONTINUE,
-        moment,
+        timing,
         config=config,
         edit_revision=experiment.edit_revision + 1,
         name=config["name"],
@@ -135,7 +135,7 @@ def begin(
         connection,
         "continue",
         experiment.label,
-        now=moment.now,
+        now=timing.now,
         from_state=experiment.state.value,
         trials=[trial.number for trial in found.trials],
         changed=list(found.changed),

@@ -15,11 +15,11 @@ from sqlalchemy.engine import Connection
 from resolute.api.searcher.v1 import event_pb2, search_pb2, searcher_service_pb2
 from resolute.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
 from resolute_experiments.clients import Clients
-from resolute_experiments.moment import Moment
 from resolute_experiments.states import ExperimentEvent, ExperimentState
 from resolute_experiments.store import continuations, experiments
 from resolute_experiments.store.continuations import Continuation
 from resolute_experiments.store.experiments import Experiment
+from resolute_experiments.timing import Timing
 from resolute_experiments.transitions import transition_experiment
 from resolute_serving.database.engine import Database
 
@@ -34,13 +34,13 @@ _PREVIOUS_STATE_EVENTS: Mapping[ExperimentState, ExperimentEvent] = {
 
 
 async def resume_experiment(
-    experiment: Experiment, moment: Moment, *, database: Database, clients: Clients
+    experiment: Experiment, timing: Timing, *, database: Database, clients: Clients
 ) -> bool:
     """Carries out what is to be carried out.
 
     Args:
         experiment: The experiment.
-        moment: When this is.
+        timing: When this is.
         database: This service's database.
         clients: The other services.
 
@@ -53,7 +53,7 @@ async def resume_experiment(
     waiting = await database.read(lambda c: continuations.pending(c, experiment.id))
     for continuation in waiting:
         refusal = await _request_resume(experiment, continuation, clients)
-        await database.write(partial(_conclude, asked=continuation, refusal=refusal, moment=moment))
+        await database.write(partial(_conclude, asked=continuation, refusal=refusal, timing=timing))
     return bool(waiting)
 
 
@@ -90,7 +90,7 @@ def _extension(experiment: Experiment, asked: Continuation) -> searcher_service_
     )
 
 
-def _conclude(connection: Connection, *, asked: Continuation, refusal: str, moment: Moment) -> None:
+def _conclude(connection: Connection, *, asked: Continuation, refusal: str, timing: Timing) -> None:
     continuations.finish(connection, asked.request_id)
     ends = _PREVIOUS_STATE_EVENTS.get(asked.previous_state)
     if not refusal or ends is None:
@@ -100,7 +100,7 @@ def _conclude(connection: Connection, *, asked: Continuation, refusal: str, mome
         connection,
         experiment,
         ends,
-        moment,
+        timing,
         config=asked.previous_config,
         failure=f"it could not go on: {refusal}",
     )

@@ -9,9 +9,9 @@ from sqlalchemy.engine import Connection
 
 from resolute_experiments.exits.log_policies import LogPolicyResult
 from resolute_experiments.exits.policy import Decision, Exit
-from resolute_experiments.moment import Moment
 from resolute_experiments.states import RUNS, ExperimentState, RunOutcome, TrialEvent
 from resolute_experiments.store import runs, trials
+from resolute_experiments.timing import Timing
 from resolute_experiments.transitions import signals, transition_trial
 
 _GOES_ON = {TrialEvent.RUN_RESUMES, TrialEvent.RUN_RETRIED}
@@ -58,7 +58,7 @@ def record_container_exit(
     connection: Connection,
     run: runs.Run,
     rank: int,
-    moment: Moment,
+    timing: Timing,
     *,
     end_time: float = 0.0,
     **how: Any,
@@ -69,18 +69,18 @@ def record_container_exit(
         connection: A transaction.
         run: The container's run, not settled yet.
         rank: The container within it.
-        moment: When it was heard of.
+        timing: When it was heard of.
         end_time: Unix time at which it ended by its own word; 0 when it left none.
         how: Columns of the container.
     """
     # The clock of its machine may be ahead, but nothing is heard of before it was.
-    ended_at = min(end_time or moment.now, moment.now)
+    ended_at = min(end_time or timing.now, timing.now)
     runs.update_container(connection, run.allocation_id, rank, ended_at=ended_at, **how)
     containers = runs.containers_of(connection, run.allocation_id)
     trial = trials.get(connection, trial_id=run.trial_id)
     over = all(container.over for container in containers)
     if over and trial.run == run.run and not run.ended:
-        transition_trial(connection, trial, TrialEvent.CONTAINERS_ENDED, moment)
+        transition_trial(connection, trial, TrialEvent.CONTAINERS_ENDED, timing)
 
 
 def record_run_exit(
@@ -91,7 +91,7 @@ def record_run_exit(
     evidence: Evidence,
     decision: Decision,
     experiment: ExperimentState,
-    moment: Moment,
+    timing: Timing,
 ) -> None:
     """Writes what the end of a run means for it and for its trial; a second time changes nothing."""
     current = runs.get(connection, run.allocation_id)
@@ -106,7 +106,7 @@ def record_run_exit(
         outcome=outcome.value,
         exit_code=None if evidence.exit.lost else evidence.exit.exit_code,
         failure=evidence.failure,
-        ended_at=moment.now,
+        ended_at=timing.now,
         acknowledged=evidence.exit.acknowledged,
         log_policies=list(findings.notes),
         kept_steps=sealed.kept_steps(trial),
@@ -116,7 +116,7 @@ def record_run_exit(
         connection,
         trial,
         decision.trial,
-        moment,
+        timing,
         paused=experiment is ExperimentState.PAUSED,
         latest_checkpoint_id=sealed.checkpoint_id or trial.latest_checkpoint_id,
         steps_completed=sealed.kept_steps(trial),

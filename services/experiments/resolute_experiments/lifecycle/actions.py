@@ -10,10 +10,10 @@ from resolute.api.searcher.v1 import action_pb2
 from resolute.contracts.values import to_mapping
 from resolute_experiments.lifecycle import commands
 from resolute_experiments.lifecycle.action_inputs import ActionInputs, LatestCheckpoint
-from resolute_experiments.moment import Moment
 from resolute_experiments.states import ExperimentEvent, ExperimentState, TrialEvent, TrialState
 from resolute_experiments.store import experiments, outbox, trials
 from resolute_experiments.store.experiments import Experiment
+from resolute_experiments.timing import Timing
 from resolute_experiments.transitions import transition_experiment, transition_trial
 from resolute_experiments.transitions.signals import SignalReason
 
@@ -22,7 +22,7 @@ def apply(
     connection: Connection,
     experiment_id: str,
     actions: Sequence[action_pb2.Action],
-    moment: Moment,
+    timing: Timing,
     answers: ActionInputs,
 ) -> int:
     """Applies actions that were not applied before, in order.
@@ -34,7 +34,7 @@ def apply(
         connection: A transaction.
         experiment_id: UUID of the experiment.
         actions: Consecutive actions.
-        moment: When they are applied.
+        timing: When they are applied.
         answers: What other services said about them.
 
     Returns:
@@ -47,7 +47,7 @@ def apply(
             continue
         if experiment.state not in {ExperimentState.ACTIVE, ExperimentState.PAUSED}:
             break
-        _apply_one(connection, experiment, action, moment, answers)
+        _apply_one(connection, experiment, action, timing, answers)
         if action.HasField("shutdown"):
             experiment = experiments.get(connection, experiment_id=experiment_id)
         cursor = action.sequence
@@ -60,30 +60,30 @@ def _apply_one(
     connection: Connection,
     experiment: Experiment,
     action: action_pb2.Action,
-    moment: Moment,
+    timing: Timing,
     answers: ActionInputs,
 ) -> None:
     if action.HasField("create_trial"):
-        _create_trial(connection, experiment, action, moment)
+        _create_trial(connection, experiment, action, timing)
     elif action.run_trial.reopens:
-        _reopen_trial(connection, experiment, action, moment, answers)
+        _reopen_trial(connection, experiment, action, timing, answers)
     elif action.HasField("run_trial"):
-        _run_trial(connection, experiment, action, moment)
+        _run_trial(connection, experiment, action, timing)
     elif action.HasField("close_trial"):
         trial = trials.get(connection, trial_id=action.close_trial.trial_id)
-        transition_trial(connection, trial, TrialEvent.CLOSE, moment, search_event=action.event_sequence)
+        transition_trial(connection, trial, TrialEvent.CLOSE, timing, search_event=action.event_sequence)
     elif action.HasField("stop_trial"):
         trial = trials.get(connection, trial_id=action.stop_trial.trial_id)
         transition_trial(
             connection,
             trial,
             TrialEvent.STOP,
-            moment,
+            timing,
             reason=SignalReason.SEARCH,
             search_event=action.event_sequence,
         )
     elif action.HasField("shutdown") and action.sequence >= answers.last_action:
-        _shut_down(connection, experiment, action.shutdown, moment)
+        _shut_down(connection, experiment, action.shutdown, timing)
 
 
 def _is_paused(experiment: Experiment) -> bool:
@@ -91,7 +91,7 @@ def _is_paused(experiment: Experiment) -> bool:
 
 
 def _create_trial(
-    connection: Connection, experiment: Experiment, action: action_pb2.Action, moment: Moment
+    connection: Connection, experiment: Experiment, action: action_pb2.Action, timing: Timing
 ) -> None:
     create = action.create_trial
     trials.insert(
@@ -114,8 +114,8 @@ def _create_trial(
             "settled_length": 0,
             "closed": False,
             "kill_requested": False,
-            "queued_at": moment.now,
-            "created_at": moment.now,
+            "queued_at": timing.now,
+            "created_at": timing.now,
         },
         search_event=action.event_sequence,
     )
@@ -129,7 +129,7 @@ def _create_trial(
 
 
 def _run_trial(
-    connection: Connection, experiment: Experiment, action: action_pb2.Action, moment: Moment
+    connection: Connection, experiment: Experiment, action: action_pb2.Action, timing: Timing
 ) -> None:
     run = action.run_trial
     trial = trials.get(connection, trial_id=run.trial_id)
@@ -139,7 +139,7 @@ def _run_trial(
             connection,
             trial,
             TrialEvent.ASSIGN_OPERATION,
-            moment,
+            timing,
             paused=_is_paused(experiment),
             search_event=action.event_sequence,
         )
@@ -149,7 +149,7 @@ def _reopen_trial(
     connection: Connection,
     experiment: Experiment,
     action: action_pb2.Action,
-    moment: Moment,
+    timing: Timing,
     answers: ActionInputs,
 ) -> None:
     """Lets a trial that had ended continue, as itself, from the newest checkpoint that is still there."""
@@ -161,7 +161,7 @@ def _reopen_trial(
         connection,
         trial,
         TrialEvent.REOPEN_IDLE if rests else TrialEvent.REOPEN,
-        moment,
+        timing,
         paused=_is_paused(experiment),
         search_event=action.event_sequence,
         latest_checkpoint_id=newest.checkpoint_id,
@@ -170,13 +170,13 @@ def _reopen_trial(
 
 
 def _shut_down(
-    connection: Connection, experiment: Experiment, shutdown: action_pb2.Action.Shutdown, moment: Moment
+    connection: Connection, experiment: Experiment, shutdown: action_pb2.Action.Shutdown, timing: Timing
 ) -> None:
     if shutdown.failure:
-        commands.fail(connection, experiment, moment, failure=_all_failed(connection, experiment))
+        commands.fail(connection, experiment, timing, failure=_all_failed(connection, experiment))
         return
     event = ExperimentEvent.SEARCH_CANCELED if shutdown.cancel else ExperimentEvent.SEARCH_COMPLETED
-    transition_experiment(connection, experiment, event, moment)
+    transition_experiment(connection, experiment, event, timing)
 
 
 def _all_failed(connection: Connection, experiment: Experiment) -> str:

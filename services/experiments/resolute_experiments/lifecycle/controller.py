@@ -33,7 +33,6 @@ from resolute_experiments.lifecycle.action_inputs import acknowledge_unapplied, 
 from resolute_experiments.lifecycle.deletion import delete_everywhere
 from resolute_experiments.lifecycle.metric_warning import MetricWarning
 from resolute_experiments.lifecycle.outbox_delivery import deliver
-from resolute_experiments.moment import Moment
 from resolute_experiments.retention.garbage_collection import apply_retention, trials_awaiting_reports
 from resolute_experiments.specs.machines import is_preemptible
 from resolute_experiments.specs.search import search_spec, works_by_operations
@@ -41,6 +40,7 @@ from resolute_experiments.states import LIVE_EXPERIMENTS, STOPPING_EXPERIMENTS, 
 from resolute_experiments.store import continuations, experiments, outbox, runs, trials
 from resolute_experiments.store.experiments import Experiment
 from resolute_experiments.store.runs import Container, Run
+from resolute_experiments.timing import Timing
 from resolute_experiments.topics import SCHEDULER_WAKEUP, SIGNAL_CHANGES, watched
 from resolute_serving.repetition import repeat
 
@@ -139,7 +139,7 @@ class ExperimentController:
         experiment = await self._read()
         if experiment.state is ExperimentState.DELETING:
             await delete_everywhere(
-                experiment, self._moment(), database=self._database, clients=self._clients
+                experiment, self._timing(), database=self._database, clients=self._clients
             )
             return True
         if experiment.unmanaged:
@@ -194,11 +194,11 @@ class ExperimentController:
         return (await self._clients.checkpoints.GetLatestCheckpoint(request)).checkpoint.checkpoint_id
 
     async def _fail(self, failure: str) -> None:
-        moment = self._moment()
+        timing = self._timing()
 
         def work(connection: Connection) -> None:
             current = experiments.get(connection, experiment_id=self._id)
-            commands.fail(connection, current, moment, failure=failure)
+            commands.fail(connection, current, timing, failure=failure)
 
         await self._database.write(work)
         self._notifier.notify(self._id, SCHEDULER_WAKEUP, SIGNAL_CHANGES)
@@ -276,7 +276,7 @@ class ExperimentController:
                 evidence=evidence,
                 decision=decide_exit(facts),
                 experiment=state,
-                moment=self._moment(),
+                timing=self._timing(),
             )
             return True
 
@@ -299,7 +299,7 @@ class ExperimentController:
         if experiment.state is not ExperimentState.ACTIVE or not experiment.search_created:
             return
         if await resume_experiment(
-            experiment, self._moment(), database=self._database, clients=self._clients
+            experiment, self._timing(), database=self._database, clients=self._clients
         ):
             self._notifier.notify(self._id)
 
@@ -345,7 +345,7 @@ class ExperimentController:
             # What reports that are later still leave to collect, is collected when they have arrived.
             experiments.update(connection, self._id, retention_owed=bool(late))
             current = experiments.get(connection, experiment_id=self._id)
-            after = commands.finish_if_done(connection, current, self._moment())
+            after = commands.finish_if_done(connection, current, self._timing())
             return after not in STOPPING_EXPERIMENTS
 
         finished = await self._database.write(work)
@@ -410,12 +410,12 @@ class ExperimentController:
             backoff.succeeded()
 
     async def _apply(self, batch: list[action_pb2.Action]) -> int:
-        moment = self._moment()
+        timing = self._timing()
         answers = await fetch_action_inputs(self._id, batch, clients=self._clients)
-        return await self._database.write(lambda c: actions.apply(c, self._id, batch, moment, answers))
+        return await self._database.write(lambda c: actions.apply(c, self._id, batch, timing, answers))
 
-    def _moment(self) -> Moment:
-        return self._core.moment()
+    def _timing(self) -> Timing:
+        return self._core.timing()
 
 
 def _idle_seconds() -> float:

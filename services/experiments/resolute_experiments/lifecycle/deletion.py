@@ -11,11 +11,11 @@ from resolute.api.metrics.v1 import metrics_service_pb2
 from resolute.api.searcher.v1 import searcher_service_pb2
 from resolute.errors import NotFoundError, ResoluteError
 from resolute_experiments.clients import Clients
-from resolute_experiments.moment import Moment
 from resolute_experiments.retention.tensorboard_files import delete_tensorboard_files
 from resolute_experiments.states import ExperimentEvent
 from resolute_experiments.store import experiments
 from resolute_experiments.store.experiments import Experiment
+from resolute_experiments.timing import Timing
 from resolute_experiments.transitions import transition_experiment
 from resolute_serving.database.engine import Database
 
@@ -23,7 +23,7 @@ _log = structlog.get_logger("removal")
 
 
 async def delete_everywhere(
-    experiment: Experiment, moment: Moment, *, database: Database, clients: Clients
+    experiment: Experiment, timing: Timing, *, database: Database, clients: Clients
 ) -> None:
     """Removes files, metrics, logs and the search, then what this service holds; leaves a tombstone.
 
@@ -34,7 +34,7 @@ async def delete_everywhere(
     async def conclude(event: ExperimentEvent, failure: str) -> None:
         def work(connection: Connection) -> None:
             current = experiments.get(connection, experiment_id=key)
-            transition_experiment(connection, current, event, moment, failure=failure)
+            transition_experiment(connection, current, event, timing, failure=failure)
 
         await database.write(work)
 

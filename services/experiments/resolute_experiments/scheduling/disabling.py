@@ -6,9 +6,9 @@ from collections.abc import Collection
 
 from sqlalchemy.engine import Connection
 
-from resolute_experiments.moment import Moment
 from resolute_experiments.states import TrialEvent
 from resolute_experiments.store import audit, disabled_slots, runs, trials
+from resolute_experiments.timing import Timing
 from resolute_experiments.transitions import transition_trial
 from resolute_experiments.transitions.signals import SignalReason
 
@@ -16,7 +16,7 @@ _DETAIL = "its slot was disabled"
 
 
 def disable(
-    connection: Connection, slot_ids: Collection[int], *, pool: str, drain: bool, moment: Moment
+    connection: Connection, slot_ids: Collection[int], *, pool: str, drain: bool, timing: Timing
 ) -> None:
     """Lets no run start on slots any more.
 
@@ -26,10 +26,10 @@ def disable(
         pool: Their pool.
         drain: Whether the runs that hold them go on to their end. Otherwise they are asked to checkpoint and
             exit, and their trials wait for other slots.
-        moment: Now.
+        timing: Now.
     """
-    disabled_slots.write(connection, slot_ids, pool=pool, draining=drain, now=moment.now)
-    audit.record(connection, "disable_slots", _label(slot_ids, pool), now=moment.now, drain=drain)
+    disabled_slots.write(connection, slot_ids, pool=pool, draining=drain, now=timing.now)
+    audit.record(connection, "disable_slots", _label(slot_ids, pool), now=timing.now, drain=drain)
     if drain:
         return
     for run in runs.unfinalized(connection):
@@ -40,7 +40,7 @@ def disable(
                 connection,
                 trial,
                 TrialEvent.PREEMPT,
-                moment,
+                timing,
                 reason=SignalReason.MACHINE,
                 detail=_DETAIL,
             )

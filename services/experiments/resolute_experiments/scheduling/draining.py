@@ -25,12 +25,12 @@ async def drain(core: ServiceContext, fleet: Fleet, *, timeout: float) -> None:
         fleet: The machines.
         timeout: Seconds that trials get. Those that are ended by force continue from their last checkpoint.
     """
-    moment = core.moment()
+    timing = core.timing()
 
     def preempt_all(connection: Connection) -> None:
         for run in runs.unfinalized(connection):
             trial = trials.get(connection, trial_id=run.trial_id)
-            transition_trial(connection, trial, TrialEvent.PREEMPT, moment, reason=SignalReason.MACHINE)
+            transition_trial(connection, trial, TrialEvent.PREEMPT, timing, reason=SignalReason.MACHINE)
 
     await core.database.write(preempt_all)
     core.notifier.notify(SIGNAL_CHANGES)

@@ -16,7 +16,6 @@ from resolute_engines.layout import layout, node_of
 from resolute_engines.protocol import Placement, Pool
 from resolute_experiments.allocations.fleet import Fleet
 from resolute_experiments.allocations.run_spans import RunSpans
-from resolute_experiments.moment import Moment
 from resolute_experiments.scheduling import policy
 from resolute_experiments.scheduling.pending_trials import pending_trials, without_pool
 from resolute_experiments.scheduling.placement import EngineQueue, Inventory, SlotInventory
@@ -25,6 +24,7 @@ from resolute_experiments.scheduling.wait_reasons import WaitReasons
 from resolute_experiments.scheduling.waits import Waits
 from resolute_experiments.states import RunOutcome, TrialEvent
 from resolute_experiments.store import disabled_slots, experiments, runs, trials, wait_reasons
+from resolute_experiments.timing import Timing
 from resolute_experiments.topics import SCHEDULER_WAKEUP, SIGNAL_CHANGES, Topic
 from resolute_experiments.transitions import transition_trial
 from resolute_experiments.transitions.signals import SignalReason, allocation_id
@@ -164,7 +164,7 @@ class Scheduler:
                 connection,
                 trial,
                 TrialEvent.PREEMPT,
-                self._moment(),
+                self._timing(),
                 reason=SignalReason.SCHEDULER,
                 detail=_room_for(trials.get(connection, trial_id=urgent)),
             )
@@ -180,13 +180,13 @@ class Scheduler:
         trial = trials.get(connection, trial_id=trial_id)
         explanation = f"no machine is left for it: {reason}"
         transition_trial(
-            connection, trial, TrialEvent.FAIL_UNSCHEDULABLE, self._moment(), explanation=explanation
+            connection, trial, TrialEvent.FAIL_UNSCHEDULABLE, self._timing(), explanation=explanation
         )
         _log.warning("trial has no machine left", trial=trial.number, reason=reason)
         return trial.experiment_id
 
-    def _moment(self) -> Moment:
-        return Moment(now=self._clock.time(), preemption_timeout=self._preemption_timeout)
+    def _timing(self) -> Timing:
+        return Timing(now=self._clock.time(), preemption_timeout=self._preemption_timeout)
 
     def _start(self, connection: Connection, trial: trials.Trial, slots: Sequence[int]) -> runs.Run:
         number = trial.run + 1
@@ -220,7 +220,7 @@ class Scheduler:
         # As the last pass before this one told it.
         reason = self._wait_reasons.last_reason(trial.id, trial.experiment_id)
         detail = f"until now: {reason}" if reason else ""
-        transition_trial(connection, trial, TrialEvent.PLACE, self._moment(), detail=detail)
+        transition_trial(connection, trial, TrialEvent.PLACE, self._timing(), detail=detail)
         _log.info("trial starts", trial=trial.number, run=number, slots=list(slots))
         return runs.get(connection, allocation)
 

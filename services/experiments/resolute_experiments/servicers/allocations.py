@@ -19,7 +19,6 @@ from resolute_experiments.accounts.store import users, workspaces
 from resolute_experiments.allocations.leases import Leases
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.exits.recording import record_container_exit
-from resolute_experiments.moment import Moment
 from resolute_experiments.servicers.checks.environments import check_environment
 from resolute_experiments.servicers.checks.gpu_usage import added_usage, check_usage
 from resolute_experiments.servicers.messages.experiments import signal_message
@@ -27,6 +26,7 @@ from resolute_experiments.specs.identity import run_identity
 from resolute_experiments.specs.launch import LaunchParameters, launch_spec
 from resolute_experiments.states import TrialEvent, TrialState
 from resolute_experiments.store import environments, experiments, runs, trials
+from resolute_experiments.timing import Timing
 from resolute_experiments.topics import SIGNAL_CHANGES, Topic, watched
 from resolute_experiments.transitions import signals, transition_trial
 from resolute_experiments.transitions.signals import SignalReason
@@ -140,9 +140,9 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
             lambda c: _lease_facts(c, allocation, request.container_rank, request.pid)
         )
         if facts.news:
-            moment = self._core.moment()
+            timing = self._core.timing()
             await self._core.database.write(
-                lambda c: _note_pid(c, allocation, request.container_rank, request.pid, moment)
+                lambda c: _note_pid(c, allocation, request.container_rank, request.pid, timing)
             )
             self._core.notifier.notify(watched(facts.run.experiment_id))
         self._leases.renew(allocation, rank=request.container_rank)
@@ -189,14 +189,14 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
         self, request: pb2.RequestPreemptionRequest, context: Any
     ) -> pb2.RequestPreemptionResponse:
         """Preempts an allocation from within."""
-        moment = self._core.moment()
+        timing = self._core.timing()
         name = signal_pb2.SignalReason.Name(request.reason).removeprefix("SIGNAL_REASON_")
         reason = SignalReason.MACHINE if name == "UNSPECIFIED" else SignalReason(name)
 
         def work(connection: Connection) -> runs.Run:
             run = _living_run(connection, request.allocation_id)
             trial = trials.get(connection, trial_id=run.trial_id)
-            transition_trial(connection, trial, TrialEvent.PREEMPT, moment, reason=reason)
+            transition_trial(connection, trial, TrialEvent.PREEMPT, timing, reason=reason)
             return runs.get(connection, request.allocation_id)
 
         run = await self._core.database.write(work)
@@ -221,7 +221,7 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
         """Notes how a container ended. The first report of a container stands."""
         check_usage(request.gpu_usage)
         reason = pb2.EarlyExitReason.Name(request.early_exit_reason).removeprefix("EARLY_EXIT_REASON_")
-        moment = self._core.moment()
+        timing = self._core.timing()
 
         def work(connection: Connection) -> str:
             run = runs.get(connection, request.allocation_id)
@@ -236,7 +236,7 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
                     connection,
                     run,
                     request.container_rank,
-                    moment,
+                    timing,
                     end_time=seconds_of(request.end_time),
                     exited=True,
                     exit_code=request.exit_code,
@@ -306,11 +306,11 @@ def _lease_facts(connection: Connection, allocation_id: str, rank: int, pid: int
     return _LeaseFacts(identity=identity, run=run, news=news, owner=owner, token=token)
 
 
-def _note_pid(connection: Connection, allocation_id: str, rank: int, pid: int, moment: Moment) -> None:
+def _note_pid(connection: Connection, allocation_id: str, rank: int, pid: int, timing: Timing) -> None:
     run = _living_run(connection, allocation_id)
     runs.update_container(connection, allocation_id, rank, pid=pid)
     transition_trial(
-        connection, trials.get(connection, trial_id=run.trial_id), TrialEvent.CONFIRM_RUNNING, moment
+        connection, trials.get(connection, trial_id=run.trial_id), TrialEvent.CONFIRM_RUNNING, timing
     )
 
 

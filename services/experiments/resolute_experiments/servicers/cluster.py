@@ -117,8 +117,8 @@ class ClusterServicer(ServerHandlers, cluster_service_pb2_grpc.ClusterServiceSer
         named = named_slots(self._fleet, request.slot_ids, pool_name=request.resource_pool)
 
         def work(connection: Connection) -> None:
-            moment = self._core.moment()
-            disable(connection, named.slot_ids, pool=named.pool, drain=request.drain, moment=moment)
+            timing = self._core.timing()
+            disable(connection, named.slot_ids, pool=named.pool, drain=request.drain, timing=timing)
 
         await self._core.database.write(work)
         self._core.notifier.notify(SIGNAL_CHANGES, SCHEDULER_WAKEUP)

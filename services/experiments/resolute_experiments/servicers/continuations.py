@@ -68,7 +68,7 @@ class ContinuationServicer(continuation_service_pb2_grpc.ContinuationServiceServ
         config, warnings, pool = await self._overridden(before, request)
         if before.state in ENDED_EXPERIMENTS and not request.validate_only:
             await self._storage_quota.admit(before.workspace)
-        moment = self._core.moment()
+        timing = self._core.timing()
 
         def plan(connection: Connection, experiment: Experiment) -> planning.Plan:
             if experiment.config != before.config:
@@ -90,10 +90,10 @@ class ContinuationServicer(continuation_service_pb2_grpc.ContinuationServiceServ
             def create() -> str:
                 begun.append(plan(connection, experiment))
                 key = str(uuid.uuid4())
-                planning.begin(connection, experiment, begun[0], continuation_id=key, moment=moment)
+                planning.begin(connection, experiment, begun[0], continuation_id=key, timing=timing)
                 return key
 
-            key = IDEMPOTENCY_KEYS.once(connection, request, create, now=moment.now)
+            key = IDEMPOTENCY_KEYS.once(connection, request, create, now=timing.now)
             if not begun:
                 return _repeated(connection, experiment, continuations.get(connection, key))
             return pb2.ContinueExperimentResponse(

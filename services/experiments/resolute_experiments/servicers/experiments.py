@@ -16,7 +16,6 @@ from resolute_experiments.admission import model_definition
 from resolute_experiments.admission.submissions import Submission, Submissions
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.lifecycle import commands, edits
-from resolute_experiments.moment import Moment
 from resolute_experiments.scheduling.wait_reasons import WaitReasons
 from resolute_experiments.servicers.checks.page_bytes import shortened_page
 from resolute_experiments.servicers.checks.sizes import check_config_size, check_filter
@@ -30,6 +29,7 @@ from resolute_experiments.servicers.watch import Watch
 from resolute_experiments.specs.search import search_spec
 from resolute_experiments.store import experiments
 from resolute_experiments.store.experiments import Experiment, Filter
+from resolute_experiments.timing import Timing
 from resolute_experiments.topics import SCHEDULER_WAKEUP, SIGNAL_CHANGES, watched
 from resolute_serving.auth.grants import current_grants
 from resolute_serving.updates import check_etag, update_paths
@@ -217,8 +217,8 @@ class ExperimentsServicer(experiments_service_pb2_grpc.ExperimentsServiceService
     ) -> pb2.ArchiveExperimentResponse:
         """Hides an ended experiment from lists, or shows it again."""
 
-        def work(connection: Connection, experiment: Experiment, moment: Moment) -> None:
-            commands.archive(connection, experiment, archived=request.archived, moment=moment)
+        def work(connection: Connection, experiment: Experiment, timing: Timing) -> None:
+            commands.archive(connection, experiment, archived=request.archived, timing=timing)
 
         return pb2.ArchiveExperimentResponse(experiment=await self._change(request.experiment, work))
 
@@ -255,13 +255,13 @@ class ExperimentsServicer(experiments_service_pb2_grpc.ExperimentsServiceService
     async def _change(
         self,
         key: experiment_pb2.ExperimentKey,
-        change: Callable[[Connection, Experiment, Moment], None],
+        change: Callable[[Connection, Experiment, Timing], None],
     ) -> experiment_pb2.Experiment:
-        moment = self._core.moment()
+        timing = self._core.timing()
 
         def work(connection: Connection) -> experiment_pb2.Experiment:
             experiment = self._core.experiment(connection, key)
-            change(connection, experiment, moment)
+            change(connection, experiment, timing)
             return self._message(connection, experiments.get(connection, experiment_id=experiment.id))
 
         message = await self._core.database.write(work)

@@ -176,11 +176,11 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
 
     async def KillTrial(self, request: pb2.KillTrialRequest, context: Any) -> pb2.KillTrialResponse:
         """Ends a trial at once; its experiment continues."""
-        moment = self._core.moment()
+        timing = self._core.timing()
 
         def work(connection: Connection) -> trial_pb2.Trial:
             trial = self._core.trial(connection, request.trial)
-            commands.kill_trial(connection, trial, moment)
+            commands.kill_trial(connection, trial, timing)
             return self._whole(connection, trials.get(connection, trial_id=trial.id))
 
         message = await self._core.database.write(work)
@@ -212,18 +212,18 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
     async def BeginRun(self, request: pb2.BeginRunRequest, context: Any) -> pb2.BeginRunResponse:
         """Keeps a run that continues, or has ended, outside of the cluster; or its experiment alone."""
         beginning = await self._run_start(request)
-        moment = self._core.moment()
+        timing = self._core.timing()
         if await self._core.database.read(lambda c: tracking.is_new(c, beginning)):
             await self._storage_roots.require(beginning.config)
             await self._storage_quota.admit(beginning.workspace)
         if request.experiment_only:
-            begin_experiment = partial(tracking.begin_experiment, beginning=beginning, moment=moment)
+            begin_experiment = partial(tracking.begin_experiment, beginning=beginning, timing=timing)
             created = await self._core.database.write(begin_experiment)
             self._core.notifier.notify(watched(created.id))
             return pb2.BeginRunResponse(experiment_number=created.number)
 
         def work(connection: Connection) -> tuple[Run, Experiment, trial_pb2.Trial]:
-            run = tracking.begin(connection, beginning, moment=moment)
+            run = tracking.begin(connection, beginning, timing=timing)
             experiment = experiments.get(connection, experiment_id=run.experiment_id)
             return run, experiment, self._whole(connection, trials.get(connection, trial_id=run.trial_id))
 
@@ -243,10 +243,10 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
 
     async def RenewRun(self, request: pb2.RenewRunRequest, context: Any) -> pb2.RenewRunResponse:
         """Notes that a run outside of the cluster continues."""
-        moment, expired = self._core.moment(), current_token_expired.get()
+        timing, expired = self._core.timing(), current_token_expired.get()
 
         def work(connection: Connection) -> tuple[bool, Run, bool]:
-            ended = tracking.renew(connection, request.trial_id, request.run, moment=moment)
+            ended = tracking.renew(connection, request.trial_id, request.run, timing=timing)
             run = runs.get(connection, allocation_id(request.trial_id, request.run))
             if ended and expired:
                 raise RunSupersededError(
@@ -270,9 +270,9 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
         if outcome is None:
             raise InvalidArgumentError("outcome must be COMPLETED, FAILED or INVALID_HP")
         ended_at = request.end_time.ToMicroseconds() / 1e6
-        moment = self._core.moment()
+        timing = self._core.timing()
         if ended_at:
-            moment = replace(moment, now=ended_at)
+            timing = replace(timing, now=ended_at)
 
         def work(connection: Connection) -> trial_pb2.Trial:
             tracking.end(
@@ -281,7 +281,7 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
                 request.run,
                 outcome=outcome,
                 failure=request.failure[:_FAILURE_LENGTH],
-                moment=moment,
+                timing=timing,
             )
             return self._whole(connection, trials.get(connection, trial_id=request.trial_id))
 

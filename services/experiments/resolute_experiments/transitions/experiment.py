@@ -12,7 +12,6 @@ from typing import Any
 from sqlalchemy.engine import Connection
 
 from resolute_experiments.admission.workspace_quotas import admit
-from resolute_experiments.moment import Moment
 from resolute_experiments.states import (
     EXPERIMENTS,
     ExperimentEffect,
@@ -23,6 +22,7 @@ from resolute_experiments.states import (
 )
 from resolute_experiments.store import audit, experiments, trial_transitions, trials
 from resolute_experiments.store.experiments import Experiment
+from resolute_experiments.timing import Timing
 from resolute_experiments.transitions.signals import SignalReason
 from resolute_experiments.transitions.trial import transition_trial
 
@@ -38,7 +38,7 @@ _TRIAL_EVENTS: Mapping[ExperimentEffect, tuple[TrialEvent, SignalReason]] = {
 
 
 def transition_experiment(
-    connection: Connection, experiment: Experiment, event: ExperimentEvent, moment: Moment, **noted: Any
+    connection: Connection, experiment: Experiment, event: ExperimentEvent, timing: Timing, **noted: Any
 ) -> None:
     """Lets something happen to an experiment.
 
@@ -46,7 +46,7 @@ def transition_experiment(
         connection: A transaction.
         experiment: The experiment, as that transaction sees it.
         event: What happens.
-        moment: When.
+        timing: When.
         noted: Columns that are written with it, and win over those of the effects.
 
     Raises:
@@ -58,14 +58,14 @@ def transition_experiment(
         # Before it counts itself.
         slots = noted.get("config", experiment.config)["resources"]["slots_per_trial"]
         admit(connection, workspace=experiment.workspace, project=experiment.project, slots=slots)
-    columns = {**_columns(experiment, step, moment), **noted}
+    columns = {**_columns(experiment, step, timing), **noted}
     if columns or step.after is not experiment.state:
         experiments.update(connection, experiment.id, state=step.after.value, **columns)
     for effect in step.effects:
         if effect in _TRIAL_EVENTS:
             happens, reason = _TRIAL_EVENTS[effect]
             for trial in trials.unfinished(connection, experiment.id):
-                transition_trial(connection, trial, happens, moment, reason=reason)
+                transition_trial(connection, trial, happens, timing, reason=reason)
     if _F.REMOVE_CODE in step.effects:
         experiments.delete_contents(connection, experiment.id)
         trial_transitions.delete(connection, experiment.id)
@@ -74,19 +74,19 @@ def transition_experiment(
             connection,
             event.name.lower(),
             experiment.label,
-            now=moment.now,
+            now=timing.now,
             from_state=experiment.state.value,
             to_state=step.after.value,
         )
 
 
 def _columns(
-    experiment: Experiment, step: Step[ExperimentState, ExperimentEffect], moment: Moment
+    experiment: Experiment, step: Step[ExperimentState, ExperimentEffect], timing: Timing
 ) -> dict[str, Any]:
     columns: dict[str, Any] = {}
     if _F.END in step.effects:
         completed = step.after is ExperimentState.COMPLETED
-        columns |= {"ended_at": moment.now, "progress": 1.0 if completed else experiment.progress}
+        columns |= {"ended_at": timing.now, "progress": 1.0 if completed else experiment.progress}
     if _F.CLEAR_END in step.effects:
         columns |= {"ended_at": None, "failure": "", "archived": False}
     return columns

@@ -7,9 +7,9 @@ from typing import Any
 
 from sqlalchemy.engine import Connection
 
-from resolute_experiments.moment import Moment
 from resolute_experiments.states import ALLOCATIONS, AllocationEffect, AllocationEvent
 from resolute_experiments.store import runs, trials
+from resolute_experiments.timing import Timing
 
 
 class SignalReason(Enum):
@@ -32,17 +32,17 @@ def allocation_id(trial_id: str, run: int) -> str:
     return f"{trial_id}.{run}"
 
 
-def preempt(connection: Connection, run: runs.Run, *, reason: SignalReason, moment: Moment) -> None:
+def preempt(connection: Connection, run: runs.Run, *, reason: SignalReason, timing: Timing) -> None:
     """Asks a run to checkpoint and exit; one that was asked already keeps its deadline.
 
     Raises:
         IllegalTransitionError: The run is over.
     """
-    deadline = moment.now + run.grace(moment.preemption_timeout)
+    deadline = timing.now + run.grace(timing.preemption_timeout)
     _move(connection, run, AllocationEvent.PREEMPT, signal_reason=reason.value, signal_deadline=deadline)
 
 
-def kill(connection: Connection, run: runs.Run, *, moment: Moment) -> None:
+def kill(connection: Connection, run: runs.Run, *, timing: Timing) -> None:
     """Asks for the end of a run at once, without a checkpoint.
 
     Raises:
@@ -53,7 +53,7 @@ def kill(connection: Connection, run: runs.Run, *, moment: Moment) -> None:
         run,
         AllocationEvent.KILL,
         signal_reason=SignalReason.USER.value,
-        signal_deadline=moment.now,
+        signal_deadline=timing.now,
     )
 
 

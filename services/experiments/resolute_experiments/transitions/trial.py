@@ -11,12 +11,12 @@ from typing import Any
 
 from sqlalchemy.engine import Connection
 
-from resolute_experiments.moment import Moment
 from resolute_experiments.states import TRIALS, TrialEffect, TrialEvent, TrialState
 from resolute_experiments.store import outbox, trial_transitions, trials
 from resolute_experiments.store.outbox import SearchEvent
 from resolute_experiments.store.trial_transitions import TrialTransition
 from resolute_experiments.store.trials import Trial
+from resolute_experiments.timing import Timing
 from resolute_experiments.transitions import signals
 from resolute_experiments.transitions.signals import SignalReason
 from resolute_serving.context import User, actor, current_principal
@@ -40,7 +40,7 @@ def transition_trial(
     connection: Connection,
     trial: Trial,
     event: TrialEvent,
-    moment: Moment,
+    timing: Timing,
     *,
     reason: SignalReason = SignalReason.USER,
     paused: bool = False,
@@ -54,7 +54,7 @@ def transition_trial(
         connection: A transaction.
         trial: The trial, as that transaction sees it.
         event: What happens.
-        moment: When.
+        timing: When.
         reason: Of the signal, if there is to be one.
         paused: Whether its experiment is paused, so that it does not queue.
         detail: Further reasons, for people; by default the explanation that is noted.
@@ -68,20 +68,20 @@ def transition_trial(
     after = TrialState.PAUSED if paused and _F.ENQUEUE in step.effects else step.after
     columns: dict[str, Any] = {}
     for effect in step.effects:
-        columns.update(_columns(trial, effect, moment))
+        columns.update(_columns(trial, effect, timing))
     columns.update(noted)
     # Anyone who decides what the end of a run means sees by the revision that something came between.
     if columns or after is not trial.state or _F.REEVALUATE_EXIT in step.effects:
         trials.update(connection, trial, state=after.value, **columns)
     for effect in step.effects:
-        _carry_out(connection, trial, effect, moment, reason)
+        _carry_out(connection, trial, effect, timing, reason)
     if step.effects or after is not trial.state:
         signalled = not _SIGNALS.isdisjoint(step.effects)
         trial_transitions.record(
             connection,
             TrialTransition(
                 trial_id=trial.id,
-                time=moment.now,
+                time=timing.now,
                 event=event.name,
                 from_state=trial.state.value,
                 to_state=after.value,
@@ -100,10 +100,10 @@ def _requester(event: TrialEvent, reason: SignalReason) -> str:
     return actor() if asked and isinstance(current_principal.get(), User) else ""
 
 
-def _columns(trial: Trial, effect: TrialEffect, moment: Moment) -> dict[str, Any]:
+def _columns(trial: Trial, effect: TrialEffect, timing: Timing) -> dict[str, Any]:
     marks = {"closed": False, "kill_requested": False}
     changes: dict[TrialEffect, dict[str, Any]] = {
-        _F.ENQUEUE: {"queued_at": moment.now},
+        _F.ENQUEUE: {"queued_at": timing.now},
         _F.BEGIN_RUN: {"run": trial.run + 1, "explanation": "", "status": ""},
         _F.MARK_KILLED: {"kill_requested": True},
         _F.MARK_CLOSED: {"closed": True},
@@ -116,18 +116,18 @@ def _columns(trial: Trial, effect: TrialEffect, moment: Moment) -> dict[str, Any
             **marks,
         },
         _F.CLEAR_END: {"ended_at": None, "status": ""},
-        _F.END: {"ended_at": moment.now, "explanation": ""},
+        _F.END: {"ended_at": timing.now, "explanation": ""},
     }
     return changes.get(effect, {})
 
 
 def _carry_out(
-    connection: Connection, trial: Trial, effect: TrialEffect, moment: Moment, reason: SignalReason
+    connection: Connection, trial: Trial, effect: TrialEffect, timing: Timing, reason: SignalReason
 ) -> None:
     if effect is _F.SIGNAL:
-        signals.preempt(connection, signals.current_run(connection, trial), reason=reason, moment=moment)
+        signals.preempt(connection, signals.current_run(connection, trial), reason=reason, timing=timing)
     elif effect is _F.KILL:
-        signals.kill(connection, signals.current_run(connection, trial), moment=moment)
+        signals.kill(connection, signals.current_run(connection, trial), timing=timing)
     elif effect is _F.END:
         _enqueue_message(connection, trial, outbox.Kind.LOGS_CLOSED, "logs", {"trial_id": trial.id})
     elif effect in _SEARCH_EVENTS:

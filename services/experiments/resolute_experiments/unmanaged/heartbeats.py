@@ -68,7 +68,7 @@ class HeartbeatMonitor:
                     run=run.run,
                     outcome=RunOutcome.LOST,
                     failure=f"nothing was heard of it for {TTL_SECONDS:.0f} s",
-                    moment=self._core.moment(),
+                    timing=self._core.timing(),
                 )
             )
             self._leases.forget(allocation_id)

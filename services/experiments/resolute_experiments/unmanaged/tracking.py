@@ -16,7 +16,6 @@ from sqlalchemy.engine import Connection
 from resolute.errors import FailedPreconditionError, InvalidArgumentError
 from resolute_experiments.accounts.store.workspaces import UNCATEGORIZED
 from resolute_experiments.admission.workspace_quotas import admit, require_editor
-from resolute_experiments.moment import Moment
 from resolute_experiments.states import (
     EXPERIMENTS,
     GONE_EXPERIMENTS,
@@ -33,6 +32,7 @@ from resolute_experiments.store import audit, experiments, runs, trials
 from resolute_experiments.store.experiments import Experiment
 from resolute_experiments.store.runs import Run
 from resolute_experiments.store.trials import Trial
+from resolute_experiments.timing import Timing
 from resolute_experiments.transitions import transition_experiment, transition_trial
 from resolute_experiments.transitions.signals import allocation_id
 from resolute_serving.context import actor
@@ -83,7 +83,7 @@ def is_new(connection: Connection, beginning: RunStart) -> bool:
     return not external or experiments.by_external_id(connection, external) is None
 
 
-def begin_experiment(connection: Connection, beginning: RunStart, *, moment: Moment) -> Experiment:
+def begin_experiment(connection: Connection, beginning: RunStart, *, timing: Timing) -> Experiment:
     """Keeps the experiment of runs to come, unless it is there; it is ACTIVE until they have ended.
 
     Raises:
@@ -91,12 +91,12 @@ def begin_experiment(connection: Connection, beginning: RunStart, *, moment: Mom
         NotFoundError: The experiment is there, and the caller may not see it.
         PermissionDeniedError: The caller may not run experiments in its workspace.
     """
-    experiment = _experiment(connection, beginning, now=moment.now)
+    experiment = _experiment(connection, beginning, now=timing.now)
     require_editor(connection, experiment.id)
     return experiment
 
 
-def begin(connection: Connection, beginning: RunStart, *, moment: Moment) -> Run:
+def begin(connection: Connection, beginning: RunStart, *, timing: Timing) -> Run:
     """Keeps a run, and its experiment and trial unless they are there. A repeated request changes nothing.
 
     Raises:
@@ -108,27 +108,27 @@ def begin(connection: Connection, beginning: RunStart, *, moment: Moment) -> Run
     if known is not None:
         require_editor(connection, known.experiment_id)
         return known
-    experiment = begin_experiment(connection, beginning, moment=moment)
+    experiment = begin_experiment(connection, beginning, timing=timing)
     trial = _trial(connection, beginning, experiment)
     if trial.run:
         last = runs.get(connection, allocation_id(trial.id, trial.run))
-        _end_run(connection, last, RunOutcome.LOST, "a later run of the trial has begun", moment.now)
+        _end_run(connection, last, RunOutcome.LOST, "a later run of the trial has begun", timing.now)
     run = trial.run + 1
     runs.insert(connection, _run_row(beginning, trial, run), placements=())
-    _go_on(connection, trial, experiment, moment, run=run)
+    _go_on(connection, trial, experiment, timing, run=run)
     return runs.get(connection, allocation_id(trial.id, run))
 
 
 def _go_on(
-    connection: Connection, trial: Trial, experiment: Experiment, moment: Moment, **noted: Any
+    connection: Connection, trial: Trial, experiment: Experiment, timing: Timing, **noted: Any
 ) -> None:
     explanation = "it runs outside of the cluster"
     event = TrialEvent.UNMANAGED_RUN_STARTED
-    transition_trial(connection, trial, event, moment, explanation=explanation, **noted)
-    transition_experiment(connection, experiment, ExperimentEvent.UNMANAGED_RUN_STARTED, moment)
+    transition_trial(connection, trial, event, timing, explanation=explanation, **noted)
+    transition_experiment(connection, experiment, ExperimentEvent.UNMANAGED_RUN_STARTED, timing)
 
 
-def renew(connection: Connection, trial_id: str, run: int, *, moment: Moment) -> bool:
+def renew(connection: Connection, trial_id: str, run: int, *, timing: Timing) -> bool:
     """Notes that a run continues; one that counted as lost counts again.
 
     Returns:
@@ -144,7 +144,7 @@ def renew(connection: Connection, trial_id: str, run: int, *, moment: Moment) ->
     step = RUNS.step(kept.outcome, RunEvent.UNMANAGED_RENEWED, resource=kept.label)
     if RunEffect.CLEAR_END in step.effects:
         runs.update(connection, kept.allocation_id, outcome=step.after.value, ended_at=None, failure="")
-        _go_on(connection, trial, experiment, moment)
+        _go_on(connection, trial, experiment, timing)
     return step.after is not RunOutcome.UNSPECIFIED
 
 
@@ -155,7 +155,7 @@ def end(
     *,
     outcome: RunOutcome,
     failure: str = "",
-    moment: Moment,
+    timing: Timing,
 ) -> None:
     """Ends a run, and its trial and experiment unless they continue. What has ended stays so, unless as lost.
 
@@ -164,16 +164,16 @@ def end(
     """
     trial, kept = _find(connection, trial_id, run)
     experiment = experiments.get(connection, experiment_id=trial.experiment_id)
-    if not _end_run(connection, kept, outcome, failure, moment.now):
+    if not _end_run(connection, kept, outcome, failure, timing.now):
         return
     if trial.run != run or experiment.state in GONE_EXPERIMENTS:
         return
     _, trial_event, experiment_event = _ENDS[outcome]
-    transition_trial(connection, trial, trial_event, moment, explanation=failure[-500:], status="")
+    transition_trial(connection, trial, trial_event, timing, explanation=failure[-500:], status="")
     if not trials.any_unfinished(connection, trial.experiment_id):
         after = EXPERIMENTS.step(experiment.state, experiment_event, resource=experiment.label).after
         failed = failure if after is ExperimentState.ERROR else ""
-        transition_experiment(connection, experiment, experiment_event, moment, failure=failed)
+        transition_experiment(connection, experiment, experiment_event, timing, failure=failed)
 
 
 def _end_run(connection: Connection, run: Run, outcome: RunOutcome, failure: str, now: float) -> bool:
@@ -185,10 +185,10 @@ def _end_run(connection: Connection, run: Run, outcome: RunOutcome, failure: str
     return True
 
 
-def stop_trial(connection: Connection, trial: Trial, *, moment: Moment) -> None:
+def stop_trial(connection: Connection, trial: Trial, *, timing: Timing) -> None:
     """Ends one trial here; its processes hear of it when they next renew."""
-    end(connection, trial.id, trial.run, outcome=RunOutcome.KILLED, moment=moment)
-    audit.record(connection, "kill", trial.label, now=moment.now)
+    end(connection, trial.id, trial.run, outcome=RunOutcome.KILLED, timing=timing)
+    audit.record(connection, "kill", trial.label, now=timing.now)
 
 
 def require_managed(experiment: Experiment, wanted: str) -> None:

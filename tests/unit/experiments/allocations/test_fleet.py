@@ -33,11 +33,11 @@ from resolute_experiments.blueprint import BLUEPRINT
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.exits.incarnation import lose_runs
 from resolute_experiments.exits.summary import summarize_exit
-from resolute_experiments.moment import Moment
 from resolute_experiments.scheduling.scheduler import Scheduler
 from resolute_experiments.scheduling.wait_reasons import WaitReasons
 from resolute_experiments.states import RunOutcome
 from resolute_experiments.store import experiments, runs, schema, trials
+from resolute_experiments.timing import Timing
 from resolute_serving.database.engine import Database, Work
 from resolute_serving.notifier import Notifier
 from resolute_serving.server.bootstrap import upgrade
@@ -403,9 +403,9 @@ def test_runs_of_an_earlier_incarnation_are_lost_and_not_launched(tmp_path: Path
             await database.write(lambda c: trials.insert(c, values))
             run = {**RUN, "trial_id": "began", "run": 1, "allocation_id": "began.1", "outcome": "UNSPECIFIED"}
             await database.write(lambda c: runs.insert(c, run, placements=[[0]]))
-            moment = Moment(now=clock.time(), preemption_timeout=0.0)
+            timing = Timing(now=clock.time(), preemption_timeout=0.0)
             for expected in (1, 1):
-                assert await database.write(lambda c: lose_runs(c, moment)) == expected
+                assert await database.write(lambda c: lose_runs(c, timing)) == expected
             await machines.launches.launch_pending()
             assert manager.launched == []
             assert (await database.read(lambda c: runs.container(c, "began.1", 0))).lost

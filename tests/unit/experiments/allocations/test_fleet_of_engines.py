@@ -288,7 +288,7 @@ def test_slots_are_disabled_in_one_pool_alone(cluster: Database) -> None:
         made.near.add_pool(Pool(name="boxes", slots=SLOTS))
 
         def out_of_use(connection: Connection) -> None:
-            disable(connection, [0], pool="boxes", drain=False, moment=made.core.moment())
+            disable(connection, [0], pool="boxes", drain=False, timing=made.core.timing())
 
         await made.submit("boxed", pool="boxes")
         await made.submit("here", pool="")

@@ -37,7 +37,7 @@ class ContainerEnds:
         """Writes down a container that ended, unless it reported that itself."""
         if report.state is not ContainerState.ENDED:
             return
-        moment = self._core.moment()
+        timing = self._core.timing()
         silence = self._leases.silence(report.allocation_id, report.container_rank)
 
         def work(connection: Connection) -> str:
@@ -49,12 +49,12 @@ class ContainerEnds:
             if report.exit is None:
                 # An engine may take minutes to notice that a node is gone. Others fail of that before, and
                 # must not pass for the cause.
-                gone_at = moment.now - silence
+                gone_at = timing.now - silence
                 record_container_exit(
-                    connection, run, rank, moment, end_time=gone_at, lost=True, failure=report.reason
+                    connection, run, rank, timing, end_time=gone_at, lost=True, failure=report.reason
                 )
             else:
-                record_container_exit(connection, run, rank, moment, **_exit_values(report.exit))
+                record_container_exit(connection, run, rank, timing, **_exit_values(report.exit))
             return run.experiment_id
 
         try:
@@ -115,7 +115,7 @@ class ContainerEnds:
 
     async def note_failed_launch(self, run: runs.Run, failure: str) -> None:
         """Notes that a run could not be started."""
-        moment, record = self._core.moment(), ExitRecord.failed_launch(failure)
+        timing, record = self._core.timing(), ExitRecord.failed_launch(failure)
 
         def work(connection: Connection) -> None:
             for container in runs.containers_of(connection, run.allocation_id):
@@ -123,7 +123,7 @@ class ContainerEnds:
                     connection,
                     run,
                     container.container_rank,
-                    moment,
+                    timing,
                     exited=True,
                     # One that had begun was ended before, and is missed by anyone who watches it.
                     lost=False,

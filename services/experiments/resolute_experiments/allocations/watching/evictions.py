@@ -51,7 +51,7 @@ class Evictions:
 
     async def _note(self, notice: EvictionNotice) -> None:
         """Has the trial of a run preempted, unless the run has ended or nobody knows it."""
-        moment = self._core.moment()
+        timing = self._core.timing()
 
         def work(connection: Connection) -> None:
             run = runs.get(connection, notice.allocation_id)
@@ -60,7 +60,7 @@ class Evictions:
                     connection,
                     trials.get(connection, trial_id=run.trial_id),
                     TrialEvent.PREEMPT,
-                    moment,
+                    timing,
                     reason=SignalReason.MACHINE,
                     detail=notice.reason,
                 )

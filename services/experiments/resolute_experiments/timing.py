@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Moment:
+class Timing:
     """When something happens, and how long trials may take to checkpoint after it."""
 
     now: float
