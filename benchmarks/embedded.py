@@ -20,7 +20,7 @@ from resolute.client.connection.home import Home
 from resolute.rpc.channel import open_channel
 from resolute_embedded.state_directory import StateDirectory
 from resolute_engines.kit.run_directories.container import containers_in
-from resolute_launch.supervisor.ports import ReservedPorts
+from resolute_launch.supervisor.joining.ports import ReservedPorts
 
 _SCHEDULED = 2
 """Kind of the clock of another process that counts its processor time (`CPUCLOCK_SCHED` of Linux)."""

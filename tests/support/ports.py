@@ -8,7 +8,7 @@ import random
 import socket
 from pathlib import Path
 
-from resolute_launch.supervisor.ports import claim_port
+from resolute_launch.supervisor.joining.ports import claim_port
 
 _HELD_CLAIMS = 64
 """Ports whose servers may still be starting."""

@@ -40,11 +40,11 @@ from resolute_launch.processes.signal_handlers import SignalHandlers
 from resolute_launch.supervisor import exit_summary
 from resolute_launch.supervisor.environment_report import EnvironmentReport
 from resolute_launch.supervisor.exit_summary import Observations
+from resolute_launch.supervisor.joining.start_barrier import StartBarrier
 from resolute_launch.supervisor.late_lines import LateLines
 from resolute_launch.supervisor.lease import LeaseRenewer
 from resolute_launch.supervisor.machine_probe import MachineProbe, MetadataProbe
 from resolute_launch.supervisor.phases import Phases
-from resolute_launch.supervisor.start_barrier import StartBarrier
 from resolute_launch.supervisor.termination_policy import TerminationPolicy
 from resolute_launch.warm.client import WarmStart
 

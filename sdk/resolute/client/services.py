@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from resolute.client.connection.session import Session
 
 if TYPE_CHECKING:
-    from resolute.client.remote.access import Access
+    from resolute.client.remote.accounts.access import Access
+    from resolute.client.remote.accounts.roles import Roles
+    from resolute.client.remote.accounts.workspaces import Workspaces
     from resolute.client.remote.checkpoints import Checkpoints
     from resolute.client.remote.cluster import Cluster
     from resolute.client.remote.config_policies import ConfigPolicies
@@ -18,10 +20,8 @@ if TYPE_CHECKING:
     from resolute.client.remote.logs import Logs
     from resolute.client.remote.metrics import Metrics
     from resolute.client.remote.models import Models
-    from resolute.client.remote.roles import Roles
     from resolute.client.remote.searches import Searches
     from resolute.client.remote.trials import Trials
-    from resolute.client.remote.workspaces import Workspaces
 
 
 class Services:
@@ -93,21 +93,21 @@ class Services:
     @cached_property
     def access(self) -> Access:
         """Users, tokens and the audit trail."""
-        from resolute.client.remote.access import Access
+        from resolute.client.remote.accounts.access import Access
 
         return Access(self.session)
 
     @cached_property
     def roles(self) -> Roles:
         """Roles of users in single workspaces."""
-        from resolute.client.remote.roles import Roles
+        from resolute.client.remote.accounts.roles import Roles
 
         return Roles(self.session, self.workspaces)
 
     @cached_property
     def workspaces(self) -> Workspaces:
         """Workspaces and projects."""
-        from resolute.client.remote.workspaces import Workspaces
+        from resolute.client.remote.accounts.workspaces import Workspaces
 
         return Workspaces(self.session)
 

@@ -275,7 +275,7 @@ def _serve(state: StateDirectory, options: Mapping[str, Any], *, log_file: Path 
     gc.disable()
     from resolute_embedded.cluster import Options, serve
     from resolute_embedded.identity import require_original
-    from resolute_embedded.remote_access import RemoteOptions
+    from resolute_embedded.network.remote_access import RemoteOptions
     from resolute_serving.observability.logs import configure_logs, log_file_bytes
 
     gc.freeze()

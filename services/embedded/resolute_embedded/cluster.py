@@ -12,9 +12,9 @@ import structlog
 
 from resolute.contracts.clock import SYSTEM_CLOCK
 from resolute_embedded.blueprints import SUPPORTING_SERVICES
-from resolute_embedded.http import ClusterHttp
-from resolute_embedded.port import choose_port
-from resolute_embedded.remote_access import RemoteAccess, RemoteOptions
+from resolute_embedded.network.http import ClusterHttp
+from resolute_embedded.network.port import choose_port
+from resolute_embedded.network.remote_access import RemoteAccess, RemoteOptions
 from resolute_embedded.state_directory import StateDirectory
 from resolute_engines.settings import resources_of
 from resolute_experiments.accounts.openid.settings import OpenIdSettings

@@ -17,8 +17,10 @@ from resolute_metrics.ingest.parsing import parse_batch
 from resolute_metrics.ingest.writer import ingest
 from resolute_metrics.limits import Limits
 from resolute_metrics.queries import validation_changes, validations
-from resolute_metrics.queries.downsampling import downsample
-from resolute_metrics.queries.ranges import Range, parse_range
+from resolute_metrics.queries.curves.downsampling import MAX_POINTS, downsample
+from resolute_metrics.queries.curves.ranges import Range, parse_range
+from resolute_metrics.queries.curves.series import read_series
+from resolute_metrics.queries.curves.series_pages import read_page
 from resolute_metrics.queries.reports import Position, StoredReport, is_report_position, read_reports
 from resolute_metrics.queries.requests import (
     parse_max_points,
@@ -31,7 +33,6 @@ from resolute_metrics.queries.requests import (
 )
 from resolute_metrics.queries.responses import (
     MAX_BYTES,
-    MAX_POINTS,
     add_summary,
     to_best,
     to_change,
@@ -39,8 +40,6 @@ from resolute_metrics.queries.responses import (
     to_report,
     to_trial_validations,
 )
-from resolute_metrics.queries.series import read_series
-from resolute_metrics.queries.series_pages import read_page
 from resolute_metrics.queries.summaries import Summary
 from resolute_metrics.queries.summary_pages import FIELDS, is_position, position_of, read_summaries
 from resolute_metrics.queries.watching import watch_series

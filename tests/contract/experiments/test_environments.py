@@ -12,7 +12,7 @@ from support.databases import migrate
 from resolute.api.experiments.v1.run_environment_pb2 import RunEnvironment
 from resolute.errors import InvalidArgumentError
 from resolute_experiments.servicers.checks.environments import MAX_PACKAGES, check_environment
-from resolute_experiments.store import environments, schema
+from resolute_experiments.store import runs, schema
 from resolute_serving.database.engine import create_engine
 
 
@@ -26,15 +26,15 @@ def store(database_url: str) -> Iterator[Store]:
 
 def test_equal_environments_are_kept_once_and_the_first_of_a_run_stands(store: Store) -> None:
     first, second = (store.start(store.create_trial()).allocation_id for _ in range(2))
-    store.run(lambda c: environments.record(c, first, b"torch 2.5"))
-    store.run(lambda c: environments.record(c, second, b"torch 2.5"))
+    store.run(lambda c: runs.record_environment(c, first, b"torch 2.5"))
+    store.run(lambda c: runs.record_environment(c, second, b"torch 2.5"))
     count = sa.select(sa.func.count()).select_from(schema.environments)
     assert store.run(lambda c: c.execute(count).scalar()) == 1
-    store.run(lambda c: environments.record(c, first, b"torch 2.6"))
-    assert store.run(lambda c: environments.of_run(c, first)) == b"torch 2.5"
+    store.run(lambda c: runs.record_environment(c, first, b"torch 2.6"))
+    assert store.run(lambda c: runs.read_environment(c, first)) == b"torch 2.5"
     assert store.run(lambda c: c.execute(count).scalar()) == 1, "a run could fill the database otherwise"
     third = store.start(store.create_trial()).allocation_id
-    assert store.run(lambda c: environments.of_run(c, third)) is None
+    assert store.run(lambda c: runs.read_environment(c, third)) is None
 
 
 @pytest.mark.parametrize(

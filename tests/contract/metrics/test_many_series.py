@@ -11,7 +11,7 @@ from support.services.metrics import Metrics
 
 from resolute.api.metrics.v1 import metrics_service_pb2 as api
 from resolute.errors import InvalidArgumentError
-from resolute_metrics.queries import series_pages
+from resolute_metrics.queries.curves import series_pages
 
 
 def asked(*names: tuple[str, str], **options: Any) -> api.ListSeriesRequest:

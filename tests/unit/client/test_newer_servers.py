@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 from resolute.api.experiments.v1 import token_pb2, user_pb2
-from resolute.client.remote.access import _token, _user
+from resolute.client.remote.accounts.access import _token, _user
 from resolute.client.schema.accounts import UserRole
 
 

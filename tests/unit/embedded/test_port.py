@@ -11,7 +11,7 @@ import pytest
 from resolute.client.connection.home import Home
 from resolute.contracts.run.lock import RunLock
 from resolute.errors import UnavailableError
-from resolute_embedded.port import choose_port
+from resolute_embedded.network.port import choose_port
 from resolute_embedded.state_directory import StateDirectory
 
 

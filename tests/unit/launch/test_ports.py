@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from support.backends import missing
 
-from resolute_launch.supervisor.ports import PORT_COUNT, ReservedPorts
+from resolute_launch.supervisor.joining.ports import PORT_COUNT, ReservedPorts
 
 OF_ITS_OWN = ["unshare", "--map-root-user", "--net", "sh", "-ec"]
 """Runs a shell with a network that is nobody else's."""
@@ -50,7 +50,7 @@ def test_a_port_is_no_other_runs_although_nothing_listens_on_it_yet() -> None:
         missing("this machine allows no network namespaces")
     # With 24 ports in all, runs that chose by chance would choose the same ones.
     script = """
-from resolute_launch.supervisor.ports import ReservedPorts
+from resolute_launch.supervisor.joining.ports import ReservedPorts
 addresses = ["127.0.0.1", "127.0.0.2", "127.0.0.1"]
 runs = []
 for address in addresses:

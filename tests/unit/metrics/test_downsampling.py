@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resolute_metrics.queries.downsampling import MIN_POINTS, downsample
+from resolute_metrics.queries.curves.downsampling import MIN_POINTS, downsample
 
 VALUES = st.lists(st.floats(allow_nan=True, allow_infinity=True), min_size=1, max_size=400)
 

@@ -29,7 +29,8 @@ from resolute.api.experiments.v1 import (
 from resolute.api.logs.v1 import line_pb2
 from resolute.api.metrics.v1 import summary_pb2
 from resolute.api.searcher.v1 import reason_pb2
-from resolute.client.remote import access, models, roles, workspaces
+from resolute.client.remote import models
+from resolute.client.remote.accounts import access, roles, workspaces
 from resolute.client.schema import convert, environments, reasons, transitions
 from resolute.client.schema.accounts import AuditRecord
 from resolute.client.schema.records import TemplateRecord

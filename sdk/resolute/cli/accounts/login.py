@@ -27,7 +27,7 @@ from resolute.errors import FailedPreconditionError
 def login(settings: Settings, name: str, sso: bool, piped: bool, fingerprint: str) -> None:
     """Log in as the user NAME, or the one of -u; later commands act as that user."""
     from resolute.client.connection.session import Session
-    from resolute.client.remote.access import Access
+    from resolute.client.remote.accounts.access import Access
 
     if sso and (name or piped):
         raise click.UsageError("--sso takes no NAME and no password: the provider knows both")

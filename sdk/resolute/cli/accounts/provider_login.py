@@ -23,7 +23,7 @@ def log_in_with_provider(settings: Settings) -> None:
     """
     from resolute.client.connection.device_flow import sign_in
     from resolute.client.connection.session import Session
-    from resolute.client.remote.access import Access
+    from resolute.client.remote.accounts.access import Access
 
     endpoint = settings.services().session.endpoint
     # Without the token that is at hand: one that has ended must not be in the way of the next.

@@ -12,7 +12,7 @@ from resolute.contracts.messages import from_message
 from resolute.contracts.values import to_mapping
 
 if TYPE_CHECKING:
-    from resolute.client.remote.workspaces import Workspaces
+    from resolute.client.remote.accounts.workspaces import Workspaces
 
 
 class ConfigPolicies:

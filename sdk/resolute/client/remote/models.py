@@ -13,7 +13,7 @@ from resolute.api.checkpoints.v1 import model_pb2, models_service_pb2, models_se
 from resolute.api.common.v1 import value_pb2
 from resolute.client.connection.paging import all_items
 from resolute.client.connection.session import Session
-from resolute.client.remote.workspaces import Workspaces
+from resolute.client.remote.accounts.workspaces import Workspaces
 from resolute.client.schema import convert
 from resolute.client.schema.records import ModelRecord, ModelVersionRecord
 from resolute.contracts.messages import from_message

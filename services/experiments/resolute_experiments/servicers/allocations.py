@@ -25,7 +25,7 @@ from resolute_experiments.servicers.messages.experiments import signal_message
 from resolute_experiments.specs.identity import run_identity
 from resolute_experiments.specs.launch import LaunchParameters, launch_spec
 from resolute_experiments.states import TrialEvent, TrialState
-from resolute_experiments.store import environments, experiments, runs, trials
+from resolute_experiments.store import experiments, runs, trials
 from resolute_experiments.timing import Timing
 from resolute_experiments.topics import SIGNAL_CHANGES, Topic, watched
 from resolute_experiments.transitions import signals, transition_trial
@@ -212,7 +212,7 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
 
         def work(connection: Connection) -> None:
             run = _living_run(connection, request.allocation_id)
-            environments.record(connection, run.allocation_id, content)
+            runs.record_environment(connection, run.allocation_id, content)
 
         await self._core.database.write(work)
         return pb2.ReportEnvironmentResponse()

@@ -27,7 +27,7 @@ from resolute_experiments.servicers.messages.experiments import transition_messa
 from resolute_experiments.specs.identity import run_identity
 from resolute_experiments.specs.storage import storage
 from resolute_experiments.states import RunOutcome
-from resolute_experiments.store import environments, experiments, runs, trial_transitions, trials
+from resolute_experiments.store import experiments, runs, trial_transitions, trials
 from resolute_experiments.store.experiments import Experiment
 from resolute_experiments.store.runs import Run
 from resolute_experiments.topics import SCHEDULER_WAKEUP, SIGNAL_CHANGES, watched
@@ -168,7 +168,7 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
             number = request.run or trial.run
             if not 1 <= number <= trial.run:
                 raise NotFoundError(f"{trial.label} has no run {number}; it has had {trial.run}")
-            return number, environments.of_run(connection, allocation_id(trial.id, number))
+            return number, runs.read_environment(connection, allocation_id(trial.id, number))
 
         number, content = await self._core.database.read(work)
         environment = None if content is None else RunEnvironment.FromString(content)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -12,7 +13,8 @@ from resolute.errors import NotFoundError
 from resolute_experiments.states import RunOutcome
 from resolute_experiments.store.schema.runs import Container as Container  # noqa: PLC0414 - also for callers
 from resolute_experiments.store.schema.runs import Run as Run  # noqa: PLC0414 - also for callers
-from resolute_experiments.store.schema.runs import containers, runs
+from resolute_experiments.store.schema.runs import containers, environments, runs
+from resolute_serving.database.engine import insert_new
 
 
 def insert(
@@ -180,3 +182,30 @@ def _container(row: sa.Row[Any]) -> Container:
     values["slot_ids"] = tuple(values["slot_ids"])
     values["ports"] = tuple(values["ports"])
     return Container(**values)
+
+
+def record_environment(connection: Connection, allocation_id: str, content: bytes) -> None:
+    """Keeps the software and the machines of a run, equal ones once; the first of a run stands.
+
+    Args:
+        connection: A transaction.
+        allocation_id: The allocation of the run.
+        content: A serialized ``RunEnvironment``; equal ones must have equal bytes.
+    """
+    unrecorded = sa.and_(runs.c.allocation_id == allocation_id, runs.c.environment_digest.is_(None))
+    # Looked at first: reports that count for nothing must leave nothing behind.
+    if connection.execute(sa.select(runs.c.allocation_id).where(unrecorded)).one_or_none() is None:
+        return
+    digest = hashlib.sha256(content).hexdigest()
+    insert_new(connection, environments, {"digest": digest, "content": content})
+    connection.execute(sa.update(runs).where(unrecorded).values(environment_digest=digest))
+
+
+def read_environment(connection: Connection, allocation_id: str) -> bytes | None:
+    """Reads the environment of a run; None when none was recorded."""
+    query = (
+        sa.select(environments.c.content)
+        .join(runs, runs.c.environment_digest == environments.c.digest)
+        .where(runs.c.allocation_id == allocation_id)
+    )
+    return connection.execute(query).scalar_one_or_none()

@@ -10,7 +10,7 @@ import numpy as np
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from resolute_metrics.queries.ranges import EVERYTHING, Range
+from resolute_metrics.queries.curves.ranges import EVERYTHING, Range
 from resolute_metrics.queries.superseded import effective_mask, superseded_from
 from resolute_metrics.store import blocks, codec, streams
 from resolute_metrics.store.rows import Floats, Integers, Mask, Piece

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from resolute.api.metrics.v1 import metrics_service_pb2 as api
-from resolute_metrics.queries.downsampling import MIN_POINTS
-from resolute_metrics.queries.growth import SeriesRequest
-from resolute_metrics.queries.ranges import parse_range
+from resolute_metrics.queries.curves.downsampling import MAX_POINTS, MIN_POINTS
+from resolute_metrics.queries.curves.growth import SeriesRequest
+from resolute_metrics.queries.curves.ranges import parse_range
+from resolute_metrics.queries.curves.series_pages import SeriesName
 from resolute_metrics.queries.reports import ReportFilter
-from resolute_metrics.queries.responses import MAX_POINTS
-from resolute_metrics.queries.series_pages import SeriesName
 from resolute_metrics.queries.summary_pages import SummaryFilter
 from resolute_serving.pagination import parse_order_by
 from resolute_serving.subscriptions import MAX_SUBSCRIPTIONS, check_keys

@@ -8,17 +8,15 @@ from resolute.api.metrics.v1 import metrics_service_pb2 as api
 from resolute.api.metrics.v1 import report_pb2, summary_pb2, validation_pb2
 from resolute.contracts.messages import to_message
 from resolute.contracts.values import to_value
-from resolute_metrics.queries.growth import Change
+from resolute_metrics.queries.curves.growth import Change
+from resolute_metrics.queries.curves.series import Series
 from resolute_metrics.queries.reports import StoredReport
-from resolute_metrics.queries.series import Series
 from resolute_metrics.queries.summaries import NUMBER, Summary
 from resolute_metrics.queries.validation_changes import TrialValidations
 from resolute_metrics.queries.validations import Best
 
 MAX_BYTES = 3 << 20
 """Most bytes of a response: clients take 4 MiB."""
-MAX_POINTS = MAX_BYTES // 24
-"""Points of a series that fit into one response."""
 _KINDS: Mapping[str, summary_pb2.ValueKind.ValueType] = {
     name.removeprefix("VALUE_KIND_").lower(): number for name, number in summary_pb2.ValueKind.items()
 }

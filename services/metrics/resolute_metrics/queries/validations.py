@@ -14,7 +14,7 @@ import numpy as np
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from resolute_metrics.queries.series import read_series
+from resolute_metrics.queries.curves.series import read_series
 from resolute_metrics.queries.superseded import effective_mask, superseded_from
 from resolute_metrics.store.rows import Floats, Integers, Piece
 from resolute_metrics.store.schema import INTAKE, streams

@@ -8,7 +8,7 @@ from functools import partial
 from sqlalchemy.engine import Connection
 
 from resolute.contracts.clock import Clock
-from resolute_metrics.queries.growth import Change, Seen, SeriesRequest, look
+from resolute_metrics.queries.curves.growth import Change, Seen, SeriesRequest, look
 from resolute_metrics.store import streams
 from resolute_metrics.store.schema import INTAKE
 from resolute_metrics.store.streams import Stream

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import re
+from typing import Annotated, Any, ClassVar, TypeAlias
+from urllib.parse import urlsplit
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
+from resolute.contracts.documents.rejections import reject
 from resolute.contracts.documents.section import (
     ByteSize,
     Flag,
@@ -18,7 +21,77 @@ from resolute.contracts.documents.section import (
 )
 from resolute.contracts.priorities import LEAST_PRIORITY
 from resolute_experiments.config.sections.mounts import Devices
-from resolute_experiments.config.sections.preemptible import Preemptible
+
+_MOST_HEADERS = 8
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
+_HEADER_VALUE = re.compile(r"[\x20-\x7e]{0,500}")
+_URL = re.compile(r"http://[\x21-\x7e]{1,2000}")
+
+
+def _url(value: str) -> str:
+    """Accept plain HTTP only: a metadata server speaks it, and no secret belongs in a URL of a config."""
+    try:
+        parts = urlsplit(value)
+        sound = bool(parts.hostname) and parts.port != 0 and parts.username is None and not parts.fragment
+    except ValueError:
+        sound = False
+    if not sound or not _URL.fullmatch(value):
+        raise reject('a URL such as "http://169.254.169.254/path", without user, password and fragment')
+    return value
+
+
+def _headers(value: dict[str, str]) -> dict[str, str]:
+    sound = all(
+        _HEADER_NAME.fullmatch(name) and _HEADER_VALUE.fullmatch(text) for name, text in value.items()
+    )
+    if not sound or len(value) > _MOST_HEADERS:
+        raise reject(f"a map of at most {_MOST_HEADERS} HTTP headers, in ASCII and without line breaks")
+    return value
+
+
+HttpUrl: TypeAlias = Annotated[Text, AfterValidator(_url)]
+Headers: TypeAlias = Annotated[dict[Text, Text], AfterValidator(_headers)]
+
+
+class MetadataProbe(Section):
+    """What each machine is asked, to learn that it is about to be taken away.
+
+    Attributes:
+        url: URL that is asked on the machine itself.
+        headers: Headers of the request.
+        status: Status of an answer that means that the machine goes away; any other means that it stays.
+        contains: Text that such an answer must contain as well; empty for any.
+        interval: Seconds between two questions.
+        timeout: Seconds to wait for an answer.
+    """
+
+    shape: ClassVar[str] = "a map with url"
+
+    url: HttpUrl = Field(description='a URL such as "http://169.254.169.254/path"')
+    headers: Headers = Field(default_factory=dict)
+    status: Annotated[Int, Field(ge=200, le=599)] = 200
+    contains: Annotated[Text, Field(max_length=256)] = ""
+    interval: Annotated[Number, Field(ge=1, le=300)] = 5
+    timeout: Annotated[Number, Field(ge=0.1, le=30)] = 2
+
+
+class Preemptible(Section):
+    """Machines that may be taken away at any time.
+
+    Attributes:
+        enabled: Whether trials run on such machines: then an end without a word is no failure of theirs.
+        metadata: How a machine says that it goes away; None where its engine, or SIGTERM, says so.
+    """
+
+    shape: ClassVar[str] = "true, false, or a map with metadata"
+
+    enabled: Flag = True
+    metadata: MetadataProbe | None = None
+
+    @classmethod
+    def expand_shorthand(cls, data: Any) -> Any:
+        """A flag alone says whether they may be."""
+        return {"enabled": data} if isinstance(data, bool) else data
 
 
 class Resources(Section):

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 from sqlalchemy.engine import Connection
 
-from resolute_metrics.queries.downsampling import downsample
-from resolute_metrics.queries.growth import count_of
-from resolute_metrics.queries.ranges import Range
-from resolute_metrics.queries.responses import MAX_POINTS
-from resolute_metrics.queries.series import Series, read_streams
+from resolute_metrics.queries.curves.downsampling import MAX_POINTS, downsample
+from resolute_metrics.queries.curves.growth import count_of
+from resolute_metrics.queries.curves.ranges import Range
+from resolute_metrics.queries.curves.series import Series, read_streams
 from resolute_metrics.queries.superseded import superseded_from
 from resolute_metrics.store import streams
 from resolute_metrics.store.schema import INTAKE

@@ -9,8 +9,8 @@ from resolute.api.experiments.v1 import roles_service_pb2 as pb2
 from resolute.client.connection.paging import all_items
 from resolute.client.connection.session import Session
 from resolute.client.connection.user_ids import user_id
-from resolute.client.remote.access import role_number
-from resolute.client.remote.workspaces import Workspaces
+from resolute.client.remote.accounts.access import role_number
+from resolute.client.remote.accounts.workspaces import Workspaces
 from resolute.client.schema.accounts import UserRole, WorkspaceRoleRecord
 from resolute.contracts.messages import from_message
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from sqlalchemy.engine import Connection
 
-from resolute_metrics.queries.downsampling import downsample
-from resolute_metrics.queries.ranges import EVERYTHING, Range
-from resolute_metrics.queries.series import Series, read_streams
+from resolute_metrics.queries.curves.downsampling import downsample
+from resolute_metrics.queries.curves.ranges import EVERYTHING, Range
+from resolute_metrics.queries.curves.series import Series, read_streams
 from resolute_metrics.queries.superseded import superseded_from
 from resolute_metrics.store.aggregates import Row
 from resolute_metrics.store.streams import Stream

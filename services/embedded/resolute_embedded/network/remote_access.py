@@ -13,7 +13,7 @@ from pathlib import Path
 
 from resolute.contracts.calls.tls import ClientTls, fingerprint_of, is_loopback
 from resolute.errors import InvalidArgumentError
-from resolute_embedded.port import choose_remote_port
+from resolute_embedded.network.port import choose_remote_port
 from resolute_embedded.state_directory import StateDirectory
 from resolute_serving.tls import Listener, ServerTls, TlsFiles
 
@@ -104,7 +104,7 @@ def _files(state: StateDirectory, options: RemoteOptions, host: str) -> TlsFiles
     if options.tls_self_signed:
         if any(given):
             raise InvalidArgumentError("give either --tls-self-signed, or --tls-cert and --tls-key")
-        from resolute_embedded.self_signed import self_signed
+        from resolute_embedded.network.self_signed import self_signed
 
         names = dict.fromkeys([_shown(host), socket.gethostname(), _ALWAYS, "127.0.0.1", "::1"])
         return self_signed(state.tls, names=list(names), now=dt.datetime.now(dt.timezone.utc))

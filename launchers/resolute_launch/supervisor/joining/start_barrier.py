@@ -15,8 +15,8 @@ from resolute_launch.container.task import Task
 from resolute_launch.container.task_info import cluster_info
 from resolute_launch.control_plane.client import ControlPlane
 from resolute_launch.supervisor.exit_summary import Observations
-from resolute_launch.supervisor.ports import ReservedPorts
-from resolute_launch.supervisor.rendezvous import Rendezvous
+from resolute_launch.supervisor.joining.ports import ReservedPorts
+from resolute_launch.supervisor.joining.rendezvous import Rendezvous
 
 
 class StartBarrier:

@@ -8,6 +8,8 @@ from resolute_metrics.store.rows import Floats, Integers
 
 MIN_POINTS = 4
 """Fewest points of a downsampled series: both ends and both extremes."""
+MAX_POINTS = 3 * 1024 * 1024 // 24
+"""Points of a series that fit into one response, whose clients take 4 MiB."""
 
 
 def downsample(values: Floats, most: int) -> Integers:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from resolute.errors import UnavailableError
-from resolute_embedded.remote_access import RemoteAccess
+from resolute_embedded.network.remote_access import RemoteAccess
 from resolute_embedded.state_directory import StateDirectory
 from resolute_gateway.backends import Backends
 from resolute_gateway.requirements import missing_for_http

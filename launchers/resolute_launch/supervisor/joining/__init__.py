@@ -1,0 +1,1 @@
+"""Where the containers of a run find each other before the script starts."""

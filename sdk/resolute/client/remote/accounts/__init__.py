@@ -1,0 +1,1 @@
+"""Calls about users, tokens, roles, workspaces and projects."""

@@ -1,0 +1,1 @@
+"""Reads the series of metrics that charts draw."""
