@@ -6,6 +6,7 @@ import ast
 import os
 import shlex
 import shutil
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -129,9 +130,14 @@ def _local_file(module: str, work: Path) -> str:
     return ""
 
 
+_parsing = threading.Lock()
+"""CPython 3.11 counts the depth of trees for all threads together, and fails where two parse at once."""
+
+
 def _imports_of(path: Path) -> Iterator[str]:
     try:
-        tree = ast.parse(path.read_bytes())
+        with _parsing:
+            tree = ast.parse(path.read_bytes())
     except (OSError, SyntaxError, ValueError):
         return
     yield from _imports_in(tree.body)

@@ -97,20 +97,22 @@ class Uploader:
         """Writes a checkpoint from a directory of this process; returns its identifier."""
         self.registry.prepare(metadata)
         metadata_text(metadata or {})
-        paths = selected(source, list_directory(source), selector)
+        if not source.is_dir():
+            raise FileNotFoundError(f"there is no directory {source}")
         checkpoint_id = self.begin()
         with self.abort_on_error(checkpoint_id):
-            self._send_and_commit(checkpoint_id, source, paths, metadata)
+            self.write_and_commit(checkpoint_id, source, metadata, selector)
         return checkpoint_id
 
-    def write_and_commit(self, checkpoint_id: str, source: Path, metadata: Mapping[str, Any] | None) -> None:
-        """Commits what is in a directory of this process, and changes nothing there."""
-        paths = selected(source, list_directory(source), None)
-        self._send_and_commit(checkpoint_id, source, paths, metadata)
-
-    def _send_and_commit(
-        self, checkpoint_id: str, source: Path, paths: Sequence[str], metadata: Mapping[str, Any] | None
+    def write_and_commit(
+        self,
+        checkpoint_id: str,
+        source: Path,
+        metadata: Mapping[str, Any] | None,
+        selector: Selector | None = None,
     ) -> None:
+        """Commits what is in a directory of this process, and changes nothing there."""
+        paths = selected(source, list_directory(source), selector)
         files = self.store.write(checkpoint_id, source, paths) if paths else []
         if METADATA_FILE not in paths:
             files = [*files, *self._write_metadata(checkpoint_id, metadata or {})]
