@@ -282,6 +282,8 @@ def test_a_checkpoint_of_another_trial_is_refused(tmp_path: Path) -> None:
         def __init__(self, context: Any) -> None:
             super().__init__(context)
             context.models = [nn.Linear(3, 3)]
+            self.optimizer = torch.optim.SGD(context.models[0].parameters(), lr=0.1)
+            context.optimizers = [self.optimizer]
 
     class Two(LineTrial):
         def __init__(self, context: Any) -> None:
