@@ -15,7 +15,7 @@ import pytest
 from support.clusters.control_plane import ControlPlane
 from support.engines.container_engine import CLUSTER, ContainerUnderTest
 from support.engines.container_service import ContainerService
-from support.engines.contract import cleared, life, scenario, seen
+from support.engines.contract import cleared, engine_session, scenario, seen
 from support.engines.image import IMAGE
 from support.engines.podman import PodmanService
 from support.waiting import wait_until
@@ -121,8 +121,8 @@ def test_a_trial_reaches_nothing_of_others_and_of_the_machine(container_engine: 
             engine.control_plane(LISTENS, allocation_id=OTHER) as other,
             engine.control_plane("", files={"attempts.py": ATTEMPTS}) as plane,
         ):
-            async with cleared(engine, OTHER), life(engine) as living:
-                await living.engine.launch(engine.spec(other))
+            async with cleared(engine, OTHER), engine_session(engine) as session:
+                await session.engine.launch(engine.spec(other))
                 await seen(other, "listening")
                 told = {
                     "secret": str(secret),
@@ -135,7 +135,7 @@ def test_a_trial_reaches_nothing_of_others_and_of_the_machine(container_engine: 
                 }
                 assert Path(told["volume"]).is_file()
                 told_to(plane, f"python3 attempts.py {shlex.quote(json.dumps(told))}; echo tried")
-                await living.engine.launch(engine.spec(plane))
+                await session.engine.launch(engine.spec(plane))
                 await seen(plane, "tried")
                 said = [text for text in plane.text() if text != "tried"]
                 assert len(said) == 14
@@ -184,14 +184,14 @@ def test_a_link_that_a_trial_leaves_in_a_directory_leads_no_other_trial_out_of_i
 
     async def body() -> None:
         with engine.control_plane(plants, allocation_id=OTHER) as first, engine.control_plane(looks) as plane:
-            async with cleared(engine, OTHER), life(engine) as living:
-                await living.engine.launch(engine.spec(first, config=mount(shared)))
+            async with cleared(engine, OTHER), engine_session(engine) as session:
+                await session.engine.launch(engine.spec(first, config=mount(shared)))
                 await seen(first, "planted")
                 assert (shared / "link/key").read_text() == "secret", "the link leads there outside"
                 with pytest.raises(InvalidConfigError, match=rf"mount {shared} itself"):
-                    await living.engine.launch(engine.spec(plane, config=mount(shared / "link")))
+                    await session.engine.launch(engine.spec(plane, config=mount(shared / "link")))
                 both = {**mount(shared), **storage(shared, "link")}
-                await living.engine.launch(engine.spec(plane, config=both))
+                await session.engine.launch(engine.spec(plane, config=both))
                 await seen(plane, "not there")
                 said = plane.text()
                 assert "0" in said
@@ -212,8 +212,8 @@ def test_a_directory_that_is_mounted_beside_the_code_keeps_what_it_has(
 
     async def body() -> None:
         with engine.control_plane(looks, files={"code.py": "code", "data/set/old": ""}) as plane:
-            async with cleared(engine), life(engine) as living:
-                await living.engine.launch(engine.spec(plane, config=beside))
+            async with cleared(engine), engine_session(engine) as session:
+                await session.engine.launch(engine.spec(plane, config=beside))
                 await seen(plane, "looked")
                 assert plane.text() == ["keptcode", "looked"]
                 assert {path.name for path in shared.iterdir()} == {"dataset", "more"}
@@ -233,8 +233,8 @@ def test_checkpoints_of_a_trial_lie_in_a_directory_that_was_named_and_nothing_el
             engine.control_plane(LISTENS, allocation_id=OTHER) as other,
             engine.control_plane(writes) as plane,
         ):
-            async with cleared(engine, OTHER), life(engine) as living:
-                await living.engine.launch(engine.spec(other))
+            async with cleared(engine, OTHER), engine_session(engine) as session:
+                await session.engine.launch(engine.spec(other))
                 await seen(other, "listening")
                 volume = volume_of(container_engine.service, f"resolute-{CLUSTER[:8]}-{OTHER}-0")
                 for config in (
@@ -247,9 +247,9 @@ def test_checkpoints_of_a_trial_lie_in_a_directory_that_was_named_and_nothing_el
                     mount("/"),
                 ):
                     with pytest.raises(InvalidConfigError, match=r"found .*let the operator add it"):
-                        await living.engine.launch(engine.spec(plane, config=config))
+                        await session.engine.launch(engine.spec(plane, config=config))
                 # The directory above is named by the config; the one that was named is mounted.
-                await living.engine.launch(engine.spec(plane, config=storage(shared.parent, "shared/team")))
+                await session.engine.launch(engine.spec(plane, config=storage(shared.parent, "shared/team")))
                 await seen(plane, "written")
                 assert plane.text() == ["shared", "written"]
                 assert (shared / "team/state").read_text() == "x\n"
@@ -273,8 +273,8 @@ except OSError:
 
     async def answer(allocation: str) -> str:
         with engine.control_plane(asks, allocation_id=allocation) as plane:
-            async with cleared(engine, allocation), life(engine) as living:
-                await living.engine.launch(engine.spec(plane))
+            async with cleared(engine, allocation), engine_session(engine) as session:
+                await session.engine.launch(engine.spec(plane))
                 await seen(plane, "asked")
                 return plane.text()[0]
 

@@ -21,7 +21,7 @@ from support.engines.contract import (
     EngineContract,
     LinesContract,
     cleared,
-    life,
+    engine_session,
     scenario,
     seen,
     until,
@@ -76,9 +76,9 @@ def test_scripts_import_resolute_in_an_image_that_has_only_python(
 
     async def body() -> None:
         with engine.control_plane(script) as plane:
-            async with cleared(engine), life(engine) as living:
-                await living.engine.launch(engine.spec(plane))
-                await living.ended()
+            async with cleared(engine), engine_session(engine) as session:
+                await session.engine.launch(engine.spec(plane))
+                await session.ended()
                 assert plane.text() == ["resolute.core", "0"]
 
     scenario(body)
@@ -100,11 +100,11 @@ def test_an_image_that_cannot_be_pulled_is_the_reason_of_the_failure(
 
     async def body() -> None:
         with engine.control_plane("echo never") as plane:
-            async with cleared(engine), life(engine) as living:
+            async with cleared(engine), engine_session(engine) as session:
                 image = {"environment": {"image": {"cpu": "localhost/nowhere:1"}}}
-                await living.engine.launch(engine.spec(plane, config=image))
-                (ended,) = await living.ended()
-                pulled = [one for one in living.events if isinstance(one, ContainerReport)]
+                await session.engine.launch(engine.spec(plane, config=image))
+                (ended,) = await session.ended()
+                pulled = [one for one in session.events if isinstance(one, ContainerReport)]
                 assert pulled[0].state is ContainerState.STARTING
                 assert "localhost/nowhere:1 is being pulled" in pulled[0].reason
                 assert ended.exit is not None
@@ -145,20 +145,20 @@ def test_other_runs_go_on_while_a_registry_keeps_an_image_waiting(
             engine.control_plane("echo pulled") as plane,
             engine.control_plane("echo beside", allocation_id=OTHER) as other,
         ):
-            async with cleared(engine, OTHER), life(engine) as living:
+            async with cleared(engine, OTHER), engine_session(engine) as session:
                 waits = engine.spec(plane, config=of_image(registry.image))
-                await living.engine.launch(waits)
+                await session.engine.launch(waits)
                 await asyncio.to_thread(registry.asked.wait, SECONDS)
-                await living.engine.launch(waits)
-                (report,) = await living.engine.inspect(ALLOCATION)
+                await session.engine.launch(waits)
+                (report,) = await session.engine.inspect(ALLOCATION)
                 assert report.state is ContainerState.STARTING
                 assert f"image {registry.image} is being pulled" in report.reason
 
-                await living.engine.launch(engine.spec(other))
-                (ended,) = await living.ended()
+                await session.engine.launch(engine.spec(other))
+                (ended,) = await session.ended()
                 assert (ended.allocation_id, other.text()) == (OTHER, ["beside"])
                 registry.let.set()
-                await living.ended(2)
+                await session.ended(2)
                 assert plane.text() == ["pulled"]
                 assert plane.calls.count("GetLaunchSpec") == 1
 
@@ -172,17 +172,17 @@ def test_a_run_that_waits_for_its_image_ends_at_once_and_has_lost_nothing(
 ) -> None:
     async def body(engine: ContainerUnderTest) -> None:
         with engine.control_plane("echo never") as plane:
-            async with cleared(engine), life(engine) as living:
-                await living.engine.launch(engine.spec(plane, config=of_image(registry.image), containers=2))
+            async with cleared(engine), engine_session(engine) as session:
+                await session.engine.launch(engine.spec(plane, config=of_image(registry.image), containers=2))
                 await asyncio.to_thread(registry.asked.wait, SECONDS)
                 if end == "stop":
-                    await living.engine.stop(ALLOCATION, grace=SECONDS)
+                    await session.engine.stop(ALLOCATION, grace=SECONDS)
                 else:
-                    await living.engine.kill(ALLOCATION)
-                for report in await living.ended(2):
+                    await session.engine.kill(ALLOCATION)
+                for report in await session.ended(2):
                     assert report.exit is not None
                     assert report.exit.acknowledged
-                assert await living.engine.inspect(ALLOCATION) == []
+                assert await session.engine.inspect(ALLOCATION) == []
                 assert plane.calls == []
 
     with pulling_engine(podman, tmp_path, registry) as engine:
@@ -194,18 +194,18 @@ def test_a_run_waits_for_a_registry_that_is_unavailable(
 ) -> None:
     async def body(engine: ContainerUnderTest) -> None:
         with engine.control_plane("echo pulled") as plane:
-            async with cleared(engine), life(engine) as living:
+            async with cleared(engine), engine_session(engine) as session:
                 registry.down = True
                 registry.let.set()
-                await living.engine.launch(engine.spec(plane, config=of_image(registry.image)))
+                await session.engine.launch(engine.spec(plane, config=of_image(registry.image)))
 
                 async def told() -> bool:
-                    reports = await living.engine.inspect(ALLOCATION)
+                    reports = await session.engine.inspect(ALLOCATION)
                     return "cannot be pulled" in reports[0].reason
 
                 await until(told, "the registry to be asked")
                 registry.down = False
-                await living.ended()
+                await session.ended()
                 assert plane.text() == ["pulled"]
 
     with pulling_engine(podman, tmp_path, registry) as engine:
@@ -234,11 +234,11 @@ def test_a_run_that_spoils_the_record_of_its_end_is_lost(container_engine: Conta
 
     async def body() -> None:
         with engine.control_plane(script) as plane:
-            async with cleared(engine), life(engine) as living:
-                await living.engine.launch(engine.spec(plane))
-                (report,) = await living.ended()
+            async with cleared(engine), engine_session(engine) as session:
+                await session.engine.launch(engine.spec(plane))
+                (report,) = await session.ended()
                 assert report.lost
-                assert await living.states() == [ContainerState.ENDED]
+                assert await session.states() == [ContainerState.ENDED]
 
     scenario(body)
 
@@ -250,17 +250,17 @@ def test_what_is_left_is_sent_after_somebody_cleaned_the_engine_up(
 
     async def body() -> None:
         with engine.control_plane("echo training; sleep 1; echo last words; exit 0") as plane:
-            async with cleared(engine), life(engine) as living:
-                await living.engine.launch(engine.spec(plane, config=of_image(image)))
+            async with cleared(engine), engine_session(engine) as session:
+                await session.engine.launch(engine.spec(plane, config=of_image(image)))
                 await seen(plane, "training")
                 plane.takes_lines = False
-                await living.ended()
+                await session.ended()
                 await asyncio.to_thread(engine.service.run, "rmi", image)
                 # Podman keeps a network while a container has it.
                 network = ("network", "rm", f"resolute-{CLUSTER[:8]}-{ALLOCATION}")
                 await asyncio.to_thread(partial(engine.service.run, *network, check=False))
                 plane.takes_lines = True
-                await living.engine.release(ALLOCATION, token="token-fresh")
+                await session.engine.release(ALLOCATION, token="token-fresh")
                 await seen(plane, "last words")
 
     engine.service.run("tag", IMAGE, image)
@@ -302,8 +302,8 @@ def test_who_waits_for_a_container_keeps_no_processor_busy(
 
     async def body() -> None:
         with engine.control_plane(TRAIN) as plane, service.serving() as served:
-            async with cleared(engine), life(engine) as living:
-                await living.engine.launch(engine.spec(plane))
+            async with cleared(engine), engine_session(engine) as session:
+                await session.engine.launch(engine.spec(plane))
                 await seen(plane, "training")
                 used = await asyncio.to_thread(psutil.Process(served.pid).cpu_times)
                 await asyncio.sleep(_WAITED_SECONDS)
@@ -323,21 +323,21 @@ def test_a_trial_goes_on_while_the_engine_is_away_and_its_end_is_heard_of_after_
         with engine.control_plane(TRAIN, preemption_timeout=0.2) as plane:
             async with cleared(podman_engine):
                 with service.serving() as served:
-                    async with life(engine) as living:
-                        await living.engine.launch(engine.spec(plane))
+                    async with engine_session(engine) as session:
+                        await session.engine.launch(engine.spec(plane))
                         await seen(plane, "training")
                         served.kill()
                         await asyncio.to_thread(served.wait)
                         with pytest.raises(UnavailableError, match="does not answer"):
-                            await living.engine.inspect(ALLOCATION)
+                            await session.engine.inspect(ALLOCATION)
                         with pytest.raises(UnavailableError):
-                            await living.engine.launch(engine.spec(plane))
+                            await session.engine.launch(engine.spec(plane))
                         plane.send_signal(preempt=True)
                         await asyncio.to_thread(plane.wait_for, lambda: plane.exits, seconds=SECONDS)
                         with service.serving():
-                            (report,) = await living.ended()
+                            (report,) = await session.ended()
                             assert report.exit is not None
-                            assert await living.states() == [ContainerState.ENDED]
+                            assert await session.states() == [ContainerState.ENDED]
 
     scenario(body)
 
@@ -345,14 +345,14 @@ def test_a_trial_goes_on_while_the_engine_is_away_and_its_end_is_heard_of_after_
 def test_a_launch_is_put_off_while_docker_has_no_subnet_left(tmp_path: Path) -> None:
     async def body(engine: ContainerUnderTest) -> None:
         with engine.control_plane("echo launched") as plane:
-            async with cleared(engine), life(engine) as living:
+            async with cleared(engine), engine_session(engine) as session:
                 await asyncio.to_thread(engine.service.run, "network", "create", "other")
                 with pytest.raises(QuotaError, match="no subnet left"):
-                    await living.engine.launch(engine.spec(plane))
-                assert await living.engine.inspect(ALLOCATION) == []
+                    await session.engine.launch(engine.spec(plane))
+                assert await session.engine.inspect(ALLOCATION) == []
                 await asyncio.to_thread(engine.service.run, "network", "rm", "other")
-                await living.engine.launch(engine.spec(plane))
-                await living.ended()
+                await session.engine.launch(engine.spec(plane))
+                await session.ended()
                 assert plane.text() == ["launched"]
 
     with running_docker(subnets="172.30.0.0/24") as docker:
@@ -366,19 +366,19 @@ def test_trials_go_on_while_docker_is_away_where_its_settings_say_so(
 
     async def body() -> None:
         with engine.control_plane(TRAIN, preemption_timeout=0.2) as plane:
-            async with cleared(engine), life(engine) as living:
-                await living.engine.launch(engine.spec(plane))
+            async with cleared(engine), engine_session(engine) as session:
+                await session.engine.launch(engine.spec(plane))
                 await seen(plane, "training")
                 await asyncio.to_thread(docker.kill)
                 try:
                     with pytest.raises(UnavailableError, match="does not answer"):
-                        await living.engine.inspect(ALLOCATION)
+                        await session.engine.inspect(ALLOCATION)
                     plane.send_signal(preempt=True)
                     await asyncio.to_thread(plane.wait_for, lambda: plane.exits, seconds=SECONDS)
                 finally:
                     await asyncio.to_thread(docker.start)
-                (report,) = await living.ended()
+                (report,) = await session.ended()
                 assert report.exit is not None
-                assert await living.states() == [ContainerState.ENDED]
+                assert await session.states() == [ContainerState.ENDED]
 
     scenario(body)

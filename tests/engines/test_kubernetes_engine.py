@@ -20,7 +20,7 @@ from support.engines.contract import (
     EngineContract,
     LinesContract,
     cleared,
-    life,
+    engine_session,
     scenario,
     seen,
     until,
@@ -84,24 +84,24 @@ class TestKubernetes(EngineContract, LinesContract, BacklogContract, Submissions
 
         async def body() -> None:
             with engine.control_plane(TRAIN) as plane:
-                async with cleared(engine), life(engine) as living:
-                    await living.engine.launch(engine.spec(plane, containers=2))
+                async with cleared(engine), engine_session(engine) as session:
+                    await session.engine.launch(engine.spec(plane, containers=2))
 
                     async def waits() -> bool:
-                        reports = await living.engine.inspect(ALLOCATION)
+                        reports = await session.engine.inspect(ALLOCATION)
                         return all(
                             report.state is ContainerState.QUEUED and "Insufficient cpu" in report.reason
                             for report in reports
                         )
 
                     await until(waits, "the reason of Kubernetes")
-                    told = [one for one in living.events if isinstance(one, ContainerReport)]
+                    told = [one for one in session.events if isinstance(one, ContainerReport)]
                     assert any("Insufficient cpu" in report.reason for report in told)
-                    await living.engine.stop(ALLOCATION, grace=0.0)
-                    for report in await living.ended(2):
+                    await session.engine.stop(ALLOCATION, grace=0.0)
+                    for report in await session.ended(2):
                         assert report.exit is not None
                         assert report.exit.acknowledged
-                    async with life(engine) as second:
+                    async with engine_session(engine) as second:
                         for report in await second.engine.inspect(ALLOCATION):
                             assert report.exit is not None
                             assert report.exit.acknowledged
@@ -121,26 +121,26 @@ class TestKubernetes(EngineContract, LinesContract, BacklogContract, Submissions
 
         async def body() -> None:
             with engine.control_plane(TRAIN, container_count=2, collective_key="k") as plane:
-                async with cleared(engine), life(engine) as living:
-                    await living.engine.launch(engine.spec(plane, containers=2, config=config))
+                async with cleared(engine), engine_session(engine) as session:
+                    await session.engine.launch(engine.spec(plane, containers=2, config=config))
 
                     async def one_runs() -> bool:
-                        states = await living.states()
+                        states = await session.states()
                         return sorted(state.value for state in states) == ["QUEUED", "RUNNING"]
 
                     await until(one_runs, "one Pod to run while the other waits")
                     await asyncio.to_thread(plane.wait_for, lambda: plane.announced, seconds=SECONDS)
                     (first,) = plane.announced
-                    await living.engine.stop(ALLOCATION, grace=3600.0)
-                    reports = await living.ended(2)
+                    await session.engine.stop(ALLOCATION, grace=3600.0)
+                    reports = await session.ended(2)
                     assert {report.container_rank for report in reports} == {0, 1}
                     for report in reports:
                         assert report.exit is not None
                         assert (report.exit.exit_code, report.exit.acknowledged) == (0, True)
-                    async with life(engine) as second:
+                    async with engine_session(engine) as second:
                         told = {one.container_rank: one for one in await second.engine.inspect(ALLOCATION)}
                         assert all(one.exit is not None and one.exit.acknowledged for one in told.values())
-                    assert not [one for one in living.events if isinstance(one, EvictionNotice)]
+                    assert not [one for one in session.events if isinstance(one, EvictionNotice)]
                     assert [said.container_rank for said in plane.exits] == [first]
 
         scenario(body)
@@ -152,8 +152,8 @@ class TestKubernetes(EngineContract, LinesContract, BacklogContract, Submissions
 
         async def body() -> None:
             with engine.control_plane(SAVES.format(host=host, port=port)) as plane:
-                async with cleared(engine), life(engine) as living:
-                    await living.engine.launch(engine.spec(plane))
+                async with cleared(engine), engine_session(engine) as session:
+                    await session.engine.launch(engine.spec(plane))
                     await seen(plane, "training")
                     (pod,) = await engine.objects("pods")
                     name = pod["metadata"]["name"]
@@ -164,8 +164,8 @@ class TestKubernetes(EngineContract, LinesContract, BacklogContract, Submissions
                     assert plane.exits[0].exit_code == 0
                     assert (plane.text()[0], plane.text()[-1]) == ("training", "saved")
                     assert "hit" not in plane.text()
-                    await living.ended()
-                    (notice,) = [one for one in living.events if isinstance(one, EvictionNotice)]
+                    await session.ended()
+                    (notice,) = [one for one in session.events if isinstance(one, EvictionNotice)]
                     assert name in notice.reason
 
         scenario(body)
@@ -176,16 +176,16 @@ class TestKubernetes(EngineContract, LinesContract, BacklogContract, Submissions
         async def body() -> None:
             with engine.control_plane(STUBBORN) as plane:
                 async with cleared(engine):
-                    async with life(engine) as living:
-                        await living.engine.launch(engine.spec(plane))
+                    async with engine_session(engine) as session:
+                        await session.engine.launch(engine.spec(plane))
                         await seen(plane, "training")
                         (pod,) = await engine.objects("pods")
                         await engine.delete(f"pods/{pod['metadata']['name']}", grace_seconds=1)
-                        (report,) = await living.ended()
+                        (report,) = await session.ended()
                         assert report.lost
-                        await living.engine.launch(engine.spec(plane))
-                        assert await living.states() == [ContainerState.ENDED]
-                    async with life(engine) as second:
+                        await session.engine.launch(engine.spec(plane))
+                        assert await session.states() == [ContainerState.ENDED]
+                    async with engine_session(engine) as second:
                         (report,) = await second.engine.inspect(ALLOCATION)
                         assert report.lost
                         assert plane.calls.count("GetLaunchSpec") == 1
@@ -198,7 +198,7 @@ class TestKubernetes(EngineContract, LinesContract, BacklogContract, Submissions
         async def body() -> None:
             with engine.control_plane("echo training; sleep 1; echo more; exit 7") as plane:
                 async with cleared(engine):
-                    async with life(engine) as first:
+                    async with engine_session(engine) as first:
                         await first.engine.launch(engine.spec(plane))
                         await seen(plane, "training")
                     with kubernetes.silent_api_server():
@@ -214,7 +214,7 @@ class TestKubernetes(EngineContract, LinesContract, BacklogContract, Submissions
                             await hasty.close()
                         await asyncio.to_thread(plane.wait_for, lambda: plane.exits, seconds=SECONDS)
                         assert plane.text() == ["training", "more"]
-                    async with life(engine) as second:
+                    async with engine_session(engine) as second:
 
                         async def over() -> bool:
                             return await second.states() == [ContainerState.ENDED]
@@ -235,14 +235,14 @@ class TestKubernetes(EngineContract, LinesContract, BacklogContract, Submissions
 
         async def body() -> None:
             with engine.control_plane(TRAIN) as plane:
-                async with cleared(engine), life(engine) as living:
+                async with cleared(engine), engine_session(engine) as session:
                     named = {"environment": {"image": {"cpu": image}}}
-                    await living.engine.launch(engine.spec(plane, config=named))
-                    (report,) = await living.ended()
+                    await session.engine.launch(engine.spec(plane, config=named))
+                    (report,) = await session.ended()
                     assert report.exit is not None
                     assert report.exit.failed_before_entrypoint
                     assert image in report.exit.failure
-                    assert await living.states() == [ContainerState.ENDED]
+                    assert await session.states() == [ContainerState.ENDED]
 
         scenario(body)
 
@@ -253,9 +253,9 @@ class TestKubernetes(EngineContract, LinesContract, BacklogContract, Submissions
 
         async def body() -> None:
             with engine.control_plane(TRAIN) as plane:
-                async with cleared(engine), life(engine) as living:
-                    await living.engine.launch(engine.spec(plane))
-                    (report,) = await living.ended()
+                async with cleared(engine), engine_session(engine) as session:
+                    await session.engine.launch(engine.spec(plane))
+                    (report,) = await session.ended()
                     assert report.exit is not None
                     assert report.exit.failed_before_entrypoint
                     assert "did not start" in report.exit.failure
@@ -276,8 +276,8 @@ class TestKubernetes(EngineContract, LinesContract, BacklogContract, Submissions
 
         async def body() -> None:
             with engine.control_plane(script) as plane:
-                async with cleared(engine), life(engine) as living:
-                    await living.engine.launch(engine.spec(plane, config=config))
+                async with cleared(engine), engine_session(engine) as session:
+                    await session.engine.launch(engine.spec(plane, config=config))
                     await seen(plane, "told")
                     assert [" ".join(text.split()) for text in plane.text()] == [
                         *(str(512 << 20), "/dev/shm tmpfs", "0", "by the config", "told")
@@ -293,8 +293,8 @@ class TestKubernetes(EngineContract, LinesContract, BacklogContract, Submissions
 
         async def body() -> None:
             with engine.control_plane(script) as plane:
-                async with cleared(engine), life(engine) as living:
-                    await living.engine.launch(engine.spec(plane))
+                async with cleared(engine), engine_session(engine) as session:
+                    await session.engine.launch(engine.spec(plane))
                     await seen(plane, "none")
 
         scenario(body)
@@ -304,12 +304,12 @@ class TestKubernetes(EngineContract, LinesContract, BacklogContract, Submissions
     ) -> None:
         async def body() -> None:
             with engine.control_plane(TRAIN) as plane:
-                async with cleared(engine), life(engine) as living:
+                async with cleared(engine), engine_session(engine) as session:
                     config = {"environment": {"pod_spec": {"spec": {"hostNetwork": True}}}}
                     with pytest.raises(
                         InvalidArgumentError, match=r"environment\.pod_spec\.spec\.hostNetwork"
                     ):
-                        await living.engine.launch(engine.spec(plane, config=config))
+                        await session.engine.launch(engine.spec(plane, config=config))
 
         scenario(body)
 

@@ -22,10 +22,10 @@ from support.engines.contract import (
     TRAIN,
     BacklogContract,
     EngineContract,
-    Life,
+    EngineSession,
     LinesContract,
     cleared,
-    life,
+    engine_session,
     scenario,
     seen,
     until,
@@ -157,13 +157,13 @@ class TestRay(EngineContract, LinesContract, BacklogContract, Submissions):
         async def body() -> None:
             other = RayUnderTest(ray, tmp_path / "other", slots_per_node=2, resources={"worker": 1})
             for each, slots, nodes in ((engine, 2 * CPUS, {0, 1}), (other, CPUS, {0})):
-                async with life(each) as living:
+                async with engine_session(each) as session:
                     await wait_until_async(
-                        partial(operator.contains, living.events, CapacityChange(pools=("batch",))),
+                        partial(operator.contains, session.events, CapacityChange(pools=("batch",))),
                         seconds=SECONDS,
                         what="nodes",
                     )
-                    (pool,) = living.engine.pools()
+                    (pool,) = session.engine.pools()
                     assert (pool.placement, len(pool.slots)) == (Placement.ENGINE, slots)
                     assert (pool.most_slots, {slot.node for slot in pool.slots}) == (slots, nodes)
 
@@ -177,22 +177,27 @@ class TestRay(EngineContract, LinesContract, BacklogContract, Submissions):
 
         async def body() -> None:
             with engine.control_plane(TRAIN) as plane, full.control_plane(TRAIN) as theirs:
-                async with cleared(engine), cleared(full), life(engine) as living, life(full) as holder:
+                async with (
+                    cleared(engine),
+                    cleared(full),
+                    engine_session(engine) as session,
+                    engine_session(full) as holder,
+                ):
                     if word == "NO_RESOURCES":
                         await holder.engine.launch(full.spec(theirs, containers=2, slots=CPUS))
                         await until(lambda: _in_state(holder, ContainerState.RUNNING), "the nodes to be full")
-                    await living.engine.launch(engine.spec(plane, containers=containers, slots=slots))
+                    await session.engine.launch(engine.spec(plane, containers=containers, slots=slots))
 
                     async def waits() -> bool:
-                        reports = await living.engine.inspect(ALLOCATION)
+                        reports = await session.engine.inspect(ALLOCATION)
                         return all(
                             report.state is ContainerState.QUEUED and report.reason.startswith(f"{word}: ")
                             for report in reports
                         )
 
                     await until(waits, "the reason of Ray")
-                    await living.engine.stop(ALLOCATION, grace=0.0)
-                    for report in await living.ended(containers):
+                    await session.engine.stop(ALLOCATION, grace=0.0)
+                    for report in await session.ended(containers):
                         assert report.exit is not None
                         assert report.exit.acknowledged
                     assert not plane.calls.count("GetLaunchSpec")
@@ -215,9 +220,9 @@ class TestRay(EngineContract, LinesContract, BacklogContract, Submissions):
 
         async def body() -> None:
             with engine.control_plane(TRAIN) as plane:
-                async with cleared(engine), life(engine) as living:
-                    await living.engine.launch(engine.spec(plane))
-                    (report,) = await living.ended()
+                async with cleared(engine), engine_session(engine) as session:
+                    await session.engine.launch(engine.spec(plane))
+                    (report,) = await session.ended()
                     assert report.exit is not None
                     assert report.exit.failed_before_entrypoint
                     assert complaint in report.exit.failure
@@ -267,19 +272,19 @@ class TestRay(EngineContract, LinesContract, BacklogContract, Submissions):
     ) -> None:
         async def body() -> None:
             with engine.control_plane(TRAIN) as plane:
-                async with cleared(engine), life(engine) as living:
-                    await living.engine.launch(engine.spec(plane))
+                async with cleared(engine), engine_session(engine) as session:
+                    await session.engine.launch(engine.spec(plane))
                     await seen(plane, "training")
                     supervisor = engine.supervisor()
                     shim = supervisor.parent()
                     assert shim is not None
                     assert "resolute_launch.actor" in shim.cmdline()
                     shim.kill()
-                    (report,) = await living.ended()
+                    (report,) = await session.ended()
                     assert report.lost
                     assert _is_gone(supervisor)
-                    assert isinstance(living.engine, DeliversLines)
-                    assert await living.engine.deliver_lines({ALLOCATION: "token-fresh"})
+                    assert isinstance(session.engine, DeliversLines)
+                    assert await session.engine.deliver_lines({ALLOCATION: "token-fresh"})
 
         scenario(body)
 
@@ -288,13 +293,13 @@ class TestRay(EngineContract, LinesContract, BacklogContract, Submissions):
 
         async def body() -> None:
             with engine.control_plane(STUBBORN) as plane:
-                async with cleared(engine), life(engine) as living:
-                    await living.engine.launch(engine.spec(plane))
+                async with cleared(engine), engine_session(engine) as session:
+                    await session.engine.launch(engine.spec(plane))
                     await seen(plane, "training")
                     supervisor = engine.supervisor()
                     await asyncio.to_thread(ray.kill, "worker")
                     try:
-                        (report,) = await living.ended()
+                        (report,) = await session.ended()
                         assert report.lost
                         assert report.reason == "its node of Ray is gone"
                         # The machine lives on, and so did the shim, which ended what it kept.
@@ -315,8 +320,8 @@ class TestRay(EngineContract, LinesContract, BacklogContract, Submissions):
 
         async def body() -> None:
             with engine.control_plane(script) as plane:
-                async with cleared(engine), life(engine) as living:
-                    await living.engine.launch(engine.spec(plane))
+                async with cleared(engine), engine_session(engine) as session:
+                    await session.engine.launch(engine.spec(plane))
                     await seen(plane, "training")
                     plane.takes_lines = False
                     said.touch()
@@ -327,7 +332,7 @@ class TestRay(EngineContract, LinesContract, BacklogContract, Submissions):
                     assert shim is not None
                     await asyncio.to_thread(ray.kill_machine, "worker")
                     try:
-                        (report,) = await living.ended()
+                        (report,) = await session.ended()
                         assert report.lost
                         assert _is_gone(shim), "nobody is there to send"
                         plane.takes_lines = True
@@ -365,8 +370,8 @@ class TestRay(EngineContract, LinesContract, BacklogContract, Submissions):
         scenario(body)
 
 
-async def _in_state(living: Life, state: ContainerState) -> bool:
-    return set(await living.states()) == {state}
+async def _in_state(session: EngineSession, state: ContainerState) -> bool:
+    return set(await session.states()) == {state}
 
 
 async def _answers(driver: Driver) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from support.clocks import ManualClock
 from support.clusters.control_plane import ControlPlane
-from support.engines.contract import ALLOCATION, TRAIN, cleared, life, scenario, seen, until
+from support.engines.contract import ALLOCATION, TRAIN, cleared, engine_session, scenario, seen, until
 from support.engines.slurm import SlurmUnderTest
 from support.slurm import SlurmCluster, running_slurm
 from support.slurm_accounting import SlurmAccounting
@@ -144,7 +144,7 @@ def test_run_that_failed_before_its_supervisor_began_has_failed_when_it_is_looke
             async with cleared(engine):
                 await _launch_and_leave(engine, plane)
                 await _until_forgotten(engine)
-                async with life(engine) as later:
+                async with engine_session(engine) as later:
                     (report,) = await later.engine.inspect(ALLOCATION)
                 assert report.exit is not None
                 assert report.exit.failed_before_entrypoint
@@ -168,7 +168,7 @@ def test_run_of_a_node_that_died_while_nobody_looked_is_lost_with_that_reason(
                     await _until_forgotten(engine)
                 finally:
                     slurm.start_node(3)
-                async with life(engine) as later:
+                async with engine_session(engine) as later:
                     (report,) = await later.engine.inspect(ALLOCATION)
                 assert report.lost
                 assert "is NODE_FAIL" in report.reason

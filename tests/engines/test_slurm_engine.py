@@ -14,10 +14,10 @@ from support.engines.contract import (
     TRAIN,
     BacklogContract,
     EngineContract,
-    Life,
+    EngineSession,
     LinesContract,
     cleared,
-    life,
+    engine_session,
     scenario,
     seen,
     until,
@@ -52,11 +52,11 @@ class TestSlurm(EngineContract, LinesContract, BacklogContract, Submissions):
 
     def test_capacity_is_that_of_the_usable_nodes(self, engine: SlurmUnderTest) -> None:
         async def body() -> None:
-            async with life(engine) as living:
+            async with engine_session(engine) as session:
                 await wait_until_async(
-                    lambda: CapacityChange(pools=("batch",)) in living.events, seconds=SECONDS, what="nodes"
+                    lambda: CapacityChange(pools=("batch",)) in session.events, seconds=SECONDS, what="nodes"
                 )
-                (pool,) = living.engine.pools()
+                (pool,) = session.engine.pools()
                 assert (pool.placement, len(pool.slots), pool.most_slots) == (Placement.ENGINE, NODES, NODES)
 
         scenario(body)
@@ -66,19 +66,19 @@ class TestSlurm(EngineContract, LinesContract, BacklogContract, Submissions):
     ) -> None:
         async def body() -> None:
             with engine.control_plane(TRAIN) as plane:
-                async with cleared(engine), life(engine) as living:
-                    await living.engine.launch(engine.spec(plane, containers=NODES + 1))
+                async with cleared(engine), engine_session(engine) as session:
+                    await session.engine.launch(engine.spec(plane, containers=NODES + 1))
 
                     async def waits() -> bool:
-                        reports = await living.engine.inspect(ALLOCATION)
+                        reports = await session.engine.inspect(ALLOCATION)
                         return all(
                             report.state is ContainerState.QUEUED and "PartitionNodeLimit" in report.reason
                             for report in reports
                         )
 
                     await until(waits, "the reason of Slurm")
-                    await living.engine.stop(ALLOCATION, grace=0.0)
-                    for report in await living.ended(NODES + 1):
+                    await session.engine.stop(ALLOCATION, grace=0.0)
+                    for report in await session.ended(NODES + 1):
                         assert report.exit is not None
                         assert report.exit.acknowledged
                     assert not plane.calls.count("GetLaunchSpec")
@@ -99,12 +99,12 @@ class TestSlurm(EngineContract, LinesContract, BacklogContract, Submissions):
 
         async def body() -> None:
             with engine.control_plane(SAVES) as plane:
-                async with cleared(engine), life(engine) as living:
-                    await living.engine.launch(engine.spec(plane))
+                async with cleared(engine), engine_session(engine) as session:
+                    await session.engine.launch(engine.spec(plane))
                     await seen(plane, "training")
                     await engine.client.submit(urgent)
                     try:
-                        await _saves_once_it_was_told(plane, living, tmp_path / "runs")
+                        await _saves_once_it_was_told(plane, session, tmp_path / "runs")
                     finally:
                         await engine.client.cancel(urgent.name)
 
@@ -117,10 +117,10 @@ class TestSlurm(EngineContract, LinesContract, BacklogContract, Submissions):
 
         async def body() -> None:
             with engine.control_plane(SAVES) as plane:
-                async with cleared(engine), life(engine) as living:
-                    await living.engine.launch(engine.spec(plane))
+                async with cleared(engine), engine_session(engine) as session:
+                    await session.engine.launch(engine.spec(plane))
                     await seen(plane, "training")
-                    await _saves_once_it_was_told(plane, living, tmp_path / "runs")
+                    await _saves_once_it_was_told(plane, session, tmp_path / "runs")
 
         scenario(body)
 
@@ -132,9 +132,9 @@ class TestSlurm(EngineContract, LinesContract, BacklogContract, Submissions):
             name = f"{engine.cluster}-late.1"
             script = "#!/bin/sh\nexec sleep 600\n"
             await engine.client.submit(JobSpec(name=name, script=script, output="/dev/null"))
-            async with life(engine) as living:
-                assert await living.engine.leftovers() == ["late.1"]
-                await living.engine.release("late.1")
+            async with engine_session(engine) as session:
+                assert await session.engine.leftovers() == ["late.1"]
+                await session.engine.release("late.1")
 
                 async def gone() -> bool:
                     return not await engine.resources()
@@ -150,9 +150,9 @@ class TestSlurm(EngineContract, LinesContract, BacklogContract, Submissions):
 
         async def body() -> None:
             with engine.control_plane(TRAIN) as plane:
-                async with cleared(engine), life(engine) as living:
-                    await living.engine.launch(engine.spec(plane))
-                    (report,) = await living.ended()
+                async with cleared(engine), engine_session(engine) as session:
+                    await session.engine.launch(engine.spec(plane))
+                    (report,) = await session.ended()
                     assert report.exit is not None
                     assert report.exit.failed_before_entrypoint
                     assert "no-python" in report.exit.failure
@@ -164,9 +164,9 @@ class TestSlurm(EngineContract, LinesContract, BacklogContract, Submissions):
 
         async def body() -> None:
             with engine.control_plane(TRAIN) as plane:
-                async with cleared(engine), life(engine) as living:
+                async with cleared(engine), engine_session(engine) as session:
                     with pytest.raises(FailedPreconditionError, match="Invalid feature specification"):
-                        await living.engine.launch(engine.spec(plane, containers=2, config=refused))
+                        await session.engine.launch(engine.spec(plane, containers=2, config=refused))
 
         scenario(body)
 
@@ -175,9 +175,9 @@ class TestSlurm(EngineContract, LinesContract, BacklogContract, Submissions):
 
         async def body() -> None:
             with engine.control_plane(TRAIN) as plane:
-                async with cleared(engine), life(engine) as living:
+                async with cleared(engine), engine_session(engine) as session:
                     with pytest.raises(FailedPreconditionError, match="gres"):
-                        await living.engine.launch(engine.spec(plane))
+                        await session.engine.launch(engine.spec(plane))
 
         scenario(body)
 
@@ -187,7 +187,7 @@ class TestSlurm(EngineContract, LinesContract, BacklogContract, Submissions):
         async def body() -> None:
             with engine.control_plane(TRAIN) as plane:
                 async with cleared(engine):
-                    async with life(engine) as first:
+                    async with engine_session(engine) as first:
                         await first.engine.launch(engine.spec(plane))
                         await seen(plane, "training")
                     await asyncio.to_thread(slurm.stop_controller)
@@ -207,7 +207,7 @@ class TestSlurm(EngineContract, LinesContract, BacklogContract, Submissions):
                         return True
 
                     await until(answers, "the controller")
-                    async with life(engine) as second:
+                    async with engine_session(engine) as second:
                         assert await second.states() == [ContainerState.RUNNING]
                         await second.engine.kill(ALLOCATION)
                         (report,) = await second.ended()
@@ -223,12 +223,12 @@ class TestSlurm(EngineContract, LinesContract, BacklogContract, Submissions):
 
         async def body() -> None:
             with engine.control_plane(TRAIN) as plane:
-                async with cleared(engine), life(engine) as living:
-                    await living.engine.launch(engine.spec(plane))
+                async with cleared(engine), engine_session(engine) as session:
+                    await session.engine.launch(engine.spec(plane))
                     await seen(plane, "training")
                     await asyncio.to_thread(slurm.kill, "node3")
                     try:
-                        (report,) = await living.ended()
+                        (report,) = await session.ended()
                         assert report.lost
                         assert "NODE_FAIL" in report.reason
                     finally:
@@ -242,10 +242,10 @@ class TestSlurm(EngineContract, LinesContract, BacklogContract, Submissions):
         scenario(body)
 
 
-async def _saves_once_it_was_told(plane: ControlPlane, living: Life, runs: Path) -> None:
+async def _saves_once_it_was_told(plane: ControlPlane, session: EngineSession, runs: Path) -> None:
     await asyncio.to_thread(plane.wait_for, lambda: plane.preemptions, seconds=SECONDS)
     (runs / ALLOCATION / "0" / "work" / "go").touch()
-    (report,) = await living.ended()
+    (report,) = await session.ended()
     assert report.exit is not None
     assert report.exit.exit_code == 0
     assert (plane.text()[0], plane.text()[-1]) == ("training", "saved")

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.engines.contract import ALLOCATION, cleared, life, scenario, seen
+from support.engines.contract import ALLOCATION, cleared, engine_session, scenario, seen
 from support.engines.slurm import SlurmUnderTest
 from support.slurm import NODES, SlurmCluster
 from support.ssh import LoginServer, running_login
@@ -124,15 +124,15 @@ def test_a_run_from_its_launch_to_its_end_by_the_settings(
 
     async def body() -> None:
         with engine.control_plane("echo training; while [ ! -e go ]; do sleep 0.05; done; exit 3") as plane:
-            async with cleared(engine), life(engine) as living:
-                await living.engine.launch(engine.spec(plane))
+            async with cleared(engine), engine_session(engine) as session:
+                await session.engine.launch(engine.spec(plane))
                 await seen(plane, "training")
-                assert await living.states() == [ContainerState.RUNNING]
+                assert await session.states() == [ContainerState.RUNNING]
                 other = create_engine(*engine.opened_by)
                 assert list(await other.leftovers()) == [ALLOCATION]
                 await other.close()
                 (tmp_path / "runs" / ALLOCATION / "0" / "work" / "go").touch()
-                (report,) = await living.ended()
+                (report,) = await session.ended()
                 assert report.exit is not None
                 assert report.exit.exit_code == 3
 

@@ -9,7 +9,7 @@ import pytest
 from compose_demo.images import Images
 from support.backends import need_module
 from support.containers import Podman
-from support.engines.contract import cleared, life, scenario, seen
+from support.engines.contract import cleared, engine_session, scenario, seen
 from support.engines.image import IMAGE, root_file_system
 from support.kubernetes import KubernetesCluster, running_kubernetes
 
@@ -51,8 +51,8 @@ def test_a_pod_of_an_image_with_python_alone_runs_a_trial(
 
     async def body() -> None:
         with engine.control_plane(f"python3 -c '{USES}'; echo tried") as plane:
-            async with cleared(engine), life(engine) as living:
-                await living.engine.launch(engine.spec(plane))
+            async with cleared(engine), engine_session(engine) as session:
+                await session.engine.launch(engine.spec(plane))
                 await seen(plane, "tried")
                 assert plane.text() == ["resolute True", "tried"]
 

@@ -57,8 +57,8 @@ def spec_of(plane: ControlPlane, *, pool: str, containers: int, **changes: Any) 
     )
 
 
-class Life:
-    """One life of the control plane, whose events are collected."""
+class EngineSession:
+    """An engine of one process of the control plane, and the events it reported."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
@@ -80,19 +80,19 @@ class Life:
 
 
 @asynccontextmanager
-async def life(engine: EngineUnderTest) -> AsyncIterator[Life]:
-    """One life of the control plane. At its end nothing is cleaned up."""
-    living = Life(engine.open())
+async def engine_session(engine: EngineUnderTest) -> AsyncIterator[EngineSession]:
+    """Opens an engine as one process of the control plane. At its end nothing is cleaned up."""
+    session = EngineSession(engine.open())
 
     async def collect() -> None:
-        async for event in living.engine.watch():
-            living.events.append(event)
+        async for event in session.engine.watch():
+            session.events.append(event)
 
     collector = asyncio.create_task(collect())
     try:
-        yield living
+        yield session
     finally:
-        await living.engine.close()
+        await session.engine.close()
         await collector
 
 
@@ -112,7 +112,7 @@ async def cleared(engine: EngineUnderTest, *others: str) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        async with life(engine) as last:
+        async with engine_session(engine) as last:
             for allocation_id in (ALLOCATION, *others):
                 await last.engine.kill(allocation_id)
                 await last.engine.release(allocation_id)
@@ -138,12 +138,12 @@ class EngineContract:
         self, engine: EngineUnderTest
     ) -> None:
         async def body() -> None:
-            async with life(engine) as living:
-                assert await living.engine.inspect(ALLOCATION) == []
-                await living.engine.stop(ALLOCATION, grace=0.0)
-                await living.engine.kill(ALLOCATION)
-                await living.engine.release(ALLOCATION)
-                assert ALLOCATION not in await living.engine.leftovers()
+            async with engine_session(engine) as session:
+                assert await session.engine.inspect(ALLOCATION) == []
+                await session.engine.stop(ALLOCATION, grace=0.0)
+                await session.engine.kill(ALLOCATION)
+                await session.engine.release(ALLOCATION)
+                assert ALLOCATION not in await session.engine.leftovers()
 
         scenario(body)
 
@@ -152,13 +152,13 @@ class EngineContract:
     ) -> None:
         async def body() -> None:
             with engine.control_plane(TRAIN) as plane:
-                async with cleared(engine), life(engine) as living:
+                async with cleared(engine), engine_session(engine) as session:
                     spec = engine.spec(plane)
-                    await asyncio.gather(*(living.engine.launch(spec) for _ in range(4)))
+                    await asyncio.gather(*(session.engine.launch(spec) for _ in range(4)))
                     await seen(plane, "training")
-                    await living.engine.launch(spec)
+                    await session.engine.launch(spec)
                     assert plane.calls.count("GetLaunchSpec") == 1
-                    assert await living.states() == [ContainerState.RUNNING]
+                    assert await session.states() == [ContainerState.RUNNING]
 
         scenario(body)
 
@@ -167,14 +167,14 @@ class EngineContract:
     ) -> None:
         async def body() -> None:
             with engine.control_plane("echo done; exit 3") as plane:
-                async with cleared(engine), life(engine) as living:
-                    await living.engine.launch(engine.spec(plane))
-                    (report,) = await living.ended()
+                async with cleared(engine), engine_session(engine) as session:
+                    await session.engine.launch(engine.spec(plane))
+                    (report,) = await session.ended()
                     assert (report.allocation_id, report.container_rank) == (ALLOCATION, 0)
                     assert report.exit is not None
                     assert report.exit.exit_code == 3
-                    await living.engine.launch(engine.spec(plane))
-                    assert await living.states() == [ContainerState.ENDED]
+                    await session.engine.launch(engine.spec(plane))
+                    assert await session.states() == [ContainerState.ENDED]
                     assert plane.calls.count("GetLaunchSpec") == 1
                     assert plane.text() == ["done"]
 
@@ -186,10 +186,10 @@ class EngineContract:
         async def body() -> None:
             with engine.control_plane(TRAIN) as plane:
                 async with cleared(engine):
-                    async with life(engine) as first:
+                    async with engine_session(engine) as first:
                         await first.engine.launch(engine.spec(plane))
                         await seen(plane, "training")
-                    async with life(engine) as second:
+                    async with engine_session(engine) as second:
                         assert await second.states() == [ContainerState.RUNNING]
                         await second.engine.launch(engine.spec(plane))
                         assert not second.ends()
@@ -204,11 +204,11 @@ class EngineContract:
         async def body() -> None:
             with engine.control_plane("echo training; sleep 1; exit 5") as plane:
                 async with cleared(engine):
-                    async with life(engine) as first:
+                    async with engine_session(engine) as first:
                         await first.engine.launch(engine.spec(plane))
                         await seen(plane, "training")
                     await asyncio.to_thread(plane.wait_for, lambda: plane.exits, seconds=SECONDS)
-                    async with life(engine) as second:
+                    async with engine_session(engine) as second:
 
                         async def over() -> bool:
                             return await second.states() == [ContainerState.ENDED]
@@ -223,11 +223,11 @@ class EngineContract:
     def test_a_stop_lets_a_run_exit_by_itself(self, engine: EngineUnderTest) -> None:
         async def body() -> None:
             with engine.control_plane(TRAIN, preemption_timeout=0.2) as plane:
-                async with cleared(engine), life(engine) as living:
-                    await living.engine.launch(engine.spec(plane))
+                async with cleared(engine), engine_session(engine) as session:
+                    await session.engine.launch(engine.spec(plane))
                     await seen(plane, "training")
-                    await living.engine.stop(ALLOCATION, grace=SECONDS)
-                    (report,) = await living.ended()
+                    await session.engine.stop(ALLOCATION, grace=SECONDS)
+                    (report,) = await session.ended()
                     assert report.exit is not None, "its supervisor saw its end"
                     assert plane.preemptions, "the control plane heard of it first"
 
@@ -236,11 +236,11 @@ class EngineContract:
     def test_a_stop_kills_what_outlasts_its_grace(self, engine: EngineUnderTest) -> None:
         async def body() -> None:
             with engine.control_plane(STUBBORN) as plane:
-                async with cleared(engine), life(engine) as living:
-                    await living.engine.launch(engine.spec(plane))
+                async with cleared(engine), engine_session(engine) as session:
+                    await session.engine.launch(engine.spec(plane))
                     await seen(plane, "training")
-                    await living.engine.stop(ALLOCATION, grace=0.5)
-                    (report,) = await living.ended()
+                    await session.engine.stop(ALLOCATION, grace=0.5)
+                    (report,) = await session.ended()
                     assert report.lost
 
         scenario(body)
@@ -248,25 +248,25 @@ class EngineContract:
     def test_a_kill_ends_everything_and_may_be_repeated(self, engine: EngineUnderTest) -> None:
         async def body() -> None:
             with engine.control_plane(STUBBORN) as plane:
-                async with cleared(engine), life(engine) as living:
-                    await living.engine.launch(engine.spec(plane))
+                async with cleared(engine), engine_session(engine) as session:
+                    await session.engine.launch(engine.spec(plane))
                     await seen(plane, "training")
-                    await living.engine.kill(ALLOCATION)
-                    (report,) = await living.ended()
+                    await session.engine.kill(ALLOCATION)
+                    (report,) = await session.ended()
                     assert report.lost
-                    await living.engine.kill(ALLOCATION)
-                    assert await living.states() == [ContainerState.ENDED]
+                    await session.engine.kill(ALLOCATION)
+                    assert await session.states() == [ContainerState.ENDED]
 
         scenario(body)
 
     def test_a_lost_supervisor_is_noticed(self, engine: EngineUnderTest) -> None:
         async def body() -> None:
             with engine.control_plane(TRAIN) as plane:
-                async with cleared(engine), life(engine) as living:
-                    await living.engine.launch(engine.spec(plane))
+                async with cleared(engine), engine_session(engine) as session:
+                    await session.engine.launch(engine.spec(plane))
                     await seen(plane, "training")
                     await engine.lose(ALLOCATION)
-                    (report,) = await living.ended()
+                    (report,) = await session.ended()
                     assert report.lost
 
         scenario(body)
@@ -276,14 +276,14 @@ class EngineContract:
     ) -> None:
         async def body() -> None:
             with engine.control_plane("echo training; sleep 1; echo last words; exit 0") as plane:
-                async with cleared(engine), life(engine) as living:
-                    await living.engine.launch(engine.spec(plane))
+                async with cleared(engine), engine_session(engine) as session:
+                    await session.engine.launch(engine.spec(plane))
                     await seen(plane, "training")
                     plane.takes_lines = False
-                    await living.ended()
+                    await session.ended()
                     assert "last words" not in plane.text()
                     plane.takes_lines = True
-                    await living.engine.release(ALLOCATION, token="token-fresh")
+                    await session.engine.release(ALLOCATION, token="token-fresh")
                     await seen(plane, "last words")
 
         scenario(body)
@@ -292,10 +292,10 @@ class EngineContract:
         async def body() -> None:
             with engine.control_plane("echo done") as plane:
                 async with cleared(engine):
-                    async with life(engine) as first:
+                    async with engine_session(engine) as first:
                         await first.engine.launch(engine.spec(plane))
                         await first.ended()
-                    async with life(engine) as second:
+                    async with engine_session(engine) as second:
                         assert await second.engine.leftovers() == [ALLOCATION]
                         await second.engine.release(ALLOCATION, token="token-fresh")
                         assert await second.engine.leftovers() == []
@@ -314,9 +314,9 @@ class EngineContract:
         async def body() -> None:
             script = "echo rank $DET_CONTAINER_RANK; exit 0"
             with engine.control_plane(script, container_count=2, collective_key="k") as plane:
-                async with cleared(engine), life(engine) as living:
-                    await living.engine.launch(engine.spec(plane, containers=2))
-                    reports = await living.ended(2)
+                async with cleared(engine), engine_session(engine) as session:
+                    await session.engine.launch(engine.spec(plane, containers=2))
+                    reports = await session.ended(2)
                     assert [report.container_rank for report in reports] == [0, 1]
                     assert all(report.exit is not None for report in reports)
                     assert {request.address for request in plane.announced.values()} != {""}
@@ -330,9 +330,9 @@ class LinesContract:
 
     def test_nothing_is_delivered_of_what_was_never_launched(self, engine: EngineUnderTest) -> None:
         async def body() -> None:
-            async with life(engine) as living:
-                assert isinstance(living.engine, DeliversLines)
-                assert await living.engine.deliver_lines({ALLOCATION: ""})
+            async with engine_session(engine) as session:
+                assert isinstance(session.engine, DeliversLines)
+                assert await session.engine.deliver_lines({ALLOCATION: ""})
 
         scenario(body)
 
@@ -340,17 +340,17 @@ class LinesContract:
         async def body() -> None:
             script = "for i in $(seq 200); do echo line $i; done; " + TRAIN
             with engine.control_plane(script) as plane:
-                async with cleared(engine), life(engine) as living:
-                    await living.engine.launch(engine.spec(plane))
+                async with cleared(engine), engine_session(engine) as session:
+                    await session.engine.launch(engine.spec(plane))
                     await seen(plane, "training")
                     await engine.lose(ALLOCATION)
-                    (report,) = await living.ended()
+                    (report,) = await session.ended()
                     assert report.lost
 
                     async def arrived() -> bool:
                         # On a busy machine the sender may begin only after the time for which this waits.
-                        assert isinstance(living.engine, DeliversLines)
-                        return await living.engine.deliver_lines({ALLOCATION: "token-fresh"})
+                        assert isinstance(session.engine, DeliversLines)
+                        return await session.engine.deliver_lines({ALLOCATION: "token-fresh"})
 
                     await until(arrived, "its lines")
                     numbered = [text for text in plane.text() if text.startswith("line ")]
@@ -365,14 +365,14 @@ class BacklogContract:
     def test_what_waits_for_the_services_is_known_until_it_arrives(self, engine: EngineUnderTest) -> None:
         async def body() -> None:
             with engine.control_plane("echo training; sleep 1; echo last words; exit 0") as plane:
-                async with cleared(engine), life(engine) as living:
-                    backlog = living.engine
+                async with cleared(engine), engine_session(engine) as session:
+                    backlog = session.engine
                     assert isinstance(backlog, HasBacklog)
                     assert list(await backlog.unreported()) == []
-                    await living.engine.launch(engine.spec(plane))
+                    await session.engine.launch(engine.spec(plane))
                     await seen(plane, "training")
-                    await living.ended()
-                    await living.engine.release(ALLOCATION, token="token-fresh")
+                    await session.ended()
+                    await session.engine.release(ALLOCATION, token="token-fresh")
 
                     async def arrived() -> bool:
                         return not await backlog.unreported() and not await backlog.backlog_seconds()

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 import pytest
 from support.clusters.control_plane import ControlPlane
-from support.engines.contract import EngineUnderTest, cleared, life, scenario
+from support.engines.contract import EngineUnderTest, cleared, engine_session, scenario
 
 from resolute.errors import UnavailableError
 from resolute_engines.environment import EngineEnvironment
@@ -52,10 +52,10 @@ class Submissions:
     def test_a_launch_of_which_an_answer_was_lost_goes_on(self, engine: SubmittingEngine, after: int) -> None:
         async def body() -> None:
             with engine.control_plane("echo done") as plane:
-                async with cleared(engine), life(engine) as living:
+                async with cleared(engine), engine_session(engine) as session:
                     with _cut_off(engine.call, after, lost), pytest.raises(UnavailableError):
-                        await living.engine.launch(engine.spec(plane))
-                    await _launched_once(living.engine, engine.spec(plane), plane)
+                        await session.engine.launch(engine.spec(plane))
+                    await _launched_once(session.engine, engine.spec(plane), plane)
 
         scenario(body)
 
@@ -76,7 +76,7 @@ class Submissions:
                         timeout=120,
                     )
                     assert killed.returncode == -signal.SIGKILL
-                    async with life(engine) as second:
+                    async with engine_session(engine) as second:
                         await _launched_once(second.engine, engine.spec(plane), plane)
 
         scenario(body)

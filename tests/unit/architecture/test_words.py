@@ -19,21 +19,27 @@ THIS = Path(__file__).resolve()
 IDENTIFIERS = {
     "cautions": "warnings",
     "foreign fields": "unsupported fields",
+    "keeper": "shim",
     "remains": "leftovers, leftover containers",
     "remnant": "leftover container",
     "salvage": "orphan upload",
+    "sight": "node check",
     "verdict": "status, result, decision",
     "verdicts": "statuses, results, decisions",
 }
 """Words of names in Python, in lower case and singly spaced, with what is used instead."""
 
 NAMES = {
+    "Diary": "recorder",
+    "Life": "session",
     "Moment": "Timing",
+    "Told": "what it records",
 }
 """Whole names in Python whose words are plain English elsewhere, with what is used instead."""
 
 PROSE = {
     "cautions": "warnings",
+    "keeper": "shim",
 }
 """Words of comments, docstrings, messages and pages, with what is used instead."""
 

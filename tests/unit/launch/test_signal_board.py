@@ -52,7 +52,7 @@ def test_an_empty_signal_is_no_change(signal_state: SignalState) -> None:
     assert signal_state.directive == Directive()
 
 
-def test_the_deadline_is_counted_from_the_first_sight(
+def test_the_deadline_is_counted_from_when_the_signal_was_first_seen(
     signal_state: SignalState, flags: Flags, clock: ManualClock
 ) -> None:
     signal_state.update(Signal(revision=1, preempt=True))

@@ -19,12 +19,12 @@ from resolute.pytorch.backends.gradient_exchange import SingleRank
 def fit(directory: Path, *callbacks: PyTorchCallback, **options: Any) -> Any:
     """Trains with callbacks, by default for two epochs of five batches and with one checkpoint at the end."""
 
-    class Told(LineTrial):
+    class TrialWithCallbacks(LineTrial):
         def build_callbacks(self) -> dict[str, PyTorchCallback]:
             return {f"callback{number}": callback for number, callback in enumerate(callbacks)}
 
     context, recorder = local_context(directory)
-    trial: Any = Told(context)
+    trial: Any = TrialWithCallbacks(context)
     options = {"max_length": Epoch(2), "checkpoint_policy": "none", **options}
     Trainer(trial, context).fit(**options)
     trial.reports = recorder

@@ -26,7 +26,7 @@ def fit(directory: Path, trial_class: Any = LineTrial, **options: Any) -> Any:
     return trial
 
 
-class Diary(PyTorchCallback):
+class CallRecorder(PyTorchCallback):
     def __init__(self) -> None:
         self.lines: list[Any] = []
 
@@ -45,19 +45,21 @@ class Diary(PyTorchCallback):
     def on_training_epoch_start(self, epoch_idx: int) -> None: ...
 
 
-class Told(LineTrial):
+class RecordedTrial(LineTrial):
     def __init__(self, context: Any) -> None:
         super().__init__(context)
-        self.diary = Diary()
+        self.recorder = CallRecorder()
 
     def build_callbacks(self) -> dict[str, PyTorchCallback]:
-        return {"diary": self.diary}
+        return {"recorder": self.recorder}
 
 
 @pytest.mark.filterwarnings("ignore:on_checkpoint_end")
 def test_callbacks_are_called_in_order(tmp_path: Path) -> None:
-    trial = fit(tmp_path, Told, max_length=Batch(6), checkpoint_policy="none", validation_period=Batch(6))
-    names = [" ".join(map(str, line)) for line in trial.diary.lines if line[0] != "checkpoint_end"]
+    trial = fit(
+        tmp_path, RecordedTrial, max_length=Batch(6), checkpoint_policy="none", validation_period=Batch(6)
+    )
+    names = [" ".join(map(str, line)) for line in trial.recorder.lines if line[0] != "checkpoint_end"]
     assert names == [
         "trial_startup 0",
         "training_start",
