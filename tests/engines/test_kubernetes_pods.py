@@ -19,7 +19,7 @@ from support.engines.pod_groups import (
     until,
 )
 
-from resolute.contracts.run.last_word import BEGAN
+from resolute.contracts.run.termination_message import BEGAN
 from resolute_engines.kubernetes.client import KubernetesClient
 from resolute_engines.kubernetes.connection import KubernetesApi
 from resolute_engines.kubernetes.objects import PodGroup

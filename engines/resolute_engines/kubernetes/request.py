@@ -23,7 +23,7 @@ CLUSTER_LABEL, ALLOCATION_LABEL = "resolute/cluster", "resolute/allocation"
 """Labels of everything of a run."""
 VOLUME, ORDERS, NOTICES, RUNTIME = "/resolute", "/resolute-order", "/resolute-notices", "/opt/resolute"
 """Where a container sees the Pod's volume, its launch order, what is asked of it, and the runtime."""
-_LAST_WORD = "/dev/termination-log"
+_TERMINATION_MESSAGE_FILE = "/dev/termination-log"
 _ASKED_FILE = "asked"
 _MADE = "/resolute-runtime"
 """Where the runtime is made: at its own place the image of the services has its packages."""
@@ -151,7 +151,7 @@ class PodRequest:
                     "imagePullPolicy": self._pull_policy,
                     "command": self._command(
                         *("keep", VOLUME, "--order", f"{ORDERS}/{_order_file(rank)}"),
-                        *("--asked", f"{NOTICES}/{_ASKED_FILE}", "--last-word", _LAST_WORD),
+                        *("--asked", f"{NOTICES}/{_ASKED_FILE}", "--last-word", _TERMINATION_MESSAGE_FILE),
                     ),
                     "workingDir": "/",
                     "env": [
@@ -162,7 +162,7 @@ class PodRequest:
                     ],
                     "resources": self._resources(len(self.spec.placements[rank])),
                     "securityContext": {"runAsUser": int(user), "runAsGroup": int(group)},
-                    "terminationMessagePath": _LAST_WORD,
+                    "terminationMessagePath": _TERMINATION_MESSAGE_FILE,
                     # What is said where nothing of Resolute began is why.
                     "terminationMessagePolicy": "FallbackToLogsOnError",
                     "volumeMounts": mounts,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import ByteSize
 
 from resolute.contracts.run.exit_record import ExitRecord
-from resolute.contracts.run.last_word import hear
+from resolute.contracts.run.termination_message import parse_message
 from resolute_engines.kit.releases import LeftoverContainer, LeftoverContainers
 from resolute_engines.kubernetes.client import Submitted
 from resolute_engines.kubernetes.pods import Pod, PodState
@@ -37,11 +37,11 @@ def report_of(pod: Pod) -> ContainerReport:
         return ContainerReport(
             allocation_id=allocation_id, container_rank=pod.part, state=_STATES[pod.state], reason=reason
         )
-    said = hear(pod.words)
-    record = said.exit
+    message = parse_message(pod.words)
+    record = message.exit
     if record is None and pod.passed_limit and not pod.disrupted:
         record = _out_of_memory(pod)
-    elif not (said.began or pod.disrupted or pod.exit_code is None):
+    elif not (message.began or pod.disrupted or pod.exit_code is None):
         record = never_ran(pod.words or pod.reason or f"exit code {pod.exit_code}")
     reasons = [pod.reason]
     if record is None and pod.began and pod.over and not pod.sent:
@@ -57,7 +57,7 @@ def leftover_containers_of(group: Submitted) -> LeftoverContainers:
             ended=pod.state is PodState.ENDED,
             over=pod.over,
             sent=pod.sent,
-            sends=not pod.over and hear(pod.words).began,
+            sends=not pod.over and parse_message(pod.words).began,
         )
         for pod in group.pods
     )

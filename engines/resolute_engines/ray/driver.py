@@ -46,7 +46,7 @@ NAMESPACE = "resolute"
 """Names of actors, groups and keys are unique in it."""
 _ASK_SECONDS = 10.0
 _BEGAN = '{"began": true}'
-"""The word of a run of which nobody saw the end; ``resolute.contracts.run.last_word`` has it too."""
+"""The termination message of a lost run, as in ``resolute.contracts.run.termination_message``."""
 _TAIL_CHARACTERS = 2000
 _OF_WORKERS = ("RAY_", "OMP_NUM_THREADS", "PYTHONBREAKPOINT")
 """How the names of variables begin that Ray sets for its workers, and that runs do not want."""

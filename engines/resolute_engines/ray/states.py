@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from resolute.contracts.run.exit_record import ExitRecord
-from resolute.contracts.run.last_word import hear
+from resolute.contracts.run.termination_message import parse_message
 from resolute_engines.kit.releases import LeftoverContainer, LeftoverContainers
 from resolute_engines.protocol import ContainerReport, ContainerState
 
@@ -43,8 +43,8 @@ def _report(
 ) -> ContainerReport:
     state, record, reason = ContainerState.ENDED, None, ""
     if one["word"] is not None:
-        said = hear(one["word"])
-        record = said.exit if said.began else _never_ran(one["word"])
+        message = parse_message(one["word"])
+        record = message.exit if message.began else _never_ran(one["word"])
     elif one["live"]:
         state, reason = _of_living(one, seen)
     elif seen["withdrawn"] and not one["began"]:

@@ -23,10 +23,10 @@ from resolute.contracts.files.atomic_files import read_json
 from resolute.contracts.processes import ProcessIdentity
 from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.exit_record import ExitRecord
-from resolute.contracts.run.last_word import BEGAN, say
 from resolute.contracts.run.launch_order import LaunchOrder
 from resolute.contracts.run.lock import is_locked
 from resolute.contracts.run.shim_files import KILL
+from resolute.contracts.run.termination_message import BEGAN, write_message
 from resolute_launch.node.shim import end_what_is_left, keep_supervisor, place_order
 
 RUN = "run"
@@ -66,7 +66,7 @@ def keep(folder: Path, *, heard: TextIO, told: TextIO) -> int:
         LaunchOrder.from_json(json.loads(order)).write(run.launch_file)
         place_order(run, os.environ)
         _keep(run, heard)
-    _tell(told, word=_last_word(run))
+    _tell(told, word=_termination_message(run))
     # Not before: a node waits here for as long as it trains, and that is large.
     from resolute_launch.supervisor.orphan_upload import main as upload
 
@@ -132,10 +132,10 @@ def _end_supervisor(run: RunDirectory) -> None:
             supervisor.send(signal.SIGKILL)
 
 
-def _last_word(run: RunDirectory) -> str:
+def _termination_message(run: RunDirectory) -> str:
     with suppress(ValueError):
         if record := ExitRecord.read(run.exit_file):
-            return say(record)
+            return write_message(record)
     if run.supervisor_file.exists():
         return BEGAN
     return run.log_file.read_text(errors="replace")[-_TAIL_CHARACTERS:] if run.log_file.exists() else ""

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.exit_record import ExitRecord
-from resolute.contracts.run.last_word import BEGAN, say
 from resolute.contracts.run.launch_order import LaunchOrder
 from resolute.contracts.run.lock import RunLock
 from resolute.contracts.run.shim_files import STOP
+from resolute.contracts.run.termination_message import BEGAN, write_message
 from resolute_launch.node.shim import keep_supervisor
 
 RUN = "run"
@@ -25,14 +25,14 @@ NODE_VARIABLE, ADDRESS_VARIABLE = "RESOLUTE_NODE", "RESOLUTE_POD_ADDRESS"
 """What a Pod's environment tells of itself."""
 
 
-def keep(folder: Path, *, order: Path, asked: Path, last_word: Path) -> int:
+def keep(folder: Path, *, order: Path, asked: Path, termination_message: Path) -> int:
     """Keeps one supervisor to its end.
 
     Args:
         folder: The Pod's volume.
         order: The launch order.
         asked: A file in which words appear of what is asked.
-        last_word: A file whose content outlives the container.
+        termination_message: A file whose content outlives the container.
 
     Returns:
         Exit code of the supervisor.
@@ -49,7 +49,7 @@ def keep(folder: Path, *, order: Path, asked: Path, last_word: Path) -> int:
         bind_address=os.environ[ADDRESS_VARIABLE],
     )
     placed.write(run.launch_file)
-    last_word.write_text(BEGAN)
+    termination_message.write_text(BEGAN)
 
     def look() -> Collection[str]:
         try:
@@ -61,7 +61,7 @@ def keep(folder: Path, *, order: Path, asked: Path, last_word: Path) -> int:
     code = keep_supervisor(run, look)
     record = ExitRecord.read(run.exit_file)
     if record is not None:
-        last_word.write_text(say(record))
+        termination_message.write_text(write_message(record))
     lock.release()
     return code
 

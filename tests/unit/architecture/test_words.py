@@ -20,6 +20,7 @@ IDENTIFIERS = {
     "cautions": "warnings",
     "foreign fields": "unsupported fields",
     "keeper": "shim",
+    "last word": "termination message",
     "remains": "leftovers, leftover containers",
     "remnant": "leftover container",
     "salvage": "orphan upload",

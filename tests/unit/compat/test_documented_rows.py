@@ -73,7 +73,7 @@ def rows() -> dict[str, tuple[str, ...]]:
 ROWS = rows()
 
 
-def last_word(name: str) -> str:
+def final_part(name: str) -> str:
     return re.split(r"[.\s]", re.sub(r"[(=\\].*", "", name).strip())[-1]
 
 
@@ -125,7 +125,7 @@ def test_the_names_of_a_row_are_there_and_used(row: str) -> None:
     used = set().union(*(words_of((ROOT / "tests" / file).read_text()) for file in USED[row]))
     module = ""
     for name in ROWS[row]:
-        assert last_word(name) in used, name
+        assert final_part(name) in used, name
         if re.fullmatch(r"(det|determined)\.[\w.]+", name):
             module, _, _ = name.rpartition(".")
         elif not module or not re.fullmatch(r"[\w.]+", name):

@@ -17,8 +17,8 @@ from support.waiting import wait_until
 from resolute.contracts.files.atomic_files import read_json
 from resolute.contracts.processes import ProcessIdentity
 from resolute.contracts.run.directory import RunDirectory
-from resolute.contracts.run.last_word import BEGAN, hear
 from resolute.contracts.run.launch_order import LaunchOrder
+from resolute.contracts.run.termination_message import BEGAN, parse_message
 
 pytestmark = pytest.mark.integration
 SECONDS = 60.0
@@ -30,7 +30,7 @@ class PodProcesses:
 
     def __init__(self, folder: Path, plane: ControlPlane) -> None:
         self.volume, self._order = folder / "volume", folder / "order"
-        self.asked, self.last_word = folder / "asked", folder / "last-word"
+        self.asked, self.termination_message = folder / "asked", folder / "last-word"
         self.volume.mkdir()
         self.asked.touch()
         order = LaunchOrder(
@@ -46,7 +46,7 @@ class PodProcesses:
     @contextmanager
     def process(self, part: str) -> Iterator[subprocess.Popen[bytes]]:
         """One of the two, as Kubernetes starts it."""
-        files = ("--order", self._order, "--asked", self.asked, "--last-word", self.last_word)
+        files = ("--order", self._order, "--asked", self.asked, "--last-word", self.termination_message)
         command = [sys.executable, "-m", "resolute_launch.pod", part, str(self.volume)]
         process = subprocess.Popen(
             [*command, *(map(str, files) if part == "keep" else ())],
@@ -66,13 +66,13 @@ def pod(folder: Path, script: str) -> Iterator[tuple[ControlPlane, PodProcesses]
         yield plane, PodProcesses(folder, plane)
 
 
-def test_the_end_is_the_last_word_and_nothing_is_left_to_send(tmp_path: Path) -> None:
+def test_the_end_is_the_termination_message_and_nothing_is_left_to_send(tmp_path: Path) -> None:
     with pod(tmp_path, "echo done; exit 3") as (plane, made), made.process("send") as sender:
         with made.process("keep") as shim:
             shim.wait(SECONDS)
-        heard = hear(made.last_word.read_text())
-        assert heard.exit is not None
-        assert heard.exit.exit_code == 3
+        parsed = parse_message(made.termination_message.read_text())
+        assert parsed.exit is not None
+        assert parsed.exit.exit_code == 3
         assert sender.wait(SECONDS) == 0
         assert plane.text() == ["done"]
         assert LaunchOrder.read(made.run.launch_file).agent_id == "node-7"
@@ -82,14 +82,14 @@ def test_the_end_is_the_last_word_and_nothing_is_left_to_send(tmp_path: Path) ->
 def test_who_is_asked_to_stop_has_the_platform_ask_the_run(tmp_path: Path, way: str) -> None:
     with pod(tmp_path, TRAIN) as (plane, made), made.process("keep") as shim:
         plane.wait_for(lambda: "training" in plane.text(), seconds=SECONDS)
-        assert made.last_word.read_text() == BEGAN
+        assert made.termination_message.read_text() == BEGAN
         if way == "asked":
             made.asked.write_text("stop")
         else:
             shim.send_signal(signal.SIGTERM)
         shim.wait(SECONDS)
         assert plane.preemptions
-        assert hear(made.last_word.read_text()).exit is not None
+        assert parse_message(made.termination_message.read_text()).exit is not None
 
 
 def test_a_kill_leaves_no_process_and_no_word_and_the_rest_is_sent(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_a_kill_leaves_no_process_and_no_word_and_the_rest_is_sent(tmp_path: Pat
             assert child is not None
             made.asked.write_text("kill")
             shim.wait(SECONDS)
-        assert made.last_word.read_text() == BEGAN
+        assert made.termination_message.read_text() == BEGAN
         wait_until(lambda: ProcessIdentity.of(child.pid) != child, what="the end of the trial")
         assert sender.wait(SECONDS) == 0
         assert any("supervisor" in text for text in plane.text()), "the log tells of the loss"

@@ -8,7 +8,7 @@ import pytest
 from support.backends import need_module
 
 from resolute.contracts.run.exit_record import ExitRecord
-from resolute.contracts.run.last_word import BEGAN, say
+from resolute.contracts.run.termination_message import BEGAN, write_message
 from resolute_engines.kubernetes.pods import CONTAINER, SENDER, parse_pod
 from resolute_engines.protocol import ContainerReport, ContainerState
 from resolute_experiments.exits.policy import Exit, ExitFacts, Operation, TrialContext, decide_exit
@@ -63,7 +63,7 @@ def ended(
 
 def test_the_end_is_what_the_container_said_of_it() -> None:
     record = ExitRecord(exit_code=3, failure="x", end_time=1.0)
-    report = ended(exitCode=0, reason="OOMKilled", message=say(record))
+    report = ended(exitCode=0, reason="OOMKilled", message=write_message(record))
     assert (report.allocation_id, report.container_rank) == (ALLOCATION, 1)
     assert (report.state, report.exit, report.reason) == (ContainerState.ENDED, record, "OOMKilled")
 

@@ -12,7 +12,7 @@ import pytest
 from support.waiting import wait_until_async
 
 from resolute.contracts.run.exit_record import ExitRecord
-from resolute.contracts.run.last_word import BEGAN, say
+from resolute.contracts.run.termination_message import BEGAN, write_message
 from resolute.errors import InvalidArgumentError, UnavailableError
 from resolute_engines.environment import EngineEnvironment
 from resolute_engines.plugins import create_engine
@@ -105,7 +105,7 @@ def test_state_follows_from_actor_and_keys(
 
 def test_end_is_the_supervisors_own_word() -> None:
     record = ExitRecord(exit_code=3, failure="it failed")
-    (report,) = reports_of("t.1", _seen({**GONE, "word": say(record)}))
+    (report,) = reports_of("t.1", _seen({**GONE, "word": write_message(record)}))
     assert report.exit == record
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from resolute.contracts.run.exit_record import ExitRecord
-from resolute.contracts.run.last_word import BEGAN, LastWord, hear, say
+from resolute.contracts.run.termination_message import BEGAN, TerminationMessage, parse_message, write_message
 
 RECORD = ExitRecord(
     exit_code=3,
@@ -21,26 +21,26 @@ RECORD = ExitRecord(
 
 
 def test_what_is_said_is_heard() -> None:
-    assert hear(say(RECORD)) == LastWord(began=True, exit=RECORD)
+    assert parse_message(write_message(RECORD)) == TerminationMessage(began=True, exit=RECORD)
 
 
 @pytest.mark.parametrize("text", ["line\n" * 5000, "ü" * 5000, '"\\' * 5000])
 def test_of_a_long_failure_the_end_is_said(text: str) -> None:
-    said = say(ExitRecord(exit_code=1, failure=text))
-    assert len(said.encode()) <= 4096
-    heard = hear(said).exit
-    assert heard is not None
-    assert text.endswith(heard.failure)
-    assert len(heard.failure) > 200
+    message = write_message(ExitRecord(exit_code=1, failure=text))
+    assert len(message.encode()) <= 4096
+    parsed = parse_message(message).exit
+    assert parsed is not None
+    assert text.endswith(parsed.failure)
+    assert len(parsed.failure) > 200
 
 
 def test_who_began_and_said_no_more_was_lost() -> None:
-    assert hear(BEGAN) == LastWord(began=True, exit=None)
+    assert parse_message(BEGAN) == TerminationMessage(began=True, exit=None)
 
 
 @pytest.mark.parametrize("text", ["", "exec format error", "[1]", "{}", '{"exit_code": 1}', '"x"'])
 def test_words_of_somebody_else_are_no_beginning(text: str) -> None:
-    assert hear(text) == LastWord(began=False, exit=None)
+    assert parse_message(text) == TerminationMessage(began=False, exit=None)
 
 
 @pytest.mark.parametrize(
@@ -69,16 +69,16 @@ def test_words_of_somebody_else_are_no_beginning(text: str) -> None:
 )
 def test_a_record_with_values_that_none_has_is_no_record(name: str, value: Any) -> None:
     """Who runs in the container may write there: a wrong value must not get as far as a database."""
-    said = json.loads(say(RECORD))
-    assert hear(json.dumps({**said, name: value})) == LastWord(began=True, exit=None)
+    message = json.loads(write_message(RECORD))
+    assert parse_message(json.dumps({**message, name: value})) == TerminationMessage(began=True, exit=None)
 
 
 def test_of_a_failure_that_no_database_keeps_the_rest_is_kept() -> None:
-    heard = hear(say(ExitRecord(exit_code=1, failure="a\0b\ud800c"))).exit
-    assert heard is not None
+    parsed = parse_message(write_message(ExitRecord(exit_code=1, failure="a\0b\ud800c"))).exit
+    assert parsed is not None
     # A failure of this test must not print what cannot be encoded.
-    assert ascii(heard.failure) == ascii("a\ufffdb?c")
+    assert ascii(parsed.failure) == ascii("a\ufffdb?c")
 
 
 def test_words_of_ever_deeper_lists_are_no_beginning() -> None:
-    assert hear("[" * 100_000) == LastWord(began=False, exit=None)
+    assert parse_message("[" * 100_000) == TerminationMessage(began=False, exit=None)
