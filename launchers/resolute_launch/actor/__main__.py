@@ -1,4 +1,4 @@
-"""Keeps the supervisor of an actor, a child of nobody; or what shims left that died with this machine.
+"""Runs the shim of an actor, detached from it, or sends what shims that died with this machine left.
 
 ``python -m resolute_launch.actor FOLDER``, or ``python -m resolute_launch.actor DIRECTORY PREFIX``.
 """

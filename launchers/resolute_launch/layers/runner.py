@@ -72,7 +72,7 @@ def _cannot_run(plan: LaunchPlan, failure: OSError) -> int:
 
 
 class _Launch:
-    """One launcher's process, and everything that comes of it."""
+    """One launcher's process and all its descendants."""
 
     def __init__(self, plan: LaunchPlan, *, environ: Mapping[str, str], clock: Clock) -> None:
         self._plan = plan

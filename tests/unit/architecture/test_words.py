@@ -40,6 +40,9 @@ NAMES = {
 
 PROSE = {
     "cautions": "warnings",
+    "child of nobody": "detached",
+    "comes of it": "is created, descends from it",
+    "hangs? on (it|them)": "depends on",
     "keeper": "shim",
 }
 """Words of comments, docstrings, messages and pages, with what is used instead."""

@@ -1,4 +1,4 @@
-"""Takes what a person submits: an experiment comes of it, or one error says why not."""
+"""Submits an experiment: creates it, or raises one error that gives the reason."""
 
 from __future__ import annotations
 

@@ -362,7 +362,7 @@ class ExperimentController:
             _log.warning("validations come later", experiment=experiment.number, reason=str(failure))
 
     def _awaits_reports(self, late: Collection[str]) -> bool:
-        """Whether reports that are late are waited for: which checkpoints are the best hangs on them."""
+        """Whether to wait for late reports: they decide which checkpoints are the best."""
         if not late:
             self._late_since = None
             return False

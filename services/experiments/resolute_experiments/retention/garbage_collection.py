@@ -45,7 +45,7 @@ async def apply_retention(
 ) -> None:
     """Has checkpoints deleted by the policy of an experiment all of whose trials have ended. Safe to repeat.
 
-    A refusal is logged and keeps everything: the end of an experiment does not hang on it.
+    A refusal is logged and keeps everything: an experiment ends nevertheless.
 
     Args:
         experiment: The experiment.

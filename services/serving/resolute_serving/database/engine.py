@@ -56,7 +56,7 @@ _POSTGRES_KEEPALIVE = {
     "keepalives_count": 3,
     "tcp_user_timeout": 14_000,
 }
-"""A server that is gone without a word is noticed within 15 seconds, as at connections between services."""
+"""A server that is lost without a close is detected within 15 seconds, as at connections between services."""
 
 
 @dataclass
