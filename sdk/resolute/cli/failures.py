@@ -9,7 +9,7 @@ import click
 
 from resolute import errors
 from resolute.cli.options.settings import Settings
-from resolute.client.connection.endpoint import TOKEN_VARIABLE, Endpoint, NoClusterError
+from resolute.client.connection.endpoint import TOKEN_VARIABLE, NoClusterError
 
 _LISTS = {
     "workspace": "`resolute workspace list` lists all workspaces, `resolute workspace create` creates one",
@@ -37,9 +37,8 @@ def explain(error: BaseException, settings: Settings | None) -> str | None:
         settings: Tell which cluster was asked; None if the command line did not get that far.
     """
     if isinstance(error, errors.ResoluteError):
-        endpoint = settings.endpoint() if settings is not None else None
         return "\n".join(
-            [f"error: {_text(error)}", *_commands(error), *_hints(error, endpoint), *_reason(error)]
+            [f"error: {_text(error)}", *_commands(error), *_hints(error, settings), *_reason(error)]
         )
     if isinstance(error, OSError):
         subject = f"{error.filename}: " if error.filename else ""
@@ -86,10 +85,13 @@ def _commands(error: errors.ResoluteError) -> list[str]:
     return []
 
 
-def _hints(error: errors.ResoluteError, endpoint: Endpoint | None) -> list[str]:
-    if endpoint is None:
+def _hints(error: errors.ResoluteError, settings: Settings | None) -> list[str]:
+    endpoint = settings.endpoint() if settings is not None else None
+    if settings is None or endpoint is None:
         return []
     if isinstance(error, errors.UnauthenticatedError):
+        if settings.by_password():
+            return []  # the message names the password, and no token was sent
         refused = f"{endpoint.address} refused the token ({endpoint.token_origin})"
         return [f"  {refused}; give one of that cluster in {TOKEN_VARIABLE}"]
     if isinstance(error, errors.UnavailableError) and not isinstance(error, errors.DeadlineError):

@@ -53,15 +53,16 @@ class Client:
 
     Args:
         master: The cluster's address; None to look in ``RESOLUTE_MASTER``, ``DET_MASTER``, the embedded home.
-        user: Act as this user; None for the user of the token.
-        password: Lets ``user`` in; None to ask for the user's token with the token that is at hand.
+        user: Act as this user; None for the one that ``DET_USER`` names, else for the user of the token.
+        password: Lets ``user`` in, and may be empty; None for ``DET_PASS`` if that is of this user, else to
+            ask for the user's token with the token that is at hand.
         cert_path: PEM file of the certificates that sign the cluster's own; None for a plain port.
         cert_name: Name that the cluster's certificate must be for, if not the address's.
         noverify: Has no effect: certificates are always verified.
 
     Raises:
         FailedPreconditionError: No cluster is named anywhere.
-        InvalidArgumentError: ``master`` is no address.
+        InvalidArgumentError: ``master`` is no address, or a password is given and no user.
 
     Examples:
         >>> from resolute.client import Client
@@ -87,9 +88,7 @@ class Client:
             environment[CERTIFICATE_VARIABLES[0]] = cert_path
         if cert_name:
             environment[CERTIFICATE_NAME_VARIABLES[0]] = cert_name
-        session = Session.find(
-            master or "", user=user or "", password=password or "", environment=environment
-        )
+        session = Session.find(master or "", user=user or "", password=password, environment=environment)
         self._services = Services(session)
 
     @property

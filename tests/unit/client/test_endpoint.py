@@ -87,12 +87,19 @@ def test_the_documented_variables_name_the_user(home: Path) -> None:
     assert named_user(environment) == ("grace", "secret")
     assert Session.find(environment=environment).user == "grace"
     assert Session.find(user="ada", environment=environment).user == "ada"
-    assert named_user({"DET_USER": "grace"}) == ("", "")
+    assert named_user({"DET_USER": "grace"}) == ("grace", None)
+    assert named_user({"DET_USER": "grace", "DET_PASS": ""}) == ("grace", "")
+    assert named_user({"DET_PASS": "secret"}) == ("", None)
     environment["DET_USER_TOKEN"] = "theirs"
     assert Session.find(environment=environment).user == ""
     assert find_endpoint(environment=environment).token() == "theirs"
     environment["RESOLUTE_TOKEN"] = "chosen"
     assert find_endpoint(environment=environment).token() == "chosen"
+
+
+def test_a_password_needs_a_user(home: Path) -> None:
+    with pytest.raises(InvalidArgumentError, match="a password is given and no user"):
+        Session.find(password="secret", environment={"RESOLUTE_HOME": str(home)})
 
 
 def test_the_embedded_clusters_token_is_for_it_alone(home: Path) -> None:

@@ -42,16 +42,21 @@ class Settings:
     def apply_preferences(self) -> None:
         """Takes what the command line leaves open from `resolute config set`."""
         from resolute.cli.preferences import Preferences
-        from resolute.client.connection.endpoint import MASTER_VARIABLES
+        from resolute.client.connection.endpoint import MASTER_VARIABLES, names_user
 
         preferences = Preferences.of_home().all()
         if not any(os.environ.get(name) for name in MASTER_VARIABLES):
             self.master = self.master or preferences.get("server", "")
-        self.user = self.user or preferences.get("user", "")
+        if not names_user(os.environ):
+            self.user = self.user or preferences.get("user", "")
 
     def endpoint(self) -> Endpoint | None:
         """The cluster that calls went to; None before there was any."""
         return None if self._services is None else self._services.session.endpoint
+
+    def by_password(self) -> bool:
+        """Whether calls were made by a password instead of the endpoint's token."""
+        return self._services is not None and self._services.session.by_password
 
     def close(self) -> None:
         """Closes the connection."""

@@ -19,9 +19,12 @@ TOKEN_VARIABLE = "RESOLUTE_TOKEN"  # noqa: S105 - the name of a variable
 USER_TOKEN_VARIABLE = "DET_USER_TOKEN"  # noqa: S105 - the name of a variable
 """Another environment variable that holds a token, which counts after the first."""
 USER_VARIABLE, PASSWORD_VARIABLE = "DET_USER", "DET_PASS"
-"""Environment variables with the name and the password of a user, where none holds a token."""
+"""Environment variables with the name and the password of a user, where none holds a token.
+
+A password that is set and empty is one: no other user's token steps in for it."""
 TOKEN_FILE_VARIABLE = "RESOLUTE_TOKEN_FILE"  # noqa: S105 - the name of a variable
 """Environment variable that names a file with a token, which is read at every call. Trials have it."""
+_TOKEN_VARIABLES = (TOKEN_VARIABLE, TOKEN_FILE_VARIABLE, USER_TOKEN_VARIABLE)
 CERTIFICATE_VARIABLES = ("RESOLUTE_MASTER_CERT", "DET_MASTER_CERT_FILE")
 """Environment variables that name the PEM file of the certificates that sign the cluster's own."""
 CERTIFICATE_NAME_VARIABLES = ("RESOLUTE_MASTER_CERT_NAME", "DET_MASTER_CERT_NAME")
@@ -102,13 +105,22 @@ def named_master(environment: Mapping[str, str]) -> tuple[str, str]:
     return variable, environment.get(variable, "")
 
 
-def named_user(environment: Mapping[str, str]) -> tuple[str, str]:
-    """The user that the environment names with a password, and that; both empty if it does not."""
-    user, password = environment.get(USER_VARIABLE, ""), environment.get(PASSWORD_VARIABLE, "")
-    tokens = (TOKEN_VARIABLE, TOKEN_FILE_VARIABLE, USER_TOKEN_VARIABLE)
-    if not user or not password or any(environment.get(name) for name in tokens):
-        return "", ""
-    return user, password
+def names_user(environment: Mapping[str, str]) -> bool:
+    """Whether the environment says who acts: by a token, or by a name."""
+    return any(environment.get(name) for name in (*_TOKEN_VARIABLES, USER_VARIABLE))
+
+
+def named_user(environment: Mapping[str, str]) -> tuple[str, str | None]:
+    """The user that the environment names, and the password that it gives.
+
+    Returns:
+        The name, empty if it names none or has a token; the password, which may be empty, or None if it
+        gives none.
+    """
+    user = environment.get(USER_VARIABLE, "")
+    if not user or any(environment.get(name) for name in _TOKEN_VARIABLES):
+        return "", None
+    return user, environment.get(PASSWORD_VARIABLE)
 
 
 def find_tls(master: str, home: Home, environment: Mapping[str, str]) -> ClientTls | None:

@@ -13,9 +13,10 @@ import grpc
 
 from resolute.api.experiments.v1 import access_service_pb2, access_service_pb2_grpc
 from resolute.client.connection import credentials
-from resolute.client.connection.endpoint import Endpoint, find_endpoint, named_user
+from resolute.client.connection.endpoint import PASSWORD_VARIABLE, Endpoint, find_endpoint, named_user
 from resolute.client.connection.user_ids import user_id
 from resolute.contracts.times import to_duration
+from resolute.errors import InvalidArgumentError, UnauthenticatedError
 from resolute.rpc.channel import TokenSource, open_channel
 
 StubT = TypeVar("StubT")
@@ -29,10 +30,16 @@ class Session:
     Args:
         endpoint: The cluster.
         user: Act as this user; empty for the user of the endpoint's token.
-        password: Lets this user in; empty to ask for the user's token with the endpoint's own.
+        password: Lets this user in, and may be empty; None to ask for the user's token with the endpoint's
+            own.
+
+    Raises:
+        InvalidArgumentError: A password is given, and no user.
     """
 
-    def __init__(self, endpoint: Endpoint, *, user: str = "", password: str = "") -> None:
+    def __init__(self, endpoint: Endpoint, *, user: str = "", password: str | None = None) -> None:
+        if password and not user:
+            raise InvalidArgumentError("a password is given and no user; name the user too")
         self.endpoint = endpoint
         self.user = user
         self._password = password
@@ -46,26 +53,28 @@ class Session:
         master: str = "",
         *,
         user: str = "",
-        password: str = "",
+        password: str | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> Session:
         """Makes a session with the cluster that ``find_endpoint`` finds.
 
         Args:
             master: The cluster's address; empty to look in the environment and the home.
-            user: Act as this user; empty for the one that DET_USER and DET_PASS name, if no variable has a
-                token.
-            password: Lets this user in; empty to ask for the user's token with the endpoint's own.
+            user: Act as this user; empty for the one that DET_USER names, if no variable has a token.
+            password: Lets this user in, and may be empty; None for DET_PASS if that is of this user, else to
+                ask for the user's token with the endpoint's own.
             environment: Environment variables; None for this process's own.
 
         Raises:
             FailedPreconditionError: No cluster is named anywhere.
-            InvalidArgumentError: The address is not one.
+            InvalidArgumentError: The address is not one, or a password is given and no user.
         """
         known = os.environ if environment is None else environment
         endpoint = find_endpoint(master, environment=known)
-        if not user:
-            user, password = named_user(known)
+        named, its_password = named_user(known)
+        user = user or named
+        if password is None and user == named:
+            password = its_password
         return cls(endpoint, user=user, password=password)
 
     def __enter__(self) -> Session:
@@ -100,12 +109,17 @@ class Session:
                 token = self.endpoint.token
                 if self.user:
                     # Anyone who has a password needs no other token, and an old one must not be in the way.
-                    asking = self._connect(_no_token if self._password else token)
+                    asking = self._connect(token if self._password is None else _no_token)
                     token = _UserTokenSource(
                         self.user, self._password, asking, device_token=self._device_token()
                     )
                 self._channel = self._connect(token)
             return self._channel
+
+    @property
+    def by_password(self) -> bool:
+        """Whether a password lets the user in, rather than the endpoint's token."""
+        return self._password is not None
 
     def _device_token(self) -> str:
         return credentials.read(credentials.device_file(self.endpoint.credential_file, self.user))
@@ -123,7 +137,7 @@ def _no_token() -> str:
 class _UserTokenSource:
     """Asks once for another user's token, when the first call needs it."""
 
-    def __init__(self, user: str, password: str, channel: grpc.Channel, *, device_token: str) -> None:
+    def __init__(self, user: str, password: str | None, channel: grpc.Channel, *, device_token: str) -> None:
         self._user = user
         self._password = password
         self._device_token = device_token
@@ -134,14 +148,21 @@ class _UserTokenSource:
     def __call__(self) -> str:
         with self._lock:
             if not self._token:
-                self._token = self._log_in() if self._password else self._ask()
+                self._token = self._ask() if self._password is None else self._log_in(self._password)
             return self._token
 
-    def _log_in(self) -> str:
+    def _log_in(self, password: str) -> str:
         request = access_service_pb2.LoginRequest(
-            user_name=self._user, password=self._password, device_token=self._device_token
+            user_name=self._user, password=password, device_token=self._device_token
         )
-        return self._access.Login(request).bearer_token
+        try:
+            return self._access.Login(request).bearer_token
+        except UnauthenticatedError as error:
+            blank = "" if password else "empty "
+            raise UnauthenticatedError(
+                f"the {blank}password given for user {self._user}, as in {PASSWORD_VARIABLE}, "
+                f"lets nobody in: {error}"
+            ) from error
 
     def _ask(self) -> str:
         request = access_service_pb2.CreateTokenRequest(
