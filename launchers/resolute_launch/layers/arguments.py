@@ -104,7 +104,8 @@ class LaunchArgumentParser:
             python: Interpreter for Trial classes and for scripts that are named by their file alone.
 
         Raises:
-            UsageError: There is nothing to run or too much, or help was asked for.
+            UsageError: There is nothing to run or too much, a Trial class stands where a script should, or
+                help was asked for.
         """
         is_script = self.overrides_are_options and words and not words[0].startswith("-")
         overrides, rest = ((), tuple(words)) if is_script else _split(words)
@@ -116,6 +117,10 @@ class LaunchArgumentParser:
         trial, script = _trial_of(rest)
         if trial is None and self.bare_trial and len(script) == 1 and is_trial_class(script[0]):
             trial, script = script[0], ()
+        if trial is None and len(script) == 1 and is_trial_class(script[0]):
+            raise UsageError(
+                f"error: {script[0]} is no script; did you mean --trial {script[0]}?", exit_code=2
+            )
         if trial is not None:
             if script:
                 raise UsageError(f"error: extra arguments to --trial: {list(script)}")

@@ -104,11 +104,17 @@ def test_the_hidden_flag_asks_for_no_launcher_where_one_worker_runs() -> None:
             other.parse(["--autohorovod", "a"], python="py")
 
 
+@pytest.mark.parametrize("grammar", [torch_distributed.PARSER, horovod.PARSER, deepspeed.PARSER])
+@pytest.mark.parametrize("line", ["m:Base", "-- m:Base", "--x 1 -- m:Base"])
+def test_a_trial_class_in_place_of_a_script_is_told_apart(grammar: LaunchArgumentParser, line: str) -> None:
+    with pytest.raises(UsageError, match=r"did you mean --trial m:Base\?"):
+        grammar.parse(shlex.split(line))
+
+
 def test_autohorovod_takes_a_trial_class_as_a_bare_word() -> None:
     assert autohorovod.PARSER.parse(["model_def:MNistTrial"], python="py").script == trial(
         "model_def:MNistTrial"
     )
-    assert horovod.PARSER.parse(["model_def:MNistTrial"], python="py").script == ("model_def:MNistTrial",)
 
 
 @pytest.mark.parametrize(

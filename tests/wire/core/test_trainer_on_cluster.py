@@ -176,6 +176,17 @@ def test_several_slots_need_a_launch_layer(trial: Trial, monkeypatch: pytest.Mon
         pass
 
 
+def test_the_launch_layer_of_deepspeed_needs_a_trial_of_it(
+    trial: Trial, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    info = resolute.get_cluster_info()
+    assert info is not None
+    monkeypatch.setattr(info, "slot_ids", [0, 1])
+    monkeypatch.setenv("USE_DEEPSPEED", "1")
+    with pytest.raises(ValueError, match="deepspeed use a DeepSpeedTrial"), pytorch.init():
+        pass
+
+
 def test_a_trial_that_is_preempted_goes_on_in_its_next_run(
     trial: Trial, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

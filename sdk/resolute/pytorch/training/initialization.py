@@ -22,6 +22,8 @@ from resolute.pytorch.trial.context import PyTorchTrialContext
 
 _log = logging.getLogger("resolute.pytorch")
 _SEED_VARIABLE = "DET_TRIAL_SEED"
+_USE_DEEPSPEED = "USE_DEEPSPEED"
+"""Set by the launch layer of DeepSpeed, whose ranks train a DeepSpeedTrial."""
 
 
 @contextlib.contextmanager
@@ -47,7 +49,8 @@ def init(
         The context.
 
     Raises:
-        ValueError: The trial has several slots and was not started by a launch layer for them.
+        ValueError: The trial has several slots and was not started by a launch layer for them, or was by that
+            of DeepSpeed.
         InvalidExperimentException: The batch has fewer records than the trial has slots.
 
     Examples:
@@ -142,6 +145,11 @@ def _join_launched_ranks(info: ClusterInfo) -> DistributedContext | None:
         if not torch.distributed.is_initialized():
             torch.distributed.init_process_group(backend="nccl" if torch.cuda.is_available() else "gloo")
         return DistributedContext.from_torch_distributed()
+    if os.environ.get(_USE_DEEPSPEED) and _has_several_slots(info):
+        raise ValueError(
+            "a PyTorchTrial trains by Horovod or torch.distributed; under determined.launch.deepspeed use a "
+            "DeepSpeedTrial, or launch with python3 -m determined.launch.torch_distributed"
+        )
     check_single_slot(info, layer="torch_distributed")
     return None
 
@@ -156,11 +164,15 @@ def check_single_slot(info: ClusterInfo, *, layer: str) -> None:
     Raises:
         ValueError: It has several.
     """
-    if len(info.container_addrs) > 1 or len(info.slot_ids) > 1:
+    if _has_several_slots(info):
         raise ValueError(
             "this trial has several slots: you must wrap your training script with a distributed launch "
             f"layer, such as entrypoint: python3 -m determined.launch.{layer} -- python3 train.py"
         )
+
+
+def _has_several_slots(info: ClusterInfo) -> bool:
+    return len(info.container_addrs) > 1 or len(info.slot_ids) > 1
 
 
 def _local_seed() -> int:
