@@ -35,16 +35,28 @@ from resolute_experiments.config.sections.storage import CheckpointStorage
 MASK = "********"
 """What stands for a secret in a redacted config."""
 
-REMOVED_FIELDS = ("internal", "security", "data_layer", "tensorboard_storage")
-"""Fields of old configs that are read and ignored; shown only when they are given."""
+REMOVED_FIELDS = ("internal", "security", "data_layer", "tensorboard_storage", "retention_policy")
+"""Fields of Determined's configs that are read and ignored; shown only when they are given."""
 
 _LONGEST_TIMEOUT = 30 * 86_400
 """Seconds; what takes longer than a month to stop does not stop."""
 _LONGEST_GRACE = 3600
 """Seconds; a run that has lost its allocation may hold its slots for this long."""
+_LONGEST_RETENTION = 32_767
+"""Days."""
 _IN_STEPS = (
     "removed; lengths are given as {batches: N}, and scheduling_unit says how often metrics are reported"
 )
+
+
+class RetentionPolicy(Section):
+    """How long an experiment's logs would be kept; the cluster has one period for all.
+
+    Attributes:
+        log_retention_days: Days; -1 for ever.
+    """
+
+    log_retention_days: Annotated[Int, Field(ge=-1, le=_LONGEST_RETENTION)] | None = None
 
 
 class Reproducibility(Section):
@@ -111,6 +123,7 @@ class ExperimentConfig(Section):
     security: Json | None = None
     data_layer: Json | None = None
     tensorboard_storage: Json | None = None
+    retention_policy: RetentionPolicy | None = None
 
     @field_validator("*")
     @classmethod

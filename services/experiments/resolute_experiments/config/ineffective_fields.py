@@ -93,6 +93,9 @@ _KEYS_OF_SERVICE = (
 _ONLY_ADDRESS = (
     "beyond the address in it nothing is kept, since the checkpoints service has its own credentials"
 )
+_ONE_RETENTION = (
+    "logs of all experiments are kept alike, for as long as RESOLUTE_LOGS_RETENTION_DAYS of the cluster says"
+)
 _OLD = "the field is of old releases and is ignored"
 
 LOCAL_PROCESSES: tuple[Ineffective, ...] = (
@@ -123,6 +126,7 @@ LOCAL_PROCESSES: tuple[Ineffective, ...] = (
     Ineffective("checkpoint_storage.tensorboard_path", _OLD),
     Ineffective("checkpoint_storage.container_path", _OLD, _has_shared_fs),
     *(Ineffective(name, _OLD) for name in ("internal", "security", "data_layer", "tensorboard_storage")),
+    Ineffective("retention_policy", _ONE_RETENTION),
     Ineffective("integrations.webhooks", "the platform calls no webhooks", _has_integrations),
     Ineffective("slurm", _NO_BATCH_SYSTEM),
     Ineffective("pbs", _NO_BATCH_SYSTEM),
