@@ -167,3 +167,11 @@ def test_nodes_are_not_excluded_where_the_engine_chooses_them(offered: PoolsOffe
         warned(offered, pool, log_policies=policies)
     assert warned(offered, "desk", log_policies=policies) == {}
     assert warned(offered, pool, log_policies=policies[:1]) == {}
+
+
+def test_lengths_in_steps_are_told_by_one_warning(offered: PoolsOffered) -> None:
+    searcher = {"name": "single", "metric": "loss", "max_steps": 10}
+    prepared = accepted(offered, "pods", searcher=searcher, batches_per_step=20)
+    said = [one for one in prepared.warnings if "in steps" in one]
+    assert len(said) == 1
+    assert "searcher.max_steps: 10 is searcher.max_length: {batches: 200}" in said[0]

@@ -32,6 +32,7 @@ from resolute_experiments.config import (
 )
 from resolute_experiments.config.loading.canonical import canonical
 from resolute_experiments.config.loading.parse import sanity_faults
+from resolute_experiments.config.loading.steps import steps_warning
 from resolute_experiments.specs.search import search_spec
 from resolute_experiments.specs.storage import storage
 from resolute_experiments.store.config_policies import ConfigPolicies
@@ -193,7 +194,8 @@ def prepare_config(
         effective=pool.supported_fields,
     )
     warnings = [warning for rule in pool.warnings for warning in rule.warnings(content)]
-    return Accepted(config, (*map(str, ineffective), *warnings), pool.name)
+    converted = steps_warning(read_document(config_yaml).content)
+    return Accepted(config, (*converted, *map(str, ineffective), *warnings), pool.name)
 
 
 def workspace_of(config_yaml: str, layers: Sequence[Layer]) -> str:

@@ -163,7 +163,7 @@ def test_a_search_needs_a_metric(refuse: Refuse) -> None:
         ({"name": "single", "max_length": -1}, "max_length: found -1; expected exactly one of"),
         ({"name": "single", "max_length": True}, "max_length: found true; expected exactly one of"),
         (
-            {"name": "single", "max_steps": 5},
+            {"name": "single", "max_steps": 0},
             "max_steps: unknown field; removed; give the length of a trial as",
         ),
         ({**ASHA, "max_length": 0}, "max_length: found 0; expected exactly one of"),

@@ -97,7 +97,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"nmae": "x"}, "nmae: unknown field; did you mean 'name'?"),
     ({"wholly_unlike_anything": 1}, "wholly_unlike_anything: unknown field"),
     (
-        {"batches_per_step": 100},
+        {"batches_per_step": 0},
         "batches_per_step: unknown field; removed; lengths are given as {batches: N}",
     ),
     ({"name": 5}, "name: found 5; expected text (numbers and dates need quotes)"),

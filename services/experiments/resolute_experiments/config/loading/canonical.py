@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from resolute_experiments.config.loading.steps import without_steps
 from resolute_experiments.config.sections.environment import DEVICE_CLASSES
 
 
 def canonical(document: dict[str, Any]) -> dict[str, Any]:
     """Return the document with every spelling in its current, long form; the argument stays as it was."""
+    document, _ = without_steps(document)
     for path, rewrite in _REWRITES:
         document = _rewritten(document, path, rewrite)
     return document
