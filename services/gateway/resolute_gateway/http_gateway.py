@@ -26,6 +26,7 @@ from resolute_gateway.web.answers import unrouted
 from resolute_gateway.web.bodies import MAX_BODY_BYTES, BodyDeadline
 from resolute_gateway.web.browser_safety import BrowserPolicy, browser_safety
 from resolute_gateway.web.calls import BoundedCalls
+from resolute_gateway.web.determined_rest import determined_rest
 from resolute_gateway.web.documentation import Documentation
 from resolute_gateway.web.http_server import HttpServer
 from resolute_gateway.web.page_files import BUILT, PageFiles
@@ -89,6 +90,7 @@ class HttpGateway:
             Route("/healthz", pages.healthz),
             Route("/.well-known/resolute.json", pages.discovery),
             Route("/openapi.json", pages.openapi),
+            *determined_rest(),
             *(Documentation(settings.docs).routes if settings.docs else ()),
             Route("/assets/{name:path}", self._files.asset),
             Route("/sign-in", self._sign_in_page),

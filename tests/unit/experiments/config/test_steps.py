@@ -9,6 +9,7 @@ import pytest
 from resolute_experiments.config.loading.parse import parse_config
 from resolute_experiments.config.loading.steps import steps_warning
 from resolute_experiments.config.sections.length import Length
+from resolute_experiments.config.sections.searcher import SingleSearcher
 
 OLD: dict[str, Any] = {
     "name": "old",
@@ -22,6 +23,7 @@ OLD: dict[str, Any] = {
 @pytest.mark.parametrize(("more", "size"), [({}, 100), ({"batches_per_step": 20}, 20)])
 def test_steps_become_batches(more: dict[str, Any], size: int) -> None:
     config = parse_config({**OLD, **more})
+    assert isinstance(config.searcher, SingleSearcher)
     assert config.searcher.max_length == Length(10 * size, "batches")
     assert config.min_validation_period == Length(size, "batches")
     assert config.scheduling_unit == size
