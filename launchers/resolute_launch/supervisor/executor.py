@@ -11,13 +11,11 @@ from dataclasses import replace
 from resolute.contracts.clock import Clock
 from resolute.contracts.run.exit_record import ExitRecord
 from resolute.contracts.run.flags import Flags
-from resolute.contracts.spool.format import Line, Stdtype
 from resolute.contracts.times import seconds_of
 from resolute.errors import ResoluteError
 from resolute.runtime.redaction import Secrets
 from resolute.spool.delivery.shipping import SpoolShipper
 from resolute.spool.line_writer import LineWriter
-from resolute.spool.report_writer import refusals_of
 from resolute_launch.container import model_definition
 from resolute_launch.container.entrypoint_process import (
     EntrypointProcess,
@@ -313,16 +311,4 @@ class RunExecutor:
 
         self._shipping.drain_reports(give_up=give_up)
         self._environment.wait(_REPORT_SECONDS)
-        self._log_refused_reports()
         self._late_lines.wait(give_up=give_up)
-
-    def _log_refused_reports(self) -> None:
-        """Logs which reports were refused: the script has ended, so no exception can be raised there."""
-        refusals = list(refusals_of(self._run.spool))
-        if not refusals:
-            return
-        now = self._clock.time()
-        texts = (f"ERROR: a report was refused: {refusal}" for refusal in refusals)
-        writer = LineWriter(self._run.spool, clock=self._clock)
-        writer.append_lines([Line(now, Stdtype.PLATFORM, text.encode()) for text in texts])
-        writer.close()

@@ -8,6 +8,7 @@ from resolute.core.initialization import _dummy_init, init
 from resolute.core.preempt import DummyPreemptContext, PreemptContext, PreemptMode
 from resolute.core.profiler import DummyProfilerContext, ProfilerContext
 from resolute.core.reporting.early_exit import EarlyExitReason
+from resolute.core.reporting.strictness import Strictness
 from resolute.core.reporting.train import DummyTrainContext, TrainContext
 from resolute.core.searcher import (
     DummySearcherContext,
@@ -41,6 +42,7 @@ __all__ = [
     "SearcherContextMissing",
     "SearcherMode",
     "SearcherOperation",
+    "Strictness",
     "TensorboardMode",
     "TrainContext",
     "Unit",

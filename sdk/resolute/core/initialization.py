@@ -17,6 +17,8 @@ from resolute.core.distributed import DistributedContext, DummyDistributedContex
 from resolute.core.preempt import DummyPreemptContext, PreemptMode
 from resolute.core.profiler import DummyProfilerContext
 from resolute.core.reporting.offline import OFFLINE_DIRECTORY, record_offline
+from resolute.core.reporting.reporter import LogReporter
+from resolute.core.reporting.strictness import Strictness
 from resolute.core.reporting.train import DummyTrainContext, TrainContext
 from resolute.core.searcher import (
     DummySearcherContext,
@@ -43,6 +45,7 @@ def init(
     preempt_mode: PreemptMode = PreemptMode.WorkersAskChief,
     tensorboard_mode: TensorboardMode = TensorboardMode.AUTO,
     offline_dir: str | os.PathLike[str] | None = None,
+    strictness: Strictness = Strictness.WARN,
 ) -> Context:
     """Makes the context of a training script; use it in a ``with`` statement.
 
@@ -62,6 +65,8 @@ def init(
         tensorboard_mode: Who writes and copies TensorBoard files.
         offline_dir: Off cluster, the directory that gets a directory for this run. Default: what
             RESOLUTE_OFFLINE_DIR says; without either nothing is recorded. On cluster it has no effect.
+        strictness: What becomes of a report that cannot be recorded. ``reports: strict`` in the experiment's
+            config asks for more than this.
 
     Raises:
         ValueError: The trial has several slots and there is no ``distributed``; or the storage is malformed.
@@ -77,15 +82,19 @@ def init(
     """
     info = resolute.get_cluster_info()
     if info is None:
-        return _init_off_cluster(distributed or DummyDistributedContext(), checkpoint_storage, offline_dir)
+        return _init_off_cluster(
+            distributed or DummyDistributedContext(), checkpoint_storage, offline_dir, strictness
+        )
     if distributed is None:
         if len(info.container_addrs) > 1 or len(info.slot_ids) > 1:
             raise ValueError("you must provide a valid DistributedContext for a multi-slot task")
         distributed = DummyDistributedContext()
     if info.task_type != TRIAL:
-        return Context(_local_parts(distributed, checkpoint_storage), info=info)
+        return Context(_local_parts(distributed, checkpoint_storage, strictness=strictness), info=info)
+    config = info.trial._config  # noqa: SLF001 - the documented private name
+    strictness = Strictness.of_config(config, least=strictness)
     if info.local is not None:
-        return Context(_parts_of_local_task(info, info.local, distributed), info=info)
+        return Context(_parts_of_local_task(info, info.local, distributed, strictness), info=info)
     disable_grpc_fork_support()
     from resolute.core.remote.assembly import assemble
 
@@ -95,6 +104,7 @@ def init(
         checkpoint_storage=None if checkpoint_storage is None else parse_storage(checkpoint_storage),
         preempt_mode=preempt_mode,
         tensorboard_mode=tensorboard_mode,
+        strictness=strictness,
     )
     return Context(parts, info=info)
 
@@ -109,22 +119,29 @@ def _init_off_cluster(
     distributed: DistributedContext,
     checkpoint_storage: str | Mapping[str, Any] | None,
     offline_dir: str | os.PathLike[str] | None,
+    strictness: Strictness,
 ) -> Context:
-    parts = _local_parts(distributed, checkpoint_storage)
+    parts = _local_parts(distributed, checkpoint_storage, strictness=strictness)
     directory = os.fspath(offline_dir or os.environ.get(OFFLINE_DIRECTORY, ""))
     if directory:
-        recorder = record_offline(Path(directory), distributed)
+        recorder = record_offline(Path(directory), distributed, strictness.omissions())
         train = TrainContext(
-            reporter=recorder.reporter, record=recorder.record, tensorboard=parts.tensorboard
+            reporter=recorder.reporter,
+            record=recorder.record,
+            tensorboard=parts.tensorboard,
+            rank=distributed.rank,
         )
         parts = replace(parts, train=train, closers=(recorder.reporter.close,))
     return Context(parts)
 
 
-def _parts_of_local_task(info: ClusterInfo, task: LocalTask, distributed: DistributedContext) -> Parts:
+def _parts_of_local_task(
+    info: ClusterInfo, task: LocalTask, distributed: DistributedContext, strictness: Strictness
+) -> Parts:
     # Never where the script wants its checkpoints: those of the trial on its cluster are there.
     directory = os.path.normpath(info_directory() / task.checkpoints)
-    parts = _local_parts(distributed, {"type": "directory", "container_path": directory})
+    storage = {"type": "directory", "container_path": directory}
+    parts = _local_parts(distributed, storage, strictness=strictness)
     searcher = ExperimentConfig(info.trial._config).get_searcher()  # noqa: SLF001 - the documented private name
     lengths: Sequence[int] = task.lengths
     if not lengths:  # validation reports drove the search
@@ -150,17 +167,21 @@ def _local_parts(
     distributed: DistributedContext,
     checkpoint_storage: str | Mapping[str, Any] | None,
     preempt_mode: PreemptMode = PreemptMode.WorkersAskChief,
+    *,
+    strictness: Strictness = Strictness.WARN,
 ) -> Parts:
     storage = default_storage() if checkpoint_storage is None else parse_storage(checkpoint_storage)
     # Files of a directory are read where they lie.
     cache = None if isinstance(storage, DirectoryStorage) else FileCache.from_environment()
     tensorboard = LocalTensorboard()
+    reporter = LogReporter(strictness.omissions())
     return Parts(
         distributed=distributed,
-        train=DummyTrainContext(tensorboard),
+        train=DummyTrainContext(tensorboard, reporter=reporter, rank=distributed.rank),
         checkpoint=DummyCheckpointContext(distributed, open_store(storage), cache=cache),
         searcher=DummySearcherContext(distributed),
         preempt=DummyPreemptContext(distributed, preempt_mode),
         profiler=DummyProfilerContext(),
         tensorboard=tensorboard,
+        closers=(reporter.close,),
     )

@@ -5,16 +5,18 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
-import operator
 import os
 import struct
 import time as time_module
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 from resolute.contracts.spool.format import (
+    MAX_PAYLOAD,
     METRICS_SUFFIX,
     ROW_HEADER,
     RecordType,
@@ -25,6 +27,7 @@ from resolute.contracts.spool.format import (
     frame,
 )
 from resolute.errors import DeadlineError, InvalidArgumentError
+from resolute.spool.omissions import CountedWarnings, Omissions
 from resolute.spool.segment import SEGMENT_BYTES, Segment, SpoolWriter, check_size
 from resolute.spool.values import as_numbers, flatten
 
@@ -34,6 +37,10 @@ DEFAULT_LIMIT = 1 << 30
 REFUSALS_SUFFIX = ".refusals"
 _POLL_SECONDS = 0.05
 _WARN_SECONDS = 60.0
+_MAX_VALUE = MAX_PAYLOAD // 2
+"""Bytes above which a single value is left out of a report that is too large."""
+_MOST_REFUSALS = 100
+"""Refusals that are remembered until somebody asks."""
 _log = logging.getLogger("resolute.spool")
 
 
@@ -61,6 +68,7 @@ class ReportWriter(SpoolWriter):
         segment_bytes: Size at which the next file is begun.
         clock: Tells when reports were made, and deadlines.
         sleep: Waits some seconds.
+        omissions: Hears of what cannot be recorded; it is counted and logged by default.
     """
 
     def __init__(
@@ -72,47 +80,70 @@ class ReportWriter(SpoolWriter):
         segment_bytes: int = SEGMENT_BYTES,
         clock: Clock = SYSTEM_CLOCK,
         sleep: Callable[[float], None] = time_module.sleep,
+        omissions: Omissions | None = None,
     ) -> None:
+        self.omissions = omissions or CountedWarnings(_log.warning)
         self._limit = limit
         self._clock = clock
         self._sleep = sleep
+        self._unconfirmed: deque[str] = deque(maxlen=_MOST_REFUSALS)
         self._layouts: dict[tuple[str, tuple[str, ...]], tuple[int, struct.Struct]] = {}
         super().__init__(directory, name=name, suffix=METRICS_SUFFIX, segment_bytes=segment_bytes)
 
     def report(self, group: str, steps: int, metrics: Mapping[str, Any]) -> None:
-        """Appends one report.
+        """Appends one report, without what cannot be recorded of it.
 
         Args:
             group: ``training``, ``validation`` or any other name.
-            steps: Steps completed.
+            steps: Steps completed, in 64 bits.
             metrics: Values by name.
 
         Raises:
-            InvalidArgumentError: A value cannot be recorded; or the service refused an earlier report.
             ForkedProcessError: The writer belongs to the parent process.
-            QuotaError: The report is too large, or the disk is full.
+            QuotaError: The disk is full.
         """
         self.check_process()
-        self.raise_refusals()
         if self._current.size > self._limit or self._older:
             self._wait_for_space()
-        self._record(group, operator.index(steps), metrics)
+        try:
+            self._record(group, steps, metrics)
+        except InvalidArgumentError as error:
+            self.omissions.leave_out("whole reports", error)
 
     def _record(self, group: str, steps: int, metrics: Mapping[str, Any]) -> None:
         now = self._clock.time()
         names = tuple(metrics)
         numbers = as_numbers(metrics.values())
-        if numbers is None or not all(type(name) is str for name in names):
-            metrics = flatten(metrics)
-            names = tuple(metrics)
-            numbers = as_numbers(metrics.values())
-        if numbers is None:
-            self.append(encode_report(Report(group=group, steps=steps, time=now, values=metrics)))
-            return
+        if numbers is None or (group, names) not in self._layouts:
+            # Names are checked here: those of a layout were already.
+            flat = flatten(metrics, self.omissions)
+            if metrics and not flat:
+                return
+            names = tuple(flat)
+            numbers = as_numbers(flat.values())
+            if numbers is None:
+                self._append_report(Report(group=group, steps=steps, time=now, values=flat))
+                return
         with self._lock:
             self._rotate_if_full()
             schema_id, layout = self._layouts.get((group, names)) or self._add_schema(group, names)
-            self._current.append(frame(layout.pack(RecordType.ROW, schema_id, steps, now, *numbers)))
+            payload = layout.pack(RecordType.ROW, schema_id, steps, now, *numbers)
+            check_size(payload)
+            self._current.append(frame(payload))
+
+    def _append_report(self, report: Report) -> None:
+        payload = encode_report(report)
+        if len(payload) > MAX_PAYLOAD:
+            small = {name: value for name, value in report.values.items() if not self._too_large(name, value)}
+            payload = encode_report(replace(report, values=small))
+        self.append(payload)
+
+    def _too_large(self, name: str, value: Any) -> bool:
+        size = len(json.dumps(value, ensure_ascii=False).encode())
+        if size > _MAX_VALUE:
+            message = f"metric {name!r} has {size} bytes; put large data into a checkpoint"
+            self.omissions.leave_out("values that are too large", InvalidArgumentError(message))
+        return size > _MAX_VALUE
 
     def _add_schema(self, group: str, names: tuple[str, ...]) -> tuple[int, struct.Struct]:
         schema_id = len(self._layouts)
@@ -134,7 +165,6 @@ class ReportWriter(SpoolWriter):
 
         Raises:
             DeadlineError: Some reports have not arrived in time. They are not lost.
-            InvalidArgumentError: The service refused a report.
         """
         self.check_process()
         goals = [(segment, segment.size) for segment in self.segments if segment.unacknowledged]
@@ -143,22 +173,33 @@ class ReportWriter(SpoolWriter):
             timeout=timeout,
             purpose="for reports to arrive at the metrics service",
         )
-        self.raise_refusals()
 
-    def raise_refusals(self) -> None:
-        """Raises what the service said to reports that it refused since the last call.
+    def confirm(self) -> None:
+        """Waits until every report so far has arrived, and raises what was refused since the last call.
 
         Raises:
-            InvalidArgumentError: It refused some; they are not kept.
+            InvalidArgumentError: A service refused some; they are not kept.
         """
-        messages = self._new_refusals(self._current)
-        for segment in self._older:
-            arrived = not segment.unacknowledged
-            messages += self._new_refusals(segment)
-            if arrived:
-                self.forget(segment)
+        self.flush()
+        self._collect_refusals()
+        messages = list(self._unconfirmed)
+        self._unconfirmed.clear()
         if messages:
             raise InvalidArgumentError("the cluster refused a report: " + "; ".join(messages))
+
+    def close(self) -> None:
+        """Ends the source, and says how much was left out. What has not arrived stays for the sender."""
+        self.omissions.finish()
+        super().close()
+
+    def _collect_refusals(self) -> None:
+        """Takes in what was refused, and drops files that have arrived."""
+        self._unconfirmed.extend(self._new_refusals(self._current))
+        for segment in self._older:
+            arrived = not segment.unacknowledged
+            self._unconfirmed.extend(self._new_refusals(segment))
+            if arrived:
+                self.forget(segment)
 
     def _new_refusals(self, segment: Segment) -> list[str]:
         count = segment.ack.refusals
@@ -169,6 +210,7 @@ class ReportWriter(SpoolWriter):
         return [refusal["message"] for refusal in read_refusals(segment.path)[seen:count]]
 
     def _wait_for_space(self) -> None:
+        self._collect_refusals()
         if self.unacknowledged > self._limit:
             self._wait(
                 lambda: self.unacknowledged <= self._limit,

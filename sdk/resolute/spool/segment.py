@@ -11,7 +11,7 @@ from pathlib import Path
 
 from resolute.contracts.spool.ack import AckFile
 from resolute.contracts.spool.format import FILE_HEADER, MAX_PAYLOAD, RecordType, file_header, frame
-from resolute.errors import ForkedProcessError, QuotaError
+from resolute.errors import ForkedProcessError, InvalidArgumentError, QuotaError
 
 SEGMENT_BYTES = 64 << 20
 """Size at which a writer continues in a new file, so that files that have arrived can be removed."""
@@ -120,6 +120,7 @@ class SpoolWriter:
         self._owner = os.getpid()
         self._lock = threading.Lock()
         self._number = 0
+        self._closed = False
         self._older: list[Segment] = []
         self._current = self._open_next()
 
@@ -159,8 +160,9 @@ class SpoolWriter:
         """Writes one record. It survives a crash of the process once this returns.
 
         Raises:
+            InvalidArgumentError: The record is too large for any message, or the writer is closed.
             ForkedProcessError: The writer belongs to the parent process.
-            QuotaError: The record is too large for any message, or the disk is full.
+            QuotaError: The disk is full.
         """
         self.check_process()
         check_size(payload)
@@ -173,6 +175,7 @@ class SpoolWriter:
         if os.getpid() != self._owner:
             return
         with self._lock:
+            self._closed = True
             self._current.end()
 
     def forget(self, segment: Segment) -> None:
@@ -181,6 +184,9 @@ class SpoolWriter:
             self._older = [other for other in self._older if other is not segment]
 
     def _rotate_if_full(self) -> None:
+        if self._closed:
+            # Its descriptor may be that of another file by now.
+            raise InvalidArgumentError("a report came after the context was closed; report before its end")
         if self._current.size < self._segment_bytes:
             return
         # Each step can fail on a full disk, and the next call continues with the one that failed.
@@ -202,10 +208,10 @@ def check_size(payload: bytes) -> None:
     """Fails for a payload that fits into no message.
 
     Raises:
-        QuotaError: It is larger than ``MAX_PAYLOAD``.
+        InvalidArgumentError: It is larger than ``MAX_PAYLOAD``.
     """
     if len(payload) > MAX_PAYLOAD:
-        raise QuotaError(
+        raise InvalidArgumentError(
             f"a report of {len(payload)} bytes is over the limit of {MAX_PAYLOAD}; "
             "put large data into a checkpoint"
         )

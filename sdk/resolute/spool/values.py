@@ -3,30 +3,38 @@
 from __future__ import annotations
 
 import enum
+import operator
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from resolute.contracts.spool.format import Report, Row, Schema
+from resolute.contracts.spool.format import MAX_NAME_LENGTH, Report, Row, Schema
 from resolute.errors import InvalidArgumentError
+from resolute.spool.omissions import Omissions
 
 _EXACT_INTEGERS = range(-(2**53), 2**53 + 1)
 """Whole numbers that a double holds exactly."""
+_MAX_DEPTH = 30
+"""Deepest nesting, as of `contracts.values`, which is not imported here: it needs protobuf."""
+_INT64 = range(-(2**63), 2**63)
+_SHOWN = 80
+"""Characters of a name that a message repeats."""
 
 
-def flatten(metrics: Mapping[str, Any]) -> dict[str, Any]:
+def flatten(metrics: Mapping[str, Any], omissions: Omissions) -> dict[str, Any]:
     """Returns metrics by dotted names, with values of numpy, torch and enums as plain Python data.
 
     Args:
         metrics: Values by name; nested mappings are allowed.
-
-    Raises:
-        InvalidArgumentError: A name is no text, two names become the same, or a value cannot be recorded.
+        omissions: Hears of what cannot be recorded: names that are no text or have a wrong length, names that
+            become the same, and values.
     """
     flat: dict[str, Any] = {}
-    for name, value in _walk(metrics, ""):
+    for name, value in _walk(metrics, "", omissions, depth=0):
         if name in flat:
-            raise InvalidArgumentError(f"two metrics are named {name!r} once nested names are joined by dots")
-        flat[name] = value
+            message = f"two metrics are named {name!r} once nested names are joined by dots; rename one"
+            omissions.leave_out("names that are there twice", InvalidArgumentError(message))
+        else:
+            flat[name] = value
     return flat
 
 
@@ -46,53 +54,120 @@ def split_numbers(report: Report) -> tuple[Row, Mapping[str, Any]]:
     return Row(schema, report.steps, report.time, tuple(numbers.values())), extras
 
 
-def _walk(metrics: Mapping[str, Any], prefix: str) -> Iterable[tuple[str, Any]]:
+def whole_steps(steps: Any) -> int:
+    """Returns steps as a whole number of Python.
+
+    Raises:
+        InvalidArgumentError: They are no whole number, or need more than 64 bits.
+    """
+    try:
+        whole = int(steps) if isinstance(steps, float) and steps.is_integer() else operator.index(steps)
+    except TypeError:
+        raise InvalidArgumentError(
+            f"steps_completed is of type {type(steps).__name__} and no whole number; give a count of steps"
+        ) from None
+    if whole not in _INT64:
+        raise InvalidArgumentError("steps_completed needs more than 64 bits; give a count of steps")
+    return whole
+
+
+def _walk(
+    metrics: Mapping[str, Any], prefix: str, omissions: Omissions, *, depth: int
+) -> Iterable[tuple[str, Any]]:
     for name, value in metrics.items():
-        if not isinstance(name, str):
-            raise InvalidArgumentError(f"a metric is named {name!r}; names must be text")
-        path = f"{prefix}{name}"
-        if isinstance(value, Mapping) and value:
-            yield from _walk(value, f"{path}.")
+        path = f"{prefix}{name}" if isinstance(name, str) else name
+        if fault := _name_fault(path):
+            omissions.leave_out("names that are no text or have a wrong length", InvalidArgumentError(fault))
+        elif isinstance(value, Mapping) and value and depth < _MAX_DEPTH:
+            yield from _walk(value, f"{path}.", omissions, depth=depth + 1)
         else:
-            yield path, plain(value, path)
+            try:
+                recorded = plain(value, path, depth=depth)
+            except InvalidArgumentError as error:
+                omissions.leave_out(f"values of type {type(value).__name__}", error)
+            else:
+                yield path, recorded
 
 
-def plain(value: Any, path: str) -> Any:
-    """Returns a value as plain Python data.
+def _name_fault(name: Any) -> str:
+    if not isinstance(name, str):
+        return f"a metric is named {name!r}; names must be text"
+    if not 0 < len(name) <= MAX_NAME_LENGTH:
+        return f"a metric's name {name[:_SHOWN]!r} has {len(name)} characters; give it 1 to {MAX_NAME_LENGTH}"
+    return "" if _readable(name) == name else f"a metric is named {name[:_SHOWN]!r}; use valid Unicode"
+
+
+def _readable(text: str) -> str:
+    """Puts a question mark in the place of what no UTF-8 can hold: halves of surrogate pairs."""
+    return text if text.isascii() else text.encode(errors="replace").decode()
+
+
+def plain(value: Any, path: str, *, depth: int = 0) -> Any:
+    """Returns a value as plain Python data; whole numbers of more than 64 bits become floating-point numbers.
 
     Args:
         value: A number, text, None, an enum's member, an array or tensor, or lists and mappings of those.
         path: Its name, for the error.
+        depth: Levels that it is nested in.
 
     Raises:
-        InvalidArgumentError: It is none of those.
+        InvalidArgumentError: It is none of those, too large a number, or nests too deep.
     """
-    if value is None or isinstance(value, (bool, str)):
+    if depth > _MAX_DEPTH:
+        raise InvalidArgumentError(
+            f"metric {path[:_SHOWN]!r} nests deeper than {_MAX_DEPTH} levels; flatten it"
+        )
+    if value is None or isinstance(value, bool):
         return value
+    if isinstance(value, str):
+        return _readable(value)
     if isinstance(value, enum.Enum):
         return value.name
     # Subclasses such as numpy.float64 become exact types, so that encoding takes the short path.
     if isinstance(value, int):
-        return int(value)
+        return _number(int(value), path)
     if isinstance(value, float):
         return float(value)
     if isinstance(value, Mapping):
-        return {str(key): plain(item, f"{path}.{key}") for key, item in value.items()}
+        return {
+            _readable(str(key)): plain(item, f"{path}.{key}", depth=depth + 1) for key, item in value.items()
+        }
     if isinstance(value, (list, tuple)):
-        return [plain(item, f"{path}[{index}]") for index, item in enumerate(value)]
-    return _foreign(value, path)
+        return [plain(item, f"{path}[{index}]", depth=depth + 1) for index, item in enumerate(value)]
+    return _foreign(value, path, depth=depth)
 
 
-def _foreign(value: Any, path: str) -> Any:
+def _number(value: int, path: str) -> int | float:
+    try:
+        return value if value in _INT64 else float(value)
+    except OverflowError:
+        raise InvalidArgumentError(
+            f"metric {path!r} is a whole number of {value.bit_length()} bits; "
+            "what a floating-point number of 64 bits holds can be reported"
+        ) from None
+
+
+def _foreign(value: Any, path: str, *, depth: int) -> Any:
     """Unwraps arrays and tensors by the methods that they share, without importing their libraries."""
-    if hasattr(value, "__json__"):
-        return plain(value.__json__(), path)
-    unwrap = getattr(value, "tolist", None) or getattr(value, "item", None)
-    if unwrap is not None:
-        return plain(unwrap(), path)
-    if hasattr(value, "__float__"):
-        return float(value)
+    try:
+        unwrapped = _unwrap(value)
+    except Exception as error:
+        raise InvalidArgumentError(
+            f"metric {path!r} is a {type(value).__name__} that does not give its value: {error}"
+        ) from error
+    if unwrapped is not value:
+        return plain(unwrapped, path, depth=depth + 1)
     raise InvalidArgumentError(
         f"metric {path!r} is a {type(value).__name__}; "
         "only numbers, text, None, lists and mappings can be reported"
     )
+
+
+def _unwrap(value: Any) -> Any:
+    """Returns what a value of a library stands for; the value itself if nothing is known of it."""
+    if hasattr(value, "__json__"):
+        return value.__json__()
+    unwrap = getattr(value, "tolist", None) or getattr(value, "item", None)
+    if unwrap is not None:
+        return unwrap()
+    return float(value) if hasattr(value, "__float__") else value

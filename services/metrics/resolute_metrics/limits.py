@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from resolute.errors import InvalidArgumentError
 from resolute_serving.ingestion.byte_limits import ByteLimits
 
-MAX_NAME_LENGTH = 500
-"""Most characters of a group's or a metric's name."""
 _BYTES_PREFIX = "RESOLUTE_METRICS"
 _PREFIX = f"{_BYTES_PREFIX}_"
 

@@ -1,4 +1,4 @@
-"""Reports at the same step of a run merge by name; contradictions are refused."""
+"""Reports at the same step of a run merge by name; the first value of a metric counts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_the_same_value_again_adds_nothing(metrics: Metrics, value: object) -> N
     ("before", "now"), [(1.0, 2.0), (1.0, math.nan), (1.0, "1"), (True, 1.0), ("a", "b")]
 )
 @pytest.mark.parametrize("source", ["rank0", "rank1"])
-def test_another_value_is_refused_and_nothing_of_its_report_is_kept(
+def test_another_value_is_refused_and_the_rest_of_its_report_is_kept(
     metrics: Metrics, before: object, now: object, source: str
 ) -> None:
     metrics.report(("training", 5, {"loss": before}))
@@ -37,7 +37,7 @@ def test_another_value_is_refused_and_nothing_of_its_report_is_kept(
     answer = metrics.report(("training", 5, {"loss": now, "lr": 0.5}), first=first, source=source)
     assert [refusal.sequence for refusal in answer.refusals] == [first]
     assert "group 'training' at step 5: metric 'loss' was reported as" in answer.refusals[0].message
-    assert metrics.points("lr") == []
+    assert metrics.points("lr") == [(5, 0.5)]
 
 
 def test_contradictions_within_one_batch_are_found(metrics: Metrics) -> None:
@@ -53,9 +53,9 @@ def test_contradictions_within_one_batch_are_found(metrics: Metrics) -> None:
             ]
         )
     )
-    assert [refusal.sequence for refusal in answer.refusals] == [2, 4]
+    assert [refusal.sequence for refusal in answer.refusals] == [2, 3, 4]
     assert metrics.points("loss") == [(1, 1), (2, 2), (3, 3)]
-    assert metrics.points("lr") == [(2, 0.25)]
+    assert metrics.points("lr") == [(2, 0.5)]
     assert metrics.summaries()["training", "loss"].count == 3
 
 

@@ -14,6 +14,7 @@ from torch.utils.data import Dataset
 from resolute import core, pytorch
 from resolute.pytorch import Batch, PyTorchTrialContext
 from resolute.pytorch.backends import random_state
+from resolute.spool.omissions import Raised
 
 RECORDS = 40
 
@@ -139,12 +140,15 @@ class Recorder:
     """Takes the place of the reporter off cluster and keeps what is reported."""
 
     def __init__(self) -> None:
+        self.omissions = Raised()
         self.reports: list[tuple[str, int, dict[str, Any]]] = []
 
     def report(self, group: str, steps: int, metrics: Any) -> None:
         self.reports.append((group, steps, dict(metrics)))
 
     def flush(self, timeout: float | None = None) -> None: ...
+
+    def confirm(self) -> None: ...
 
     def close(self) -> None: ...
 

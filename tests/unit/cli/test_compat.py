@@ -47,7 +47,7 @@ def environment(tmp_path: Path) -> Environment:
     return Environment(tmp_path / "environment")
 
 
-IMPORT = "import determined, resolute.core; print(determined.core is resolute.core)"
+IMPORT = "import determined, resolute.core; print(determined.core.Context is resolute.core.Context)"
 
 
 def test_one_line_makes_determined_known_and_another_undoes_it(environment: Environment) -> None:

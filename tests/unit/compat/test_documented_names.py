@@ -14,7 +14,7 @@ import determined as det
 import determined.constants, determined.errors, determined.util
 import resolute, resolute.core, resolute.info, resolute.trial_errors
 
-assert det.core is resolute.core and det._info is resolute.info
+assert det.core.Context is resolute.core.Context and det._info is resolute.info
 assert det.constants.INTER_TRAIN_PROCESS_COMM_PORT_2 == 12376
 assert det.errors.InvalidCheckpointException is resolute.trial_errors.InvalidCheckpointException
 assert issubclass(det.errors.WorkerError, Exception)

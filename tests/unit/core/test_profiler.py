@@ -10,10 +10,12 @@ from support.training.rank_threads import rank_results
 
 from resolute.core import DistributedContext, DummyDistributedContext, DummyProfilerContext, ProfilerContext
 from resolute.core.system_metrics import Averages, MachineSampler, Samples
+from resolute.spool.omissions import Raised
 
 
 class Reports:
     def __init__(self, wanted: int) -> None:
+        self.omissions = Raised()
         self.made: list[tuple[str, int, dict[str, Any]]] = []
         self.wanted = wanted
         self.enough = threading.Event()
@@ -24,6 +26,8 @@ class Reports:
             self.enough.set()
 
     def flush(self, timeout: float | None = None) -> None: ...
+
+    def confirm(self) -> None: ...
 
     def close(self) -> None: ...
 

@@ -10,18 +10,22 @@ import pytest
 from resolute.core import DummyTrainContext, EarlyExitReason, TrainContext
 from resolute.core.reporting.trial_record import LocalTrialRecord
 from resolute.core.tensorboard import LocalTensorboard
+from resolute.spool.omissions import Raised
 
 
 class Reports:
     """Keeps what was reported."""
 
     def __init__(self) -> None:
+        self.omissions = Raised()
         self.made: list[tuple[str, int, dict[str, Any]]] = []
 
     def report(self, group: str, steps: int, metrics: Mapping[str, Any]) -> None:
         self.made.append((group, steps, dict(metrics)))
 
     def flush(self, timeout: float | None = None) -> None: ...
+
+    def confirm(self) -> None: ...
 
     def close(self) -> None: ...
 
@@ -70,26 +74,6 @@ def test_metrics_are_given(train: TrainContext) -> None:
 def test_metrics_of_single_batches_are_kept(train: TrainContext, reports: Reports) -> None:
     train.report_training_metrics(2, {"loss": 0.5}, [{"loss": 0.25}, {"loss": 0.75}])
     assert reports.made[0][2] == {"loss": 0.5, "batch_metrics": [{"loss": 0.25}, {"loss": 0.75}]}
-
-
-def test_a_validation_without_a_value_is_an_error(train: TrainContext, reports: Reports) -> None:
-    with pytest.raises(RuntimeError, match="accuracy is None"):
-        train.report_validation_metrics(1, {"loss": 1.0, "accuracy": None})
-    assert not reports.made
-
-
-def test_bytes_of_a_validation_are_left_out(
-    train: TrainContext, reports: Reports, caplog: pytest.LogCaptureFixture
-) -> None:
-    train.report_validation_metrics(1, {"loss": 1.0, "image": b"png"})
-    assert reports.made == [("validation", 1, {"loss": 1.0})]
-    assert "'image' is left out" in caplog.text
-
-
-@pytest.mark.parametrize("group", ["a.b", ""])
-def test_a_groups_name_has_no_dot(train: TrainContext, group: str) -> None:
-    with pytest.raises(ValueError, match="a name without a dot"):
-        train.report_metrics(group, 1, {"loss": 1})
 
 
 @pytest.mark.parametrize("progress", [-0.1, 1.1, float("nan")])

@@ -57,10 +57,9 @@ def _model(
     for number, (steps, values) in enumerate(reports, first):
         present = known.setdefault(steps, {})
         same = [repr(values[name]) == repr(present[name]) for name in values if name in present]
-        if all(same):
-            present.update(values)
-        else:
+        if not all(same):
             refused.append(number)
+        known[steps] = {**values, **present}
     return refused
 
 
@@ -107,3 +106,10 @@ def test_a_refusal_shows_both_values_shortened() -> None:
     assert isinstance(refusal, Refusal)
     assert "was reported as 1.0 and now as 'xxx" in refusal.message
     assert len(refusal.message) < 300
+
+
+def test_one_number_in_single_and_in_double_precision_is_no_contradiction() -> None:
+    single = float(np.float32(0.1))
+    kept, refused = resolve(_pieces([(1, {"a": single}), (1, {"a": 0.1}), (1, {"a": 0.11})], 0), Memory({}))
+    assert [refusal.sequence for refusal in refused] == [2]
+    assert _stored(kept) == {1: {"a": single}}

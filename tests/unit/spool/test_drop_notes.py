@@ -7,6 +7,7 @@ from pathlib import Path
 from resolute.contracts.clock import SYSTEM_CLOCK
 from resolute.contracts.spool.format import LOGS_SUFFIX, Line
 from resolute.spool.delivery.drop_notes import DropNotes
+from resolute.spool.delivery.run_log import RunLog
 from resolute.spool.reader import SpoolReader
 
 
@@ -20,7 +21,7 @@ def said(spool: Path) -> list[str]:
 
 
 def test_a_line_at_the_first_at_ten_times_as_many_and_at_the_end(tmp_path: Path) -> None:
-    notes = DropNotes(tmp_path, clock=SYSTEM_CLOCK)
+    notes = DropNotes(RunLog(tmp_path, clock=SYSTEM_CLOCK).warn)
     notes.finish()
     for count in (1, 2, 9, 15, 16):
         notes.note(count, f"{count:02} reports were dropped")

@@ -126,7 +126,7 @@ def test_refused_reports_reach_the_writer_and_the_others_arrive(tmp_path: Path) 
 
     assert [steps for _, steps, _ in receiver.all_rows()] == [0, 1, 2, 4, 5]
     with pytest.raises(errors.InvalidArgumentError, match="too high"):
-        writer.flush(timeout=0)
+        writer.confirm()
 
 
 def test_a_refusal_that_was_noted_twice_counts_once_and_a_torn_one_not_at_all(tmp_path: Path) -> None:
@@ -281,7 +281,7 @@ def test_validations_reach_a_search_that_they_drive(tmp_path: Path) -> None:
     assert (second.sequence, second.metric, second.HasField("time_metric")) == (2, 0.25, False)
 
 
-def test_a_validation_that_the_search_refuses_is_raised_in_the_script(tmp_path: Path) -> None:
+def test_a_validation_that_the_search_refuses_is_told_to_the_script(tmp_path: Path) -> None:
     identity = RunIdentity("trial", 2, "experiment", searcher_metric="loss", time_metric="batches")
     writer, receiver, clock = ReportWriter(tmp_path), Receiver(), Clock()
     writer.report("validation", 1, {"loss": 0.5, "batches": 10})
@@ -298,7 +298,7 @@ def test_a_validation_that_the_search_refuses_is_raised_in_the_script(tmp_path: 
 
     assert len(receiver.all_rows()) == 2
     with pytest.raises(errors.InvalidArgumentError, match="lacks 'batches'"):
-        writer.flush(timeout=0)
+        writer.confirm()
 
 
 def test_history_is_taken_even_when_the_search_listens_to_a_later_run(tmp_path: Path) -> None:

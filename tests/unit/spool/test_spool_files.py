@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from resolute.contracts.spool.ack import AckFile
 from resolute.contracts.spool.format import FILE_HEADER, Line, Report, Row, Stdtype
-from resolute.errors import DataLossError, QuotaError
+from resolute.errors import DataLossError, InvalidArgumentError, QuotaError
 from resolute.spool.line_splitter import MAX_LINE
 from resolute.spool.line_writer import LineWriter
 from resolute.spool.reader import Record, SpoolReader
@@ -156,8 +156,8 @@ def test_a_newer_version_is_named(tmp_path: Path) -> None:
 
 def test_a_report_that_fits_into_no_message_is_refused(tmp_path: Path) -> None:
     writer = ReportWriter(tmp_path)
-    with pytest.raises(QuotaError, match="put large data into a checkpoint"):
-        writer.report("training", 1, {"image": "x" * (3 << 20)})
+    with pytest.raises(InvalidArgumentError, match="put large data into a checkpoint"):
+        writer.append(b"x" * (3 << 20))
     writer.report("training", 2, {"loss": 1.0})
     assert len(read_all(writer.path)) == 1
 

@@ -119,17 +119,27 @@ def test_metadata_and_status_are_kept(trial: Trial) -> None:
     assert trial.services.notes.statuses == ["training"]
 
 
-def test_a_conflicting_value_is_raised_by_the_trainer(trial: Trial) -> None:
+def test_a_conflicting_value_raises_nothing_and_the_first_counts(trial: Trial) -> None:
     with core.init() as context:
         context.train.report_metrics("other", 1, {"a": 1.0})
         context.train.report_metrics("other", 1, {"b": 2.0})
         context.train.report_metrics("other", 1, {"a": 1.0})
         context.train.flush(timeout=20)
         context.train.report_metrics("other", 1, {"a": 3.0})
-        with pytest.raises(InvalidArgumentError, match="refused a report"):
-            context.train.flush(timeout=20)
-    assert trial.series("other", "a") == [(1, 1.0)]
+        context.train.flush(timeout=20)
+        context.train.report_metrics("other", 2, {"a": 4.0})
+        context.train.flush(timeout=20)
+    assert trial.series("other", "a") == [(1, 1.0), (2, 4.0)]
     assert trial.series("other", "b") == [(1, 2.0)]
+
+
+def test_a_strict_script_hears_of_a_refusal_in_the_call(trial: Trial) -> None:
+    with core.init(strictness=core.Strictness.STRICT) as context:
+        context.train.report_metrics("other", 1, {"a": 1.0})
+        with pytest.raises(InvalidArgumentError, match=r"refused a report: .* 'a' was reported as 1\.0"):
+            context.train.report_metrics("other", 1, {"a": 3.0})
+        context.train.report_metrics("other", 2, {"a": 3.0})
+    assert trial.series("other", "a") == [(1, 1.0), (2, 3.0)]
 
 
 def test_training_goes_on_while_the_services_are_away(trial: Trial, caplog: pytest.LogCaptureFixture) -> None:

@@ -34,6 +34,9 @@ LOGS_SUFFIX = ".logs"
 MAX_PAYLOAD = 2 << 20
 """Most bytes of one payload, so that every record fits into a message to a service."""
 
+MAX_NAME_LENGTH = 500
+"""Most characters of a group's or a metric's name."""
+
 SCHEMA_HEADER = struct.Struct("<BI")
 ROW_HEADER = struct.Struct("<BIqd")
 LINE_HEADER = struct.Struct("<BdB")

@@ -24,6 +24,7 @@ from resolute.core.remote.presigned_urls import open_remote_store
 from resolute.core.remote.registry import RemoteRegistry, parse_connection_storage, storage_of, to_message
 from resolute.core.remote.session import Session
 from resolute.core.remote.trial_record import RemoteTrialRecord, UnmanagedTrialRecord
+from resolute.core.reporting.strictness import Strictness
 from resolute.core.reporting.train import TrainContext
 from resolute.core.searcher import (
     DummySearcherContext,
@@ -55,6 +56,7 @@ def assemble(
     checkpoint_storage: Storage | None,
     preempt_mode: PreemptMode,
     tensorboard_mode: TensorboardMode,
+    strictness: Strictness = Strictness.WARN,
     run_directory: RunDirectory | None = None,
 ) -> Parts:
     """Makes the parts of a context.
@@ -65,6 +67,7 @@ def assemble(
         checkpoint_storage: Where the script wants its checkpoints; None for where the experiment's lie.
         preempt_mode: Which processes ask whether to stop.
         tensorboard_mode: Who writes and copies TensorBoard files.
+        strictness: What becomes of a report that cannot be recorded.
         run_directory: Where the run lies; None to find it in the environment.
 
     Raises:
@@ -74,7 +77,10 @@ def assemble(
     session = open_session(info, connection)
     flags = Flags.create(run_directory.flags_file)
     reports = ReportWriter(
-        run_directory.spool, name=f"rank{distributed.rank}", limit=limit_from_environment()
+        run_directory.spool,
+        name=f"rank{distributed.rank}",
+        limit=limit_from_environment(),
+        omissions=strictness.omissions(),
     )
     if isinstance(checkpoint_storage, BucketStorage) and checkpoint_storage.has_secrets:
         _log.warning(
@@ -94,7 +100,13 @@ def assemble(
     )
     return Parts(
         distributed=distributed,
-        train=TrainContext(reporter=reports, record=record, tensorboard=tensorboard),
+        train=TrainContext(
+            reporter=reports,
+            record=record,
+            tensorboard=tensorboard,
+            rank=distributed.rank,
+            confirms=strictness is Strictness.STRICT,
+        ),
         checkpoint=CheckpointContext(
             distributed,
             store=open_remote_store(storage, session),

@@ -14,6 +14,7 @@ from resolute.core.distributed import DistributedContext
 from resolute.core.reporting.reporter import Reporter
 from resolute.core.reporting.trial_record import LocalTrialRecord, TrialRecord
 from resolute.runtime.offline_run import OfflineRun, directory_of
+from resolute.spool.omissions import Omissions
 from resolute.spool.report_writer import ReportWriter
 
 if TYPE_CHECKING:
@@ -33,12 +34,13 @@ class Recorder:
     record: TrialRecord
 
 
-def record_offline(parent: Path, distributed: DistributedContext) -> Recorder:
+def record_offline(parent: Path, distributed: DistributedContext, omissions: Omissions) -> Recorder:
     """Begins to record; every process of the trial must call it.
 
     Args:
         parent: Directory that gets a directory for this run; all processes must see the same one.
         distributed: The processes of the trial.
+        omissions: Hears of what cannot be recorded.
     """
     run_id = distributed.broadcast(str(uuid.uuid4()) if distributed.rank == 0 else None)
     directory = directory_of(parent.expanduser().absolute(), run_id)
@@ -47,26 +49,30 @@ def record_offline(parent: Path, distributed: DistributedContext) -> Recorder:
         name = Path(sys.argv[0]).name or "offline"
         run = OfflineRun.create(directory.parent, run_id=run_id, name=name, now=SYSTEM_CLOCK.time())
         record = OfflineTrialRecord(run)
-    return Recorder(FileReporter.of_rank(directory, distributed.rank), record)
+    return Recorder(FileReporter.of_rank(directory, distributed.rank, omissions), record)
 
 
 class FileReporter(ReportWriter):
     """Writes a spool that nobody reads for now."""
 
     @classmethod
-    def of_rank(cls, directory: Path, rank: int) -> Self:
+    def of_rank(cls, directory: Path, rank: int, omissions: Omissions | None = None) -> Self:
         """Makes the reporter of one process.
 
         Args:
             directory: The run's directory.
             rank: Rank of the process.
+            omissions: Hears of what cannot be recorded; it is counted and logged by default.
         """
         spool = directory / "spool"
         spool.mkdir(parents=True, exist_ok=True)
-        return cls(spool, name=f"rank{rank}", limit=_NO_LIMIT)
+        return cls(spool, name=f"rank{rank}", limit=_NO_LIMIT, omissions=omissions)
 
     def flush(self, timeout: float | None = None) -> None:
         """Nothing waits: what was reported has arrived in its file."""
+
+    def confirm(self) -> None:
+        """Nobody refuses while a run is recorded."""
 
 
 class OfflineTrialRecord(LocalTrialRecord):

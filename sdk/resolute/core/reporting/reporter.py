@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from resolute.spool.omissions import CountedWarnings, Omissions
 from resolute.spool.values import flatten
 
 _log = logging.getLogger("resolute.core")
@@ -14,25 +15,43 @@ _log = logging.getLogger("resolute.core")
 class Reporter(Protocol):
     """Takes reports of metrics; on cluster a ``resolute.spool.report_writer.ReportWriter``."""
 
+    @property
+    def omissions(self) -> Omissions:
+        """Hears of what cannot be recorded."""
+
     def report(self, group: str, steps: int, metrics: Mapping[str, Any]) -> None:
         """Takes one report; once this returns, a crash of the process does not lose it."""
 
     def flush(self, timeout: float | None = None) -> None:
         """Waits until every report so far has arrived for good."""
 
+    def confirm(self) -> None:
+        """Waits likewise, and raises what a service refused."""
+
     def close(self) -> None:
         """Takes no more reports."""
 
 
 class LogReporter:
-    """Reports off cluster: checked as on cluster, then logged."""
+    """Reports off cluster: checked as on cluster, then logged.
+
+    Args:
+        omissions: Hears of what cannot be recorded; it is counted and logged by default.
+    """
+
+    def __init__(self, omissions: Omissions | None = None) -> None:
+        self.omissions = omissions or CountedWarnings(_log.warning)
 
     def report(self, group: str, steps: int, metrics: Mapping[str, Any]) -> None:
         """Logs one report."""
-        _log.info("%s metrics at %d steps: %s", group, steps, flatten(metrics))
+        _log.info("%s metrics at %d steps: %s", group, steps, flatten(metrics, self.omissions))
 
     def flush(self, timeout: float | None = None) -> None:
         """Nothing waits."""
 
+    def confirm(self) -> None:
+        """Nobody refuses."""
+
     def close(self) -> None:
-        """Nothing is held."""
+        """Says how much was left out."""
+        self.omissions.finish()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,18 +17,26 @@ from resolute.core.tensorboard import (
     keep_path,
     select_all,
 )
+from resolute.errors import InvalidArgumentError
+from resolute.spool.values import whole_steps
 
 TRAINING = "training"
 VALIDATION = "validation"
-_log = logging.getLogger("resolute.core")
 
 
 class TrainContext:
-    """Reports metrics and status. Get it as ``Context.train``; only the chief should report.
+    """Reports metrics and status. Get it as ``Context.train``; only reports of rank 0 count.
 
     ``report_*`` costs microseconds: it appends to a file of this machine and returns. Reports survive
-    crashes of the process and outages of the cluster. If a service refuses a report, the error is raised
-    by the next one.
+    crashes of the process and outages of the cluster. What cannot be recorded is left out, with one counted
+    warning of each kind in the log; ``reports: strict`` in the experiment's config makes it raise.
+
+    Args:
+        reporter: Takes the reports, and hears of what is left out.
+        record: Takes everything else.
+        tensorboard: Where TensorBoard files go.
+        rank: Rank of this process; only rank 0 reports.
+        confirms: Whether each report waits for the answer of its service and raises what that refuses.
 
     Examples:
         >>> from resolute import core
@@ -39,8 +46,19 @@ class TrainContext:
         ...     context.train.report_validation_metrics(steps_completed=10, metrics={"accuracy": 0.9})
     """
 
-    def __init__(self, *, reporter: Reporter, record: TrialRecord, tensorboard: Tensorboard) -> None:
+    def __init__(
+        self,
+        *,
+        reporter: Reporter,
+        record: TrialRecord,
+        tensorboard: Tensorboard,
+        rank: int = 0,
+        confirms: bool = False,
+    ) -> None:
         self._reporter = reporter
+        self._omissions = reporter.omissions
+        self._rank = rank
+        self._confirms = confirms
         self._record = record
         self._tensorboard = tensorboard
 
@@ -70,13 +88,13 @@ class TrainContext:
 
         Raises:
             TypeError: Not exactly one of ``steps_completed`` and ``latest_batch`` is given, or no metrics.
-            InvalidArgumentError: A value cannot be recorded; or the service refused an earlier report.
             ForkedProcessError: This process was forked off the one that called ``core.init``.
+            QuotaError: The disk is full.
         """
-        values = dict(_given(metrics, "metrics"))
-        if batch_metrics:
-            values["batch_metrics"] = [dict(batch) for batch in batch_metrics]
-        self._report(TRAINING, _steps(steps_completed, latest_batch), values)
+        steps, values = _steps(steps_completed, latest_batch), _given(metrics, "metrics")
+        if batch_metrics and isinstance(values, Mapping):
+            values = {**values, "batch_metrics": list(batch_metrics)}
+        self._report(TRAINING, steps, values)
 
     def report_validation_metrics(
         self,
@@ -89,23 +107,15 @@ class TrainContext:
 
         Args:
             steps_completed: Steps done when the metrics were taken.
-            metrics: Values by name; bytes are left out with a warning.
+            metrics: Values by name; None is left out with a warning.
             latest_batch: Older name of ``steps_completed``.
 
         Raises:
             TypeError: Not exactly one of ``steps_completed`` and ``latest_batch`` is given, or no metrics.
-            RuntimeError: A value is None.
-            InvalidArgumentError: A value cannot be recorded; or the service refused an earlier report.
             ForkedProcessError: This process was forked off the one that called ``core.init``.
+            QuotaError: The disk is full.
         """
-        values = dict(_given(metrics, "metrics"))
-        missing = [name for name, value in values.items() if value is None]
-        if missing:
-            raise RuntimeError(f"validation metrics must have a value; {', '.join(missing)} is None")
-        for name in [name for name, value in values.items() if isinstance(value, (bytes, bytearray))]:
-            _log.warning("validation metric %r is left out: bytes cannot be reported", name)
-            del values[name]
-        self._report(VALIDATION, _steps(steps_completed, latest_batch), values)
+        self._report(VALIDATION, _steps(steps_completed, latest_batch), _given(metrics, "metrics"))
 
     def report_metrics(
         self,
@@ -117,6 +127,8 @@ class TrainContext:
     ) -> None:
         """Reports metrics of any group. Several reports of one group at the same steps add up.
 
+        Within a run the first value of a metric at a step counts; another one is left out with a warning.
+
         Args:
             group: ``training``, ``validation`` or any other name without a dot.
             steps_completed: Steps done when the metrics were taken.
@@ -124,14 +136,10 @@ class TrainContext:
             latest_batch: Older name of ``steps_completed``.
 
         Raises:
-            ValueError: ``group`` is empty or has a dot in it.
             TypeError: Not exactly one of ``steps_completed`` and ``latest_batch`` is given, or no metrics.
-            InvalidArgumentError: A value cannot be recorded; or the service refused an earlier report, such
-                as one with another value for the same metric at the same steps.
             ForkedProcessError: This process was forked off the one that called ``core.init``.
+            QuotaError: The disk is full.
         """
-        if not group or "." in group:
-            raise ValueError(f"the group {group!r} is not valid: a name without a dot was expected")
         self._report(group, _steps(steps_completed, latest_batch), _given(metrics, "metrics"))
 
     def flush(self, timeout: float | None = None) -> None:
@@ -142,7 +150,6 @@ class TrainContext:
 
         Raises:
             DeadlineError: Some have not arrived in time. They are not lost.
-            InvalidArgumentError: The service refused a report.
         """
         self._reporter.flush(timeout)
 
@@ -210,8 +217,27 @@ class TrainContext:
         """Returns the steps of the newest validation that the cluster knows, or None before any."""
         return self._record.last_validation_steps()
 
-    def _report(self, group: str, steps: int, metrics: Mapping[str, Any]) -> None:
-        self._reporter.report(group, steps, metrics)
+    def _report(self, group: str, steps: Any, metrics: Any) -> None:
+        if self._rank:
+            message = f"only rank 0 reports; this is rank {self._rank}: its reports are left out"
+            self._omissions.leave_out(f"reports of rank {self._rank}", RuntimeError(message))
+            return
+        try:
+            whole, values = whole_steps(steps), _values(group, metrics)
+        except (InvalidArgumentError, ValueError) as error:
+            self._omissions.leave_out("whole reports", error)
+            return
+        if group == VALIDATION and any(value is None for value in values.values()):
+            values = self._without_none(values)
+        self._reporter.report(group, whole, values)
+        if self._confirms:
+            self._reporter.confirm()
+
+    def _without_none(self, metrics: Mapping[str, Any]) -> Mapping[str, Any]:
+        missing = ", ".join(str(name) for name, value in metrics.items() if value is None)
+        error = RuntimeError(f"validation metrics must have a value; {missing} is None")
+        self._omissions.leave_out("values of validations that are None", error)
+        return {name: value for name, value in metrics.items() if value is not None}
 
 
 class DummyTrainContext(TrainContext):
@@ -223,22 +249,36 @@ class DummyTrainContext(TrainContext):
         >>> train.report_validation_metrics(steps_completed=1, metrics={"loss": 0.5})
     """
 
-    def __init__(self, tensorboard: Tensorboard | None = None) -> None:
+    def __init__(
+        self, tensorboard: Tensorboard | None = None, *, reporter: Reporter | None = None, rank: int = 0
+    ) -> None:
         super().__init__(
-            reporter=LogReporter(), record=LocalTrialRecord(), tensorboard=tensorboard or LocalTensorboard()
+            reporter=reporter or LogReporter(),
+            record=LocalTrialRecord(),
+            tensorboard=tensorboard or LocalTensorboard(),
+            rank=rank,
         )
 
 
-def _given(metrics: Mapping[str, Any] | None, name: str) -> Mapping[str, Any]:
+def _values(group: Any, metrics: Any) -> Mapping[str, Any]:
+    if not isinstance(group, str) or not group or "." in group:
+        raise ValueError(f"the group {group!r} is not valid: a name without a dot was expected")
+    if not isinstance(metrics, Mapping):
+        raise InvalidArgumentError(
+            f"metrics are a {type(metrics).__name__}; a mapping from names to values was expected"
+        )
+    return metrics
+
+
+def _given(metrics: Any, name: str) -> Any:
     if metrics is None:
         raise TypeError(f"{name} are missing: a mapping from names to values was expected")
     return metrics
 
 
-def _steps(steps_completed: int | None, latest_batch: int | None) -> int:
+def _steps(steps_completed: int | None, latest_batch: int | None) -> Any:
     if (steps_completed is None) == (latest_batch is None):
         raise TypeError(
             "steps_completed (or latest_batch, its older name) must be given, and only one of them"
         )
-    steps: Any = latest_batch if steps_completed is None else steps_completed
-    return int(steps) if isinstance(steps, float) and steps.is_integer() else steps
+    return latest_batch if steps_completed is None else steps_completed

@@ -150,7 +150,7 @@ def recording_parts(
     registry = RecordingRegistry(directory)
     return Parts(
         distributed=distributed,
-        train=TrainContext(reporter=reporter, record=record, tensorboard=tensorboard),
+        train=TrainContext(reporter=reporter, record=record, tensorboard=tensorboard, rank=distributed.rank),
         checkpoint=CheckpointContext(distributed, store=registry.store, registry=registry),
         searcher=DummySearcherContext(distributed),
         preempt=DummyPreemptContext(distributed, preempt_mode),

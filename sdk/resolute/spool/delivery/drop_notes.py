@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-import logging
 import threading
-from pathlib import Path
-
-from resolute.contracts.clock import Clock
-from resolute.contracts.spool.format import Line, Stdtype
-from resolute.errors import ResoluteError
-from resolute.spool.line_writer import LineWriter
+from collections.abc import Callable
 
 _FACTOR = 10
-_log = logging.getLogger("resolute.spool")
 
 
 class DropNotes:
     """Writes a line when the first report was dropped, when ten times as many were, and at the end.
 
     Args:
-        spool: Where the run's lines are spooled.
-        clock: Times the lines.
+        say: Puts a warning into the log.
     """
 
-    def __init__(self, spool: Path, *, clock: Clock) -> None:
-        self._spool = spool
-        self._clock = clock
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
         self._lock = threading.Lock()
         self._told = 0
         self._dropped = 0
@@ -50,12 +41,5 @@ class DropNotes:
                 self._tell()
 
     def _tell(self) -> None:
-        text = f"WARNING: {self._explanation}"
-        _log.warning("%s", text)
-        try:
-            writer = LineWriter(self._spool, name="limits", clock=self._clock)
-            writer.append_lines([Line(self._clock.time(), Stdtype.PLATFORM, text.encode())])
-            writer.close()
-        except (ResoluteError, OSError) as failure:
-            _log.error("the log cannot say that reports were dropped: %s", failure)
+        self._say(self._explanation)
         self._told = self._dropped

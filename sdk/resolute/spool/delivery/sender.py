@@ -41,6 +41,7 @@ class SpoolSender:
         delivery: Sends batches to the service, see ``ReportDelivery`` and ``LineDelivery``.
         clock: Measures when a failed call is repeated, and how fast the service is.
         jitter: Returns numbers in [0, 1), so that many senders do not retry at the same time.
+        refused: Hears why a single record is not kept.
     """
 
     def __init__(
@@ -50,7 +51,9 @@ class SpoolSender:
         *,
         clock: Clock = SYSTEM_CLOCK,
         jitter: Callable[[], float] = random.random,
+        refused: Callable[[str], None] = lambda _message: None,
     ) -> None:
+        self._refused = refused
         self._directory = directory
         self._delivery = delivery
         self._clock = clock
@@ -182,7 +185,7 @@ class SpoolSender:
             raise errors.UnavailableError(f"the service accepted nothing of {source.name}")
         source.backoff.succeeded()
         self._adapt_batch_size(self._clock.monotonic() - begin, full=source.limit == 0)
-        source.refuse([(refusal.sequence, refusal.message) for refusal in answer.refusals])
+        self._refuse(source, [(refusal.sequence, refusal.message) for refusal in answer.refusals])
         source.advance(chunk, answer.next_sequence - chunk.first_sequence)
         source.limit = source.limit * 2 if source.limit * 2 < self._batch else 0
         return True
@@ -204,9 +207,14 @@ class SpoolSender:
             source.limit = max((chunk.ends[(len(chunk.ends) - 1) // 2]) - source.reader.offset, 1)
             return
         self._delivery.skip(source.name, chunk.first_sequence)
-        source.refuse([(chunk.first_sequence, str(failure))])
+        self._refuse(source, [(chunk.first_sequence, str(failure))])
         source.advance(chunk, 1)
         source.limit = 0
+
+    def _refuse(self, source: SpoolSource, refusals: list[tuple[int, str]]) -> None:
+        source.refuse(refusals)
+        for _, message in refusals:
+            self._refused(message)
 
     def _adapt_batch_size(self, seconds: float, *, full: bool) -> None:
         self._backoff.succeeded()

@@ -8,11 +8,14 @@ from pathlib import Path
 import grpc
 
 from resolute.contracts.clock import Clock
+from resolute.errors import InvalidArgumentError
 from resolute.spool.delivery.drop_notes import DropNotes
 from resolute.spool.delivery.requests import RunIdentity
+from resolute.spool.delivery.run_log import RunLog
 from resolute.spool.delivery.sender import SpoolSender
 from resolute.spool.delivery.sender_thread import SenderThread
 from resolute.spool.delivery.services import LineDelivery, ReportDelivery
+from resolute.spool.omissions import CountedWarnings
 
 _SLICE_SECONDS = 0.5
 
@@ -28,9 +31,11 @@ class SpoolShipper:
     """
 
     def __init__(self, channel: grpc.Channel, spool: Path, identity: RunIdentity, *, clock: Clock) -> None:
-        self._notes = DropNotes(spool, clock=clock)
+        log = RunLog(spool, clock=clock)
+        self._notes = DropNotes(log.warn)
+        self._refusals = CountedWarnings(log.warn)
         delivery = ReportDelivery.over(channel, identity, dropped=self._notes.note)
-        reports = SpoolSender(spool, delivery, clock=clock)
+        reports = SpoolSender(spool, delivery, clock=clock, refused=self._note_refusal)
         lines = SpoolSender(spool, LineDelivery.over(channel, identity), clock=clock)
         self._reports = SenderThread(reports, name="send-reports", clock=clock)
         self._lines = SenderThread(lines, name="send-lines", clock=clock)
@@ -59,12 +64,17 @@ class SpoolShipper:
         """
         drained = _drain(self._reports, give_up)
         self._notes.finish()
+        self._refusals.finish()
         return drained
 
     def drain_lines(self, *, give_up: Callable[[], bool]) -> bool:
         """Waits until all lines have arrived, as ``drain_reports`` does; begins at once."""
         self._lines.try_at_once()
         return _drain(self._lines, give_up)
+
+    def _note_refusal(self, message: str) -> None:
+        # Refusals of one kind end with the same remedy, whatever they name before.
+        self._refusals.leave_out(message.rpartition("; ")[2], InvalidArgumentError(message))
 
     def stop(self) -> None:
         """Ends the threads. What has not arrived stays on disk."""

@@ -110,6 +110,7 @@ class ExperimentConfig(Section):
     bind_mounts: BindMounts = ()
     data: Mapping[str, Json] = Field(default_factory=dict)
     debug: Flag = False
+    reports: Literal["warn", "strict"] = "warn"
     labels: Labels = ()
     workspace: Text = ""
     project: Text = ""

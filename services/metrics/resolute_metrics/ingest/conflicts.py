@@ -1,4 +1,4 @@
-"""One metric has one value at one step of one run: repeats add nothing, other values are refused.
+"""One metric has one value at one step of one run, the first: repeats add nothing, other values are refused.
 
 Reports of the same group and steps are one, merged name by name. That would want a look at all that was
 stored, but steps nearly always advance: only steps that turn up twice among reports that share a name are
@@ -20,7 +20,7 @@ from resolute_metrics.store.rows import Integers, Piece, SingleReport, join, pie
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """One report that is not kept."""
+    """One report that is not kept, or not all of it."""
 
     sequence: int
     message: str
@@ -120,7 +120,6 @@ def _decide(
         clash = _first_conflict(report.values, present)
         if clash is not None:
             refusals.append(Refusal(report.sequence, _explain(group, report, clash, present[clash])))
-            continue
         fresh = {name: value for name, value in report.values.items() if name not in present}
         present.update(fresh)
         if fresh:
@@ -137,14 +136,23 @@ def _first_conflict(values: Mapping[str, Any], present: Mapping[str, Any]) -> st
 
 def _same(one: Any, other: Any) -> bool:
     if isinstance(one, float) and isinstance(other, float):
-        return one == other or (math.isnan(one) and math.isnan(other))
+        if one == other or (math.isnan(one) and math.isnan(other)):
+            return True
+        # The same number once in single precision and once in double is no contradiction.
+        return one == _single_precision(other) or other == _single_precision(one)
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+
+
+def _single_precision(value: float) -> float:
+    with np.errstate(over="ignore"):
+        return float(np.float32(value))
 
 
 def _explain(group: str, report: SingleReport, name: str, before: Any) -> str:
     return (
         f"group {group!r} at step {report.steps}: metric {name!r} was reported as {_short(before)} and now "
-        f"as {_short(report.values[name])}; report each metric once a step, or give the second another name"
+        f"as {_short(report.values[name])}, the first counts; report each metric once a step, or give the "
+        "second another name"
     )
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from resolute_metrics.limits import MAX_NAME_LENGTH, Limits
+from resolute.contracts.spool.format import MAX_NAME_LENGTH
+from resolute_metrics.limits import Limits
 from resolute_metrics.store.rows import Piece
 from resolute_metrics.store.streams import Stream
 

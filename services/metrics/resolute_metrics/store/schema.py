@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-from resolute_metrics.limits import MAX_NAME_LENGTH
+from resolute.contracts.spool.format import MAX_NAME_LENGTH
 from resolute_serving.ingestion.tables import KEY, IngestionTables
 
 METADATA = sa.MetaData()

@@ -68,6 +68,7 @@ def test_the_defaults_are_those_of_the_documented_api(accept: Accept) -> None:
         "bind_mounts": [],
         "data": {},
         "debug": False,
+        "reports": "warn",
         "labels": [],
         "workspace": "",
         "project": "",

@@ -1,0 +1,37 @@
+"""Whether a report that cannot be recorded ends the script."""
+
+from __future__ import annotations
+
+import enum
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from resolute.spool.omissions import CountedWarnings, Omissions, Raised
+
+_log = logging.getLogger("resolute.core")
+
+
+class Strictness(enum.Enum):
+    """What becomes of a report, or a part of one, that cannot be recorded."""
+
+    WARN = "warn"
+    """It is left out, with one counted warning of each kind."""
+    RAISE = "raise"
+    """What is wrong with its content raises in the call; what a service refuses is a counted warning."""
+    STRICT = "strict"
+    """Both raise in the call, which waits until the service has answered."""
+
+    @classmethod
+    def of_config(cls, config: Mapping[str, Any], *, least: Strictness) -> Strictness:
+        """Returns what an experiment's config asks for, or what the script does if the config asks for less.
+
+        Args:
+            config: The experiment's config; ``reports`` says it.
+            least: What the script was started with.
+        """
+        return cls.STRICT if config.get("reports") == cls.STRICT.value else least
+
+    def omissions(self) -> Omissions:
+        """Makes what hears of the parts that are left out."""
+        return CountedWarnings(_log.warning) if self is Strictness.WARN else Raised()
