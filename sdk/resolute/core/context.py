@@ -104,7 +104,7 @@ class Context:
             return
         invalid_hp = exc_type is not None and issubclass(exc_type, InvalidHP)
         if invalid_hp:
-            _log.info("the hyperparameters were refused: %s", exc_val)
+            _log.warning("the hyperparameters were refused: %s", exc_val)
             self.train.report_early_exit(EarlyExitReason.INVALID_HP)
         self._close_all()
         if invalid_hp:

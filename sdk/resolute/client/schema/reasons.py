@@ -57,6 +57,7 @@ _WORDS = {
     "ALL_TRIALS_CLOSED": "every trial is closed, and the search wants no more",
     "ALL_TRIALS_FAILED": "every trial failed",
     "ALL_TRIALS_CANCELED": "every trial was canceled",
+    "TOO_MANY_REFUSED": "50 sets of hyperparameters in a row were refused by the code",
 }
 _ORDINALS = {1: "st", 2: "nd", 3: "rd"}
 

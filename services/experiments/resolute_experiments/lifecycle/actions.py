@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sqlalchemy.engine import Connection
 
-from resolute.api.searcher.v1 import action_pb2
+from resolute.api.searcher.v1 import action_pb2, reason_pb2
 from resolute.contracts.values import to_mapping
 from resolute_experiments.lifecycle import commands
 from resolute_experiments.lifecycle.action_inputs import ActionInputs, LatestCheckpoint
@@ -83,7 +83,7 @@ def _apply_one(
             search_event=action.event_sequence,
         )
     elif action.HasField("shutdown") and action.sequence >= answers.last_action:
-        _shut_down(connection, experiment, action.shutdown, timing)
+        _shut_down(connection, experiment, action, timing)
 
 
 def _is_paused(experiment: Experiment) -> bool:
@@ -170,17 +170,23 @@ def _reopen_trial(
 
 
 def _shut_down(
-    connection: Connection, experiment: Experiment, shutdown: action_pb2.Action.Shutdown, timing: Timing
+    connection: Connection, experiment: Experiment, action: action_pb2.Action, timing: Timing
 ) -> None:
-    if shutdown.failure:
-        commands.fail(connection, experiment, timing, failure=_all_failed(connection, experiment))
+    if action.shutdown.failure:
+        failure = _failure(connection, experiment, action.reason.kind)
+        commands.fail(connection, experiment, timing, failure=failure)
         return
-    event = ExperimentEvent.SEARCH_CANCELED if shutdown.cancel else ExperimentEvent.SEARCH_COMPLETED
+    event = ExperimentEvent.SEARCH_CANCELED if action.shutdown.cancel else ExperimentEvent.SEARCH_COMPLETED
     transition_experiment(connection, experiment, event, timing)
 
 
-def _all_failed(connection: Connection, experiment: Experiment) -> str:
+def _failure(connection: Connection, experiment: Experiment, reason: reason_pb2.ReasonKind.ValueType) -> str:
     found = trials.of_experiment(connection, experiment.id)
     if not found:
         return "its search ended as failed"
+    if reason == reason_pb2.REASON_KIND_TOO_MANY_REFUSED:
+        return (
+            "its code refused too many sets of hyperparameters in a row; "
+            f"`resolute trial logs {found[-1].number}` has what it said of the last"
+        )
     return f"every trial failed; `resolute trial describe {found[0].number}` shows why"

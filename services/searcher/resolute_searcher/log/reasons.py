@@ -40,6 +40,7 @@ class ReasonKind(Enum):
     ALL_TRIALS_CLOSED = "all_trials_closed"
     ALL_TRIALS_FAILED = "all_trials_failed"
     ALL_TRIALS_CANCELED = "all_trials_canceled"
+    TOO_MANY_REFUSED = "too_many_refused"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from resolute_searcher.log.actions import Action, CloseTrial, CreateTrial, EndSearch, RunTrial, StopTrial
@@ -34,7 +34,7 @@ from resolute_searcher.log.operations import (
     ValidateAfter,
 )
 from resolute_searcher.log.reasons import Reason, ReasonKind
-from resolute_searcher.spec.search import SearchSpec
+from resolute_searcher.spec.search import GridSpec, SearchSpec, SingleSpec
 from resolute_searcher.state_machine import validation
 from resolute_searcher.state_machine.event_reasons import event_reason
 from resolute_searcher.state_machine.state import SearchState
@@ -121,7 +121,7 @@ class Search:
             retried = Reason(ReasonKind.TRIAL_RETRIED)
             run = RunTrial(event.trial_key, again.length, reopens=True, reason=retried)
             self._emit_action(run, actions)
-        for operation in self.state.method.decide(event, self.state.sampler):
+        for operation in self._decided(event):
             self._record_operation(operation, operations, actions)
         if isinstance(event, Retried):
             # Recovery hands actions out after the operations: what both leave behind must be the same.
@@ -129,6 +129,16 @@ class Search:
         if self._is_finished_by(event):
             self._record_operation(self._shutdown(), operations, actions)
         self.state.draws = self.state.sampler.random.position.draws
+
+    def _decided(self, event: MethodEvent) -> Iterator[Operation]:
+        """Yields what the method decides, without trials that it may not replace and what is about them."""
+        left_out = set()
+        for operation in self.state.method.decide(event, self.state.sampler):
+            replaces = operation.reason.kind is ReasonKind.REPLACEMENT
+            if isinstance(operation, Create) and replaces and self.state.refused_too_often:
+                left_out.add(operation.trial_key)
+            elif isinstance(operation, Progress | Shutdown) or operation.trial_key not in left_out:
+                yield operation
 
     def _record_operation(
         self, operation: Operation, operations: list[Operation], actions: list[Action]
@@ -163,6 +173,8 @@ class Search:
             kind = ReasonKind.ALL_TRIALS_CANCELED
         elif failure:
             kind = ReasonKind.ALL_TRIALS_FAILED
+        elif self.state.refused_too_often and not isinstance(self.state.spec.method, GridSpec | SingleSpec):
+            failure, kind = True, ReasonKind.TOO_MANY_REFUSED
         return Shutdown(cancel=cancel, failure=failure, reason=Reason(kind))
 
     def _action(self, operation: Operation) -> Action | None:
@@ -187,6 +199,7 @@ class Search:
 
     def _absorb(self, event: Event) -> None:
         """Takes in what happened: the part of an event that needs no decision."""
+        self._count_refusals(event)
         match event:
             case TrialFenced(trial_key, min_run):
                 trial = self.state.trials[trial_key]
@@ -219,6 +232,15 @@ class Search:
         if self.state.model is not None:
             while len(self.state.open_requests) < self.state.model.open_requests:
                 self.state.open_requests.append(self.state.sequence)
+
+    def _count_refusals(self, event: Event) -> None:
+        match event:
+            case TrialExited(_, reason) if reason.invalid:
+                self.state.refused_in_a_row += 1
+            case TrialExited() | ValidationCompleted() | ValidationReported() | Extended() | Retried():
+                self.state.refused_in_a_row = 0
+            case TrialClosed(trial_key) if self.state.trials[trial_key].exit is None:
+                self.state.refused_in_a_row = 0
 
     def _absorb_external(self, event: MethodEvent) -> None:
         """Takes in what somebody outside decided."""

@@ -13,6 +13,9 @@ from resolute_searcher.rng import RandomStream
 from resolute_searcher.spec.search import SearchSpec
 from resolute_searcher.state_machine.trial import TrialState
 
+MOST_REFUSED_IN_A_ROW = 50
+"""After so many refused sets of hyperparameters in a row none is replaced: the fault is in the code."""
+
 
 class SearchState:
     """What is known of a search: counts, trials, the method; `Search` changes it by events.
@@ -39,6 +42,8 @@ class SearchState:
         self.trials: dict[str, TrialState] = {}
         self.failures = 0
         self.cancels = 0
+        # Trials that left because their hyperparameters were refused, since the last one that did not.
+        self.refused_in_a_row = 0
         self.method = self.kind.build(spec)
         self.model = self.method if isinstance(self.method, ModelMethod) else None
         self.sampler = Sampler(spec.space, RandomStream(spec.seed))
@@ -71,13 +76,18 @@ class SearchState:
         return self.open_requests[0] if self.open_requests else None
 
     @property
+    def refused_too_often(self) -> bool:
+        """Whether refused trials are not replaced, until one of those that train has validated."""
+        return self.refused_in_a_row >= MOST_REFUSED_IN_A_ROW
+
+    @property
     def awaits_suggestion(self) -> bool:
         """Whether the search waits for a suggestion."""
-        return self.model is not None and self.model.open_requests > 0
+        return self.model is not None and self.model.open_requests > 0 and not self.refused_too_often
 
     def suggestion_request(self) -> SuggestionRequest | None:
         """Returns what a `Suggested` event must answer next; None when the search waits for nothing."""
-        return None if self.model is None else self.model.suggestion_request()
+        return self.model.suggestion_request() if self.model is not None and self.awaits_suggestion else None
 
     def progress(self) -> float:
         """Returns the done share of the whole search, from 0 to 1."""
@@ -109,6 +119,7 @@ class SearchState:
             "closed": self.closed,
             "failures": self.failures,
             "cancels": self.cancels,
+            "refused_in_a_row": self.refused_in_a_row,
             "over": self.over,
             "answered": self.answered,
             "suggested": self.suggested,
@@ -128,6 +139,7 @@ class SearchState:
         self.closed = state["closed"]
         self.failures = state["failures"]
         self.cancels = state["cancels"]
+        self.refused_in_a_row = state.get("refused_in_a_row", 0)  # absent in snapshots of earlier versions
         self.over = state["over"]
         self.answered = state["answered"]
         self.suggested = state["suggested"]

@@ -67,6 +67,8 @@ def _accepts_of_trial(search: SearchState, trial: TrialState, event: TrialEvent 
 def _accepts_suggestion(search: SearchState, event: Suggested) -> bool:
     if event.number <= search.suggested:
         return False
+    if search.refused_too_often:
+        return False  # asked for before
     question = search.suggestion_request()
     if question is None or event.number != search.suggested + 1:
         raise FailedPreconditionError(

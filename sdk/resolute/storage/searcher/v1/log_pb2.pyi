@@ -123,6 +123,8 @@ class _ReasonKindEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enu
     """Every trial failed."""
     REASON_KIND_ALL_TRIALS_CANCELED: _ReasonKind.ValueType  # 28
     """Every trial was canceled by a person."""
+    REASON_KIND_TOO_MANY_REFUSED: _ReasonKind.ValueType  # 29
+    """50 sets of hyperparameters in a row were refused by the code, and no trial trains any more."""
 
 class ReasonKind(_ReasonKind, metaclass=_ReasonKindEnumTypeWrapper):
     """What a reason is of. The first group is of events, the second of operations and of the actions that follow from them."""
@@ -185,6 +187,8 @@ REASON_KIND_ALL_TRIALS_FAILED: ReasonKind.ValueType  # 27
 """Every trial failed."""
 REASON_KIND_ALL_TRIALS_CANCELED: ReasonKind.ValueType  # 28
 """Every trial was canceled by a person."""
+REASON_KIND_TOO_MANY_REFUSED: ReasonKind.ValueType  # 29
+"""50 sets of hyperparameters in a row were refused by the code, and no trial trains any more."""
 global___ReasonKind = ReasonKind
 
 @typing.final

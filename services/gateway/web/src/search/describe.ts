@@ -33,6 +33,7 @@ const REASONS: Readonly<Record<number, string>> = {
   [Kind.ALL_TRIALS_CLOSED]: "every trial is done",
   [Kind.ALL_TRIALS_FAILED]: "every trial failed",
   [Kind.ALL_TRIALS_CANCELED]: "every trial was canceled",
+  [Kind.TOO_MANY_REFUSED]: "50 sets of hyperparameters in a row were refused by the code",
 };
 
 /** Says what happened in a search whose trials are known by number. */
