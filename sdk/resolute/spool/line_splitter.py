@@ -2,7 +2,8 @@
 
 Progress bars draw over themselves with carriage returns. Of such a run of states only the last is worth
 keeping: the one that stood there when the line ended. States of several ranks are kept apart by the prefix
-that ``wrap_rank`` gives each. A bar that lasts is shown now and then while it lasts.
+that ``wrap_rank`` gives each. A bar that lasts is shown now and then while it lasts. Bars below each other
+move the cursor down by newlines and up again by an escape sequence: such newlines end no line.
 """
 
 from __future__ import annotations
@@ -14,7 +15,12 @@ MAX_LINE = 8 << 10
 """Most bytes of one line; longer ones become several."""
 
 _PREFIX = re.compile(rb"\[rank=\d+\] ?")
-_ENDS = re.compile(rb"[\r\n]")
+_ENDS = re.compile(rb"[\r\n]|\x1b\[(\d*)A")
+"""Where something is drawn over, ends, or the cursor moves up."""
+_PARTIAL = re.compile(rb"\x1b(\[\d{0,3})?\Z")
+"""An escape sequence of which the rest may come with the next bytes."""
+_MOST_ROWS = 100
+"""Rows that bars below each other take."""
 
 
 class LineSplitter:
@@ -26,10 +32,21 @@ class LineSplitter:
         self._states: dict[bytes, bytes] = {}
         self._shown: dict[bytes, bytes] = {}
         self._returned = b""
+        self._held = b""
+        self._rows_up = 0
+        """How far above the lowest bar the cursor stands."""
+        self._drawn = False
+        """Whether what comes is drawn over the line from its beginning."""
+        self._standing: set[bytes] = set()
+        """Prefixes whose state stands above the cursor."""
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         """Takes the next bytes and yields the lines that they complete, without their ends."""
-        if b"\r" in data or self._states or self._prefix or self._returned:
+        data = self._held + data
+        partial = _PARTIAL.search(data)
+        self._held = partial[0] if partial else b""
+        data = data[: len(data) - len(self._held)]
+        if b"\r" in data or self._draws or self._prefix or self._returned:
             yield from self._feed_states(data)
         else:
             *lines, rest = data.split(b"\n")
@@ -49,14 +66,29 @@ class LineSplitter:
             self._rest += data[begin : match.start()]
             begin = match.end()
             segment = self._take()
-            if match[0] == b"\n":
+            if match[1] is not None:
+                self._rows_up = min(self._rows_up + int(match[1][:3] or 1), _MOST_ROWS)
+                self._keep_state(segment)
+            elif match[0] == b"\n" and self._rows_up and (self._drawn or not _text(segment)):
+                self._rows_up -= 1
+                self._keep_state(segment)
+                self._standing |= {_prefix(segment)} if _text(segment) else set()
+            elif match[0] == b"\n":
+                self._rows_up = 0
+                yield from self._end_bar(segment)
                 # Of the two that end a line together, the first has taken the prefix.
                 yield from self._end_line(segment or self._returned)
                 self._returned = b""
             else:
                 self._keep_state(segment)
                 self._returned = _prefix(segment)
+            self._drawn = match[0] == b"\r"
         self._rest += data[begin:]
+
+    @property
+    def _draws(self) -> bool:
+        """Whether something stands there that may be drawn over."""
+        return bool(self._states or self._rows_up or self._drawn)
 
     def states(self) -> Iterator[bytes]:
         """Yields what progress bars show now, as far as it is new since this was last asked."""
@@ -67,6 +99,8 @@ class LineSplitter:
 
     def finish(self) -> Iterator[bytes]:
         """Yields what is left when the stream has ended."""
+        self._rest += self._held
+        self._held = b""
         if self._rest or self._prefix:
             segment = self._take()
             if _text(segment):
@@ -103,6 +137,15 @@ class LineSplitter:
             yield segment
         elif state != shown:
             yield prefix + state
+
+    def _end_bar(self, segment: bytes) -> Iterator[bytes]:
+        """Yields the last state of a bar that stays above a line, where the cursor was below it."""
+        prefix = _prefix(segment)
+        if prefix in self._standing and _text(segment):
+            state, shown = self._states.pop(prefix, b""), self._shown.pop(prefix, None)
+            if state and state != shown:
+                yield prefix + state
+        self._standing.discard(prefix)
 
     def _keep_state(self, segment: bytes) -> None:
         prefix = _prefix(segment)

@@ -13,6 +13,7 @@ import pytest
 from support.file_systems import as_somebody_else
 
 from resolute.client.submission.file_tree import ModelDefinitionError
+from resolute.client.submission.ignore_rules import IgnoreRules
 from resolute.client.submission.packing import CHUNK_BYTES, configured_limit, pack
 from resolute.contracts.files.archive import extract_archive
 from resolute.contracts.sizes import human_size
@@ -118,6 +119,13 @@ def test_detignore_has_the_rules_of_gitignore(code: Path) -> None:
     for name in ("data/big", "a.bin", "keep.bin", "train.log", "net/train.log"):
         (code / name).touch()
     assert names(packed(code)) == ["keep.bin", "net", "net/model.py", "net/train.log", "train.py"]
+
+
+def test_a_byte_order_mark_of_detignore_is_no_part_of_its_first_pattern(code: Path) -> None:
+    (code / ".detignore").write_bytes(b"\xef\xbb\xbfdata\r\n*.bin\r\n")
+    rules = IgnoreRules(code)
+    assert rules.skips("data", directory=True)
+    assert rules.skips("model.bin", directory=False)
 
 
 def test_detignore_below_the_root_is_a_file_like_others(code: Path) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -114,3 +115,31 @@ def test_how_output_comes_in_pieces_changes_nothing(parts: list[bytes], data: st
 def test_without_returns_nothing_is_lost(tail: bytes, length: int) -> None:
     whole = b"q" * length + tail.replace(b"\r", b"").replace(b"[", b"")
     assert b"".join(split(whole)) == whole.replace(b"\n", b"")
+
+
+def nested_bars(*, outer: int = 2, inner: int = 50) -> bytes:
+    """What two bars of tqdm write: the inner one is a row below, and is taken away at its end."""
+    written = bytearray()
+    for step in range(outer + 1):
+        written += b"\repoch: %d/%d" % (step, outer)
+        if step < outer:
+            for done in range(inner + 1):
+                written += b"\n\rbatch: %d/%d\x1b[A" % (done, inner)
+            written += b"\n\r" + b" " * 12 + b"\r\x1b[A"
+    return bytes(written) + b"\n"
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 37, 10_000])
+def test_bars_below_each_other_are_a_few_lines(size: int) -> None:
+    splitter = LineSplitter()
+    data = nested_bars() + b"after\n[rank=1] last\n"
+    lines = [
+        line for begin in range(0, len(data), size) for line in splitter.feed(data[begin : begin + size])
+    ]
+    lines += splitter.finish()
+    assert lines == [b"epoch: 0/2", b"epoch: 2/2", b"after", b"[rank=1] last"]
+
+
+def test_a_sequence_that_ends_the_stream_is_kept() -> None:
+    splitter = LineSplitter()
+    assert [*splitter.feed(b"text\x1b[3"), *splitter.finish()] == [b"text\x1b[3"]

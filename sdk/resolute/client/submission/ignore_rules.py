@@ -39,7 +39,7 @@ class IgnoreRules:
     def __init__(self, root: Path) -> None:
         path = root / IGNORE_FILE
         try:
-            lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+            lines = path.read_text(encoding="utf-8-sig").splitlines() if path.is_file() else []
             self._spec = pathspec.GitIgnoreSpec.from_lines([*_ALWAYS, *lines])
         except OSError as error:
             raise InvalidArgumentError(f"cannot read {path}: {error.strerror}") from error
