@@ -60,3 +60,7 @@ def test_an_address_is_connected_to_while_the_cluster_serves(serving: StateDirec
     (refused,) = findings(serving, "kubernetes", services_address=address)
     assert (reached.status, refused.status) == (Status.OK, Status.FAULT)
     assert address in refused.detail
+
+
+def test_of_an_engine_of_others_no_address_is_looked_at(tmp_path: Path) -> None:
+    assert findings(StateDirectory(Home(tmp_path)), "theirs") == []

@@ -11,8 +11,13 @@ from resolute_embedded.doctor.findings import Finding, fault, good, warning
 from resolute_embedded.state_directory import StateDirectory
 from resolute_engines.settings import EngineSettings
 
-_OPTION = {"slurm": "address"}
-"""What the option with the address is called, where it is not ``services_address``."""
+_OPTION = {
+    "container": "services_address",
+    "kubernetes": "services_address",
+    "ray": "services_address",
+    "slurm": "address",
+}
+"""What the option with the address is called, by type; of a type of others nothing is known."""
 _APART = frozenset({"container", "kubernetes"})
 """Engines whose trials have another loopback interface than this machine, on this machine too."""
 _OWN = "127.0.0.1"
@@ -22,7 +27,9 @@ _CONNECT_SECONDS = 5.0
 
 def check_address(engine: EngineSettings, state: StateDirectory) -> Iterator[Finding]:
     """Looks at the address, and connects to it from here if the cluster of the home serves."""
-    option = _OPTION.get(engine.type, "services_address")
+    option = _OPTION.get(engine.type)
+    if option is None:
+        return
     subject = f"address of the services for engine {engine.name}"
     address = str(engine.options.get(option) or _OWN)
     if _is_loopback(address):
