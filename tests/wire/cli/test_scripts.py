@@ -206,7 +206,7 @@ def test_the_module_functions_log_in_once(cluster: ScriptedCluster) -> None:
 def test_older_spellings_of_a_login_are_taken_silently(cluster: ScriptedCluster) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        client.login(cluster.address, "grace", "")
+        client.login(cluster.address, "grace", None)
     assert client.get_session_username() == "grace"
 
 

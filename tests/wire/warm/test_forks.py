@@ -83,12 +83,12 @@ def test_a_fork_looks_to_its_script_like_a_new_interpreter(folder: Path, entrypo
 
 
 ENDINGS = """
-import atexit, sys, threading, time
+import atexit, sys, threading
 import colorsys
 atexit.register(print, "bye")
 what = sys.argv[1]
 if what == "kill": import os, signal; os.kill(os.getpid(), signal.SIGTERM)
-threading.Thread(target=lambda: (time.sleep(0.05), print("thread"))).start()
+threading.Thread(target=lambda: (threading.main_thread().join(), print("thread"))).start()
 class Mine(Exception): pass
 def fail():
     raise Mine("no") from KeyError("why")

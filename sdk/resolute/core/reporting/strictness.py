@@ -13,7 +13,13 @@ _log = logging.getLogger("resolute.core")
 
 
 class Strictness(enum.Enum):
-    """What becomes of a report, or a part of one, that cannot be recorded."""
+    """What becomes of a report, or a part of one, that cannot be recorded.
+
+    Examples:
+        >>> from resolute import core
+        >>> core.Strictness.of_config({"reports": "strict"}, least=core.Strictness.WARN)
+        <Strictness.STRICT: 'strict'>
+    """
 
     WARN = "warn"
     """It is left out, with one counted warning of each kind."""

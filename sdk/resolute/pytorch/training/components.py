@@ -13,11 +13,11 @@ from resolute.pytorch.checkpointing.contents import TrialContents
 from resolute.pytorch.data.loader import DataLoader
 from resolute.pytorch.metrics.aggregation import Metrics, TrainingMetrics
 from resolute.pytorch.training.batches import TrialBatchTrainer
-from resolute.pytorch.training.restorable import UNSAVED_STATE, UnsavedStateWarning, check_wrapped
+from resolute.pytorch.training.restorable import UnsavedStateWarning, check_wrapped
 from resolute.pytorch.training.segment import BatchTrainer
 from resolute.pytorch.training.validation import TrialEvaluator, check_evaluation, evaluates_full_dataset
 from resolute.pytorch.trial.base_context import TrialContext
-from resolute.pytorch.trial.callbacks import Callbacks, PyTorchCallback
+from resolute.pytorch.trial.callbacks import UNSAVED_STATE, Callbacks, PyTorchCallback
 from resolute.pytorch.trial.context import PyTorchTrialContext
 from resolute.pytorch.trial.definition import PyTorchTrial
 

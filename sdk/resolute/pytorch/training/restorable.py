@@ -16,8 +16,6 @@ from resolute.pytorch.trial.definition import PyTorchTrial
 from resolute.trial_errors import InvalidExperimentException
 
 _log = logging.getLogger("resolute.pytorch")
-UNSAVED_STATE = "_unsaved_state"
-"""Name of the callback that warns of state that no checkpoint has."""
 _MOST_NUMBERS = 10_000
 """A tensor of more is not compared."""
 

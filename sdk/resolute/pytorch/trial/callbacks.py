@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 _log = logging.getLogger("resolute.pytorch")
+UNSAVED_STATE = "_unsaved_state"
+"""Name of the callback that warns of state of a trial that no checkpoint has; it has none itself."""
 
 
 class PyTorchCallback:
@@ -175,8 +177,10 @@ class Callbacks:
             raise failures[0]
 
     def state(self) -> dict[str, dict[str, Any]]:
-        """Returns the state of every callback."""
-        return {name: callback.state_dict() for name, callback in self._callbacks.items()}
+        """Returns the state of every callback of the trial."""
+        return {
+            name: callback.state_dict() for name, callback in self._callbacks.items() if name != UNSAVED_STATE
+        }
 
     def restore(self, states: Mapping[str, dict[str, Any]]) -> None:
         """Returns every callback its state; warns where one is missing that would be taken."""
