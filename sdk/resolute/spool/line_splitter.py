@@ -80,6 +80,8 @@ class LineSplitter:
                 yield from self._end_line(segment or self._returned)
                 self._returned = b""
             else:
+                if _text(segment).strip():
+                    yield from self._end_bar(segment)  # the cursor came down for good
                 self._keep_state(segment)
                 self._returned = _prefix(segment)
             self._drawn = match[0] == b"\r"

@@ -140,6 +140,15 @@ def test_bars_below_each_other_are_a_few_lines(size: int) -> None:
     assert lines == [b"epoch: 0/2", b"epoch: 2/2", b"after", b"[rank=1] last"]
 
 
+def test_the_last_state_of_each_bar_that_stays_is_kept() -> None:
+    # What tqdm writes of an inner bar that stays: its last state takes the outer one's row, which goes a row down.
+    data = b"\repoch 0/2"
+    for step in (1, 2):
+        data += b"\n\rbatch 0/2\x1b[A\n\rbatch 1/2\x1b[A\rbatch 2/2\n"
+        data += b"\repoch %d/2\repoch %d/2" % (step, step)
+    assert split(data + b"\n") == [b"epoch 0/2", b"batch 2/2", b"epoch 1/2", b"batch 2/2", b"epoch 2/2"]
+
+
 def test_a_sequence_that_ends_the_stream_is_kept() -> None:
     splitter = LineSplitter()
     assert [*splitter.feed(b"text\x1b[3"), *splitter.finish()] == [b"text\x1b[3"]
