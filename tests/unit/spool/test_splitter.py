@@ -141,7 +141,7 @@ def test_bars_below_each_other_are_a_few_lines(size: int) -> None:
 
 
 def test_the_last_state_of_each_bar_that_stays_is_kept() -> None:
-    # What tqdm writes of an inner bar that stays: its last state takes the outer one's row, which goes a row down.
+    # An inner bar of tqdm that stays: its last state takes the outer one's row, which goes a row down.
     data = b"\repoch 0/2"
     for step in (1, 2):
         data += b"\n\rbatch 0/2\x1b[A\n\rbatch 1/2\x1b[A\rbatch 2/2\n"
