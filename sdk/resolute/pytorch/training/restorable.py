@@ -11,7 +11,7 @@ from torch import nn
 from torch.optim import lr_scheduler as torch_schedulers
 
 from resolute.pytorch.trial.callbacks import PyTorchCallback, overrides
-from resolute.pytorch.trial.context import PyTorchTrialContext
+from resolute.pytorch.trial.context import PyTorchTrialContext, parameters_of
 from resolute.pytorch.trial.definition import PyTorchTrial
 from resolute.trial_errors import InvalidExperimentException
 
@@ -42,10 +42,10 @@ def check_wrapped(trial: PyTorchTrial, context: PyTorchTrialContext) -> None:
     wrapped = {id(parameter) for model in context.models for parameter in model.parameters()}
     for optimizer in context.optimizers:
         _check_parameters(trial, optimizer, wrapped)
-    stepped = {id(parameter) for optimizer in context.optimizers for parameter in _parameters(optimizer)}
+    stepped = {id(parameter) for optimizer in context.optimizers for parameter in parameters_of(optimizer)}
     for name, value in _attributes(trial):
         unsaved = f"{name} ({_name(value)}) was not wrapped, so checkpoints would hold none of its state"
-        if isinstance(value, torch.optim.Optimizer) and not stepped.issuperset(map(id, _parameters(value))):
+        if isinstance(value, torch.optim.Optimizer) and not stepped.issuperset(map(id, parameters_of(value))):
             raise InvalidExperimentException(
                 f"{unsaved}: keep what context.wrap_optimizer(optimizer) returns"
             )
@@ -119,7 +119,7 @@ def _number(value: object) -> Any:
 
 
 def _check_parameters(trial: PyTorchTrial, optimizer: Any, wrapped: set[int]) -> None:
-    strays = [parameter for parameter in _parameters(optimizer) if id(parameter) not in wrapped]
+    strays = [parameter for parameter in parameters_of(optimizer) if id(parameter) not in wrapped]
     if not strays:
         return
     owner = next(
@@ -143,10 +143,6 @@ def _attributes(trial: Any) -> Iterator[tuple[str, Any]]:
     for owner in (trial, inner) if hasattr(inner, "build_model") else (trial,):
         for name, value in vars(owner).items():
             yield f"self.{name}", value
-
-
-def _parameters(optimizer: Any) -> list[torch.Tensor]:
-    return [parameter for group in optimizer.param_groups for parameter in group["params"]]
 
 
 def _is_scheduler(value: object) -> bool:

@@ -332,7 +332,7 @@ class PyTorchTrialContext(TrialContext):
             if divide:
                 _divide_gradients(optimizer, aggregated)
             if clip_grads is not None:
-                clip_grads(_parameters(optimizer))
+                clip_grads(parameters_of(optimizer))
 
         with self._backend.optimizer_step(optimizer):
             self._precision.step(optimizer, scaler, before=prepare if divide or clip_grads else None)
@@ -343,11 +343,12 @@ class PyTorchTrialContext(TrialContext):
         return (self.current_train_batch() + 1) % self._aggregation_frequency == 0
 
 
-def _parameters(optimizer: Any) -> list[torch.Tensor]:
+def parameters_of(optimizer: Any) -> list[torch.Tensor]:
+    """Returns the parameters of all groups of an optimizer."""
     return [parameter for group in optimizer.param_groups for parameter in group["params"]]
 
 
 def _divide_gradients(optimizer: Any, count: int) -> None:
-    for parameter in _parameters(optimizer):
+    for parameter in parameters_of(optimizer):
         if parameter.grad is not None:
             parameter.grad.div_(count)
