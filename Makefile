@@ -13,11 +13,13 @@ EXPERIMENTS ?= 1000
 SECONDS ?= 3600
 # Odd calls that `make fuzz` makes on each database.
 CALLS ?= 20000
+# Seconds of `make siege` in each arrangement.
+SIEGE ?= 300
 # Tests start hundreds of processes: they shall find modules compiled.
 unexport PYTHONDONTWRITEBYTECODE
 # In CI a backend that is missing is a failure; elsewhere its tests are skipped by name.
 # SEED=n takes the same samples again: the cases of `make test` and `make distributed`, and the calls of `make fuzz`.
-PYTEST := $(BIN)/python -m pytest --durations 20 $(if $(CI),--require-backends) \
+PYTEST := $(BIN)/python -m pytest --durations 20 --guard-environment $(if $(CI),--require-backends) \
   $(if $(SEED),--sample-seed $(SEED) --hypothesis-seed $(SEED))
 # More workers than a small machine has cores: tests of whole clusters wait much of their time. The tests of a file
 # share what they start; files come in the order of `testpaths`, the long ones first.
@@ -26,21 +28,33 @@ PARALLEL = -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 AZURITE := .cache/azurite/node_modules/.bin/azurite-blob
 OPENID_VERSION := 9.13.3
+DETERMINED_RELEASES := 0.19.11 0.30.0 0.38.1
+# What their clients import, in versions that all three run with.
+DETERMINED_NEEDS := appdirs==1.4.4 backoff==2.2.1 filelock==3.29.0 hdfs==2.7.3 lomond==0.3.3 numpy==1.26.4 pathspec==0.12.1 \
+  psutil==5.9.8 pyyaml==6.0.2 requests==2.31.0 ruamel.yaml==0.18.6 termcolor==2.4.0
+DETERMINED_CLIENTS := $(DETERMINED_RELEASES:%=.cache/determined/%/.installed)
 OPENID := .cache/oidc-provider/.installed-$(OPENID_VERSION)
 
-.PHONY: setup demo compose-demo backends azurite oidc-provider test nightly check proto bench bench-page format deployment distributed changelog release chaos outage gateway-kills soak slow-tests turn fuzz openapi clients front engines images build-images images-for-compose image-programs search-on-compose lock-images page check-page pictures docs clean
+.PHONY: setup demo run-demo newest debian compose-demo backends azurite oidc-provider determined-clients test nightly check proto bench bench-page format deployment install-lines distributed changelog release chaos outage hangs gateway-kills soak slow-tests turn originals fuzz siege openapi clients front engines images build-images images-for-compose image-programs search-on-compose lock-images page check-page pictures docs audit sbom clean
 
 setup: $(STAMP)
 
-# A constraints file keeps torch at the CPU build that development machines carry.
+# What was tested: `make lock` writes the versions. `make newest` takes the newest of everything instead.
+CONSTRAINTS ?= --constraint constraints-dev.txt
+
 $(STAMP): pyproject.toml constraints-dev.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --constraint constraints-dev.txt --editable '.[$(EXTRA)]'
+	$(if $(TORCH_INDEX),$(BIN)/python -m pip install --quiet --no-compile $(CONSTRAINTS) --index-url $(TORCH_INDEX) --no-deps torch)
+	$(BIN)/python -m pip install --quiet --no-compile $(CONSTRAINTS) --editable '.[$(EXTRA)]'
 	touch $(STAMP)
 
-demo: $(STAMP)
-	$(BIN)/python examples/demo.py
+# In an environment of its own unless `make setup` has made one. KEEP=1 leaves the cluster up; TORCH_INDEX=URL takes PyTorch from
+# an index of its own, such as https://download.pytorch.org/whl/cpu.
+demo:
+	$(MAKE) $(if $(wildcard $(STAMP)),,VENV=.cache/demo EXTRA=workstation,torch) run-demo
+
+run-demo: $(STAMP)
+	$(BIN)/resolute demo build/resolute-demo $(if $(KEEP),--keep)
 
 # PostgreSQL, npm and a compiler from the system's packages, where they are missing.
 backends:
@@ -53,6 +67,16 @@ $(AZURITE):
 	command -v npm >/dev/null || { echo 'npm is not here: install Node 20 or newer' >&2; exit 1; }
 	npm install --silent --no-audit --no-fund --prefix .cache/azurite azurite@3.35.0
 
+# The client package of three releases of Determined, with what its client imports, each in an environment of its own: to them
+# the stand-in master of the tests is compared. Without them these tests are skipped by name.
+determined-clients: $(DETERMINED_CLIENTS)
+
+$(DETERMINED_CLIENTS): .cache/determined/%/.installed:
+	python3 -m venv $(@D)
+	$(@D)/bin/pip install --quiet --no-deps determined==$*
+	$(@D)/bin/pip install --quiet $(DETERMINED_NEEDS)
+	touch $@
+
 # A real OpenID provider for the tests of sign-in. Without npm they are skipped by name.
 oidc-provider: $(OPENID)
 
@@ -64,8 +88,16 @@ $(OPENID):
 test: $(STAMP)
 	-test -x $(AZURITE) || $(MAKE) azurite
 	-test -f $(OPENID) || $(MAKE) oidc-provider
-	$(if $(CI),,-)$(MAKE) page
 	$(PYTEST) $(PARALLEL)
+
+# With the Python of each release that Debian has: TARGET=demo runs that, RELEASES='trixie' takes one.
+debian:
+	tools/debian_releases.sh $(or $(TARGET),test) $(RELEASES)
+
+# The tests with the newest of everything that is allowed: what breaks by it.
+newest:
+	rm -rf .cache/newest
+	$(MAKE) test VENV=.cache/newest CONSTRAINTS=
 
 # Measures every test, and notes in tests/slow_tests.txt which ones `make test` samples.
 slow-tests: $(STAMP)
@@ -78,8 +110,10 @@ nightly: $(STAMP) $(VENV)/.distributed
 	$(PYTEST) --whole $(PARALLEL)
 	$(MAKE) distributed WHOLE=1
 	$(MAKE) deployment
+	$(MAKE) install-lines
 	$(MAKE) chaos
 	for engine in container slurm kubernetes; do $(MAKE) outage ENGINE=$$engine SECONDS=300 $(if $(CI),,OPTIONAL=1) || exit 1; done
+	$(MAKE) hangs
 	$(MAKE) gateway-kills
 	$(MAKE) soak
 	$(MAKE) openapi
@@ -87,7 +121,13 @@ nightly: $(STAMP) $(VENV)/.distributed
 	$(MAKE) front
 	$(MAKE) engines WHOLE=1
 	$(MAKE) images
+	$(MAKE) siege
 	$(MAKE) fuzz CALLS=1000000
+	test -z "$(ORIGINALS)" || $(MAKE) originals DIR=$(ORIGINALS)
+
+# Programs that were written for Determined, a folder for each release in DIR: a table of what became of them.
+originals: $(STAMP)
+	$(BIN)/python tools/originals.py $(DIR)
 
 check: $(STAMP)
 	$(BIN)/ruff format --check .
@@ -100,18 +140,19 @@ check: $(STAMP)
 	$(BIN)/buf format --diff --exit-code
 	$(if $(RELEASED),$(BIN)/buf breaking --against $(RELEASED),@echo 'no release yet: nothing to break')
 	$(BIN)/python tools/check_generated.py
-	$(BIN)/python tools/access_table.py --check
-	$(BIN)/python tools/cli_lists.py --check
-	$(BIN)/python tools/error_page.py --check
-	$(BIN)/python tools/client_names.py --check
-	$(BIN)/python tools/benchmarks_page.py --check
+	$(BIN)/python tools/pages/access_table.py --check
+	$(BIN)/python tools/pages/cli_lists.py --check
+	$(BIN)/python tools/pages/error_page.py --check
+	$(BIN)/python tools/pages/client_names.py --check
+	$(BIN)/python tools/pages/benchmarks_page.py --check
+	$(BIN)/python tools/pages/install_lines.py --check
 	$(MAKE) check-page
 
 proto: $(STAMP)
 	$(BIN)/python tools/gen_protos.py
 	$(BIN)/buf format --write
-	$(BIN)/python tools/access_table.py
-	$(BIN)/python tools/client_names.py
+	$(BIN)/python tools/pages/access_table.py
+	$(BIN)/python tools/pages/client_names.py
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/run.py --json benchmarks/latest.json $(NAMES) $(if $(OPTIONS),-- $(OPTIONS))
@@ -164,8 +205,13 @@ front: $(VENV)/.envoy
 	for front in $(FRONTS); do \
 	  $(PYTEST) $(PARALLEL) $(if $(SAMPLE),--sample,--whole) --front $$front tests/e2e $(ELSEWHERE) || exit 1; done
 
-# Exact versions and digests of what an image of the services installs. UPDATE=name takes a new version of one package only.
+# Exact versions of what `make setup` and `make demo` install, on every Python, and, with digests, of what an image of the services
+# installs. UPDATE=name takes a new version of one package only.
 lock: $(STAMP)
+	$(BIN)/uv pip compile pyproject.toml --extra dev --extra compose-demo --extra s3 --extra export --constraint constraints-dev.in \
+	  --universal --python-version 3.10 --no-annotate --no-emit-index-url --no-emit-find-links \
+	  --custom-compile-command 'make lock' $(if $(UPDATE),--upgrade-package $(UPDATE),--upgrade) \
+	  --output-file constraints-dev.txt
 	$(BIN)/uv pip compile pyproject.toml --extra server --extra search --extra gateway --extra gcs --extra azure --extra container --extra kubernetes --universal \
 	  --python-version 3.10 --generate-hashes --no-emit-index-url --no-emit-find-links \
 	  --custom-compile-command 'make lock' $(if $(UPDATE),--upgrade-package $(UPDATE),--upgrade) \
@@ -179,6 +225,25 @@ lock-images: $(STAMP)
 changelog: $(STAMP)
 	@$(BIN)/towncrier build --draft --version next
 
+AUDIT := .cache/audit
+# Known vulnerabilities of what the images of the services install, and of what the page and the clients in TypeScript are built
+# of. It asks the registries, so it wants a network.
+audit: $(AUDIT)/.installed
+	$(AUDIT)/bin/python -m pip_audit --requirement deploy/locks/services.txt --require-hashes --disable-pip
+	for folder in services/gateway/web clients/typescript; do npm audit --prefix $$folder --audit-level=low || exit 1; done
+
+# What is in a release: every package that the services install, by version and digest, as CycloneDX.
+sbom: $(AUDIT)/.installed
+	mkdir -p dist
+	$(AUDIT)/bin/python -m cyclonedx_py requirements deploy/locks/services.txt --pyproject pyproject.toml \
+	  --output-reproducible --output-file dist/resolute-services.cdx.json
+
+# Tools of an environment of their own: what they bring is nothing that this one should have.
+$(AUDIT)/.installed:
+	python3 -m venv $(AUDIT)
+	$(AUDIT)/bin/python -m pip install --quiet 'pip-audit>=2.9' 'cyclonedx-bom>=7'
+	touch $@
+
 # For example `make release VERSION=0.2.0`: checks, sets the version, freezes the contract, builds, commits, tags.
 release: check
 	$(BIN)/python tools/release.py $(VERSION)
@@ -191,9 +256,18 @@ chaos: $(STAMP) $(if $(ENGINE),$(VENV)/.engines)
 outage: $(VENV)/.engines
 	PYTHONPATH=tests $(BIN)/python -m faults.harness.outage --engine $(ENGINE) --seconds $(SECONDS) $(if $(OPTIONAL),--optional)
 
+# Trainings of four ranks of which one keeps the others waiting: found within 1.2 times the limit, the rank named.
+HANGS ?= 50
+hangs: $(STAMP)
+	PYTHONPATH=tests $(BIN)/python -m faults.harness.hangs --count $(HANGS)
+
 # The page, a command and clients that follow through a gateway that is killed 20 times lose nothing and see nothing twice.
 gateway-kills: $(STAMP)
 	RESOLUTE_GATEWAY_KILLS=20 $(PYTEST) -n 0 tests/wire/gateway/test_gateway_kills.py tests/wire/page/test_page_reconnects.py
+
+# Every line of a page that installs Resolute, in an empty environment: gigabytes, half an hour.
+install-lines: $(STAMP)
+	$(PYTEST) tests/install
 
 # The services as processes of their own on PostgreSQL, as docs/services.md says.
 deployment: $(STAMP)
@@ -218,14 +292,14 @@ $(VENV)/.images: $(STAMP)
 	$(BIN)/python -m pip install --quiet 'cyclonedx-python-lib[json-validation]>=8'
 	touch $@
 
-images: $(VENV)/.images page
+images: $(VENV)/.images
 	$(MAKE) $(DEMO) setup
 	$(PYTEST) tests/images
 
 # Builds images by name, such as `make build-images IMAGES=trial-cuda`, with all that the build wants.
 IMAGES ?= services trial-cpu
 
-build-images: $(VENV)/.images page image-programs
+build-images: $(VENV)/.images image-programs
 	$(BIN)/python tools/image_build/build.py $(IMAGES)
 
 # Those of deploy/compose.yaml. They are in Podman's store: where Docker serves, it is given them too.
@@ -238,8 +312,7 @@ images-for-compose: build-images
 DEMO := VENV=.cache/compose-demo EXTRA=compose-demo
 
 compose-demo:
-	$(MAKE) --jobs 2 $(DEMO) image-programs page
-	$(MAKE) $(DEMO) search-on-compose
+	$(MAKE) $(DEMO) image-programs search-on-compose
 
 search-on-compose: $(STAMP)
 	$(BIN)/python tools/compose_demo/run.py
@@ -260,20 +333,23 @@ fuzz: $(STAMP)
 	PYTHONPATH=tests $(BIN)/python -m faults.fuzz.campaign --calls $(CALLS) $(if $(SEED),--seed $(SEED))
 	PYTHONPATH=tests $(BIN)/python -m faults.fuzz.campaign --calls $(CALLS) $(if $(SEED),--seed $(SEED)) --postgresql
 
-# The page, into services/gateway/resolute_gateway/page. Without npm there is none, and its browser tests are skipped by name.
-PAGE := services/gateway/resolute_gateway/page/index.html
+# Renewals of leases while callers ask for all that they may, on SQLite, on PostgreSQL, and with services apart.
+siege: $(STAMP)
+	$(BIN)/python benchmarks/scale/siege.py --seconds $(SIEGE)
+	$(BIN)/python benchmarks/scale/siege.py --seconds $(SIEGE) --on embedded-postgresql
+	$(BIN)/python benchmarks/scale/siege.py --seconds $(SIEGE) --on apart
+
+# The page, into services/gateway/resolute_gateway/page: commit what it builds. `make check` compares it with its sources.
 WEB := services/gateway/web
 
-page: $(PAGE)
-
-$(PAGE): $(shell find $(WEB) clients/typescript/src protos/resolute/api -type f -not -path '*/node_modules/*' -not -path '$(WEB)/test/*') | $(STAMP)
-	PATH="$(abspath $(BIN)):$$PATH" $(WEB)/build.sh || { rm -f $@; exit 1; }
+page: $(STAMP)
+	PATH="$(abspath $(BIN)):$$PATH" $(WEB)/build.sh
 
 # Pictures of every view, wide and narrow, light and dark, of a cluster that trains: to be looked at when views change.
 pictures: page
 	PYTHONPATH=tests $(BIN)/python -m page_pictures build/pictures
 
-# Types and unit tests of the page.
+# Types and unit tests of the page, and whether what is built of it is what its sources make.
 check-page: $(STAMP)
 	PATH="$(abspath $(BIN)):$$PATH" $(WEB)/check.sh
 

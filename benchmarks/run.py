@@ -7,7 +7,7 @@ given OPTIONS of its own. Every benchmark prints ratios to a peer or a limit tha
 absolute times say little. A peer that is not installed is a line ``absent: NAME; REMEDY``.
 
 With ``--json`` what each one printed is kept, with command, date, machine, load and versions, in the place of
-its last result; those of other benchmarks stay. ``tools/benchmarks_page.py`` puts them
+its last result; those of other benchmarks stay. ``tools/pages/benchmarks_page.py`` puts them
 into docs/benchmarks.md.
 """
 

@@ -19,7 +19,8 @@ import grpc
 
 from resolute.contracts.clock import SYSTEM_CLOCK
 from resolute.rpc.channel import open_channel
-from resolute_serving.auth.tokens import TokenSigner, load_or_create_key
+from resolute_serving.auth.signing_keys import load_or_create_key
+from resolute_serving.auth.tokens import TokenSigner
 from resolute_serving.context import Role, TrialRun, User
 
 _HOUR = 3600.0

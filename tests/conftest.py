@@ -13,6 +13,7 @@ import pytest
 from support import backends
 from support.logs import plain_logs
 from support.sampling import Sample, SampledRun
+from support.site_packages import UnchangedSitePackages
 from support.slow_tests import SlowTestNotes
 
 
@@ -39,6 +40,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         choices=("nginx", "envoy"),
         default="",
         help="put a proxy in front of the clusters of end-to-end tests: commands know its address alone",
+    )
+    group.addoption(
+        "--guard-environment",
+        action="store_true",
+        help="fail if the run changes what is installed in the environment that it runs in",
     )
     group.addoption(
         "--require-backends",
@@ -78,6 +84,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.option.sample |= config.args_source is pytest.Config.ArgsSource.TESTPATHS
     if is_sampled(config):
         config.pluginmanager.register(SampledRun(config.option.sample_seed))
+    if config.option.guard_environment and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(UnchangedSitePackages())
     if config.option.note_slow and not hasattr(config, "workerinput"):
         config.pluginmanager.register(SlowTestNotes(config.rootpath))
 

@@ -28,15 +28,15 @@ def differences(committed: pathlib.Path, fresh: pathlib.Path) -> list[str]:
 def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         generate(pathlib.Path(scratch))
-        found = [
+        differing = [
             name
             for package in PACKAGES
             for name in differences(
                 ROOT / "sdk/resolute" / package, pathlib.Path(scratch) / "resolute" / package
             )
         ]
-    if found:
-        sys.exit("generated code differs from the contract, run `make proto`: " + ", ".join(found))
+    if differing:
+        sys.exit("generated code differs from the contract, run `make proto`: " + ", ".join(differing))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path, PurePosixPath
 
 ROOT = Path(__file__).resolve().parent.parent
-_NOT_IN_WHEEL = ("compat", "tests", "tools", "benchmarks/trainer")
+_NOT_IN_WHEEL = ("compat", "tests", "tools", "tools/pages", "benchmarks/trainer")
 """Folders of modules that mypy checks too."""
 
 
@@ -35,9 +35,9 @@ def with_lists(project: str) -> str:
 
 def _value(project: str, key: str) -> str:
     """The first value of a key: a string, or a list that ends in a line of its own."""
-    found = re.search(rf'^{key} = (".*?"$|\[\n.*?^\])', project, re.MULTILINE | re.DOTALL)
-    assert found is not None, key
-    return found[1]
+    match = re.search(rf'^{key} = (".*?"$|\[\n.*?^\])', project, re.MULTILINE | re.DOTALL)
+    assert match is not None, key
+    return match[1]
 
 
 def _replaced(project: str, key: str, value: str) -> str:

@@ -78,7 +78,6 @@ def release(root: pathlib.Path, version: str, *, today: dt.date, build: bool = T
     set_version(root, version, today=today)
     image = freeze_contract(root, version)
     if build:
-        run("make", "page", cwd=root)
         run(sys.executable, "-m", "build", "--outdir", "dist", cwd=root)
     run("git", "add", "pyproject.toml", "CHANGELOG.md", str(image), cwd=root)
     run("git", "commit", "--quiet", "--message", f"Release {version}", cwd=root)

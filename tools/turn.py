@@ -45,8 +45,8 @@ SUITES = (
     Suite("clients", 7, ("clients",), _CLIENTS),
     Suite("container", 8, ("engines", "ENGINE=container"), _ENGINES, by_name=True),
     Suite("deployment", 3, ("deployment",)),
-    Suite("slurm", 8, ("engines", "ENGINE=slurm"), _ENGINES, by_name=True),
-    Suite("nginx", 8, ("front", "FRONTS=nginx", "SAMPLE=1"), _CLIENTS, by_name=True),
+    Suite("slurm", 10, ("engines", "ENGINE=slurm"), _ENGINES, by_name=True),
+    Suite("nginx", 10, ("front", "FRONTS=nginx", "SAMPLE=1"), _CLIENTS, by_name=True),
     Suite(
         "kubernetes",
         8,
@@ -60,6 +60,7 @@ SUITES = (
     Suite("ray", 6, ("engines", "ENGINE=ray"), by_name=True),
     Suite("envoy", 8, ("front", "FRONTS=envoy", "SAMPLE=1"), _CLIENTS, by_name=True),
     Suite("compose-demo", 8, ("compose-demo",), "tools/install_images.sh", by_name=True),
+    Suite("install-lines", 20, ("install-lines",), by_name=True),
     Suite("docs", 2, ("docs",)),
 )
 """In the order of their turns: long and short ones mixed."""

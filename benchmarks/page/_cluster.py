@@ -21,7 +21,8 @@ from support.services.in_process import Running
 
 from benchmarks.embedded import Embedded, embedded
 from resolute.contracts.clock import SYSTEM_CLOCK
-from resolute_serving.auth.tokens import TokenSigner, load_or_create_key
+from resolute_serving.auth.signing_keys import load_or_create_key
+from resolute_serving.auth.tokens import TokenSigner
 from resolute_serving.context import TrialRun
 
 Item = TypeVar("Item")

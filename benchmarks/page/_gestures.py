@@ -47,7 +47,7 @@ async def point(opened: Tab, name: str) -> Figure:
             box["x"] + box["width"] * (0.2 + 0.13 * turn), box["y"] + box["height"] / 2
         ),
         on="mousemove",
-        seen="document.querySelector('.readout').textContent",
+        seen="document.querySelector('.tip')?.textContent",
     )
 
 

@@ -1,9 +1,10 @@
 // Runs in the page before its own code: notes when canvases are drawn and answers come, and tells how long something took to be seen.
 (() => {
-  const probe = { drawn: 0, asked: 0, answered: 0, pending: 0, result: undefined };
+  const probe = { drawn: 0, painted: 0, asked: 0, answered: 0, pending: 0, result: undefined };
   const clear = CanvasRenderingContext2D.prototype.clearRect;
   CanvasRenderingContext2D.prototype.clearRect = function (...where) {
     probe.drawn = performance.now();
+    void frame().then(() => (probe.painted = performance.now()));
     return clear.apply(this, where);
   };
   const ask = window.fetch;
@@ -39,6 +40,12 @@
     while (!condition()) await frame();
     await frame();
     return performance.now();
+  };
+
+  /** Milliseconds from the navigation until the last drawing was painted, once none has come for so long after a condition held. */
+  probe.settled = async (condition, quiet) => {
+    while (!condition() || !probe.drawn || performance.now() - probe.drawn < quiet) await frame();
+    return probe.painted;
   };
 
   /** Lets `probe.result` be the milliseconds from the next event of a type until a condition, told the event's time, is painted. */

@@ -78,7 +78,14 @@ class Tab:
         )
 
     async def paint(
-        self, name: str, path: str, *, seen: str, limit: float | None = PAINT_MS, repeats: int = 3
+        self,
+        name: str,
+        path: str,
+        *,
+        seen: str,
+        limit: float | None = PAINT_MS,
+        repeats: int = 3,
+        quiet_ms: int | None = None,
     ) -> Figure:
         """Times loading an address in a new document until something is painted.
 
@@ -88,11 +95,13 @@ class Tab:
             seen: A condition in JavaScript.
             limit: In milliseconds.
             repeats: How often.
+            quiet_ms: Counts until the last drawing, after which none comes for so long; absent for the first.
         """
+        call = f"loaded(() => {seen})" if quiet_ms is None else f"settled(() => {seen}, {quiet_ms})"
 
         async def load(_: int) -> float:
             await self.page.goto(f"{self.cluster.url}/{path}", wait_until="commit")
-            return await self._told(f"() => probe.loaded(() => {seen})", name)
+            return await self._told(f"() => probe.{call}", name)
 
         samples = []
         for turn in range(repeats):

@@ -113,7 +113,8 @@ async def lines(opened: Tab, load: Load) -> AsyncIterator[Figure]:
     yield await opened.paint(
         "lines: all curves",
         path,
-        seen=f"{CURVE} && probe.drawn && performance.now() - probe.drawn > 600",
+        seen=CURVE,
+        quiet_ms=600,
         limit=None,
     )
     yield await gestures.point(opened, "lines: point at the chart")

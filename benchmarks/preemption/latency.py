@@ -112,7 +112,7 @@ def _insert_one(connection: Connection) -> tuple[int, str]:
             "search_created": True,
             "action_cursor": 0,
         },
-        [],
+        b"",
     )
     trials.insert(
         connection,

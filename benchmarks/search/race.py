@@ -1,9 +1,10 @@
 """A search of short trials, from the command to the best model on disk, beside Ray Tune and Optuna.
 
-    python benchmarks/search/race.py [--rounds 1] [--only resolute-warm optuna]
+    python benchmarks/search/race.py [--rounds 1] [--only resolute optuna]
 
 16 trials of examples/digits train for up to 16 epochs on 2 slots and write a checkpoint an epoch. Each
-contender is a command of its own with an empty folder; for Resolute that includes ``resolute up``. Beside the
+contender is a command of its own with an empty folder; for Resolute that includes ``resolute up``, and the
+example's config is taken as it is, or with ``environment.warm_start: false`` (``resolute-off``). Beside the
 wall time stands what all its processes took of the processors, which other work on the machine changes less.
 Ray Tune is run where ``.cache/race`` has it:
 
@@ -33,8 +34,8 @@ GOAL = 1.0
 """Of the faster peer's time, with everything durable; a run that takes longer exits with 1."""
 _PR_SET_CHILD_SUBREAPER = 36
 CONTENDERS: dict[str, list[str]] = {
-    "resolute-warm": [sys.executable, "_resolute.py", "FOLDER", "warm"],
-    "resolute-cold": [sys.executable, "_resolute.py", "FOLDER", "cold"],
+    "resolute": [sys.executable, "_resolute.py", "FOLDER", "auto"],
+    "resolute-off": [sys.executable, "_resolute.py", "FOLDER", "off"],
     "optuna": [sys.executable, "_optuna.py", "FOLDER"],
     "ray": [str(RAY), "_ray.py", "FOLDER"],
 }
@@ -105,12 +106,12 @@ def main() -> int:
         )
         sys.stdout.flush()
     peers = [name for name in names if not name.startswith("resolute")]
-    if peers and "resolute-warm" in medians:
+    if peers and "resolute" in medians:
         fastest = min(peers, key=medians.__getitem__)
-        beside = medians["resolute-warm"] / medians[fastest]
+        beside = medians["resolute"] / medians[fastest]
         sys.stdout.write(
-            f"warm beside {fastest}: {beside:.2f}x (goal {GOAL}x), "
-            f"{processor['resolute-warm'] / processor[fastest]:.2f}x of processors\n"
+            f"resolute beside {fastest}: {beside:.2f}x (goal {GOAL}x), "
+            f"{processor['resolute'] / processor[fastest]:.2f}x of processors\n"
         )
         return 0 if beside <= GOAL else 1
     return 0

@@ -37,6 +37,7 @@ type Client struct {
 	ConfigPolicies experimentsv1.ConfigPoliciesServiceClient
 	Continuation   experimentsv1.ContinuationServiceClient
 	Experiments    experimentsv1.ExperimentsServiceClient
+	Imports        experimentsv1.ImportsServiceClient
 	Jobs           experimentsv1.JobsServiceClient
 	Logs           logsv1.LogsServiceClient
 	Metrics        metricsv1.MetricsServiceClient
@@ -110,6 +111,7 @@ func over(connection *grpc.ClientConn) *Client {
 		ConfigPolicies: experimentsv1.NewConfigPoliciesServiceClient(connection),
 		Continuation:   experimentsv1.NewContinuationServiceClient(connection),
 		Experiments:    experimentsv1.NewExperimentsServiceClient(connection),
+		Imports:        experimentsv1.NewImportsServiceClient(connection),
 		Jobs:           experimentsv1.NewJobsServiceClient(connection),
 		Logs:           logsv1.NewLogsServiceClient(connection),
 		Metrics:        metricsv1.NewMetricsServiceClient(connection),

@@ -1,4 +1,4 @@
-"""What a script may know of the cluster that it runs on."""
+"""Information for a script about the cluster on which it runs."""
 
 import sys
 

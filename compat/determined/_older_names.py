@@ -1,4 +1,4 @@
-"""Names of older releases that no file here has: some stand for another, most say what to use instead."""
+"""Names of older releases: some are aliases, most raise an error that says what to use instead."""
 
 from __future__ import annotations
 
@@ -44,7 +44,49 @@ _NO_MODEL_HUB = (
     "give determined.transformers.DetCallback to the Trainer of transformers (docs/integrations.md), or "
     "write a PyTorchTrial (docs/pytorch.md)"
 )
+_NO_SESSION = "use determined.experimental.client.login, or DET_USER and DET_PASS"
+_NO_LOGS = "use Trial.iter_logs of determined.experimental.client"
+_OF_REST = [
+    "AnyNTSC",
+    "BaseSession",
+    "NTSC_Kind",
+    "PageOpts",
+    "Session",
+    "TaskSession",
+    "TrialProfilerMetricsBatch",
+    "UnauthSession",
+    "WARNING_MESSAGE_MAP",
+    "WebSocket",
+    "browser_open",
+    "canonicalize_master_url",
+    "create_group_assignment_request",
+    "create_user_assignment_request",
+    "delete",
+    "do_request",
+    "get",
+    "get_default_master_url",
+    "get_ntsc_details",
+    "get_trial_profiler_available_series",
+    "group_name_to_group_id",
+    "make_url",
+    "not_found_errs",
+    "parse_master_address",
+    "patch",
+    "post",
+    "post_trial_profiler_metrics_batches",
+    "put",
+    "read_paginated",
+    "role_name_to_role_id",
+    "usernames_to_user_ids",
+    "wait_for_ntsc_state",
+    "wait_for_task_ready",
+    "workspace_by_name",
+    "ws",
+]
+"""What `determined.common.api` had for calls of REST."""
 _REFUSED = {
+    **{f"determined.common.api.{name}": _NO_HTTP for name in _OF_REST},
+    "determined.common.api.Authentication": _NO_SESSION,
     "determined.EnvContext": _NO_HARNESS,
     "determined.CallbackTrialController": _NO_HARNESS,
     "determined.LegacyTrial": "write a PyTorchTrial (docs/pytorch.md) or a TFKerasTrial (docs/keras.md)",
@@ -55,18 +97,22 @@ _REFUSED = {
     "determined.cli.tunnel": (
         "shells and notebooks are not there; `resolute command run` runs a command on slots"
     ),
-    "determined.common.api.authentication": (
-        "use determined.experimental.client.login, or DET_USER and DET_PASS"
-    ),
+    "determined.common.api.authentication": _NO_SESSION,
     "determined.common.api.bindings": _NO_HTTP,
     "determined.common.api.certs": (
         "name the certificate in DET_MASTER_CERT_FILE, or by `cert_path` of client.login"
     ),
-    "determined.common.api.logs": "use Trial.iter_logs of determined.experimental.client",
+    "determined.common.api.logs": _NO_LOGS,
     "determined.common.api.metric": "use Trial.iter_metrics of determined.experimental.client",
+    "determined.common.api.pprint_logs": _NO_LOGS,
+    "determined.common.api.pprint_task_logs": _NO_LOGS,
+    "determined.common.api.pprint_trial_logs": _NO_LOGS,
+    "determined.common.api.profiler": _NO_HTTP,
     "determined.common.api.request": _NO_HTTP,
-    "determined.common.api.task": "use Trial.iter_logs of determined.experimental.client",
-    "determined.common.api.trial_logs": "use Trial.iter_logs of determined.experimental.client",
+    "determined.common.api.salt_and_hash": _NO_SESSION,
+    "determined.common.api.task": _NO_LOGS,
+    "determined.common.api.task_logs": _NO_LOGS,
+    "determined.common.api.trial_logs": _NO_LOGS,
     "determined.common.check": "use assert, or raise ValueError",
     "determined.common.constants": (
         "it held paths and defaults of Determined's own containers; write down what the script needs"
@@ -76,6 +122,7 @@ _REFUSED = {
     ),
     "determined.common.declarative_argparse": "use argparse",
     "determined.common.requests": _NO_HTTP,
+    "determined.common.set_logger": "use logging.basicConfig of Python",
     "determined.common.schemas": (
         "write the config as a dict, which client.create_experiment takes (docs/config.md)"
     ),

@@ -1,4 +1,4 @@
-"""What training scripts raise and catch: ``resolute.trial_errors``, and what nothing here raises."""
+"""Exceptions of training scripts: ``resolute.trial_errors``, and others that are never raised here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Horovod, loaded once a script has said for which framework.
+"""Horovod, loaded when a script has named its framework.
 
 ``hvd`` stands for Horovod's module of that framework::
 

@@ -1,10 +1,11 @@
-"""What every engine is given when it is made, and what it gives its supervisors."""
+"""The parameters that every engine gets at its creation, and those that it passes to supervisors."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from resolute.contracts.calls.tls import ClientTls, is_loopback
 from resolute.contracts.run.launch_order import LaunchOrder
@@ -19,6 +20,8 @@ class SupervisorTerms:
     """``host:port`` of the services; empty for that of each allocation."""
     tls: Mapping[str, str] | None = None
     """Whom to trust there, as ``ClientTls.to_json`` has it; None for a plain port."""
+    http_url: str = ""
+    """URL of the HTTP gateway; empty if there is none that they reach."""
     outage_timeout: float = 3600.0
     """Seconds that a run continues while no service answers."""
     log_wait: float = 10.0
@@ -39,6 +42,7 @@ class SupervisorTerms:
             allocation_id=spec.allocation_id,
             container_rank=rank,
             master=self.address or spec.address,
+            http_url=self.http_url,
             tls=self.tls,
             token=spec.token,
             slot_ids=slots,
@@ -61,6 +65,8 @@ class EngineEnvironment:
     """Whom to trust there; None for a plain port."""
     remote_tls: ClientTls | None = None
     """Whom to trust where other machines reach the services; None for the same as on this one."""
+    http_url: str = ""
+    """URL of the HTTP gateway; empty if there is none."""
     outage_timeout: float
     """Seconds that a run continues while no service answers."""
     log_wait: float
@@ -82,9 +88,12 @@ class EngineEnvironment:
         Raises:
             FailedPreconditionError: The certificate cannot be read.
         """
+        tls = self._trust(address, certificate)
         return SupervisorTerms(
             address=address,
-            tls=self._trust(address, certificate),
+            tls=tls,
+            # A certificate that the trial does not know would be refused.
+            http_url="" if tls is None and self.http_url.startswith("https:") else self._url_at(address),
             outage_timeout=self.outage_timeout,
             log_wait=self.log_wait,
         )
@@ -96,3 +105,11 @@ class EngineEnvironment:
         leads_here = not address or is_loopback(address.rpartition(":")[0])
         tls = self.tls if leads_here or self.remote_tls is None else self.remote_tls
         return None if tls is None else tls.to_json()
+
+    def _url_at(self, address: str) -> str:
+        """The URL of the gateway; a loopback one with the host at which others reach the services."""
+        parts = urlsplit(self.http_url)
+        host = address.rpartition(":")[0]
+        if not host or not parts.hostname or not is_loopback(parts.hostname):
+            return self.http_url
+        return parts._replace(netloc=host if parts.port is None else f"{host}:{parts.port}").geturl()

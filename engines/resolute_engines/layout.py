@@ -1,4 +1,4 @@
-"""How the slots that a run is given make its containers."""
+"""The division of a run's slots into containers."""
 
 from __future__ import annotations
 

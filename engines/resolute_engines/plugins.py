@@ -1,4 +1,4 @@
-"""Which types of engines there are: ours, and those that other distributions register.
+"""The types of engines: built-in ones, and those that other distributions register.
 
 A distribution registers a type by an entry point, which is named as the type and leads to its factory::
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 from importlib.metadata import EntryPoint, entry_points
 from typing import Protocol
 
+from resolute.contracts.distribution import install_command
 from resolute.errors import InvalidArgumentError
 from resolute_engines.environment import EngineEnvironment
 from resolute_engines.protocol import Engine
@@ -58,7 +59,7 @@ def create_engine(settings: EngineSettings, environment: EngineEnvironment) -> E
     try:
         factory: EngineFactory = types[0].load()
     except ModuleNotFoundError as missing:
-        remedy = f"pip install 'resolute-train[{settings.type}]'" if types[0] in _OURS else "install it"
+        remedy = install_command(settings.type) if types[0] in _OURS else "install it"
         raise InvalidArgumentError(
             f"{settings.where}: the library {missing.name} is not here: {remedy}"
         ) from missing

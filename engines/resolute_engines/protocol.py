@@ -1,4 +1,4 @@
-"""What the lifecycle of trials asks of the engines that run them, and the values that both know."""
+"""The protocol between the lifecycle of trials and the engines that run them, and its values."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from resolute.contracts.priorities import DEFAULT_PRIORITY
 from resolute.contracts.run.exit_record import ExitRecord
-from resolute_engines.configs.host_access import HostAccess
-from resolute_engines.configs.requirements import Requirement
+from resolute_engines.configs.requirements import ConfigRule
 from resolute_engines.configs.unsupported_fields import UnsupportedField
 from resolute_engines.configs.warning_rules import WarningRule
 
@@ -72,14 +71,14 @@ class Pool:
     """Where we place: how many allocations without slots run at a time. The others wait here."""
     taken_out_by: str = ""
     """Where the engine places: by which of its own commands a node is taken out of use, for messages."""
+    runs_here: bool = False
+    """Whether its processes run on this machine with the packages of the services."""
     supported_fields: frozenset[str] = frozenset()
     """Fields of configs that have an effect here, of those that have none for processes of this machine."""
-    host_access: HostAccess | None = None
-    """What of the engine's machine configs may have; None where nothing of it is given by name."""
     unsupported_fields: tuple[UnsupportedField, ...] = ()
     """Fields of configs that have no effect here, of those that have one for processes of this machine."""
-    requirements: tuple[Requirement, ...] = ()
-    """What fields of configs must be here."""
+    requirements: tuple[ConfigRule, ...] = ()
+    """What configs must be here, and what they may have of the machines."""
     warnings: tuple[WarningRule, ...] = ()
     """What is warned of in configs that it takes."""
 
@@ -217,7 +216,8 @@ class Engine(Protocol):
 
         Args:
             allocation_id: The allocation.
-            token: A fresh token of the run, for when its own may have expired in a long outage.
+            token: A fresh token of the run, for when its own may have expired in a long outage. Engines whose
+                runs send by themselves, as long as their own token is valid, have no use for it.
         """
 
     async def leftovers(self) -> Sequence[str]:

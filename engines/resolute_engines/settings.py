@@ -118,8 +118,8 @@ def resources_of(variables: Mapping[str, str], home: Path | None) -> ResourceSet
     """
     if named := variables.get(VARIABLE):
         return read_resource_settings(Path(named))
-    found = None if home is None else home / FILE_NAME
-    return read_resource_settings(found) if found is not None and found.exists() else None
+    file = None if home is None else home / FILE_NAME
+    return read_resource_settings(file) if file is not None and file.exists() else None
 
 
 def read_resource_settings(path: Path) -> ResourceSettings:
@@ -191,10 +191,10 @@ def parse_options(model: type[Options], content: Any, *, at: str) -> Options:
     try:
         return model.model_validate(content)
     except ValidationError as error:
-        found = faults_of(error)
+        faults = faults_of(error)
         raise _refused(
-            Fault(".".join(filter(None, (at, one.path))), one.problem, one.expected, one.hint)
-            for one in found
+            Fault(".".join(filter(None, (at, fault.path))), fault.problem, fault.expected, fault.hint)
+            for fault in faults
         ) from error
 
 
@@ -227,7 +227,7 @@ def _without(content: Mapping[str, Any], *names: str) -> dict[str, Any]:
 
 
 def _refused(faults: Iterable[Fault]) -> InvalidArgumentError:
-    found = list(faults)
-    violations = [Violation(fault.path, fault.reason) for fault in found]
-    listed = "\n".join(f"  {fault.path}: {fault.reason}" for fault in found)
+    listed_faults = list(faults)
+    violations = [Violation(fault.path, fault.reason) for fault in listed_faults]
+    listed = "\n".join(f"  {fault.path}: {fault.reason}" for fault in listed_faults)
     return InvalidArgumentError(f"the settings of resource pools are wrong:\n{listed}", violations=violations)

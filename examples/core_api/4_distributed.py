@@ -37,6 +37,7 @@ def load_state(core_context, trial_id, checkpoint):
 def main(core_context, trial_id, latest_checkpoint, increment_by):
     distributed = core_context.distributed
     is_chief = distributed.rank == 0
+    log.info("rank %d of %d is there", distributed.rank, distributed.size)  # NEW: marked with its rank
     x = 0
     steps_completed = 0
     if latest_checkpoint is not None:

@@ -5,21 +5,21 @@ import logging
 import os
 
 import torch
-from accelerate import Accelerator, skip_first_batches
+from accelerate import Accelerator
 from accelerate.utils import DataLoaderConfiguration, set_seed
 from sklearn.datasets import load_digits
 from torch import nn
-from torch.utils.data import DataLoader, RandomSampler, TensorDataset
+from torch.utils.data import DataLoader, TensorDataset
 
 import resolute
-from resolute.accelerate import ResoluteTracker
+from resolute.accelerate import ResoluteTracker, ResumableLoader
 
 DEFAULT_HPARAMS = {"lr": 0.003, "hidden": 64, "batch_size": 64}
 VALIDATION_IMAGES = 360
 REPORT_EVERY = 10  # batches
 
 
-def make_loaders(batch_size, order_of_epoch):
+def make_loaders(batch_size):
     bunch = load_digits()
     images = torch.tensor(bunch.data, dtype=torch.float32) / 16.0
     digits = torch.tensor(bunch.target)
@@ -27,38 +27,32 @@ def make_loaders(batch_size, order_of_epoch):
     validation, training = order[:VALIDATION_IMAGES], order[VALIDATION_IMAGES:]
     pairs = TensorDataset(images[training], digits[training])
     return (
-        DataLoader(pairs, batch_size, sampler=RandomSampler(pairs, generator=order_of_epoch)),
+        DataLoader(pairs, batch_size, shuffle=True),
         DataLoader(TensorDataset(images[validation], digits[validation]), VALIDATION_IMAGES),
     )
 
 
 class Training:
-    """A model on its way: `steps` says how far; all else is in what the accelerator saves.
-
-    Every epoch draws its order from a seed of its own, so that a resume finds the batches it has not seen.
-    """
+    """A model on its way: all of it is in what the accelerator saves."""
 
     def __init__(self, accelerator, hparams, seed):
         set_seed(seed)
         self.accelerator = accelerator
-        self.seed = seed
         model = nn.Sequential(nn.Linear(64, hparams["hidden"]), nn.ReLU(), nn.Linear(hparams["hidden"], 10))
         optimizer = torch.optim.AdamW(model.parameters(), lr=hparams["lr"])
-        self.order_of_epoch = torch.Generator()
-        loaders = make_loaders(hparams["batch_size"], self.order_of_epoch)
+        loaders = make_loaders(hparams["batch_size"])
         prepared = accelerator.prepare(model, optimizer, *loaders)
-        self.model, self.optimizer, self.loader, self.validation_loader = prepared
-        self.steps = 0
+        self.model, self.optimizer, loader, self.validation_loader = prepared
+        self.loader = ResumableLoader(loader)
+        accelerator.register_for_checkpointing(self.loader)
+
+    @property
+    def steps(self):
+        return self.loader.epoch * len(self.loader) + self.loader.batches
 
     @property
     def epochs(self):
-        return self.steps // len(self.loader)
-
-    def rest_of_epoch(self):
-        """Yields the batches of this epoch that were not trained yet."""
-        epoch, done = divmod(self.steps, len(self.loader))
-        self.order_of_epoch.manual_seed(self.seed + epoch)
-        yield from skip_first_batches(self.loader, done)
+        return self.loader.epoch
 
     def train_batch(self, batch):
         images, digits = batch
@@ -66,7 +60,6 @@ class Training:
         self.accelerator.backward(loss)
         self.optimizer.step()
         self.optimizer.zero_grad()
-        self.steps += 1
         return loss
 
     @torch.no_grad()
@@ -87,12 +80,11 @@ def save(context, training):
 def load(context, training, checkpoint):
     with context.checkpoint.restore_path(checkpoint) as directory:
         training.accelerator.load_state(directory)
-    training.steps = context.checkpoint.get_metadata(checkpoint)["steps_completed"]
 
 
 def train_epoch(context, training, *, batches=None):
     """Trains the rest of an epoch; returns False if it was preempted, with a checkpoint behind it."""
-    for number, batch in enumerate(training.rest_of_epoch(), start=1):
+    for number, batch in enumerate(training.loader, start=1):
         loss = training.train_batch(batch)
         if training.steps % REPORT_EVERY == 0:
             training.accelerator.log({"loss": training.mean_over_ranks(loss)}, step=training.steps)

@@ -1,1 +1,1 @@
-"""What runs beside a trial, inside its container: the supervisor and the layers under an entrypoint."""
+"""The code that runs beside a trial in its container: the supervisor and the launch layers."""

@@ -16,5 +16,6 @@ C10D_PORT = "C10D_PORT"
 """Port on the first container where the ranks of torch.distributed meet."""
 CONTAINER_PORTS = "RESOLUTE_CONTAINER_PORTS"
 """A port of each container, by rank, for frameworks whose workers all listen."""
+SECRETS = "RESOLUTE_SECRETS_DIR"
 USER_TOKEN_FILE = "RESOLUTE_TOKEN_FILE"  # noqa: S105 - the name of a variable
 """File with the token of the SDK in the run's scripts, replaced with every renewal of the lease."""

@@ -1,4 +1,4 @@
-"""Where the installed distribution keeps the package that `import determined` reaches."""
+"""Directories of the installed distribution that go on the path of every run's interpreters."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ import sys
 from pathlib import Path
 
 _HERE = Path(__file__).resolve().parent
+
+
+INTERPRETER = _HERE / "interpreter"
+"""Has what each interpreter of a run reads at its start; last on the path, where it hides no module."""
 
 
 def compat_path() -> Path:

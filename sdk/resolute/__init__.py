@@ -1,7 +1,7 @@
-"""The SDK: what training scripts and tools import.
+"""The SDK, which training scripts and tools import.
 
-``import resolute`` is cheap: it loads neither torch nor gRPC. The parts that need them are loaded when they
-are first named.
+``import resolute`` is cheap: it loads neither torch nor gRPC. The parts that need them are loaded at their
+first use.
 """
 
 from __future__ import annotations

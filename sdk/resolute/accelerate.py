@@ -11,15 +11,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from accelerate.tracking import GeneralTracker
+from accelerate.utils import broadcast_object_list
 
 from resolute import core
 from resolute.core.reporting.train import TRAINING
+from resolute.pytorch.data.replayed_loader import ReplayedLoader
 
-__all__ = ["ResoluteTracker"]
+__all__ = ["ResoluteTracker", "ResumableLoader"]
 
 
 class ResoluteTracker(GeneralTracker):  # type: ignore[misc, unused-ignore]  # without Accelerate it is Any
@@ -86,3 +88,68 @@ class ResoluteTracker(GeneralTracker):  # type: ignore[misc, unused-ignore]  # w
             InvalidArgumentError: The service refused a report.
         """
         self._train.flush()
+
+
+class ResumableLoader:
+    """A prepared loader that goes on with the next batch after ``accelerator.load_state``.
+
+    Each iteration is an epoch; the first one after a resume is the rest of the epoch that was interrupted, of
+    which the batches that were trained are read once more. What samplers, workers and the data set draw from
+    the generators of Python, NumPy and torch follows from the seed of torch and the number of the epoch.
+
+    Args:
+        loader: What ``accelerator.prepare`` returned of a loader.
+
+    Attributes:
+        epoch: Epochs that are over.
+        batches: Batches of the epoch that were yielded.
+
+    Examples:
+        >>> import torch
+        >>> from accelerate import Accelerator
+        >>> from accelerate.utils import set_seed
+        >>> from resolute.accelerate import ResumableLoader
+        >>> accelerator = Accelerator(cpu=True)
+        >>> set_seed(7)
+        >>> records = torch.utils.data.DataLoader(range(8), batch_size=4, shuffle=True)
+        >>> loader = ResumableLoader(accelerator.prepare(records))
+        >>> accelerator.register_for_checkpointing(loader)
+        >>> for epoch in range(loader.epoch, 2):
+        ...     for batch in loader:
+        ...         pass
+        >>> loader.epoch
+        2
+    """
+
+    def __init__(self, loader: Any) -> None:
+        self._loader = ReplayedLoader(loader)
+        (state,) = broadcast_object_list([self._loader.state(between_epochs=True)])
+        self._loader.restore(state)
+        self.epoch = 0
+        self.batches = 0
+
+    def __len__(self) -> int:
+        """Returns the batches of an epoch."""
+        return len(self._loader)
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yields the batches of this epoch that were not yielded yet."""
+        trained = self.batches
+        if callable(getattr(self._loader, "set_epoch", None)):
+            self._loader.set_epoch(self.epoch)
+        self._loader.begin(self.epoch)
+        for number, batch in enumerate(self._loader, start=1):
+            if number > trained:
+                self.batches = number
+                yield batch
+        self.epoch, self.batches = self.epoch + 1, 0
+
+    def state_dict(self) -> dict[str, Any]:
+        """Returns what ``accelerator.save_state`` keeps."""
+        state = self._loader.state(between_epochs=not self.batches)
+        return {**state, "epoch": self.epoch, "batches": self.batches}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Takes up what ``state_dict`` returned."""
+        self._loader.restore(state)
+        self.epoch, self.batches = state["epoch"], state["batches"]

@@ -1,4 +1,4 @@
-"""What can go wrong, said the same way on both sides of the wire.
+"""The errors of the platform, the same for clients and services.
 
 ::
 

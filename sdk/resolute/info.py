@@ -1,4 +1,4 @@
-"""What a process may know of the cluster that runs it, by the documented names."""
+"""Information for a process about its cluster and its trial, under the documented names."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class ClusterInfo:
     """The task that this process is part of.
 
     Attributes:
-        master_url: URL of the control plane.
+        master_url: URL of the cluster: that of its HTTP gateway, or of gRPC where trials reach none.
         cluster_id: UUID of the cluster.
         agent_id: Name of the machine within the cluster.
         slot_ids: Slots of this container.

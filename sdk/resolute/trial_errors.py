@@ -1,4 +1,4 @@
-"""What training scripts raise and catch, under the names that the documented API gives them."""
+"""Exceptions of training scripts, under the names of the documented API."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def piped(
 
 def as_user(cluster: EmbeddedCluster, home: Path, token: str) -> EmbeddedCluster:
     """The same cluster seen from elsewhere by somebody with a token of their own."""
-    address = cluster.det("version").stdout.rsplit(" at ", 1)[1].strip()
+    address = cluster.run("resolute", "version").stdout.rsplit(" at ", 1)[1].strip()
     return EmbeddedCluster(home, environment={"RESOLUTE_MASTER": address, "RESOLUTE_TOKEN": token})
 
 
@@ -227,7 +227,7 @@ def test_a_workspace_whose_checkpoints_are_too_large_takes_no_experiment(
     used = cluster.json("workspace", "describe", "full")["workspace"]["used"]["storage_bytes"]
     assert 0 <= used - 2 * 1024 * 1024 < 1024, "the weights and a little metadata"
     assert "2.0 MiB of 1.0 MiB" in cluster.det("workspace", "describe", "full").stdout
-    trial = str(cluster.json("e", "list-trials", number)[0]["trial"]["id"])
+    trial = str(cluster.json("e", "list-trials", number)[0]["id"])
     more = ("e", "continue", number, "--yes", "--config", "searcher.max_length=2")
     for command in (submit, more, ("e", "fork", number, "--yes"), ("t", "continue", trial, "--yes")):
         full = cluster.det(*command, cwd=project, check=False)

@@ -104,7 +104,7 @@ def assert_it_goes_on_alone(cluster: EmbeddedCluster, original: Original) -> Non
     assert query(cluster, "experiments", "SELECT restarts FROM trials") == ["0"]
     assert "training begins at step 3" in cluster.det("trial", "logs", "1").stdout
     assert (original.checkpoint / "step").read_text() == "3"
-    listed = cluster.det("e", "list-checkpoints", "1")
+    listed = cluster.run("resolute", "e", "list-checkpoints", "1")
     assert "(inherited)" in listed.stdout
     assert "take-over" in listed.stderr
     assert Path(f"/proc/{original.pid}").exists(), "the trial of the original goes on"

@@ -18,7 +18,8 @@ from resolute.client.connection.home import Home
 from resolute.contracts.clock import SystemClock
 from resolute.errors import DataLossError, InvalidArgumentError, QuotaError, UnauthenticatedError
 from resolute.rpc.channel import open_channel
-from resolute_serving.auth.tokens import TokenSigner, load_or_create_key
+from resolute_serving.auth.signing_keys import load_or_create_key
+from resolute_serving.auth.tokens import TokenSigner
 from resolute_serving.context import Role, User
 
 GOOD = """
@@ -174,6 +175,9 @@ with det.core.init() as core:
     core.train.report_training_metrics(1, {"loss": 1.0})
     core.train.report_training_metrics(1, {"loss": 2.0})
     core.train.report_training_metrics(1, {"loss": 3.0})
+    core.train.report_validation_metrics(1, {"loss": 0.500000001})
+    core.train.report_validation_metrics(1, {"loss": 0.500000002})
+    core.train.report_validation_metrics(1, {"loss": 0.75})
     core.train.flush()
     core.train.report_training_metrics(2, {"loss": 1.0})
     print("trained to the end")
@@ -183,8 +187,12 @@ with det.core.init() as core:
     cluster.det("e", "wait", created, timeout=90)
     said = cluster.det("e", "logs", created).stdout
     assert said.count("WARNING: left out of the reports: group 'training' at step 1: metric 'loss'") == 1
-    assert "1 more left out of the reports: report each metric once a step" in said
+    assert "3 more left out of the reports: report each metric once a step" in said
     assert "trained to the end" in said
+    (trial,) = cluster.json("e", "list-trials", created)
+    described = cluster.det("t", "describe", str(trial["id"])).stdout
+    assert "report each metric once a step, or give the second another name (4)" in described
+    assert trial["best_validation"]["value"] == pytest.approx(0.500000001, abs=1e-10)
 
 
 def address(cluster: EmbeddedCluster) -> str:
@@ -240,12 +248,22 @@ with det.core.init() as core:
 
 def test_a_metric_that_no_trial_reports_is_warned_of(cluster: EmbeddedCluster, project: Path) -> None:
     (project / "code/train.py").write_text(MISNAMED)
-    warning = "no trial has reported searcher.metric 'loss'; validations have: acc, val_loss"
-    followed = cluster.det("e", "create", "good.yaml", "code", "-f", cwd=project).stdout.splitlines()
+    warning = (
+        "no trial has reported searcher.metric 'loss'; validations have: acc, val_loss; "
+        "did you mean 'val_loss'?"
+    )
+    followed = refused_at_the_end(cluster, "e", "create", "good.yaml", "code", "-f", cwd=project)
     assert followed[-1] == f"warning: {warning}"
     number = followed[0].split()[-1]
     assert cluster.json("e", "describe", number)[0]["experiment"]["warning"] == warning
     assert warning in cluster.det("e", "describe", number).stdout
     listed = {row["id"]: row["warning"] for row in cluster.json("e", "list")}
     assert listed[int(number)] == warning
-    assert cluster.det("e", "wait", number).stdout.splitlines()[-1] == f"warning: {warning}"
+    assert refused_at_the_end(cluster, "e", "wait", number)[-1] == f"warning: {warning}"
+
+
+def refused_at_the_end(cluster: EmbeddedCluster, *arguments: str, cwd: Path | None = None) -> list[str]:
+    """What a command says that exits with 1."""
+    ended = cluster.det(*arguments, cwd=cwd, check=False)
+    assert ended.returncode == 1
+    return ended.stdout.splitlines()

@@ -119,7 +119,7 @@ def described(cluster: EmbeddedCluster, experiment: str) -> dict[str, Any]:
 
 
 def trials(cluster: EmbeddedCluster, experiment: str) -> list[dict[str, Any]]:
-    return [dict(entry["trial"]) for entry in cluster.json("e", "list-trials", experiment)]
+    return list(cluster.json("e", "list-trials", experiment))
 
 
 def steps(cluster: EmbeddedCluster, trial: int) -> list[int]:
@@ -208,7 +208,8 @@ def test_a_failed_trial_is_tried_again_as_itself_from_its_checkpoint(
     assert wait(cluster, single) == "ERROR"
     failed = described(cluster, single)
     (trial,) = trials(cluster, single)
-    assert f"`resolute trial describe {trial['id']}`" in cluster.det("e", "describe", single).stdout
+    shown = cluster.det("e", "describe", single).stdout
+    assert f"trial {trial['id']} failed: the entrypoint ended with exit code 3" in " ".join(shown.split())
     assert failed["progress"] < 1.0
     asked = cluster.run("det", "e", "continue", single, check=False)
     assert asked.returncode != 0, "nobody said yes"

@@ -39,7 +39,7 @@ class Outcome:
 
     @property
     def trials(self) -> list[Any]:
-        return [item["trial"] for item in self.description["trials"]]
+        return list(self.description["trials"])
 
     def reports(self, trial: int, group: str) -> list[Any]:
         reports = self.description["metrics"]

@@ -171,7 +171,7 @@ def running(cluster: EmbeddedCluster, script: Path, trial: str) -> Iterator[tupl
     process = Script(cluster, script, trial)
     try:
         said = process.waits()
-        numbers = [item["trial"]["id"] for item in cluster.json("experiment", "list-trials", "1")]
+        numbers = [item["id"] for item in cluster.json("experiment", "list-trials", "1")]
         yield process, said, max(numbers)
     finally:
         process.kill()
@@ -213,7 +213,7 @@ def test_a_script_is_live_on_the_cluster_and_goes_on_where_it_stopped(
     found = described(cluster, trial)
     assert found["trial"]["state"] == "COMPLETED"
     assert found["trial"]["hparams"] == {"lr": 0.1}
-    lines = cluster.det("trial", "logs", str(trial), "--json").stdout.splitlines()
+    lines = cluster.run("resolute", "trial", "logs", str(trial), "--json").stdout.splitlines()
     written = {(line["stdtype"], line["message"]) for line in map(json.loads, lines)}
     assert {("stdout", "begins at 0"), ("stderr", "half way"), ("stdout", "waits")} <= written
     assert cluster.json("experiment", "list", "--all")[0]["labels"] == ["night"]
@@ -341,7 +341,7 @@ def test_with_no_cluster_in_reach_a_run_is_recorded_and_the_next_start_sends_it(
     assert [run["outcome"] for run in found["trial"]["runs"]] == ["COMPLETED", "FAILED", "COMPLETED"]
     assert "without saying how" in found["trial"]["runs"][1]["failure"]
     assert counts(found)["loss"] == 6
-    lines = cluster.det("trial", "logs", str(trial), "--json").stdout
+    lines = cluster.run("resolute", "trial", "logs", str(trial), "--json").stdout
     assert "begins at 0" in lines
     assert found["trial"]["state"] == "COMPLETED"
 
@@ -367,7 +367,7 @@ def test_a_run_that_was_recorded_can_be_sent_by_the_command_any_number_of_times(
     assert (found["trial"]["state"], counts(found)["loss"]) == ("COMPLETED", 2)
     experiment = re.findall(r"experiment (\d+)", first)[0]
     (listed,) = cluster.json("experiment", "list-checkpoints", experiment)
-    identifier = listed["checkpoint"]["uuid"]
+    identifier = listed["uuid"]
     cluster.run("resolute", "checkpoint", "download", identifier, "-o", str(tmp_path / "copy"))
     assert (tmp_path / "copy" / "step").read_text() == "2"
 

@@ -71,7 +71,7 @@ def torchrun(variables: dict[str, str], script: Path, *arguments: str) -> subpro
 
 
 def lines_of(cluster: EmbeddedCluster, rank: int) -> list[str]:
-    said = cluster.det("trial", "logs", "1", "--json", "--rank-id", str(rank)).stdout
+    said = cluster.run("resolute", "trial", "logs", "1", "--json", "--rank-id", str(rank)).stdout
     return [json.loads(line)["message"] for line in said.splitlines()]
 
 
@@ -94,7 +94,7 @@ def test_the_ranks_of_a_script_are_one_trial_that_goes_on_where_it_stopped(
             assert lines_of(cluster, rank)[-1] == f"rank {rank} begins at {50 * life}"
     assert len(cluster.json("experiment", "list", "--all")) == 1
     listed = cluster.json("experiment", "list-checkpoints", "1")
-    files = [{file["path"] for file in each["checkpoint"]["files"]} for each in listed]
+    files = [{file["path"] for file in each["files"]} for each in listed]
     assert files == [{"rank0", "rank1", "metadata.json"}] * 2
 
     done = torchrun(cluster.variables(), script, "fail")

@@ -140,7 +140,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def trials(cluster: EmbeddedCluster, experiment: str) -> list[tuple[str, Any]]:
-    found = [entry["trial"] for entry in cluster.json("e", "list-trials", experiment)]
+    found = cluster.json("e", "list-trials", experiment)
     return [(trial["state"], trial["hparams"]) for trial in found]
 
 

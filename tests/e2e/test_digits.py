@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,8 +10,8 @@ import pytest
 from support.clusters.embedded import EmbeddedCluster
 from support.waiting import wait_until
 
-import resolute
 from resolute.client import Client, ExperimentState, Trial
+from resolute_embedded import demo
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 DIGITS = EXAMPLES / "digits"
@@ -113,20 +112,17 @@ def test_the_demo_follows_a_search_ranks_its_trials_and_fetches_the_best(
     cluster: EmbeddedCluster,
     client: Client,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     shorter = ("--config", "searcher.max_trials=4", "--config", "searcher.max_length.epochs=4")
     experiment = client.get_experiment(create(cluster, *shorter, config="adaptive.yaml"))
-    with resolute.import_from_path(str(EXAMPLES)):
-        demo = importlib.import_module("demo")
-    monkeypatch.setattr(demo, "BUILD", tmp_path)
     demo.follow(experiment)
-    code = demo.report(experiment)
+    code = demo.report(experiment, tmp_path)
     said = capsys.readouterr().out
     assert "4 of 4 done; best accuracy 0." in said
     assert "The best 4 of 4 trials" in said
     best = demo.standings_of(experiment)[0]
     assert f"Best: trial {best.trial.id} with a validation accuracy of {best.best:.4f}" in said
+    assert best.best is not None
     assert code == (0 if best.best >= 0.95 else 1)
     assert (tmp_path / "best" / "model.pt").is_file()

@@ -29,19 +29,21 @@ environment: {warm_start: WARM}
 """
 
 
-@pytest.mark.parametrize("warm", [False, True], ids=["cold", "warm"])
+@pytest.mark.parametrize("warm", ["false", "auto"], ids=["cold", "warm"])
 def test_a_trial_that_goes_on_at_once_keeps_its_process(
-    cluster: EmbeddedCluster, tmp_path: Path, *, warm: bool
+    cluster: EmbeddedCluster, tmp_path: Path, warm: str
 ) -> None:
     (tmp_path / "train.py").write_text(SCRIPT)
-    (tmp_path / "config.yaml").write_text(CONFIG.replace("WARM", str(warm).lower()))
+    (tmp_path / "config.yaml").write_text(CONFIG.replace("WARM", warm))
     cluster.det("e", "create", "config.yaml", ".", "-f", cwd=tmp_path, timeout=120)
     number = str(cluster.json("e", "list", "--all")[0]["id"])
     (listed,) = cluster.json("e", "list-trials", number)
-    trial = str(listed["trial"]["id"])
+    trial = str(listed["id"])
     lines = cluster.det("t", "logs", trial).stdout.splitlines()
     told = [line.partition("length ")[2].split() for line in lines if "in process" in line]
     assert [words[0] for words in told] == ["1", "4", "16"]
     assert len({words[-1] for words in told}) == 1, told
+    forked = [line for line in lines if "warm start: this experiment's runs are forks" in line]
+    assert len(forked) == (warm == "auto")
     (described,) = cluster.json("t", "describe", trial)
     assert [run["outcome"] for run in described["trial"]["runs"]] == ["COMPLETED"]

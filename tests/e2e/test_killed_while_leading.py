@@ -96,7 +96,7 @@ def state(cluster: EmbeddedCluster, number: int) -> str:
 
 def the_trial(cluster: EmbeddedCluster, number: int) -> int:
     (entry,) = cluster.json("e", "list-trials", str(number))
-    return int(entry["trial"]["id"])
+    return int(entry["id"])
 
 
 def described(cluster: EmbeddedCluster, number: int) -> dict[str, Any]:

@@ -30,7 +30,7 @@ def test_an_old_home_starts_after_the_upgrade_and_lists_what_it_held(tmp_path: P
         experiments = {one["name"]: one for one in cluster.json("e", "list")}
         assert experiments["before-grid"]["state"] == "COMPLETED"
         assert experiments["before-asha"]["state"] == "PAUSED"
-        trials = [one["trial"]["state"] for one in cluster.json("e", "list-trials", "1")]
+        trials = [one["state"] for one in cluster.json("e", "list-trials", "1")]
         assert trials == ["COMPLETED", "COMPLETED"]
         assert len(cluster.json("e", "list-trials", "2")) >= 2
         assert len(cluster.json("e", "list-checkpoints", "1")) == 2
@@ -63,7 +63,7 @@ def test_a_home_of_an_older_version_is_whole_and_its_paused_searches_go_on(
                 cluster.det("e", "wait", numbers[name], timeout=300)
         trials = cluster.json("e", "list-trials", numbers["asha"])
         assert len(trials) == 8
-        assert {one["trial"]["state"] for one in trials} == {"COMPLETED"}
+        assert {one["state"] for one in trials} == {"COMPLETED"}
 
 
 def require_accounts(cluster: EmbeddedCluster) -> None:

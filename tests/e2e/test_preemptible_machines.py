@@ -75,7 +75,7 @@ def test_every_way_to_lose_a_machine_is_a_preemption_and_says_how_many_steps_it_
         cluster.det("e", "create", "config.yaml", ".", cwd=tmp_path)
         number = str(cluster.json("e", "list", "--all")[0]["id"])
         (listed,) = wait_until(lambda: cluster.json("e", "list-trials", number), what="the trial", pause=0.5)
-        trial = str(listed["trial"]["id"])
+        trial = str(listed["id"])
 
         wait_until(lambda: "nothing more is saved" in logs(cluster, trial), what="run 1", pause=0.5)
         (pid,) = described(cluster, trial)["pids"]

@@ -46,7 +46,7 @@ with det.core.init() as core:
 def trial(cluster: EmbeddedCluster, experiment: int) -> dict[str, Any]:
     """What is listed of the trial; nothing until it is there."""
     trials = cluster.json("e", "list-trials", str(experiment))
-    return dict(trials[0]["trial"]) if trials else {}
+    return dict(trials[0]) if trials else {}
 
 
 def submit(cluster: EmbeddedCluster, folder: Path, *, name: str, priority: int, steps: int) -> None:

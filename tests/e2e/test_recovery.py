@@ -76,7 +76,7 @@ def two_of(pids: dict[int, int]) -> dict[int, int]:
 
 
 def restarts(cluster: EmbeddedCluster) -> list[int]:
-    return [entry["trial"]["restarts"] for entry in cluster.json("e", "list-trials", "1")]
+    return [entry["restarts"] for entry in cluster.json("e", "list-trials", "1")]
 
 
 def search_of(cluster: EmbeddedCluster, experiment: str) -> searcher_service_pb2.ReplaySearchResponse:

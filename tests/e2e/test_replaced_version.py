@@ -46,7 +46,7 @@ def test_trials_go_on_when_the_new_version_is_installed_under_them(tmp_path: Pat
         cluster.up()
         client = cluster.client()
         experiment = client.get_experiment(1)
-        assert experiment.wait(interval=0.5).value == "COMPLETED"
+        assert experiment.wait(interval=0.5).name == "COMPLETED"
         trials = experiment.list_trials()
         assert len(trials) == 3
         for trial in trials:

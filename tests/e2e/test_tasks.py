@@ -40,7 +40,7 @@ def listed(cluster: EmbeddedCluster, group: str) -> dict[int, dict[str, Any]]:
 
 def lines_of_its_run(cluster: EmbeddedCluster, group: str, task: str) -> str:
     """The log of a task, of its only run alone."""
-    trial = cluster.json("e", "list-trials", task)[0]["trial"]["id"]
+    trial = cluster.json("e", "list-trials", task)[0]["id"]
     (run,) = cluster.json("t", "describe", str(trial))[0]["trial"]["runs"]
     return cluster.det(group, "logs", task, "--allocation-id", run["allocation_id"]).stdout
 
@@ -69,6 +69,15 @@ def test_a_command_runs_on_slots_and_is_no_experiment(cluster: EmbeddedCluster, 
     )
     assert failed.returncode == 1
     assert "ERROR: every trial failed" in failed.stdout
+
+
+def test_a_command_knows_that_it_is_no_trial(cluster: EmbeddedCluster) -> None:
+    script = (
+        "import os, resolute; info = resolute.get_cluster_info(); context = resolute.core.init(); "
+        "print('is', info.task_type, os.environ['DET_TASK_TYPE'], 'DET_TRIAL_ID' in os.environ)"
+    )
+    said = cluster.det("command", "run", "--", "python3", "-c", script)
+    assert "is COMMAND COMMAND False" in said.stdout
 
 
 def test_a_command_is_killed_and_only_a_command(cluster: EmbeddedCluster, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.certificates import Authority
 from support.clusters.embedded import EmbeddedCluster
 from support.services.gateway import need_http
 
@@ -30,6 +31,16 @@ from resolute.client import Client
 
 with Client() as cluster:
     print([one.name for one in cluster.list_experiments()])
+"""
+
+UNMANAGED_SCRIPT = """
+from resolute import core_v2
+
+core_v2.init(config=core_v2.Config(name="laptop"))
+core_v2.train.report_validation_metrics(steps_completed=1, metrics={"loss": 0.5})
+with core_v2.checkpoint.store_path({"steps_completed": 1}) as (path, _):
+    (path / "step").write_text("1")
+core_v2.close()
 """
 
 
@@ -56,6 +67,9 @@ def test_a_remote_user_confirms_the_certificate_once_and_works_by_one_url(tmp_pa
         assert "its certificate is not trusted" in unknown.stderr
         login = ("user", "login", "grace", "--fingerprint")
         assert "somebody else may answer" in piped(far, *login, "AA:BB", check=False)
+        asked = piped(far, "user", "login", "grace", check=False)
+        assert "nobody can be asked whether that is the cluster's" in asked
+        assert f"add --fingerprint {fingerprint}" in asked
         assert "as grace" in piped(far, *login, fingerprint)
         far.run("resolute", "e", "create", str(tmp_path / "config.yaml"), str(code))
         far.run("resolute", "e", "wait", "1", timeout=120)  # fails unless it completes
@@ -73,6 +87,34 @@ def test_a_remote_user_confirms_the_certificate_once_and_works_by_one_url(tmp_pa
         (tmp_path / "remote.py").write_text(REMOTE_SCRIPT)
         assert "protected" in by_file.run("python", str(tmp_path / "remote.py")).stdout
         assert (served.home / "data" / "tls" / "key.pem").stat().st_mode & 0o077 == 0
+    finally:
+        served.down()
+
+
+@pytest.mark.timeout(300)
+def test_a_run_outside_of_the_cluster_uses_tls_also_by_a_certificate_that_everybody_trusts(
+    tmp_path: Path,
+) -> None:
+    authority = Authority.create(tmp_path)
+    files = authority.issue(tmp_path)
+    trusts = {"GRPC_DEFAULT_SSL_ROOTS_FILE_PATH": str(authority.file), "SSL_CERT_FILE": str(authority.file)}
+    served = EmbeddedCluster(tmp_path / "h", environment=trusts)
+    certificate = ("--tls-cert", str(files.certificate), "--tls-key", str(files.key))
+    said = served.run("resolute", "up", "--detach", "--slots", "1", *certificate, timeout=90).stdout
+    try:
+        (remote,) = re.findall(r"^Other machines: (\S+), gRPC by TLS$", said, re.MULTILINE)
+        variables = {
+            **trusts,
+            "DET_MASTER": f"https://{remote}",
+            "RESOLUTE_TOKEN": (served.home / "token").read_text(),
+            "RESOLUTE_OUTAGE_TIMEOUT_SECONDS": "20",
+            "RESOLUTE_OFFLINE_DIR": str(tmp_path / "runs"),
+        }
+        laptop = EmbeddedCluster(tmp_path / "laptop", environment=variables)
+        (tmp_path / "laptop.py").write_text(UNMANAGED_SCRIPT)
+        laptop.run("python", str(tmp_path / "laptop.py"), timeout=120)
+        (trial,) = served.json("experiment", "list-trials", "1")
+        assert trial["state"] == "COMPLETED"
     finally:
         served.down()
 

@@ -7,8 +7,8 @@ from support.clusters.embedded import EmbeddedCluster
 from support.clusters.user_scripts import LAUNCHED, NAMES, run_script
 
 
-def test_there_are_thirty_scripts() -> None:
-    assert len(NAMES) == 30
+def test_there_are_thirty_two_scripts() -> None:
+    assert len(NAMES) == 32
     assert LAUNCHED.keys() < set(NAMES)
 
 

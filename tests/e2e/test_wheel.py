@@ -87,9 +87,7 @@ def test_wheel_carries_types_the_compat_package_and_every_service(wheel: Path) -
     )
     assert {f"resolute_{name}/py.typed" for name in packages} <= names
     assert {"resolute/py.typed", "resolute_launch/compat/determined/__init__.py"} <= names
-    if (ROOT / "services/gateway/resolute_gateway/page/index.html").is_file():
-        assert "resolute_gateway/page/index.html" in names
-        assert any(name.startswith("resolute_gateway/page/assets/") for name in names)
+    assert {"resolute_gateway/page/index.html", "resolute_gateway/page/assets/index.js"} <= names
     owned = {name.split("/")[0] for name in names if ".dist-info" not in name}
     assert all(name.startswith("resolute") for name in owned), owned
 
@@ -103,7 +101,7 @@ def test_bare_wheel_runs_a_core_api_script_off_cluster(wheel: Path, tmp_path: Pa
         [binaries / "resolute", "up"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert refused.returncode != 0
-    assert "resolute-train[server]" in refused.stderr
+    assert f"pip install '{wheel}[server]'" in refused.stderr
 
 
 def test_wheel_with_server_extra_runs_an_experiment(wheel: Path, tmp_path: Path) -> None:

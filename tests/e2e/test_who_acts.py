@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from support.clusters.embedded import EmbeddedCluster, embedded
@@ -35,6 +36,9 @@ class People:
 
     @property
     def address(self) -> str:
+        """Where commands reach the cluster: a sign-in is kept for that address."""
+        if front := self.cluster.variables().get("RESOLUTE_MASTER"):
+            return urlsplit(front).netloc
         return str(json.loads((self.cluster.home / "endpoint.json").read_text())["address"])
 
     def named(self, text: str) -> str:

@@ -15,9 +15,9 @@ import pytest
 from support.clusters.control_plane import ControlPlane
 from support.engines.container_engine import CLUSTER, ContainerUnderTest
 from support.engines.container_service import ContainerService
-from support.engines.contract import cleared, engine_session, scenario, seen
 from support.engines.image import IMAGE
 from support.engines.podman import PodmanService
+from support.engines.session import cleared, engine_session, scenario, seen
 from support.waiting import wait_until
 
 from resolute.contracts.values import from_value, to_value

@@ -75,7 +75,7 @@ def test_trial_runs_in_a_container_and_its_lines_metrics_checkpoint_and_end_arri
             cluster.det("e", "wait", "1", timeout=SECONDS)
             assert "trained as 10001 in" in cluster.det("t", "logs", "1").stdout
             (listed,) = cluster.json("e", "list-checkpoints", "1")
-            uuid = listed["checkpoint"]["uuid"]
+            uuid = listed["uuid"]
             assert (storage / uuid / "state").read_text() == "one step"
             with cluster.client() as client:
                 (best,) = client.get_experiment(1).list_checkpoints()

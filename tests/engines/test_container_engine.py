@@ -13,23 +13,12 @@ from typing import Any
 import psutil
 import pytest
 from support.engines.container_engine import CLUSTER, ContainerUnderTest, environment
-from support.engines.contract import (
-    ALLOCATION,
-    SECONDS,
-    TRAIN,
-    BacklogContract,
-    EngineContract,
-    LinesContract,
-    cleared,
-    engine_session,
-    scenario,
-    seen,
-    until,
-)
+from support.engines.contract import BacklogContract, EngineContract, LinesContract, TokenContract
 from support.engines.docker import DockerService, running_docker
 from support.engines.held_registry import HeldRegistry, held_registry
 from support.engines.image import IMAGE
 from support.engines.podman import PodmanService
+from support.engines.session import ALLOCATION, SECONDS, TRAIN, cleared, engine_session, scenario, seen, until
 from support.engines.submissions import Submissions
 from support.page_commands import yaml_of
 
@@ -43,7 +32,7 @@ OTHER = "allocation-2"
 _WAITED_SECONDS = 3.0
 
 
-class TestContainersOfPodman(EngineContract, LinesContract, BacklogContract, Submissions):
+class TestContainersOfPodman(EngineContract, LinesContract, BacklogContract, TokenContract, Submissions):
     """Containers of Podman."""
 
     # The versions, a look, the image, the network twice, volume and container, a look, the network, the
@@ -56,7 +45,7 @@ class TestContainersOfPodman(EngineContract, LinesContract, BacklogContract, Sub
         return podman_engine
 
 
-class TestContainersOfDocker(EngineContract, LinesContract, BacklogContract, Submissions):
+class TestContainersOfDocker(EngineContract, LinesContract, BacklogContract, TokenContract, Submissions):
     """Containers of Docker."""
 
     # Three more, by which Docker chooses a subnet for the network.
@@ -79,7 +68,7 @@ def test_scripts_import_resolute_in_an_image_that_has_only_python(
             async with cleared(engine), engine_session(engine) as session:
                 await session.engine.launch(engine.spec(plane))
                 await session.ended()
-                assert plane.text() == ["resolute.core", "0"]
+                assert plane.text() == ["determined.core", "0"]
 
     scenario(body)
 
@@ -218,7 +207,7 @@ def test_a_registry_that_says_nothing_is_not_taken_for_an_engine_that_is_away(
     async def body(engine: ContainerUnderTest) -> None:
         hasty = DockerApi(engine.service.url, silence_seconds=1.0)
         try:
-            with pytest.raises(DeadlineError, match="see whether its registry answers"):
+            with pytest.raises(DeadlineError, match="does its registry answer"):
                 async for _ in hasty.pull(registry.image):
                     pass
         finally:

@@ -73,6 +73,7 @@ def test_evicted_trial_goes_on_from_its_checkpoint_in_another_pod(
         "services_certificate": str(home / "data/tls/certificate.pem"),
     }
     pool = {"pool_name": "pods", "engine": "kube", **kubernetes.pool_options}
+    pool["allowed_pod_spec"] = ["spec.volumes.hostPath"]
     # JSON is YAML.
     (home / FILE_NAME).write_text(json.dumps({"resource_pools": [pool], "engines": {"kube": engine}}))
     mounted = {

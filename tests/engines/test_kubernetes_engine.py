@@ -11,14 +11,12 @@ from typing import Any
 
 import pytest
 from support.backends import need_module
-from support.engines.contract import (
+from support.engines.contract import BacklogContract, EngineContract, LinesContract
+from support.engines.session import (
     ALLOCATION,
     SECONDS,
     STUBBORN,
     TRAIN,
-    BacklogContract,
-    EngineContract,
-    LinesContract,
     cleared,
     engine_session,
     scenario,

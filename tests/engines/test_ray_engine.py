@@ -15,15 +15,13 @@ from typing import Any
 import psutil
 import pytest
 from support.clusters.control_plane import ControlPlane, control_plane
-from support.engines.contract import (
+from support.engines.contract import BacklogContract, EngineContract, LinesContract
+from support.engines.session import (
     ALLOCATION,
     SECONDS,
     STUBBORN,
     TRAIN,
-    BacklogContract,
-    EngineContract,
     EngineSession,
-    LinesContract,
     cleared,
     engine_session,
     scenario,

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from support.clocks import ManualClock
 from support.clusters.control_plane import ControlPlane
-from support.engines.contract import ALLOCATION, TRAIN, cleared, engine_session, scenario, seen, until
+from support.engines.session import ALLOCATION, TRAIN, cleared, engine_session, scenario, seen, until
 from support.engines.slurm import SlurmUnderTest
 from support.slurm import SlurmCluster, running_slurm
 from support.slurm_accounting import SlurmAccounting
@@ -178,7 +178,7 @@ def test_run_of_a_node_that_died_while_nobody_looked_is_lost_with_that_reason(
 
 
 def test_other_runs_are_watched_while_accounting_is_away(slurm: SlurmCluster, tmp_path: Path) -> None:
-    engine = SlurmUnderTest(slurm, tmp_path / "runs")
+    engine = SlurmUnderTest(slurm, tmp_path / "runs", allowed_sbatch_args=["*"])
 
     async def body() -> None:
         with engine.control_plane("exit 3") as plane:

@@ -8,14 +8,12 @@ from pathlib import Path
 
 import pytest
 from support.clusters.control_plane import ControlPlane
-from support.engines.contract import (
+from support.engines.contract import BacklogContract, EngineContract, LinesContract, TokenContract
+from support.engines.session import (
     ALLOCATION,
     SECONDS,
     TRAIN,
-    BacklogContract,
-    EngineContract,
     EngineSession,
-    LinesContract,
     cleared,
     engine_session,
     scenario,
@@ -39,7 +37,7 @@ SAVES = 'trap "echo hit; exit 9" TERM; echo training; while [ ! -e go ]; do slee
 """Dies of a SIGTERM; ends well, as after a checkpoint, once it is let."""
 
 
-class TestSlurm(EngineContract, LinesContract, BacklogContract, Submissions):
+class TestSlurm(EngineContract, LinesContract, BacklogContract, TokenContract, Submissions):
     """A Slurm of four nodes."""
 
     # A look, the submission, and what became of it.

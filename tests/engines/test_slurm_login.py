@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.engines.contract import ALLOCATION, cleared, engine_session, scenario, seen
+from support.engines.session import ALLOCATION, cleared, engine_session, scenario, seen
 from support.engines.slurm import SlurmUnderTest
 from support.slurm import NODES, SlurmCluster
 from support.ssh import LoginServer, running_login

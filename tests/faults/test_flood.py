@@ -62,7 +62,7 @@ def running(cluster: EmbeddedCluster) -> Run:
 
     def runs() -> bool:
         trials = cluster.json("e", "list-trials", "1")
-        return [each["trial"]["state"] for each in trials] == ["RUNNING"]
+        return [each["state"] for each in trials] == ["RUNNING"]
 
     wait_until(runs, what="a run")
     (folder,) = (cluster.home / "runs").glob("*/0")

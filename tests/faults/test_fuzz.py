@@ -20,5 +20,7 @@ def test_odd_calls_do_not_fail_inside_and_most_reach_the_domain(
     seed = zlib.crc32(str(pytestconfig.option.sample_seed).encode())
     report = asyncio.run(Campaign(seed).run(tmp_path, calls=CALLS))
     assert not report.findings, describe(report)
-    assert sum(report.made.values()) == CALLS
+    assert not report.tracebacks, describe(report)
+    assert report.codes.total() == CALLS
+    assert len(report.ways) == 6
     assert report.share >= 0.5, describe(report)

@@ -125,5 +125,5 @@ def test_a_search_is_followed_by_one_address_though_the_cluster_is_killed(kind: 
         front.det("e", "wait", "1", timeout=120)
         assert "COMPLETED" in front.det("e", "describe", "1")
         (checkpoint,) = json.loads(front.det("e", "list-checkpoints", "1", "--json"))
-        front.det("checkpoint", "download", checkpoint["checkpoint"]["uuid"], "-o", str(tmp_path / "fetched"))
+        front.det("checkpoint", "download", checkpoint["uuid"], "-o", str(tmp_path / "fetched"))
         assert (tmp_path / "fetched/weights").read_text() == "weights"

@@ -51,9 +51,10 @@ pytestmark = pytest.mark.usefixtures("images")
 @pytest.fixture(scope="module")
 def best_of_make_demo() -> Path:
     """What `make demo` found, which is run unless it was."""
-    found = ROOT / "build/demo/best.json"
+    found = ROOT / "build/resolute-demo/best.json"
     if not found.exists():
-        subprocess.run([sys.executable, ROOT / "examples/demo.py"], check=True, timeout=_SECONDS)
+        program = Path(sys.executable).with_name("resolute")
+        subprocess.run([program, "demo", ROOT / "build/resolute-demo"], check=True, timeout=_SECONDS)
     return found
 
 

@@ -18,6 +18,19 @@ from resolute_serving.tls import TlsFiles
 _DAY = dt.timedelta(days=1)
 
 
+_SIGNS_CERTIFICATES = x509.KeyUsage(
+    key_cert_sign=True,
+    crl_sign=True,
+    digital_signature=False,
+    content_commitment=False,
+    key_encipherment=False,
+    data_encipherment=False,
+    key_agreement=False,
+    encipher_only=False,
+    decipher_only=False,
+)
+
+
 @dataclass(frozen=True)
 class Authority:
     """Signs certificates. Its own is in ``file``."""
@@ -35,6 +48,8 @@ class Authority:
         certificate = (
             _builder(subject, subject, key, expired=False)
             .add_extension(usage, critical=True)
+            .add_extension(_SIGNS_CERTIFICATES, critical=True)
+            .add_extension(_issuer(key), critical=False)
             .sign(key, hashes.SHA256())
         )
         file = directory / f"{name}.pem"
@@ -56,6 +71,7 @@ class Authority:
         certificate = (
             _builder(_name(name), self.certificate.subject, key, expired=expired)
             .add_extension(x509.SubjectAlternativeName(names), critical=False)
+            .add_extension(_issuer(self.key), critical=False)
             .sign(self.key, hashes.SHA256())
         )
         files = TlsFiles(certificate=directory / f"{name}-cert.pem", key=directory / f"{name}-key.pem")
@@ -96,4 +112,10 @@ def _builder(
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - 30 * _DAY)
         .not_valid_after(now - _DAY if expired else now + 30 * _DAY)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
     )
+
+
+def _issuer(key: ec.EllipticCurvePrivateKey) -> x509.AuthorityKeyIdentifier:
+    """Names the key that signs: Python 3.13 trusts no certificate without."""
+    return x509.AuthorityKeyIdentifier.from_issuer_public_key(key.public_key())

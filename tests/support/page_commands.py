@@ -40,6 +40,12 @@ def yaml_of(page: str, *, having: str) -> list[str]:
     return [text for text in _YAML.findall((ROOT / page).read_text()) if having in text]
 
 
+def file_of(page: str, name: str) -> str:
+    """The text of a file that a page has its reader keep."""
+    (text,) = [match["text"] for match in _BLOCK.finditer((ROOT / page).read_text()) if match["name"] == name]
+    return text
+
+
 def _kept(match: re.Match[str]) -> str:
     name, end = match["name"], "END_OF_THE_FILE"
     return f"mkdir -p \"$(dirname {name})\"\ncat > {name} <<'{end}'\n{match['text']}{end}\n"

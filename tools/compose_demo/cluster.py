@@ -169,8 +169,8 @@ class ComposeCluster:
             if done.returncode == 0:
                 return done.stdout
             if time.monotonic() > deadline:
-                said = "\n".join(done.stderr.strip().splitlines()[-5:])
-                raise SystemExit(f"{' '.join(command)} did not succeed in {_START_SECONDS:.0f} s:\n{said}")
+                output = "\n".join(done.stderr.strip().splitlines()[-5:])
+                raise SystemExit(f"{' '.join(command)} did not succeed in {_START_SECONDS:.0f} s:\n{output}")
             time.sleep(_PAUSE_SECONDS)
 
     def _compose(self, arguments: Sequence[str], *, seconds: float, check: bool = True) -> None:
@@ -183,8 +183,8 @@ class ComposeCluster:
                 env={**os.environ, **self.variables}, stdout=log, stderr=log, check=False,
             )  # fmt: skip
         if check and done.returncode != 0:
-            said = (self.folder / "compose.log").read_text(errors="replace").splitlines()[-_TAIL_LINES:]
-            raise SystemExit("\n".join([f"podman-compose {arguments[0]} failed:", *said]))
+            output = (self.folder / "compose.log").read_text(errors="replace").splitlines()[-_TAIL_LINES:]
+            raise SystemExit("\n".join([f"podman-compose {arguments[0]} failed:", *output]))
 
 
 def _call(

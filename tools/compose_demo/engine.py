@@ -120,6 +120,6 @@ def remove_runs(label: str) -> None:
         ("volume", ["volume", "ls"]),
         ("network", ["network", "ls"]),
     ):
-        found = run(["podman", *listing, "--quiet", f"--filter=label={label}"]).split()
-        if found:
-            run(["podman", kind, "rm", "--force", *found], check=False)
+        ids = run(["podman", *listing, "--quiet", f"--filter=label={label}"]).split()
+        if ids:
+            run(["podman", kind, "rm", "--force", *ids], check=False)

@@ -115,11 +115,11 @@ def _install_stand_ins(base: Callable[[], str], options: build.Options) -> str:
 
 def fingerprint(ingredients: Sequence[str]) -> str:
     """Names the content of files and folders of this repository: an edited file has another name."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for path in sorted(_files(ingredients)):
-        found.update(f"{path.relative_to(ROOT)}\0".encode())
-        found.update(hashlib.sha256(path.read_bytes()).digest())
-    return found.hexdigest()[:12]
+        digest.update(f"{path.relative_to(ROOT)}\0".encode())
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()[:12]
 
 
 def _files(ingredients: Sequence[str]) -> Iterator[Path]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
-import importlib
 import json
 import os
 import shutil
@@ -23,7 +22,6 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -32,10 +30,11 @@ from image_build.commands import ROOT
 from compose_demo import engine, images
 from compose_demo.cluster import ComposeCluster
 from resolute.client import Client
+from resolute_embedded import demo
 
 DIGITS = ROOT / "examples/digits"
 BUILD = ROOT / "build/compose-demo"
-DEMO_BEST = ROOT / "build/demo/best.json"
+DEMO_BEST = ROOT / "build/resolute-demo/best.json"
 CACHE = ROOT / ".cache/images"
 _CALL_SECONDS = 120.0
 
@@ -79,8 +78,6 @@ def _search_on(cluster: ComposeCluster) -> int:
 
 def _search(cluster: ComposeCluster) -> int:
     """Submits the search of `make demo`, follows it and fetches its best model."""
-    demo: Any = _demo()
-    demo.BUILD = BUILD
     storage = {"type": "s3", "bucket": "checkpoints", "endpoint_url": cluster.store}
     submit: list[str | Path] = ["experiment", "create", DIGITS / "adaptive.yaml", DIGITS, "--json"]
     submit += ["--config", f"checkpoint_storage={json.dumps(storage)}"]
@@ -90,7 +87,7 @@ def _search(cluster: ComposeCluster) -> int:
         sys.stdout.write(f"Created experiment {experiment.id}: {experiment.name}\n")
         with demo.killed_if_abandoned(experiment):
             demo.follow(experiment)
-        return int(demo.report(experiment))
+        return demo.report(experiment, BUILD)
 
 
 def _compare() -> int:
@@ -142,12 +139,6 @@ def _runtime(built: images.Images) -> Path:
         module = "resolute_engines.container.runtime"
         subprocess.run([sys.executable, "-m", module, folder], check=True, timeout=_CALL_SECONDS)
     return folder
-
-
-def _demo() -> Any:
-    """The module of `make demo`, whose functions follow and report this search too."""
-    sys.path.insert(0, str(ROOT / "examples"))
-    return importlib.import_module("demo")
 
 
 def _forget_other_clusters() -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from docs_site import command_line, config_fields, contract, pages, python_api
+from docs_site import archives, command_line, config_fields, contract, pages, python_api
 
 OUT = pages.ROOT / "build/site"
 _FINISHED = "Build finished"
@@ -40,7 +40,7 @@ def assemble(target: Path) -> None:
     """Writes all pages, as Markdown, into a directory."""
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
-    pages.copy_pages(target)
+    archives.offer(target, pages.copy_pages(target))
     docs = target / "docs"
     for section, write in _SECTIONS.items():
         (docs / section).mkdir(parents=True)
@@ -77,18 +77,18 @@ async def render(zensical: str, folder: Path, *, end_seconds: float = _END_SECON
         *command, cwd=folder, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
     )
     assert process.stdout is not None
-    said = ""
+    output = ""
     try:
         while line := await asyncio.wait_for(
-            process.stdout.readline(), end_seconds if _FINISHED in said else _QUIET_SECONDS
+            process.stdout.readline(), end_seconds if _FINISHED in output else _QUIET_SECONDS
         ):
-            said += line.decode(errors="replace")
+            output += line.decode(errors="replace")
             sys.stdout.write(line.decode(errors="replace"))
             sys.stdout.flush()
         return await asyncio.wait_for(process.wait(), end_seconds)
     except asyncio.TimeoutError:
         sys.stderr.write(f"{zensical} did not end by itself and was killed\n")
-        return 0 if _FINISHED in said and _NO_ISSUES in said else 1
+        return 0 if _FINISHED in output and _NO_ISSUES in output else 1
     finally:
         if process.returncode is None:
             process.kill()

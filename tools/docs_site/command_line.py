@@ -36,9 +36,9 @@ def _sections(command: click.Command, parent: click.Context, name: str) -> Itera
         yield ""
     if isinstance(command, click.Group):
         for below in command.list_commands(context):
-            found = command.get_command(context, below)
-            assert found is not None
-            yield from _sections(found, context, below)
+            subcommand = command.get_command(context, below)
+            assert subcommand is not None
+            yield from _sections(subcommand, context, below)
 
 
 def _option(option: click.Option, context: click.Context) -> str:

@@ -26,14 +26,14 @@ def page() -> str:
 
 
 def _models() -> list[type[Section]]:
-    found: list[type[Section]] = [ExperimentConfig]
+    models: list[type[Section]] = [ExperimentConfig]
     for info in iter_modules(sections.__path__):
         module = import_module(f"{sections.__name__}.{info.name}")
         here = [
             one for _, one in inspect.getmembers(module, inspect.isclass) if one.__module__ == module.__name__
         ]
-        found += [one for one in here if issubclass(one, Section) and one.model_fields]
-    return found
+        models += [one for one in here if issubclass(one, Section) and one.model_fields]
+    return models
 
 
 def _section(model: type[Section]) -> Iterator[str]:
@@ -49,11 +49,11 @@ def _section(model: type[Section]) -> Iterator[str]:
 
 
 def _meanings(model: type[Section]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    meanings: dict[str, str] = {}
     for base in reversed(model.__mro__):
         attributes = (base.__doc__ or "").partition("Attributes:")[2]
-        found |= dict(_ATTRIBUTE.findall(attributes))
-    return found
+        meanings |= dict(_ATTRIBUTE.findall(attributes))
+    return meanings
 
 
 def _default(field: Any) -> str:

@@ -33,8 +33,8 @@ def _files() -> list[descriptor_pb2.FileDescriptorProto]:
         image = Path(folder) / "contract.binpb"
         buf = Path(sys.executable).parent / "buf"
         subprocess.run([buf, "build", "--output", image], cwd=ROOT, check=True)
-        found = descriptor_pb2.FileDescriptorSet.FromString(image.read_bytes())
-    return [file for file in found.file if file.package.startswith("resolute.api.")]
+        descriptors = descriptor_pb2.FileDescriptorSet.FromString(image.read_bytes())
+    return [file for file in descriptors.file if file.package.startswith("resolute.api.")]
 
 
 def _service(

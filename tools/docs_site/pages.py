@@ -46,11 +46,11 @@ def linked(text: str, path: str, *, is_page: Callable[[str], bool]) -> str:
         link, anchor = match[1], match[2] or ""
         if re.match(r"[a-z]+:", link):
             return match[0]
-        found = normpath((PurePosixPath(path).parent / link).as_posix())
-        if is_page(found):
+        page = normpath((PurePosixPath(path).parent / link).as_posix())
+        if is_page(page):
             return match[0]
-        if is_page(f"{found}/README.md"):
+        if is_page(f"{page}/README.md"):
             return f"{link.rstrip('/')}/README.md{anchor}"
-        return f"{REPOSITORY}/{found}{anchor}"
+        return f"{REPOSITORY}/{page}{anchor}"
 
     return _LINK.sub(target, text)

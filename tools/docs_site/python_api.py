@@ -49,9 +49,9 @@ def _entry(module: ModuleType, name: str) -> str:
 def public_names(module: ModuleType) -> list[str]:
     """What a module offers: the classes and functions that it lists, or has without an underscore."""
     listed = getattr(module, "__all__", dir(module))
-    found = [(name, getattr(module, name)) for name in sorted(listed) if not name.startswith("_")]
+    members = [(name, getattr(module, name)) for name in sorted(listed) if not name.startswith("_")]
     return [
         name
-        for name, value in found
+        for name, value in members
         if (inspect.isclass(value) or inspect.isroutine(value)) and value.__module__.startswith("resolute")
     ]

@@ -135,18 +135,18 @@ def buildah(
     mounts = [f"--volume={wheels}:/wheels:ro"] if wheels else []
     named = [] if tag is None else [f"--tag={tag}"]
     label = f"--label=org.opencontainers.image.version={version()}"
-    said = run(
+    output = run(
         ["buildah", "build", "--quiet", "--pull-never", "--layers=false", f"--timestamp={DATE}",
          "--identity-label=false", label, *given, *mounts, *named, f"--file={containerfile}", context]
     )  # fmt: skip
-    return said.strip().splitlines()[-1]
+    return output.strip().splitlines()[-1]
 
 
 def version() -> str:
     """The version of this checkout."""
-    found = re.search(r'^version = "(.+)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
-    assert found is not None
-    return found[1]
+    match = re.search(r'^version = "(.+)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
+    assert match is not None
+    return match[1]
 
 
 def write_bom(image: str, identifier: str, path: Path) -> None:

@@ -126,15 +126,15 @@ def installed(tar: Path) -> Mapping[str, str]:
 
 def packages_of(status: str) -> dict[str, str]:
     """Packages that dpkg's status lists as installed, with their versions."""
-    found = {}
+    packages = {}
     for paragraph in status.split("\n\n"):
         fields = dict(re.findall(r"^(Package|Version|Status): (.+)$", paragraph, re.MULTILINE))
         if fields.get("Status") == "install ok installed":
-            found[fields["Package"]] = fields["Version"]
-    return dict(sorted(found.items()))
+            packages[fields["Package"]] = fields["Version"]
+    return dict(sorted(packages.items()))
 
 
-def check(rootfs: Rootfs, found: Mapping[str, str], *, locked: bool) -> None:
+def check(rootfs: Rootfs, packages: Mapping[str, str], *, locked: bool) -> None:
     """Compares versions with the lock, and prints how they differ.
 
     Raises:
@@ -142,9 +142,9 @@ def check(rootfs: Rootfs, found: Mapping[str, str], *, locked: bool) -> None:
     """
     wanted = read_lock(rootfs.lock)
     differences = [
-        f"  {name}: locked {wanted.get(name, 'not at all')}, found {found.get(name, 'none')}"
-        for name in sorted({*wanted, *found})
-        if wanted.get(name) != found.get(name)
+        f"  {name}: locked {wanted.get(name, 'not at all')}, found {packages.get(name, 'none')}"
+        for name in sorted({*wanted, *packages})
+        if wanted.get(name) != packages.get(name)
     ]
     if not differences:
         return
@@ -161,7 +161,7 @@ def read_lock(path: Path) -> dict[str, str]:
     return {name: version for name, _, version in (line.partition("=") for line in lines)}
 
 
-def write_lock(rootfs: Rootfs, found: Mapping[str, str]) -> None:
+def write_lock(rootfs: Rootfs, packages: Mapping[str, str]) -> None:
     """Writes packages and their versions."""
     head = f"# Debian {RELEASE}: what the images on {rootfs.name} have. `make lock-images` writes it.\n"
-    rootfs.lock.write_text(head + "".join(f"{name}={version}\n" for name, version in found.items()))
+    rootfs.lock.write_text(head + "".join(f"{name}={version}\n" for name, version in packages.items()))

@@ -9,6 +9,7 @@ import { ClusterService } from "../gen/resolute/api/experiments/v1/cluster_servi
 import { ConfigPoliciesService } from "../gen/resolute/api/experiments/v1/config_policies_service_pb.js";
 import { ContinuationService } from "../gen/resolute/api/experiments/v1/continuation_service_pb.js";
 import { ExperimentsService } from "../gen/resolute/api/experiments/v1/experiments_service_pb.js";
+import { ImportsService } from "../gen/resolute/api/experiments/v1/imports_service_pb.js";
 import { JobsService } from "../gen/resolute/api/experiments/v1/jobs_service_pb.js";
 import { RetentionService } from "../gen/resolute/api/experiments/v1/retention_service_pb.js";
 import { RolesService } from "../gen/resolute/api/experiments/v1/roles_service_pb.js";
@@ -26,6 +27,7 @@ export interface Services {
   readonly configPolicies: Client<typeof ConfigPoliciesService>;
   readonly continuation: Client<typeof ContinuationService>;
   readonly experiments: Client<typeof ExperimentsService>;
+  readonly imports: Client<typeof ImportsService>;
   readonly jobs: Client<typeof JobsService>;
   readonly logs: Client<typeof LogsService>;
   readonly metrics: Client<typeof MetricsService>;
@@ -46,6 +48,7 @@ export function servicesOver(transport: Transport): Services {
     configPolicies: createClient(ConfigPoliciesService, transport),
     continuation: createClient(ContinuationService, transport),
     experiments: createClient(ExperimentsService, transport),
+    imports: createClient(ImportsService, transport),
     jobs: createClient(JobsService, transport),
     logs: createClient(LogsService, transport),
     metrics: createClient(MetricsService, transport),

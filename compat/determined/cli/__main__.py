@@ -1,6 +1,6 @@
 """Runs the command line: ``python3 -m determined.cli``."""
 
-from resolute.cli.main import main
+from determined.cli import main
 
 if __name__ == "__main__":
     main()

@@ -1,4 +1,4 @@
-"""What clients of older releases import besides the client itself."""
+"""Modules that clients of older releases import besides the client itself."""
 
 from typing import Any
 

@@ -1,1 +1,1 @@
-"""What runs within a task."""
+"""Modules that run within a task."""

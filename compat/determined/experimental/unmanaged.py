@@ -1,4 +1,4 @@
-"""Trials that no cluster runs, made in steps."""
+"""Unmanaged trials, created in separate calls."""
 
 import sys
 

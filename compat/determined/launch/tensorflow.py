@@ -1,4 +1,4 @@
-"""Tells a worker of each container of the others: ``python3 -m determined.launch.tensorflow``."""
+"""Starts a worker of TensorFlow in each container: ``python3 -m determined.launch.tensorflow``."""
 
 import sys
 

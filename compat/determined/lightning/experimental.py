@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from resolute import core_v2
 from resolute.client import Client
 from resolute.core import TrainContext
-from resolute.lightning.library import find_library
+from resolute.pytorch.lightning.library import find_library
 
 if TYPE_CHECKING:
     from lightning.pytorch.loggers import Logger

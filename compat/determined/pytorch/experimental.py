@@ -1,4 +1,4 @@
-"""What may still change of training in PyTorch."""
+"""Parts of training in PyTorch that may still change."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Search methods of one's own."""
+"""Custom search methods."""
 
 import sys
 

@@ -1,3 +1,3 @@
-"""Where scripts write TensorBoard events, and older writers of them."""
+"""Directories of TensorBoard events, and writers of older releases."""
 
 from resolute.tensorboard import *

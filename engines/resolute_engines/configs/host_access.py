@@ -1,4 +1,4 @@
-"""What of an engine's machine configs may have: what the operator named for them, and nothing else."""
+"""The parts of an engine's machine that configs may use: only those that the operator names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
-from resolute.contracts.documents.refusals import refused_config
 from resolute.errors import Violation
 
 
@@ -30,34 +29,23 @@ class HostAccess:
     capabilities: tuple[str, ...] = ()
     """Linux capabilities that configs may add."""
 
-    def require(self, config: Mapping[str, Any]) -> None:
-        """Makes sure that a config asks for nothing else.
-
-        Args:
-            config: A checked config, or the sections of one that are there.
-
-        Raises:
-            InvalidConfigError: It does; the error lists every fault and names the setting.
-        """
-        faults = [
-            *self._mount_faults(config),
-            *self._storage_faults(config),
-            *self._capability_faults(config),
-        ]
-        if faults:
-            raise refused_config(*faults)
+    def faults(self, config: Mapping[str, Any]) -> Iterator[Violation]:
+        """What a config asks for that is not named; each fault names the setting."""
+        yield from self._mount_faults(config)
+        yield from self._storage_faults(config)
+        yield from self._capability_faults(config)
 
     def mountable(self, path: str) -> str | None:
         """The named directory, or device, that a path spells; None if there is none."""
-        found = posixpath.normpath(path)
-        return found if found in self.bind_mounts else None
+        normal = posixpath.normpath(path)
+        return normal if normal in self.bind_mounts else None
 
     def checkpoint_directory(self, config: Mapping[str, Any]) -> str | None:
         """The named directory in which the checkpoints of a config lie; None where there is none."""
         wanted = shared_directory(config)
         if wanted is None:
             return None
-        named = (one for one in self.checkpoint_directories if is_below(wanted, one))
+        named = (directory for directory in self.checkpoint_directories if is_below(wanted, directory))
         return next(named, None)
 
     def _mount_faults(self, config: Mapping[str, Any]) -> Iterator[Violation]:
@@ -74,9 +62,9 @@ class HostAccess:
     def _nearest(self, path: str) -> str:
         """What to do about a path that is not named."""
         operator = f"or let the operator add it to {self.where}.bind_mounts"
-        for one in self.bind_mounts:
-            if is_below(path, one):
-                return f"mount {one} itself, in which it lies, {operator}"
+        for mount in self.bind_mounts:
+            if is_below(path, mount):
+                return f"mount {mount} itself, in which it lies, {operator}"
         return f"the engine lets configs mount {_listed(self.bind_mounts)}: name one of those, {operator}"
 
     def _storage_faults(self, config: Mapping[str, Any]) -> Iterator[Violation]:
@@ -115,8 +103,8 @@ def shared_directory(config: Mapping[str, Any]) -> str | None:
 
 def is_below(path: str, directory: str) -> bool:
     """Whether a path is a directory, or lies in it, as both are spelled."""
-    found = PurePosixPath(posixpath.normpath(path))
-    return PurePosixPath(directory) in (found, *found.parents)
+    normal = PurePosixPath(posixpath.normpath(path))
+    return PurePosixPath(directory) in (normal, *normal.parents)
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""Which image a trial runs in."""
+"""The image of a trial."""
 
 from __future__ import annotations
 

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from resolute.contracts.documents.refusals import refused_config
 from resolute.errors import Violation
+
+
+class ConfigRule(Protocol):
+    """What a pool requires of configs. A value, which worker processes are given."""
+
+    def faults(self, config: Mapping[str, Any]) -> Iterator[Violation]:
+        """What is wrong in a checked config, or in the sections of one that are there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,12 +35,12 @@ class Requirement:
                 yield Violation(path, f"found {value!r}; {self.reason}")
 
 
-def _values(found: Any, steps: Sequence[str], at: str = "") -> Iterator[tuple[str, Any]]:
+def _values(value: Any, steps: Sequence[str], at: str = "") -> Iterator[tuple[str, Any]]:
     if not steps:
-        yield at.lstrip("."), found
-    elif isinstance(found, Mapping):
+        yield at.lstrip("."), value
+    elif isinstance(value, Mapping):
         name = steps[0].removesuffix("[]")
-        inner = found.get(name)
+        inner = value.get(name)
         if name == steps[0]:
             yield from _values(inner, steps[1:], f"{at}.{name}")
         else:
@@ -41,12 +48,12 @@ def _values(found: Any, steps: Sequence[str], at: str = "") -> Iterator[tuple[st
                 yield from _values(entry, steps[1:], f"{at}.{name}[{index}]")
 
 
-def require(config: Mapping[str, Any], requirements: Iterable[Requirement]) -> None:
+def require(config: Mapping[str, Any], requirements: Iterable[ConfigRule]) -> None:
     """Makes sure that a config meets what a pool requires.
 
     Raises:
         InvalidConfigError: It does not; the error lists every fault.
     """
-    faults = [fault for one in requirements for fault in one.faults(config)]
+    faults = [fault for requirement in requirements for fault in requirement.faults(config)]
     if faults:
         raise refused_config(*faults)

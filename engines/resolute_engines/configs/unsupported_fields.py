@@ -1,4 +1,4 @@
-"""Fields of configs that have an effect for processes of this machine, and less with other engines."""
+"""Fields of configs that other engines support less than processes of this machine do."""
 
 from __future__ import annotations
 

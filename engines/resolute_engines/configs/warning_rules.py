@@ -1,4 +1,4 @@
-"""What a pool warns of in configs that it takes."""
+"""Warnings of a pool about configs that it accepts."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 import aiohttp
+from aiohttp.http_exceptions import LineTooLong
 
 from resolute.errors import (
     ConflictError,
@@ -222,10 +223,12 @@ class DockerApi:
                         yield " ".join(filter(None, (str(words).strip(), answer.get("progress"))))
         except asyncio.TimeoutError:
             raise DeadlineError(
-                f"nothing was heard of image {image} for {silence:g} s: see whether its registry answers"
+                f"the pull of image {image} made no progress for {silence:g} s: does its registry answer?"
             ) from None
         except _LOST as failure:
             raise self._away(failure) from failure
+        except (ValueError, LineTooLong) as failure:
+            raise unpulled(image, f"what {self.url} says of it cannot be read: {failure}") from failure
 
     async def close(self) -> None:
         """Closes its connections; whoever asks after that is told that it is away."""
@@ -281,18 +284,18 @@ class DockerApi:
         return _ERRORS.get(status, FailedPreconditionError)(reason)
 
     async def _bounded(self, response: aiohttp.ClientResponse) -> bytes:
-        found = bytearray()
+        body = bytearray()
         async for chunk in response.content.iter_chunked(_READ_BYTES):
-            found += chunk
-            if len(found) > self._answer_bytes:
+            body += chunk
+            if len(body) > self._answer_bytes:
                 raise FailedPreconditionError(
                     f"an answer of {self.url} is larger than {self._answer_bytes} bytes"
                 )
-        return bytes(found)
+        return bytes(body)
 
     def _opened(self) -> aiohttp.ClientSession:
         if self._closed:
-            raise UnavailableError(f"the service is being stopped, and asks {self.url} nothing more")
+            raise UnavailableError(f"the service is being stopped, and makes no more calls of {self.url}")
         if self._session is None:
             if self.url.startswith(_UNIX):
                 # Each container that is waited for holds a connection.
@@ -338,9 +341,9 @@ def _reason(raw: bytes) -> str:
 
 def _without_frames(raw: bytes) -> bytes:
     """The text of a stream in frames: 8 bytes of head, the last 4 of which say how long the piece is."""
-    found, place = bytearray(), 0
+    output, place = bytearray(), 0
     while place + 8 <= len(raw) and raw[place] in (0, 1, 2) and raw[place + 1 : place + 4] == b"\0\0\0":
         size = int.from_bytes(raw[place + 4 : place + 8], "big")
-        found += raw[place + 8 : place + 8 + size]
+        output += raw[place + 8 : place + 8 + size]
         place += 8 + size
-    return bytes(found + raw[place:])
+    return bytes(output + raw[place:])

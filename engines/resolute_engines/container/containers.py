@@ -1,4 +1,4 @@
-"""What runs have in an engine: containers, their volumes, and networks, found by labels and names."""
+"""The containers, volumes and networks of runs in an engine, found by labels and names."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _REMOVING = "removing"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class ListedContainer:
     """A container as the engine has it."""
 
     name: str
@@ -94,12 +94,12 @@ class Containers:
         """Name of a container and of its volume."""
         return f"{self.prefix(allocation_id)}-{rank}"
 
-    async def of(self, allocation_id: str) -> list[Found]:
+    async def of(self, allocation_id: str) -> list[ListedContainer]:
         """The containers of an allocation, by rank; those that are being removed are gone first.
 
         A Podman that was killed while it removed one says so for ever, and goes on when it is asked to.
         """
-        found = []
+        containers = []
         for one in await self._listed("/containers/json", self.labels(allocation_id), all=True):
             status = str(one["State"]).lower()
             if status == _REMOVING:
@@ -107,18 +107,20 @@ class Containers:
                     await self._api.delete(f"/containers/{one['Id']}", force=True)
             elif RANK in one["Labels"]:
                 name, rank = one["Names"][0].removeprefix("/"), int(one["Labels"][RANK])
-                found.append(Found(name=name, rank=rank, status=status, allocation_id=allocation_id))
-        return sorted(found, key=lambda one: one.rank)
+                containers.append(
+                    ListedContainer(name=name, rank=rank, status=status, allocation_id=allocation_id)
+                )
+        return sorted(containers, key=lambda one: one.rank)
 
     async def allocations(self) -> list[str]:
         """Every allocation of the cluster of which there is anything."""
         cluster = {CLUSTER: self._cluster_id}
-        found = [
+        labels_of_all = [
             *(one["Labels"] for one in await self._listed("/containers/json", cluster, all=True)),
             *(one["Labels"] for one in await self._listed("/volumes", cluster)),
             *(await self._networks(cluster)).values(),
         ]
-        return sorted({labels[ALLOCATION] for labels in found if ALLOCATION in labels})
+        return sorted({labels[ALLOCATION] for labels in labels_of_all if ALLOCATION in labels})
 
     async def mounted(self) -> set[str]:
         """What of the engine's machine is mounted into containers, whosever they are."""
@@ -164,31 +166,31 @@ class Containers:
             await self._api.delete(f"/containers/{name}", force=True)
             await self._api.post("/containers/create", body, name=name)
 
-    async def report(self, found: Found) -> ContainerReport:
+    async def report(self, container: ListedContainer) -> ContainerReport:
         """What became of a container."""
-        if found.unbegun:
-            return _report(found, ContainerState.UNKNOWN)
-        if found.running:
-            return _report(found, ContainerState.RUNNING)
-        record = await self._exit(found.name)
-        described = await self._api.get(f"/containers/{found.name}/json")
+        if container.unbegun:
+            return _report(container, ContainerState.UNKNOWN)
+        if container.running:
+            return _report(container, ContainerState.RUNNING)
+        record = await self._exit(container.name)
+        described = await self._api.get(f"/containers/{container.name}/json")
         if record is None:
             record = _out_of_memory(described)
-        return _report(found, ContainerState.ENDED, record=record, reason=_reason(described["State"]))
+        return _report(container, ContainerState.ENDED, record=record, reason=_reason(described["State"]))
 
-    async def lost(self, found: Found) -> bool:
+    async def lost(self, container: ListedContainer) -> bool:
         """Whether the supervisor of an ended container did not say how it ended."""
-        return await self._exit(found.name) is None
+        return await self._exit(container.name) is None
 
     async def _exit(self, name: str) -> ExitRecord | None:
         try:
-            return await self._said_exit(name)
+            return await self._recorded_exit(name)
         except FailedPreconditionError as failure:
             # The files are the trial's own to spoil, such as by a folder in their place.
             _log.warning("how a run ended cannot be read", container=name, reason=str(failure))
             return None
 
-    async def _said_exit(self, name: str) -> ExitRecord | None:
+    async def _recorded_exit(self, name: str) -> ExitRecord | None:
         try:
             return exit_record(await self._api.get_archive(name, EXIT_FILE))
         except NotFoundError:
@@ -196,47 +198,47 @@ class Containers:
         try:
             await self._api.get_archive(name, SUPERVISOR_FILE)
         except NotFoundError:
-            said = (await self._api.logs(name, lines=_LOG_LINES)).strip()
-            failure = f"the supervisor of the run did not start:\n{said}"
+            output = (await self._api.logs(name, lines=_LOG_LINES)).strip()
+            failure = f"the supervisor of the run did not start:\n{output}"
             return ExitRecord(exit_code=1, failure=failure, failed_before_entrypoint=True)
         return None
 
-    async def signal(self, found: Found, name: str) -> None:
+    async def signal(self, container: ListedContainer, name: str) -> None:
         """Sends a signal to the first process of a container; one that has ended needs none."""
         with suppress(ConflictError, NotFoundError):
-            await self._api.post(f"/containers/{found.name}/kill", signal=name)
+            await self._api.post(f"/containers/{container.name}/kill", signal=name)
 
-    async def kill(self, found: Found) -> None:
+    async def kill(self, container: ListedContainer) -> None:
         """Ends a container, and waits for it; one that never began is removed.
 
         Raises:
             UnavailableError: It does not end, such as one that waits for a disk that does not answer.
         """
-        if found.unbegun:
-            await self._api.delete(f"/containers/{found.name}", force=True)
-        elif found.running:
-            await self.signal(found, "SIGKILL")
+        if container.unbegun:
+            await self._api.delete(f"/containers/{container.name}", force=True)
+        elif container.running:
+            await self.signal(container, "SIGKILL")
             try:
-                await asyncio.wait_for(self._api.until_stopped(found.name), _KILL_SECONDS)
+                await asyncio.wait_for(self._api.until_stopped(container.name), _KILL_SECONDS)
             except asyncio.TimeoutError:
                 raise UnavailableError(
-                    f"container {found.name} still runs {_KILL_SECONDS:g} s after it was killed: see what "
-                    "its processes wait for, such as a disk that does not answer"
+                    f"container {container.name} still runs {_KILL_SECONDS:g} s after it was killed: see "
+                    "what its processes wait for, such as a disk that does not answer"
                 ) from None
 
     async def upload_orphan(
-        self, found: Found, request: ContainerRequest, *, token: str, arguments: Sequence[str]
+        self, container: ListedContainer, request: ContainerRequest, *, token: str, arguments: Sequence[str]
     ) -> bool:
         """Sends what an ended container left in its volume; returns whether everything has arrived."""
-        name = f"{found.name}{_ORPHAN_UPLOAD}"
+        name = f"{container.name}{_ORPHAN_UPLOAD}"
         if token:
             owner = owner_of(request.engine.user)
-            await self._api.put_archive(found.name, VOLUME, token_file(token, owner=owner))
-        network = self.prefix(found.allocation_id) if request.engine.networks else ""
+            await self._api.put_archive(container.name, VOLUME, token_file(token, owner=owner))
+        network = self.prefix(container.allocation_id) if request.engine.networks else ""
         if network:
             # Whoever cleans up an engine removes networks in which nothing runs.
             await self.networks.make(network, request.labels)
-        body = request.orphan_upload_body(found.name, network=network, arguments=list(arguments))
+        body = request.orphan_upload_body(container.name, network=network, arguments=list(arguments))
         # An earlier life's does what is wanted.
         await self._make(name, body)
         try:
@@ -258,7 +260,7 @@ class Containers:
         labels = self.labels(allocation_id)
         containers = await self._listed("/containers/json", labels, all=True)
         await asyncio.gather(
-            *(self._api.delete(f"/containers/{one['Id']}", force=True) for one in containers)
+            *(self._api.delete(f"/containers/{container['Id']}", force=True) for container in containers)
         )
         for one in await self._listed("/volumes", labels):
             # Of one that was half made no list tells, see `_make`.
@@ -276,10 +278,14 @@ def owner_of(user: str) -> tuple[int, int]:
 
 
 def _report(
-    found: Found, state: ContainerState, *, record: ExitRecord | None = None, reason: str = ""
+    container: ListedContainer, state: ContainerState, *, record: ExitRecord | None = None, reason: str = ""
 ) -> ContainerReport:
     return ContainerReport(
-        allocation_id=found.allocation_id, container_rank=found.rank, state=state, exit=record, reason=reason
+        allocation_id=container.allocation_id,
+        container_rank=container.rank,
+        state=state,
+        exit=record,
+        reason=reason,
     )
 
 

@@ -17,9 +17,10 @@ from resolute.contracts.calls.logged_backoff import LoggedBackoff, until_found
 from resolute.contracts.run.launch_order import LaunchOrder
 from resolute.errors import ResoluteError
 from resolute_engines.configs.host_access import HostAccess
+from resolute_engines.configs.requirements import require
 from resolute_engines.configs.unsupported_fields import STARTS_COLD
 from resolute_engines.container.client import DockerApi
-from resolute_engines.container.containers import Containers, Found, owner_of
+from resolute_engines.container.containers import Containers, ListedContainer, owner_of
 from resolute_engines.container.files import VOLUME, launch_files
 from resolute_engines.container.images import registry_header
 from resolute_engines.container.pulls import Pulls
@@ -117,7 +118,7 @@ class ContainerEngine:
         An image that has to be pulled is pulled after this has returned, and the containers start after that.
         """
         # Admission has refused other configs, by the settings of that time: they may be others now.
-        self._host.access.require(spec.config)
+        require(spec.config, (self._host.access,))
         request = await self._request(spec)
         async with self._lock(spec.allocation_id):
             there = await self._containers.of(spec.allocation_id)
@@ -141,8 +142,8 @@ class ContainerEngine:
         async with self._lock(allocation_id):
             await self._launch(request, await self._containers.of(allocation_id))
 
-    async def _launch(self, request: ContainerRequest, found_now: Sequence[Found]) -> None:
-        spec, there = request.spec, {found.rank for found in found_now}
+    async def _launch(self, request: ContainerRequest, containers: Sequence[ListedContainer]) -> None:
+        spec, there = request.spec, {container.rank for container in containers}
         network = ""
         if len(there) < len(spec.placements) and self._options.networks:
             network = self._containers.prefix(spec.allocation_id)
@@ -153,23 +154,23 @@ class ContainerEngine:
                 address = await self._containers.networks.address(network, rank) if network else ""
                 body = request.body(rank, name=name, network=network, address=address)
                 await self._containers.create(name, body, request.labels)
-        for found in await self._containers.of(spec.allocation_id):
-            if found.unbegun:
-                await self._start(found, request)
-            if not found.ended:
+        for container in await self._containers.of(spec.allocation_id):
+            if container.unbegun:
+                await self._start(container, request)
+            if not container.ended:
                 # Also of one whose start was not answered: it was told to wait.
-                await self._events.put(_runs(found))
-            self._watch_one(found)
+                await self._events.put(_runs(container))
+            self._watch_one(container)
 
-    async def _start(self, found: Found, request: ContainerRequest) -> None:
+    async def _start(self, container: ListedContainer, request: ContainerRequest) -> None:
         address = ""
         if self._options.networks:
-            network = self._containers.prefix(found.allocation_id)
-            address = await self._containers.networks.address(network, found.rank)
-        order = replace(self._order(request.spec, found.rank, address), links=request.links)
+            network = self._containers.prefix(container.allocation_id)
+            address = await self._containers.networks.address(network, container.rank)
+        order = replace(self._order(request.spec, container.rank, address), links=request.links)
         owner = owner_of(self._options.user)
-        await self._api.put_archive(found.name, VOLUME, launch_files(order, owner=owner))
-        await self._api.post(f"/containers/{found.name}/start")
+        await self._api.put_archive(container.name, VOLUME, launch_files(order, owner=owner))
+        await self._api.post(f"/containers/{container.name}/start")
 
     def _credentials(self, image: str) -> str:
         path = self._options.credentials
@@ -180,10 +181,10 @@ class ContainerEngine:
         if allocation_id in self._releases:
             return []
         reports = []
-        for found in await self._containers.of(allocation_id):
-            report = await self._containers.report(found)
+        for container in await self._containers.of(allocation_id):
+            report = await self._containers.report(container)
             if report.state is ContainerState.RUNNING:
-                self._watch_one(found)
+                self._watch_one(container)
             reports.append(report)
         there = {report.container_rank for report in reports}
         reports += self._pulls.reports(allocation_id, there=there)
@@ -191,13 +192,13 @@ class ContainerEngine:
 
     async def stop(self, allocation_id: str, *, grace: float) -> None:
         """Sends SIGTERM to the supervisors, and kills what outlasts the grace; what waits just ends."""
-        running = [one for one in await self._withdrawn(allocation_id) if one.running]
+        running = [container for container in await self._withdrawn(allocation_id) if container.running]
         for one in running:
             await self._containers.signal(one, "SIGTERM")
         if running:
             self._late_kills.plan(allocation_id, grace=grace)
 
-    async def _withdrawn(self, allocation_id: str) -> list[Found]:
+    async def _withdrawn(self, allocation_id: str) -> list[ListedContainer]:
         """The containers of an allocation; no more will be started of it."""
         # One that is being started right now is waited for.
         async with self._lock(allocation_id):
@@ -216,33 +217,33 @@ class ContainerEngine:
     async def deliver_lines(self, tokens: Mapping[str, str]) -> bool:
         """Sends, for a bounded time, the lines of lost supervisors; the others have sent theirs."""
         lost = [
-            (found, token)
+            (container, token)
             for allocation_id, token in tokens.items()
-            for found in await self._containers.of(allocation_id)
-            if found.ended and await self._containers.lost(found)
+            for container in await self._containers.of(allocation_id)
+            if container.ended and await self._containers.lost(container)
         ]
         if not lost:
             return True
         sending = [
             asyncio.create_task(
-                self._send(found, token, "--note-late-lines"), name=f"container-lines-{found.name}"
+                self._send(container, token, "--note-late-lines"), name=f"container-lines-{container.name}"
             )
-            for found, token in lost
+            for container, token in lost
         ]
         try:
             await asyncio.wait(sending, timeout=self._terms.log_wait + _START_SECONDS)
         finally:
-            for one in sending:
+            for task in sending:
                 # The container of a late one goes on.
-                one.cancel()
+                task.cancel()
             answers = await asyncio.gather(*sending, return_exceptions=True)
         return all(answer is True for answer in answers)
 
-    async def _send(self, found: Found, token: str, *arguments: str) -> bool:
+    async def _send(self, container: ListedContainer, token: str, *arguments: str) -> bool:
         # Its name may be another image's by now, or none's.
-        image = (await self._api.get(f"/containers/{found.name}/json"))["Image"]
+        image = (await self._api.get(f"/containers/{container.name}/json"))["Image"]
         spec = AllocationSpec(
-            allocation_id=found.allocation_id,
+            allocation_id=container.allocation_id,
             placements=((),),
             address="",
             token=token,
@@ -251,9 +252,9 @@ class ContainerEngine:
         )
         address = self._terms.address or self._own_address
         options = [*(["--master", address] if address else []), *arguments]
-        async with self._lock(f"send {found.name}"):
+        async with self._lock(f"send {container.name}"):
             return await self._containers.upload_orphan(
-                found, await self._request(spec), token=token, arguments=options
+                container, await self._request(spec), token=token, arguments=options
             )
 
     async def release(self, allocation_id: str, *, token: str = "") -> None:
@@ -264,7 +265,11 @@ class ContainerEngine:
 
     async def leftovers(self) -> Sequence[str]:
         """Names every allocation of this cluster of which the engine has something."""
-        return [one for one in await self._containers.allocations() if one not in self._releases]
+        return [
+            allocation
+            for allocation in await self._containers.allocations()
+            if allocation not in self._releases
+        ]
 
     async def unreported(self) -> Sequence[str]:
         """Names the released allocations of which something may not have been sent yet."""
@@ -288,18 +293,25 @@ class ContainerEngine:
         await self._api.close()
         await self._events.put(None)
 
-    def _watch_one(self, found: Found) -> None:
-        self._tasks.start(f"watch {found.name}", self._report_end(found))
+    def _watch_one(self, container: ListedContainer) -> None:
+        self._tasks.start(f"watch {container.name}", self._report_end(container))
 
-    async def _report_end(self, found: Found) -> None:
+    async def _report_end(self, container: ListedContainer) -> None:
         failures = LoggedBackoff(
-            _log, "the end of a container is not known", longest=_LONGEST_PAUSE_SECONDS, container=found.name
+            _log,
+            "the end of a container is not known",
+            longest=_LONGEST_PAUSE_SECONDS,
+            container=container.name,
         )
 
         async def look() -> ContainerReport | None:
-            await self._api.until_stopped(found.name)
-            there = [one for one in await self._containers.of(found.allocation_id) if one.rank == found.rank]
-            report = await self._containers.report(there[0]) if there else _gone(found)
+            await self._api.until_stopped(container.name)
+            there = [
+                one
+                for one in await self._containers.of(container.allocation_id)
+                if one.rank == container.rank
+            ]
+            report = await self._containers.report(there[0]) if there else _gone(container)
             return report if report.state is ContainerState.ENDED else None
 
         end = await until_found(look, failures, pauses=Backoff(longest=_LONGEST_PAUSE_SECONDS))
@@ -337,7 +349,7 @@ class ContainerEngine:
             _log.warning("runtimes of earlier versions are left", folder=str(folder), reason=str(failure))
 
     def _order(self, spec: AllocationSpec, rank: int, address: str) -> LaunchOrder:
-        pool = next(one for one in self._pools if one.name == (spec.pool or self._pools[0].name))
+        pool = next(pool for pool in self._pools if pool.name == (spec.pool or self._pools[0].name))
         kind = pool.slots[0].kind.value if pool.slots and spec.placements[rank] else "cpu"
         return replace(
             self._terms.order(spec, rank, slot_kind=kind),
@@ -359,20 +371,20 @@ def _pool(name: str, options: ContainerPoolOptions, access: HostAccess) -> Pool:
         supported_fields=SUPPORTED_FIELDS,
         unsupported_fields=(STARTS_COLD,),
         most_without_slots=options.max_aux_containers_per_agent,
-        host_access=access,
+        requirements=(access,),
     )
 
 
-def _runs(found: Found) -> ContainerReport:
+def _runs(container: ListedContainer) -> ContainerReport:
     return ContainerReport(
-        allocation_id=found.allocation_id, container_rank=found.rank, state=ContainerState.RUNNING
+        allocation_id=container.allocation_id, container_rank=container.rank, state=ContainerState.RUNNING
     )
 
 
-def _gone(found: Found) -> ContainerReport:
+def _gone(container: ListedContainer) -> ContainerReport:
     return ContainerReport(
-        allocation_id=found.allocation_id,
-        container_rank=found.rank,
+        allocation_id=container.allocation_id,
+        container_rank=container.rank,
         state=ContainerState.ENDED,
         reason="somebody removed the container",
     )

@@ -75,6 +75,6 @@ def _folder(settings: EngineSettings, environment: EngineEnvironment) -> Path:
 def _runtime(given: str, folder: Path) -> Path:
     if given:
         return Path(given)
-    found = folder.absolute() / runtime_name()
-    make_runtime(found)
-    return found
+    runtime = folder.absolute() / runtime_name()
+    make_runtime(runtime)
+    return runtime

@@ -1,4 +1,4 @@
-"""The volume of a run: what is written into it before its supervisor starts, and read when it has ended."""
+"""The volume of a run: files written before its supervisor starts, and read after it has ended."""
 
 from __future__ import annotations
 

@@ -70,8 +70,8 @@ def registry_header(path: Path, image: str) -> str:
         kept = document.get("auths") or {}
         registry = registry_of(image)
         names = (registry, f"https://{registry}", *_SPELLINGS.get(registry, ()))
-        found = next((kept[name] for name in names if name in kept), None)
-        return "" if found is None else _header(found, registry)
+        credentials = next((kept[name] for name in names if name in kept), None)
+        return "" if credentials is None else _header(credentials, registry)
     except (OSError, ValueError, AttributeError) as failure:
         raise FailedPreconditionError(
             f"credentials for registries cannot be read from {path} ({failure}): write it by "

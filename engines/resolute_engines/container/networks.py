@@ -1,4 +1,4 @@
-"""Networks of allocations, of which none reaches another."""
+"""Networks of allocations, isolated from each other."""
 
 from __future__ import annotations
 

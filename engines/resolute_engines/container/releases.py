@@ -1,4 +1,4 @@
-"""Allocations that were released: what they left is sent, and they are removed, in the background."""
+"""Released allocations: their unsent data is sent, then they are removed, in the background."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from resolute.contracts.calls.logged_backoff import LoggedBackoff, until_it_succ
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 from resolute.errors import FailedPreconditionError, QuotaError, UnavailableError
 from resolute_engines.container.client import DockerApi
-from resolute_engines.container.containers import Containers, Found
+from resolute_engines.container.containers import Containers, ListedContainer
 from resolute_engines.kit.named_tasks import NamedTasks
 
 _LONGEST_PAUSE_SECONDS = 60.0
@@ -35,7 +35,7 @@ class ContainerReleases:
         api: DockerApi,
         containers: Containers,
         *,
-        send: Callable[[Found, str], Awaitable[bool]],
+        send: Callable[[ListedContainer, str], Awaitable[bool]],
         timeout: float,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
@@ -106,8 +106,8 @@ class ContainerReleases:
             )
 
     async def _send_rest(self, allocation_id: str, token: str) -> None:
-        for found in await self._containers.of(allocation_id):
-            if found.running:
-                await self._api.until_stopped(found.name)
-            if not found.unbegun and not await self._send(found, token):
-                raise FailedPreconditionError(f"what {found.name} left could not be sent")
+        for container in await self._containers.of(allocation_id):
+            if container.running:
+                await self._api.until_stopped(container.name)
+            if not container.unbegun and not await self._send(container, token):
+                raise FailedPreconditionError(f"what {container.name} left could not be sent")

@@ -1,4 +1,4 @@
-"""What the API is asked for, made of an allocation, its config, and the settings of its pool."""
+"""The request to the API for an allocation, made from its config and the settings of its pool."""
 
 from __future__ import annotations
 

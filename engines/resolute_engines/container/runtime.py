@@ -1,4 +1,4 @@
-"""Makes the runtime: what supervisors and scripts need of Resolute, mounted into images that do not have it.
+"""Builds the runtime: the parts of Resolute that are mounted into images that do not have them.
 
 ::
 
@@ -43,13 +43,13 @@ site.addsitedir(str(pathlib.Path(__file__).parents[1] / "site"))
 
 def runtime_name() -> str:
     """Names the runtime of what is installed here: another version, or an edited file, has another name."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for name in _OWN:
         root = _folder(name)
         for path in sorted(root.rglob("*.py")):
             status = path.stat()
-            found.update(f"{path.relative_to(root)} {status.st_size} {status.st_mtime_ns}\n".encode())
-    return f"{version()}-{found.hexdigest()[:12]}"
+            digest.update(f"{path.relative_to(root)} {status.st_size} {status.st_mtime_ns}\n".encode())
+    return f"{version()}-{digest.hexdigest()[:12]}"
 
 
 def make_runtime(folder: Path) -> None:
@@ -83,20 +83,20 @@ def make_runtime(folder: Path) -> None:
 
 def parts(folder: Path) -> Mapping[str, str]:
     """The parts of a runtime, and the name of the runtime that each was made for."""
-    found = {}
+    names = {}
     for part in filter(Path.is_dir, sorted(folder.glob("cp3*"))):
         name = part / _NAME_FILE
-        found[part.name] = name.read_text() if name.is_file() else _UNNAMED
-    return found
+        names[part.name] = name.read_text() if name.is_file() else _UNNAMED
+    return names
 
 
 def _require_same(folder: Path, tag: str, there: Mapping[str, str]) -> None:
     name = runtime_name()
-    for other, found in there.items():
+    for other, named in there.items():
         # Another Python has another installation, of the same version.
-        if found != name if other == tag else not found.startswith(f"{version()}-"):
+        if named != name if other == tag else not named.startswith(f"{version()}-"):
             raise FailedPreconditionError(
-                f"{folder}/{other} is of Resolute {found}, and this is {name}: `mv {folder} {folder}.old` "
+                f"{folder}/{other} is of Resolute {named}, and this is {name}: `mv {folder} {folder}.old` "
                 "and repeat this. Containers that run keep the old one; remove it once they have ended."
             )
 
@@ -115,9 +115,9 @@ def remove_others(folder: Path, *, used: Collection[str]) -> None:
 
 
 def _copy_packages(site: Path) -> None:
-    for found in _required(NAME):
-        for file in found.files or ():
-            source = Path(str(found.locate_file(file)))
+    for package in _required(NAME):
+        for file in package.files or ():
+            source = Path(str(package.locate_file(file)))
             if ".." not in file.parts and source.is_file():
                 target = site / file
                 target.parent.mkdir(parents=True, exist_ok=True)
@@ -158,12 +158,12 @@ def _required(name: str) -> Iterator[Distribution]:
             continue
         known.add(wanted)
         try:
-            found = distribution(wanted)
+            package = distribution(wanted)
         except PackageNotFoundError:
             # Another platform's, or one that this Python does not need.
             continue
-        yield found
-        for line in found.requires or ():
+        yield package
+        for line in package.requires or ():
             match = _REQUIREMENT.match(line)
             if match is not None and "extra ==" not in line:
                 waiting.append(match[0])

@@ -19,7 +19,7 @@ def _plain(path: str) -> str:
     if not posixpath.isabs(path) or path != posixpath.normpath(path) or path.startswith("//"):
         raise reject("an absolute path without . and .., and without a slash at its end")
     if path == "/":
-        raise reject("a path below /: whoever has that has the machine")
+        raise reject("a path below /, because / gives access to the whole machine")
     return path
 
 

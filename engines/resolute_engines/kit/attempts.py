@@ -1,4 +1,4 @@
-"""Doing something to many things: the failure of one keeps none of the others from being done."""
+"""Applies an operation to many items; the failure of one does not stop the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kills of allocations that outlast the grace they were given to end."""
+"""Kills of allocations that do not end within their grace period."""
 
 from __future__ import annotations
 

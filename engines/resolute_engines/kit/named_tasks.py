@@ -1,4 +1,4 @@
-"""Tasks with names, of which each runs once at a time."""
+"""Named tasks; at most one of each name runs at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Engines that report nothing by themselves: runs are looked at again and again, and nodes now and then."""
+"""Polling of engines that send no events: of runs at short intervals, of nodes at long ones."""
 
 from __future__ import annotations
 

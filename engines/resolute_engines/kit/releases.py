@@ -1,4 +1,4 @@
-"""What allocations left with an engine that sends it: waited for meanwhile, and removed after that."""
+"""Releases of allocations whose engine sends their remaining data: wait for it, then remove them."""
 
 from __future__ import annotations
 
@@ -115,14 +115,14 @@ class Releases:
         if not allocation_ids:
             return True
         sending = [
-            asyncio.create_task(self._until_sent(one), name=f"{self._engine}-lines-{one}")
-            for one in allocation_ids
+            asyncio.create_task(self._until_sent(allocation_id), name=f"{self._engine}-lines-{allocation_id}")
+            for allocation_id in allocation_ids
         ]
         try:
             await asyncio.wait(sending, timeout=self._log_wait + _SEND_SECONDS)
         finally:
-            for one in sending:
-                one.cancel()
+            for task in sending:
+                task.cancel()
             answers = await asyncio.gather(*sending, return_exceptions=True)
         return all(answer is True for answer in answers)
 

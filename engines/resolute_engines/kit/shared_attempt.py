@@ -1,4 +1,4 @@
-"""An attempt that is made once at a time, whoever asks for it, and is waited for within a bound."""
+"""An attempt that concurrent callers share, with a bounded wait."""
 
 from __future__ import annotations
 

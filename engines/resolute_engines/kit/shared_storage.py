@@ -1,4 +1,4 @@
-"""Access to storage that machines share: where its server does not answer, nothing else waits for it."""
+"""Access to shared storage: if its server does not answer, nothing else is blocked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which allocations are watched, and what was reported of them: each change once, and each end once."""
+"""The watched allocations and their reported states: each change and each end is reported once."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import aiohttp
+from aiohttp.http_exceptions import LineTooLong
 from kubernetes_asyncio.client import ApiClient, Configuration
 from kubernetes_asyncio.config import ConfigException, load_incluster_config, load_kube_config
 
@@ -267,7 +268,7 @@ async def _load(configuration: Configuration, kubeconfig: str, context: str) -> 
 async def _line(response: aiohttp.ClientResponse) -> bytes:
     try:
         line: bytes = await response.content.readline()
-    except ValueError:
+    except (ValueError, LineTooLong):  # the latter since aiohttp 3.14
         raise DataLossError(
             f"{response.url.path}: an event of Kubernetes is longer than any object"
         ) from None
@@ -280,7 +281,7 @@ def _parse(content: bytes) -> dict[str, Any]:
     except ValueError:
         parsed = None
     if not isinstance(parsed, dict):
-        raise DataLossError(f"Kubernetes answers with what is no object: {content[:200]!r}")
+        raise DataLossError(f"the answer of Kubernetes is not an object: {content[:200]!r}")
     return parsed
 
 
@@ -293,8 +294,8 @@ def _refusal(
             details = _parse(content)
         except DataLossError:
             details = {}
-    said = details.get("message") or content[:500].decode("utf-8", "replace") or f"status {status}"
-    message = f"{method} {path}: Kubernetes refuses: {said}"
+    reason = details.get("message") or content[:500].decode("utf-8", "replace") or f"status {status}"
+    message = f"{method} {path}: Kubernetes refuses: {reason}"
     if status == _GONE:
         return ExpiredError(message)
     if details.get("reason") == "AlreadyExists":

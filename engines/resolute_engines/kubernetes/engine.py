@@ -35,9 +35,9 @@ from resolute_engines.kubernetes.request import (
 )
 from resolute_engines.kubernetes.settings import KubernetesEngineOptions, KubernetesPoolOptions
 from resolute_engines.kubernetes.unsupported_fields import (
-    REQUIREMENTS,
     SUPPORTED_FIELDS,
     UnmountedStorage,
+    requirements,
     unsupported_fields,
 )
 from resolute_engines.protocol import (
@@ -126,7 +126,7 @@ class KubernetesEngine:
                 most_allocations=pool.most_allocations,
                 supported_fields=SUPPORTED_FIELDS,
                 unsupported_fields=unsupported_fields(pool),
-                requirements=REQUIREMENTS,
+                requirements=requirements(pool, name=name),
                 warnings=(UnmountedStorage(pool.additions),),
             )
             for name, pool in self._pool_options.items()
@@ -353,7 +353,7 @@ class KubernetesEngine:
         if self._api is None and not self._closed:
             await self._connecting.outcome()
         if self._closed or self._api is None:
-            raise UnavailableError("the service is being stopped, and asks Kubernetes nothing more")
+            raise UnavailableError("the service is being stopped, and makes no more calls of Kubernetes")
         return KubernetesClient(self._api, namespace=self._options.namespace)
 
     async def _open(self) -> None:

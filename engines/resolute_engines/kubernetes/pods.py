@@ -1,4 +1,4 @@
-"""What Kubernetes says of a Pod, as a value."""
+"""The status of a Pod as a value."""
 
 from __future__ import annotations
 
@@ -180,8 +180,8 @@ def _container_state(status: Mapping[str, Any]) -> tuple[Mapping[str, Any], bool
         # A container that goes first, or one beside it, may be what does not come up.
         others = [each.get("state") or {} for each in status.get("initContainerStatuses") or ()]
         others += [state for name, state in states.items() if name != CONTAINER]
-        found = [state["waiting"] for state in others if state.get("waiting")]
-        waiting = next((each for each in found if each.get("reason") in _BLOCKING), waiting)
+        waits = [state["waiting"] for state in others if state.get("waiting")]
+        waiting = next((each for each in waits if each.get("reason") in _BLOCKING), waiting)
     return waiting, "running" in own, own.get("terminated") or {}
 
 

@@ -1,4 +1,4 @@
-"""What Kubernetes is asked for, made of an allocation, its config, and the settings of its pool."""
+"""The Pods of an allocation, made from its config and the settings of its pool."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from typing import Any
 from resolute.contracts.run.launch_order import LaunchOrder
 from resolute.errors import InvalidArgumentError
 from resolute_engines.configs.image import image_of
+from resolute_engines.configs.requirements import require
 from resolute_engines.kubernetes.objects import ASKED, FILES_VOLUME, PodGroup
-from resolute_engines.kubernetes.pod_spec import merge_into_pod, overlay, refused_fields
+from resolute_engines.kubernetes.pod_spec.merge import merge_into_pod, overlay, refused_fields
 from resolute_engines.kubernetes.pods import CONTAINER, SENDER
 from resolute_engines.kubernetes.settings import KubernetesEngineOptions, KubernetesPoolOptions
+from resolute_engines.kubernetes.unsupported_fields import requirements
 from resolute_engines.protocol import AllocationSpec
 
 CLUSTER_LABEL, ALLOCATION_LABEL = "resolute/cluster", "resolute/allocation"
@@ -73,14 +75,16 @@ class PodRequest:
         containers = merged["spec"]["containers"]
         own = next(each for each in containers if each["name"] == CONTAINER)
         # What a pod_spec says of the whole Pod holds where it says nothing of its container.
-        said = merged["spec"].get("securityContext") or {}
+        pod_context = merged["spec"].get("securityContext") or {}
         for name, value in self._confinement().items():
-            if name not in said:
+            if name not in pod_context:
                 own["securityContext"].setdefault(name, value)
         containers.insert(1, self._sender(own))
         return merged
 
     def _pod_spec(self) -> Mapping[str, Any]:
+        # The settings may have changed since the config was taken.
+        require(self.spec.config, requirements(self.pool, name=self.spec.pool))
         wanted = self._environment.get("pod_spec") or {}
         faults = [f"environment.pod_spec.{each.field}: {each.description}" for each in refused_fields(wanted)]
         if faults:
@@ -238,7 +242,9 @@ def _order_file(rank: int) -> str:
 def _has_mount(pod_spec: Mapping[str, Any], path: str) -> bool:
     """Whether a ``pod_spec`` mounts something there in the trial's container."""
     containers = (pod_spec.get("spec") or {}).get("containers") or ()
-    (mounts,) = [one.get("volumeMounts") or () for one in containers if one["name"] == CONTAINER] or [()]
+    (mounts,) = [
+        container.get("volumeMounts") or () for container in containers if container["name"] == CONTAINER
+    ] or [()]
     return any(PurePosixPath(mount["mountPath"]) == PurePosixPath(path) for mount in mounts)
 
 

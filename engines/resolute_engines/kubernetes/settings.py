@@ -1,4 +1,4 @@
-"""What the settings of resource pools say of an engine of type ``kubernetes`` and of its pools."""
+"""Settings of an engine of type ``kubernetes`` and of its pools."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from resolute.contracts.documents.section import (
     Text,
 )
 from resolute.contracts.priorities import LEAST_PRIORITY
-from resolute_engines.kubernetes.pod_spec import refused_fields
+from resolute_engines.kubernetes.pod_spec.merge import refused_fields
 from resolute_engines.protocol import MOST_ALLOCATIONS
 
 MOST_PREEMPTION_GRACE = 24 * 3600
@@ -90,6 +90,9 @@ class KubernetesPoolOptions(Section):
         memory_per_slot: Memory of each slot; trials without slots get as much.
         preemption_grace: Seconds between the notice that a Pod must go and its end.
         pod_spec: What is added to every Pod; ``environment.pod_spec`` of a config goes first.
+        allowed_pod_spec: Fields that configs may set in ``environment.pod_spec`` beside the harmless ones, by
+            their paths, such as ``spec.volumes.hostPath``; ``*`` for all.
+        allowed_secrets: Secrets of the namespace that configs may use there.
     """
 
     image: Text = ""
@@ -104,6 +107,8 @@ class KubernetesPoolOptions(Section):
     memory_per_slot: ByteSize | None = None
     preemption_grace: Annotated[Positive, Field(le=MOST_PREEMPTION_GRACE)] = 120
     pod_spec: Annotated[dict[str, Json], AfterValidator(_mergeable)] | None = None
+    allowed_pod_spec: tuple[Name, ...] = ()
+    allowed_secrets: tuple[Name, ...] = ()
 
     @property
     def additions(self) -> Mapping[str, Any]:

@@ -1,4 +1,4 @@
-"""What became of the containers of an allocation, by what Kubernetes says of their Pods."""
+"""The states of an allocation's containers, from the status of their Pods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What fields of configs mean in a pool of Kubernetes."""
+"""Support of config fields in pools of Kubernetes."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from resolute_engines.configs.host_access import is_below, shared_directory
+from resolute_engines.configs.requirements import ConfigRule
 from resolute_engines.configs.unsupported_fields import (
     STARTS_COLD,
     UnsupportedField,
     no_node_excluded,
     queued_by,
 )
-from resolute_engines.kubernetes.pod_spec import overlay, refused_fields
+from resolute_engines.kubernetes.pod_spec.access import PodAccess
+from resolute_engines.kubernetes.pod_spec.merge import overlay, refused_fields
 from resolute_engines.kubernetes.pods import CONTAINER
 from resolute_engines.kubernetes.settings import KubernetesPoolOptions
 
@@ -25,10 +27,7 @@ SUPPORTED_FIELDS = frozenset(
     }
 )
 """What of a config has an effect in Pods beyond what has for processes."""
-REQUIREMENTS = (
-    no_node_excluded("Kubernetes", instead="name nodes to avoid by an affinity in environment.pod_spec"),
-)
-"""What fields of configs must be in its pools."""
+_NODES = no_node_excluded("Kubernetes", instead="name nodes to avoid by an affinity in environment.pod_spec")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,3 +64,16 @@ def unsupported_fields(pool: KubernetesPoolOptions) -> tuple[UnsupportedField, .
     """Fields that have no effect in Pods, of those that have one for processes of this machine."""
     passed_on = {"priority_classes": bool(pool.priority_classes)}
     return (STARTS_COLD, *queued_by("Kubernetes", passed_on=passed_on))
+
+
+def requirements(pool: KubernetesPoolOptions, *, name: str) -> tuple[ConfigRule, ...]:
+    """What configs must be there.
+
+    Args:
+        pool: Settings of the pool.
+        name: Its name.
+    """
+    access = PodAccess(
+        pool=name, allowed=pool.allowed_pod_spec, secrets=pool.allowed_secrets, pod_spec=pool.additions
+    )
+    return (_NODES, access)

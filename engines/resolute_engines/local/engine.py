@@ -61,7 +61,7 @@ class LocalEngine:
     ) -> None:
         self._runs = runs
         self._slots = assign_to_nodes(detect_slots(slots), nodes)
-        self._pool = Pool(name=pool, slots=self._slots)
+        self._pool = Pool(name=pool, slots=self._slots, runs_here=True)
         self._terms = terms
         self._reports: asyncio.Queue[ContainerReport | None] = asyncio.Queue()
         self._watchers = NamedTasks("local-watch")
@@ -103,6 +103,7 @@ class LocalEngine:
             bind_address=f"127.0.0.{1 + node}",
             python=sys.executable,
             warm_directory=str(self._runs.absolute().with_name("warm")),
+            overlays=str(self._runs.absolute().with_name("overlays")),
         )
 
     async def inspect(self, allocation_id: str) -> Sequence[ContainerReport]:

@@ -109,8 +109,8 @@ class ForkServer:
         with contextlib.suppress(ConnectionResetError):  # it ended before it read the request
             answer = connection.recv(_MAX_ANSWER_BYTES)
         if not answer:
-            said = self._log.read_text(errors="replace")[-_LOG_TAIL:].strip()
-            raise OSError(f"the process that forks supervisors ended; {self._log} says:\n{said}")
+            output = self._log.read_text(errors="replace")[-_LOG_TAIL:].strip()
+            raise OSError(f"the process that forks supervisors ended; {self._log} says:\n{output}")
         content = json.loads(answer)
         if "pid" not in content:
             raise OSError(f"no supervisor could be forked: {content.get('error')}")

@@ -1,4 +1,4 @@
-"""What the settings of resource pools say of the engine of this machine, and of its pool: nothing."""
+"""Settings of the engine of this machine and of its pool: there are none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asks the driver of Ray, with deadlines; one that is lost or silent is ended and started again."""
+"""Calls the driver of Ray with deadlines; a driver that does not answer is restarted."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Driver:
         """
         async with self._lock:
             if self._closed:
-                raise UnavailableError("the service is being stopped, and asks Ray nothing more")
+                raise UnavailableError("the service is being stopped, and makes no more calls of Ray")
             seconds = deadline_seconds or self._deadline_seconds
             question = f"{json.dumps({'call': name, 'arguments': arguments})}\n".encode()
             try:

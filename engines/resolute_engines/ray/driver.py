@@ -1,4 +1,4 @@
-"""Asks Ray: a process that answers lines of JSON on its standard input, and ends with it.
+"""The driver of Ray: a process that reads requests as lines of JSON on standard input, and answers them.
 
 An allocation is a detached placement group of its name, and a detached actor for each of its containers. What
 must outlive both is kept in Ray's key-value store, below the same name:
@@ -31,7 +31,7 @@ from typing import Any
 try:
     import ray
 except ModuleNotFoundError:
-    sys.exit("the library ray is not here: pip install 'resolute-train[ray]', and the version of the cluster")
+    sys.exit("the library ray is not here: pip install ray, in the version of the cluster")
 import ray.exceptions
 import ray.util
 from ray.experimental.internal_kv import (
@@ -67,8 +67,8 @@ def get(key: str) -> str | None:
 
 def keys(prefix: str) -> list[str]:
     """Names every key that begins so."""
-    found = _internal_kv_list(prefix.encode(), namespace=NAMESPACE.encode())
-    return [key.decode() for key in found]
+    raw = _internal_kv_list(prefix.encode(), namespace=NAMESPACE.encode())
+    return [key.decode() for key in raw]
 
 
 class Container:
@@ -127,13 +127,13 @@ class Container:
         )
 
     def _listen(self, python: str, folder: str) -> None:
-        said, complaint = self._hear()
+        answers, complaint = self._read_answers()
         if not os.path.exists(os.path.join(folder, "run", "launch.json")):  # noqa: PTH110, PTH118
             # Nothing began there, or all that it left was sent.
             shutil.rmtree(folder, ignore_errors=True)
-        elif "over" not in said:
-            said = {"word": _BEGAN, **self._replace(python, folder), **said}
-        self._end(said.get("word", complaint), sent=bool(said.get("over", "word" not in said)))
+        elif "over" not in answers:
+            answers = {"word": _BEGAN, **self._replace(python, folder), **answers}
+        self._end(answers.get("word", complaint), sent=bool(answers.get("over", "word" not in answers)))
 
     def _replace(self, python: str, folder: str) -> dict[str, Any]:
         """Has another shim end what a lost one kept, and send; returns what it said."""
@@ -143,21 +143,21 @@ class Container:
         except OSError:
             # Where the folder is gone, someone who looked for what was left has sent all of it.
             return {"over": not os.path.exists(folder)}  # noqa: PTH110
-        return self._hear()[0]
+        return self._read_answers()[0]
 
-    def _hear(self) -> tuple[dict[str, Any], str]:
+    def _read_answers(self) -> tuple[dict[str, Any], str]:
         assert self._shim is not None and self._shim.stdout is not None  # noqa: PT018
-        said: dict[str, Any] = {}
+        answers: dict[str, Any] = {}
         complaint = ""
         for line in self._shim.stdout:
             try:
-                said.update(json.loads(line))
+                answers.update(json.loads(line))
             except (ValueError, TypeError):
                 complaint = (complaint + line)[-_TAIL_CHARACTERS:]
-            if "word" in said:
-                put(f"{self._key}:word", said["word"])
+            if "word" in answers:
+                put(f"{self._key}:word", answers["word"])
         self._shim.wait()
-        return said, complaint
+        return answers, complaint
 
     def _end(self, word: str, *, sent: bool) -> None:
         put(f"{self._key}:word", word)
@@ -207,8 +207,8 @@ def complaint_of(python: str, arguments: list[str]) -> str:
         )
     except OSError as failure:
         return f"{failure.filename}: {failure.strerror}"
-    said = done.stdout.decode("utf-8", "replace").strip()[-_TAIL_CHARACTERS:]
-    return "" if done.returncode == 0 else said or f"it exits with {done.returncode}"
+    output = done.stdout.decode("utf-8", "replace").strip()[-_TAIL_CHARACTERS:]
+    return "" if done.returncode == 0 else output or f"it exits with {done.returncode}"
 
 
 class Allocations:
@@ -357,10 +357,10 @@ class Allocations:
     def names(self) -> list[str]:
         """Every allocation of which something is there: keys, actors or a group."""
         groups = ray.util.placement_group_table().values()
-        found = {key.rpartition("/")[0] for key in keys(self._prefix)}
-        found |= {actor.rpartition("/")[0] for actor in ray.util.list_named_actors()}
-        found |= {group["name"] for group in groups if group["state"] != "REMOVED"}
-        return [name.removeprefix(self._prefix) for name in found if name.startswith(self._prefix)]
+        names_of_all = {key.rpartition("/")[0] for key in keys(self._prefix)}
+        names_of_all |= {actor.rpartition("/")[0] for actor in ray.util.list_named_actors()}
+        names_of_all |= {group["name"] for group in groups if group["state"] != "REMOVED"}
+        return [name.removeprefix(self._prefix) for name in names_of_all if name.startswith(self._prefix)]
 
     def _group(self, name: str) -> Any:
         try:
@@ -370,13 +370,13 @@ class Allocations:
 
     def _actors(self, name: str) -> list[tuple[str, Any]]:
         """The actors of an allocation that live, or will, with their names."""
-        found = []
+        actors = []
         for actor in ray.util.list_named_actors():
             # One may end between the two questions.
             with suppress(ValueError):
                 if actor.startswith(f"{name}/"):
-                    found.append((actor, ray.get_actor(actor)))
-        return found
+                    actors.append((actor, ray.get_actor(actor)))
+        return actors
 
     def _name(self, allocation: str) -> str:
         return f"{self._prefix}{allocation}"

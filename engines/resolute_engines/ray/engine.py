@@ -148,11 +148,11 @@ class RayEngine:
 
     async def stop(self, allocation_id: str, *, grace: float) -> None:
         """Asks the shims of an allocation to have it exit; what waits is taken out of the queue."""
-        found = {report.state for report in (await self._look([allocation_id]))[allocation_id]}
-        if ContainerState.RUNNING in found:
+        states_now = {report.state for report in (await self._look([allocation_id]))[allocation_id]}
+        if ContainerState.RUNNING in states_now:
             await self._driver.call("ask", allocation=allocation_id, word=STOP)
             self._late_kills.plan(allocation_id, grace=grace)
-        elif found - {ContainerState.ENDED}:
+        elif states_now - {ContainerState.ENDED}:
             await self._driver.call("end", allocation=allocation_id, withdrawn=True)
 
     async def kill(self, allocation_id: str) -> None:
@@ -160,10 +160,10 @@ class RayEngine:
         clock = asyncio.get_running_loop().time
         deadline, asked = clock() + _SHIMS_SECONDS, False
         while True:
-            found = {report.state for report in (await self._look([allocation_id]))[allocation_id]}
-            if not found - {ContainerState.ENDED}:
+            states_now = {report.state for report in (await self._look([allocation_id]))[allocation_id]}
+            if not states_now - {ContainerState.ENDED}:
                 return
-            if ContainerState.RUNNING not in found or clock() > deadline:
+            if ContainerState.RUNNING not in states_now or clock() > deadline:
                 break
             if not asked:
                 await self._driver.call("ask", allocation=allocation_id, word=KILL)
@@ -219,10 +219,10 @@ class RayEngine:
 
     async def _look_at_runs(self) -> list[ContainerReport]:
         names = self._watched.names()
-        found = await self._look(names) if names else {}
+        seen = await self._look(names) if names else {}
         return [
             change
-            for allocation_id, reports in found.items()
+            for allocation_id, reports in seen.items()
             for change in self._watched.changes(allocation_id, reports)
         ]
 

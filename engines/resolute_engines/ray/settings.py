@@ -1,4 +1,4 @@
-"""What the settings of resource pools say of an engine of type ``ray`` and of its pools."""
+"""Settings of an engine of type ``ray`` and of its pools."""
 
 from __future__ import annotations
 

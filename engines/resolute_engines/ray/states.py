@@ -1,4 +1,4 @@
-"""What became of the containers of an allocation, by what the driver of Ray says of them."""
+"""The states of an allocation's containers, from the answers of the driver of Ray."""
 
 from __future__ import annotations
 

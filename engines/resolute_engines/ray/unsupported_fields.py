@@ -1,4 +1,4 @@
-"""What fields of configs mean in a pool of Ray."""
+"""Support of config fields in pools of Ray."""
 
 from __future__ import annotations
 

@@ -67,8 +67,8 @@ class SlurmClient:
             QuotaError: Slurm takes no more jobs now; the message has the reason.
             UnavailableError: Slurm does not answer: submit it again.
         """
-        if found := await self.find(spec.name):
-            return found
+        if job := await self.find(spec.name):
+            return job
         await self._commands.run(
             [
                 "sbatch",
@@ -104,7 +104,7 @@ class SlurmClient:
             UnavailableError: Slurm does not answer.
         """
         _check(name)
-        jobs = await self._jobs(f"--name={name}", "--states=all", named=lambda found: found == name)
+        jobs = await self._jobs(f"--name={name}", "--states=all", named=lambda other: other == name)
         return jobs[0] if jobs else None
 
     async def live(self, *, prefix: str) -> tuple[Job, ...]:
@@ -113,7 +113,7 @@ class SlurmClient:
         Raises:
             UnavailableError: Slurm does not answer.
         """
-        jobs = await self._jobs(named=lambda found: found.startswith(prefix))
+        jobs = await self._jobs(named=lambda name: name.startswith(prefix))
         return tuple(job for job in jobs if job.state is not JobState.ENDED)
 
     async def cancel(self, name: str) -> None:

@@ -1,4 +1,4 @@
-"""Whether the nodes of a pool see what trials need: the directory of the runs, and Resolute."""
+"""Checks that the nodes of a pool see the directory of the runs and have Resolute."""
 
 from __future__ import annotations
 

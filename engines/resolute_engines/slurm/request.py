@@ -1,10 +1,10 @@
-"""What is submitted for an allocation: run directories, and a job that keeps a supervisor on each node."""
+"""The submission of an allocation: run directories, and a job with a supervisor on each node."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,8 @@ from resolute_engines.slurm.unsupported_fields import requirements
 
 OUTPUT_FILE = "slurm.log"
 """File of an allocation's folder: what the job itself printed."""
+OVERLAYS = ".overlays"
+"""Folder beside the runs: what startup hooks have installed."""
 SUBMITTED_FILE = "submitted.json"
 """File of an allocation's folder: Slurm has its job, or had it."""
 
@@ -67,7 +69,10 @@ def prepare(spec: AllocationSpec, *, runs: Path, pool: SlurmPoolOptions, terms: 
         container.run.prepare()
         if container.run.launch_file.exists():
             continue
-        terms.order(spec, rank, slot_kind=pool.slot_type).write(container.run.launch_file)
+        # What a hook installs into an image is gone with its container.
+        overlays = "" if pool.container else str(runs / OVERLAYS)
+        order = replace(terms.order(spec, rank, slot_kind=pool.slot_type), overlays=overlays)
+        order.write(container.run.launch_file)
 
 
 def note_submitted(folder: Path, job: int) -> None:

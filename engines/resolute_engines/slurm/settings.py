@@ -1,4 +1,4 @@
-"""What the settings of resource pools say of an engine of type ``slurm`` and of its pools."""
+"""Settings of an engine of type ``slurm`` and of its pools."""
 
 from __future__ import annotations
 
@@ -71,6 +71,8 @@ class SlurmPoolOptions(Section):
             from 1 on; None for jobs without any.
         preemption_grace: Seconds before the end of a job's time at which it is asked to checkpoint.
         sbatch_args: Further options of ``sbatch`` for every job; those of a config come after them.
+        allowed_sbatch_args: Names of options that configs may set beside those about resources, place and
+            time, such as ``--mail-user``; ``*`` for all.
         container: What starts a container for each node of a trial; None for bare processes.
         image: Image of trials whose config names none.
         container_args: Further options of ``apptainer exec`` or ``enroot start``, or of Pyxis for ``srun``.
@@ -85,6 +87,7 @@ class SlurmPoolOptions(Section):
     nice_per_priority: Annotated[Positive, Field(le=MOST_NICE_PER_PRIORITY)] | None = None
     preemption_grace: Positive = 120
     sbatch_args: tuple[SbatchArg, ...] = ()
+    allowed_sbatch_args: tuple[SbatchArg, ...] = ()
     container: ContainerKind | None = None
     image: Text = ""
     container_args: tuple[Name, ...] = ()

@@ -1,4 +1,4 @@
-"""What became of containers: Slurm's word on the job, beside what their supervisors left."""
+"""The states of containers, from Slurm's state of the job and the files of their supervisors."""
 
 from __future__ import annotations
 

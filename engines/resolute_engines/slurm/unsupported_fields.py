@@ -1,8 +1,8 @@
-"""What fields of configs mean in a pool of Slurm."""
+"""Support of config fields in pools of Slurm."""
 
 from __future__ import annotations
 
-from resolute_engines.configs.requirements import Requirement
+from resolute_engines.configs.requirements import ConfigRule, Requirement
 from resolute_engines.configs.unsupported_fields import (
     STARTS_COLD,
     UnsupportedField,
@@ -10,6 +10,7 @@ from resolute_engines.configs.unsupported_fields import (
     queued_by,
 )
 from resolute_engines.slurm.containers import SUPPORTED_FIELDS as CONTAINER_FIELDS
+from resolute_engines.slurm.sbatch_options import SbatchAccess
 from resolute_engines.slurm.settings import SlurmPoolOptions
 
 
@@ -24,8 +25,8 @@ def unsupported_fields(pool: SlurmPoolOptions) -> tuple[UnsupportedField, ...]:
     return (STARTS_COLD, *queued_by("Slurm", passed_on=passed_on))
 
 
-def requirements(pool: SlurmPoolOptions, *, name: str) -> tuple[Requirement, ...]:
-    """What fields must be there.
+def requirements(pool: SlurmPoolOptions, *, name: str) -> tuple[ConfigRule, ...]:
+    """What configs must be there.
 
     Args:
         pool: Settings of the pool.
@@ -43,4 +44,5 @@ def requirements(pool: SlurmPoolOptions, *, name: str) -> tuple[Requirement, ...
         reason=f"the slots of pool {name!r} are processors: remove it, or choose a pool of GPUs",
     )
     nodes = no_node_excluded("Slurm", instead="name nodes to avoid by --exclude in slurm.sbatch_args")
-    return (size, nodes, no_gpu) if pool.slot_type == "cpu" else (size, nodes)
+    options = SbatchAccess(pool=name, listed=pool.allowed_sbatch_args)
+    return (size, nodes, options, no_gpu) if pool.slot_type == "cpu" else (size, nodes, options)

@@ -1,1 +1,1 @@
-"""What runs beside an actor of Ray: a shim of its supervisor, which is told by pipes."""
+"""The shim of a supervisor beside an actor of Ray, controlled by pipes."""

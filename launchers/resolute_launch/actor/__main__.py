@@ -1,4 +1,4 @@
-"""Runs the shim of an actor, detached from it, or sends what shims that died with this machine left.
+"""Runs the shim of an actor, detached from it, or sends the data of shims that died with this machine.
 
 ``python -m resolute_launch.actor FOLDER``, or ``python -m resolute_launch.actor DIRECTORY PREFIX``.
 """
@@ -15,7 +15,7 @@ def main() -> int:
     if len(sys.argv) > 2:
         keep_leftovers(Path(sys.argv[1]), sys.argv[2])
         return 0
-    return keep(Path(sys.argv[1]), heard=sys.stdin, told=sys.stdout)
+    return keep(Path(sys.argv[1]), requests=sys.stdin, answers=sys.stdout)
 
 
 # Ray kills the children of a worker with it, and who keeps a supervisor must outlive that to end it. What is

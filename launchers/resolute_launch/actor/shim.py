@@ -1,9 +1,9 @@
-"""Keeps the supervisor of an actor of Ray, and sends what it left.
+"""Runs the supervisor of an actor of Ray, and sends its remaining data.
 
-The actor writes into a pipe: the launch order as a line of JSON, and then a word a line, ``stop`` or
-``kill``. The end of the pipe is the end of the actor. The shim answers lines of JSON: ``{"word": ...}``,
-what is to be remembered of the end of the run, and at last ``{"over": ...}``, whether all that it left was
-sent. What else it prints says why no supervisor began.
+The actor writes into a pipe: the launch order as a line of JSON, then commands, ``stop`` or ``kill``, one a
+line. The end of the pipe means the end of the actor. The shim answers with lines of JSON: ``{"word": ...}``,
+the termination message of the run, and finally ``{"over": ...}``, whether all remaining data was sent. Any
+other output says why no supervisor began.
 """
 
 from __future__ import annotations
@@ -31,25 +31,27 @@ from resolute_launch.node.shim import end_what_is_left, keep_supervisor, place_o
 
 RUN = "run"
 """Folder of the container's: the run directory."""
+_OVERLAYS = "resolute-overlays-"
+"""Folder beside those of containers, by the user: what startup hooks have installed."""
 _KEPT = "kept"
 """File of the container's folder that its shim locks; the kernel gives up the lock with the shim."""
 _TAIL_CHARACTERS = 2000
 
 
-def keep(folder: Path, *, heard: TextIO, told: TextIO) -> int:
+def keep(folder: Path, *, requests: TextIO, answers: TextIO) -> int:
     """Keeps one supervisor to its end, and sends what it left; where one was kept before, ends that.
 
     Args:
         folder: Holds all of the container, on this node. It is removed once everything was sent.
-        heard: The pipe from the actor.
-        told: The pipe to it.
+        requests: The pipe from the actor.
+        answers: The pipe to it.
 
     Returns:
         0 if everything has arrived.
     """
     if not _lock(folder):
         # Whoever kept it meanwhile has sent everything.
-        _tell(told, over=True)
+        _tell(answers, over=True)
         return 0
     run = RunDirectory(folder / RUN)
     if run.launch_file.exists():
@@ -57,16 +59,16 @@ def keep(folder: Path, *, heard: TextIO, told: TextIO) -> int:
         _end_supervisor(run)
         end_what_is_left(run)
     else:
-        order = heard.readline()
+        order = requests.readline()
         if not order:
             # The actor ended before it said what to start.
             shutil.rmtree(folder)
             return 0
         run.path.mkdir(mode=0o700, exist_ok=True)
         LaunchOrder.from_json(json.loads(order)).write(run.launch_file)
-        place_order(run, os.environ)
-        _keep(run, heard)
-    _tell(told, word=_termination_message(run))
+        place_order(run, os.environ, overlays=folder.with_name(f"{_OVERLAYS}{os.getuid()}"))
+        _keep(run, requests)
+    _tell(answers, word=_termination_message(run))
     # Not before: a node waits here for as long as it trains, and that is large.
     from resolute_launch.supervisor.orphan_upload import main as upload
 
@@ -77,7 +79,7 @@ def keep(folder: Path, *, heard: TextIO, told: TextIO) -> int:
     code = upload([str(run.path), *(["--note-late-lines"] if lost else [])])
     if code == 0:
         shutil.rmtree(folder, ignore_errors=True)
-    _tell(told, over=code == 0)
+    _tell(answers, over=code == 0)
     return code
 
 
@@ -94,8 +96,8 @@ def keep_leftovers(directory: Path, prefix: str) -> None:
             and not is_locked(folder / _KEPT)
             and not os.fork()
         ):
-            with Path(os.devnull).open("r+") as nobody:
-                os._exit(keep(folder, heard=nobody, told=nobody))
+            with Path(os.devnull).open("r+") as null:
+                os._exit(keep(folder, requests=null, answers=null))
 
 
 def _lock(folder: Path) -> bool:
@@ -112,11 +114,11 @@ def _lock(folder: Path) -> bool:
     return folder.exists()
 
 
-def _keep(run: RunDirectory, heard: TextIO) -> None:
+def _keep(run: RunDirectory, requests: TextIO) -> None:
     words = set[str]()
 
     def listen() -> None:
-        for line in heard:
+        for line in requests:
             words.add(line.strip())
         # Whoever asked is gone, and the run counts as lost: nothing of it may go on.
         words.add(KILL)
@@ -141,7 +143,7 @@ def _termination_message(run: RunDirectory) -> str:
     return run.log_file.read_text(errors="replace")[-_TAIL_CHARACTERS:] if run.log_file.exists() else ""
 
 
-def _tell(told: TextIO, **said: object) -> None:
+def _tell(answers: TextIO, **answer: object) -> None:
     with suppress(BrokenPipeError):
-        told.write(f"{json.dumps(said)}\n")
-        told.flush()
+        answers.write(f"{json.dumps(answer)}\n")
+        answers.flush()

@@ -1,5 +1,5 @@
-"""What a container of a run is made of.
+"""The parts of a run's container.
 
-The task and what the trial is told about it, the model definition, the environment, the process of the
+The task and its information for the trial, the model definition, the environment, the process of the
 entrypoint, and the collection of its output.
 """

@@ -21,9 +21,8 @@ from resolute.contracts.files.atomic_files import write_atomically, write_json
 from resolute.contracts.processes import ProcessIdentity, ProcessTree
 from resolute.contracts.run.directory import ENVIRONMENT_VARIABLE, RunDirectory
 from resolute.contracts.run.external_resources import SCRATCH_PREFIX
+from resolute_launch.container.startup_hook import HOOK
 
-HOOK = "startup-hook.sh"
-"""File of a model definition that is sourced before the entrypoint."""
 _EXPORT = "export "
 END_SECONDS = 30.0
 """How long killed processes may take to end."""
@@ -177,9 +176,14 @@ class EntrypointProcess:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, number)
 
+    @property
+    def tree(self) -> ProcessTree:
+        """All processes that descend from the shell."""
+        return process_tree_of(self._run, self._identity)
+
     def kill_process_tree(self) -> None:
         """Kills all processes that descend from the shell."""
-        process_tree_of(self._run, self._identity).end(timeout=END_SECONDS)
+        self.tree.end(timeout=END_SECONDS)
 
     def reap(self) -> int:
         """Collects the exit code of the process, which has ended: 128 + n when signal n ended it."""

@@ -7,22 +7,26 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from resolute.contracts.run.directory import ENVIRONMENT_VARIABLE
+from resolute.contracts.run.directory import ENVIRONMENT_VARIABLE, RunDirectory
 from resolute.contracts.run.launch_order import LaunchOrder
-from resolute.info import DIRECTORY_VARIABLE, ClusterInfo
+from resolute.info import DIRECTORY_VARIABLE, TRIAL, ClusterInfo, TrialInfo
 from resolute.runtime.environment_variables import configured_variables
 from resolute.transfer import cache
 from resolute_launch import environment_variables
 from resolute_launch.container.output import stderr_pipe, stdout_pipe
 from resolute_launch.container.task import Task
+from resolute_launch.installation import INTERPRETER
 
 _OURS = ("RESOLUTE_", "DET_")
 _NOT_OURS = (
     "RESOLUTE_SPOOL_LIMIT",
+    "RESOLUTE_OUTAGE_TIMEOUT_SECONDS",
     "RESOLUTE_PATIENCE_SECONDS",
     cache.DIRECTORY_VARIABLE,
     cache.LIMIT_VARIABLE,
 )
+_COLLECTIVES = "2000"
+"""That NCCL remembers."""
 _LONGEST_VALUE = 100_000
 """Bytes of one variable: the kernel refuses to start programs with more than 128 KiB in one."""
 
@@ -51,10 +55,13 @@ def task_environment(
     environment["TMPDIR"] = str(scratch)
     if order.slot_kind == "gpu":
         environment["CUDA_VISIBLE_DEVICES"] = ",".join(order.devices)
+        environment |= _flight_recorder(task.run)
     # With DET_MASTER it signs the SDK in, whatever the home; a config may name another.
     environment[environment_variables.USER_TOKEN_FILE] = str(task.run.user_token_file)
     environment |= configured_variables(task.config, slot_kind=order.slot_kind, agent=base)
-    environment["PYTHONPATH"] = _joined([order.compat_path], environment.get("PYTHONPATH", ""))
+    environment |= _secrets(task)
+    theirs = environment.get("PYTHONPATH", "")
+    environment["PYTHONPATH"] = _joined([order.compat_path, theirs], str(INTERPRETER))
     environment |= _facts(order, info)
     environment[ENVIRONMENT_VARIABLE] = str(task.run.path)
     environment[environment_variables.STDOUT] = str(stdout_pipe(task.run))
@@ -81,10 +88,29 @@ def rendezvous_environment(ports: Sequence[Sequence[int]], *, key: str) -> dict[
     }
 
 
+def _flight_recorder(run: RunDirectory) -> dict[str, str]:
+    """Has NCCL remember its last collectives, and write them into the run directory when they time out."""
+    dumps = str(run.flight / "rank")
+    return {
+        "TORCH_NCCL_TRACE_BUFFER_SIZE": _COLLECTIVES,
+        "TORCH_NCCL_DUMP_ON_TIMEOUT": "1",
+        "TORCH_NCCL_DEBUG_INFO_TEMP_FILE": dumps,
+        # As releases of torch from 2.8 on call them.
+        "TORCH_FR_BUFFER_SIZE": _COLLECTIVES,
+        "TORCH_FR_DUMP_TEMP_FILE": dumps,
+    }
+
+
+def _secrets(task: Task) -> dict[str, str]:
+    """Where the secrets lie, and those that the config wants as variables."""
+    if not task.secrets:
+        return {}
+    named = {each.variable: task.run.read_secret(each.name) for each in task.secrets if each.variable}
+    return {environment_variables.SECRETS: str(task.run.secrets), **named}
+
+
 def _facts(order: LaunchOrder, info: ClusterInfo) -> dict[str, str]:
     host, _, port = order.master.rpartition(":")
-    trial = info.trial
-    steps = str(trial._steps_completed)  # noqa: SLF001 - the documented private names of the info files
     facts = {
         "DET_MASTER": order.master,
         "DET_MASTER_ADDR": host,
@@ -104,6 +130,21 @@ def _facts(order: LaunchOrder, info: ClusterInfo) -> dict[str, str]:
         "DET_RESOURCES_TYPE": "docker-container",
         "DET_CONTAINER_ID": f"{order.allocation_id}.{order.container_rank}",
         "DET_UNIQUE_PORT_OFFSET": str(min(order.slot_ids, default=0)),
+    }
+    if info.task_type == TRIAL:
+        facts |= _trial_facts(info.trial)
+    if info.master_cert_file:
+        facts["DET_MASTER_CERT_FILE"] = info.master_cert_file
+    if info.master_cert_name:
+        facts["DET_MASTER_CERT_NAME"] = info.master_cert_name
+    if info.latest_checkpoint:
+        facts["DET_LATEST_CHECKPOINT"] = info.latest_checkpoint
+    return facts
+
+
+def _trial_facts(trial: TrialInfo) -> dict[str, str]:
+    steps = str(trial._steps_completed)  # noqa: SLF001 - the documented private names of the info files
+    return {
         "DET_TRIAL_ID": str(trial.trial_id),
         "DET_EXPERIMENT_ID": str(trial.experiment_id),
         "DET_TRIAL_SEED": str(trial.trial_seed),
@@ -113,13 +154,6 @@ def _facts(order: LaunchOrder, info: ClusterInfo) -> dict[str, str]:
         "DET_HPARAMS": json.dumps(trial.hparams),
         "DET_EXPERIMENT_CONFIG": json.dumps(trial._config),  # noqa: SLF001
     }
-    if info.master_cert_file:
-        facts["DET_MASTER_CERT_FILE"] = info.master_cert_file
-    if info.master_cert_name:
-        facts["DET_MASTER_CERT_NAME"] = info.master_cert_name
-    if info.latest_checkpoint:
-        facts["DET_LATEST_CHECKPOINT"] = info.latest_checkpoint
-    return facts
 
 
 def _joined(first: Sequence[str], rest: str) -> str:

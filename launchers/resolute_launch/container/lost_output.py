@@ -1,4 +1,4 @@
-"""Makes lines of the log from what a lost supervisor did not read of its run's output."""
+"""Turns output that a lost supervisor had not read into lines of the log."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from resolute.contracts.clock import Clock
 from resolute.contracts.files.atomic_files import read_json
 from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.launch_order import LaunchOrder
-from resolute.contracts.run.remaining_output import PIPES, lost_file, mark_told, rest_file
+from resolute.contracts.run.remaining_output import PIPES, lost_file, mark_delivered, rest_file
 from resolute.contracts.spool.format import LOGS_SUFFIX, Line, Stdtype
 from resolute.info import ClusterInfo
 from resolute.runtime.redaction import Secrets, StreamRedactor
@@ -54,7 +54,7 @@ def spool_lost_output(run: RunDirectory, order: LaunchOrder, *, clock: Clock) ->
         writer.close()
         writer.path.rename(spool)
         shutil.rmtree(folder)
-    mark_told(run.path)
+    mark_delivered(run.path)
 
 
 def _lines(run: RunDirectory, order: LaunchOrder, *, time: float) -> Iterator[Line]:
@@ -76,4 +76,6 @@ def _secrets(run: RunDirectory, order: LaunchOrder) -> Secrets:
     for name, value in released_variables(run).items():
         if name == environment_variables.COLLECTIVE_KEY:
             secrets.add(value)
+    for value in run.read_secrets():
+        secrets.add_printed(value)
     return secrets

@@ -1,4 +1,4 @@
-"""Brings the code of an experiment to its run."""
+"""Downloads and unpacks the code of an experiment for its run."""
 
 from __future__ import annotations
 

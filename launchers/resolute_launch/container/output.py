@@ -111,6 +111,8 @@ class OutputCollector:
         os.mkfifo(barrier, 0o600)
         self._barrier = os.open(barrier, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         self._losing = False
+        self.count = 0
+        """How many bytes the processes have written so far."""
         self._stop = threading.Event()
         self._states_at = clock.monotonic() + STATE_SECONDS
         self._thread = threading.Thread(target=self._run, name="output", daemon=True)
@@ -175,6 +177,7 @@ class OutputCollector:
             return True
         if not data:
             return False
+        self.count += len(data)
         self._take(stream, stream.feed(data))
         return True
 

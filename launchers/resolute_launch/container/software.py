@@ -1,4 +1,4 @@
-"""What the software and the machine of a run are: packages, interpreter, driver, host.
+"""The software and the machine of a run: packages, interpreter, driver, host.
 
 Only names of files and a few small files are read, so that it takes milliseconds beside the start of a trial.
 """
@@ -11,7 +11,7 @@ import platform
 import re
 import socket
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from resolute.api.experiments.v1.run_environment_pb2 import RunEnvironment
@@ -23,11 +23,12 @@ _NVIDIA = Path("/proc/driver/nvidia")
 _CUDA = Path("/usr/local/cuda/version.json")
 
 
-def run_environment(*, python: str) -> RunEnvironment:
+def run_environment(*, python: str, packages: Sequence[str] = ()) -> RunEnvironment:
     """Describes the environment of a run, as this process sees it.
 
     Args:
         python: The interpreter of the run; packages are those of this process, which it normally is.
+        packages: Directories of packages that the run sees before those of this process.
     """
     return RunEnvironment(
         host_name=socket.gethostname()[:_MAX_TEXT],
@@ -36,7 +37,7 @@ def run_environment(*, python: str) -> RunEnvironment:
         python_path=python[:_MAX_TEXT],
         packages=[
             RunEnvironment.Package(name=name, version=version)
-            for name, version in sorted(installed_packages(sys.path).items())[:MAX_PACKAGES]
+            for name, version in sorted(installed_packages([*packages, *sys.path]).items())[:MAX_PACKAGES]
         ],
         gpu_driver=_driver_version(),
         gpus=_gpu_models(),
@@ -50,7 +51,7 @@ def installed_packages(path: Iterable[str]) -> dict[str, str]:
     Args:
         path: Directories, as ``sys.path`` has them; of a name that is there twice, the first counts.
     """
-    found: dict[str, str] = {}
+    versions: dict[str, str] = {}
     for directory in path:
         try:
             names = os.listdir(directory)  # noqa: PTH208 - names alone, and the directory may be an archive
@@ -59,8 +60,8 @@ def installed_packages(path: Iterable[str]) -> dict[str, str]:
         for match in map(_DISTRIBUTION.fullmatch, names):
             if match is not None:
                 name = match["name"].replace("_", "-").lower()[:_MAX_TEXT]
-                found.setdefault(name, match["version"][:_MAX_TEXT])
-    return found
+                versions.setdefault(name, match["version"][:_MAX_TEXT])
+    return versions
 
 
 def _driver_version() -> str:

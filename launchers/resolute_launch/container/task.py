@@ -10,6 +10,7 @@ from typing import Any
 from resolute.api.experiments.v1.launch_spec_pb2 import LaunchSpec
 from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.launch_order import LaunchOrder
+from resolute.contracts.run.secret_references import SecretReference, secret_references
 from resolute.contracts.times import seconds_of
 from resolute.contracts.values import to_mapping
 
@@ -29,6 +30,11 @@ class Task:
     def config(self) -> Mapping[str, Any]:
         """The experiment's config."""
         return to_mapping(self.spec.config)
+
+    @cached_property
+    def secrets(self) -> tuple[SecretReference, ...]:
+        """The secrets that the config names."""
+        return secret_references(self.config)
 
     @property
     def term_grace_seconds(self) -> float:

@@ -1,4 +1,4 @@
-"""What the processes of a trial are told of it: the documented info, and how to reach the services."""
+"""Information for the processes of a trial: the documented info, and the connection to the services."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from google.protobuf.json_format import MessageToDict
 
+from resolute.api.experiments.v1 import experiment_pb2
 from resolute.contracts.calls.tls import ClientTls
 from resolute.contracts.files.atomic_files import write_atomically
 from resolute.contracts.run.launch_order import LaunchOrder
@@ -15,6 +16,9 @@ from resolute.info import TRIAL, ClusterInfo, RendezvousInfo, ResourcesInfo, Tri
 from resolute.runtime.connection import Connection
 from resolute.spool.delivery.requests import RunIdentity
 from resolute_launch.container.task import Task
+
+_COMMAND = "COMMAND"
+"""Type of a command, which scripts tell from trials. TensorBoard, whose script is ours, works as a trial."""
 
 
 def cluster_info(task: Task, *, rendezvous: RendezvousInfo | None) -> ClusterInfo:
@@ -25,19 +29,20 @@ def cluster_info(task: Task, *, rendezvous: RendezvousInfo | None) -> ClusterInf
         rendezvous: Who takes part; None before that is known.
     """
     spec, order = task.spec, task.order
+    is_command = spec.kind == experiment_pb2.EXPERIMENT_KIND_COMMAND
     return ClusterInfo(
-        master_url=f"{'http' if order.tls is None else 'https'}://{order.master}",
+        master_url=order.http_url or f"{'http' if order.tls is None else 'https'}://{order.master}",
         cluster_id=spec.cluster_id,
         agent_id=order.agent_id,
         slot_ids=order.slot_ids,
         task_id=f"trial-{spec.trial_id}",
         allocation_id=spec.allocation_id,
         session_token=task.run.read_token() or order.token,
-        task_type=TRIAL,
+        task_type=_COMMAND if is_command else TRIAL,
         master_cert_name=(order.tls or {}).get("server_name") or None,
         master_cert_file=_authority_file(task),
         latest_checkpoint=spec.latest_checkpoint_id or None,
-        trial_info=_trial_info(task),
+        trial_info=None if is_command else _trial_info(task),
         rendezvous_info=rendezvous,
         resources_info=ResourcesInfo(order.devices if order.slot_kind == "gpu" else ()),
         connection=_connection(task),
@@ -97,6 +102,7 @@ def _connection(task: Task) -> Connection:
         trial_id=spec.trial_id,
         run=spec.run,
         token_path=str(task.run.token_file),
+        tls=task.order.tls is not None,
         storage=MessageToDict(spec.storage, preserving_proto_field_name=True),
         searcher_metric=str(searcher.get("metric") or ""),
         smaller_is_better=bool(searcher.get("smaller_is_better", True)),

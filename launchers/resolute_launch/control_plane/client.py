@@ -16,6 +16,8 @@ from resolute.api.experiments.v1.experiments_service_pb2_grpc import Experiments
 from resolute.api.experiments.v1.launch_spec_pb2 import LaunchSpec
 from resolute.api.experiments.v1.run_environment_pb2 import RunEnvironment
 from resolute.api.experiments.v1.run_pb2 import GpuUsage
+from resolute.api.experiments.v1.secrets_service_pb2 import GetRunSecretsRequest
+from resolute.api.experiments.v1.secrets_service_pb2_grpc import SecretsServiceStub
 from resolute.api.preemption.v1.preemption_service_pb2 import (
     SignalSubscription,
     WatchSignalsRequest,
@@ -56,11 +58,17 @@ class ControlPlane:
         self._allocations = AllocationsServiceStub(channel)
         self._experiments = ExperimentsServiceStub(channel)
         self._preemption = PreemptionServiceStub(channel)
+        self._secrets = SecretsServiceStub(channel)
 
     def launch_spec(self) -> LaunchSpec:
         """Fetches what to run."""
         request = pb2.GetLaunchSpecRequest(allocation_id=self._allocation, container_rank=self._rank)
         return self._allocations.GetLaunchSpec(request, timeout=CONTROL_DEADLINE).spec
+
+    def run_secrets(self) -> dict[str, str]:
+        """Fetches the values of the secrets that the config of the run names."""
+        request = GetRunSecretsRequest(allocation_id=self._allocation)
+        return dict(self._secrets.GetRunSecrets(request, timeout=CONTROL_DEADLINE).values)
 
     def model_definition(self, experiment_id: str) -> Iterator[bytes]:
         """Fetches the archive of the model definition, in chunks."""
@@ -79,10 +87,15 @@ class ControlPlane:
         )
         return self._allocations.Rendezvous(request, timeout=RENDEZVOUS_DEADLINE)
 
-    def renew_lease(self, *, pid: int) -> pb2.RenewLeaseResponse:
-        """Renews the lease of the run."""
+    def renew_lease(self, *, pid: int, hang: str = "") -> pb2.RenewLeaseResponse:
+        """Renews the lease of the run.
+
+        Args:
+            pid: Process id of the entrypoint; zero before it runs.
+            hang: What keeps the container's processes from moving; empty while they move.
+        """
         request = pb2.RenewLeaseRequest(
-            allocation_id=self._allocation, container_rank=self._rank, pid=pid or None
+            allocation_id=self._allocation, container_rank=self._rank, pid=pid or None, hang=hang
         )
         return self._allocations.RenewLease(request, timeout=CONTROL_DEADLINE)
 
@@ -115,6 +128,7 @@ class ControlPlane:
             failed_before_entrypoint=record.failed_before_entrypoint,
             end_time=to_timestamp(record.end_time),
             initialize_time=to_timestamp(record.initialized_at) if record.initialized_at else None,
+            left_out=record.left_out,
             gpu_usage=None if record.gpu_usage is None else GpuUsage(**asdict(record.gpu_usage)),
         )
         self._allocations.ReportExit(request, timeout=CONTROL_DEADLINE)

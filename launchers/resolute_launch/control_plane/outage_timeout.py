@@ -1,4 +1,4 @@
-"""How long a supervisor continues while the control plane is away."""
+"""The timeout after which a supervisor gives up on an unreachable control plane."""
 
 from __future__ import annotations
 

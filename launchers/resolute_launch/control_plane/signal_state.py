@@ -90,11 +90,11 @@ class SignalState:
 
     def _merged(self) -> Directive:
         local = self._local != SignalReason.SIGNAL_REASON_UNSPECIFIED
-        told = self._server.preempt or self._server.kill
+        signaled = self._server.preempt or self._server.kill
         return Directive(
             preempt=self._server.preempt or local,
             kill=self._server.kill,
-            reason=self._server.reason if told else self._local,
+            reason=self._server.reason if signaled else self._local,
         )
 
     def _show(self, before: Directive) -> bool:

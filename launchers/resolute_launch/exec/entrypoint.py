@@ -1,4 +1,4 @@
-"""What the ``entrypoint`` of a config runs."""
+"""The command of a config's ``entrypoint``."""
 
 from __future__ import annotations
 

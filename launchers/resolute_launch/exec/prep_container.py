@@ -1,7 +1,7 @@
 """Prepares a container: ``python -m resolute_launch.exec.prep_container [--rendezvous ...]``.
 
-The supervisor of a run has done all of it before anything else of the run starts. So a script that asks for
-it, as those of containers of other releases do, finds it done.
+It does nothing, because the supervisor has already prepared the container. It exists for scripts in
+containers of other releases, which call it.
 """
 
 from __future__ import annotations

@@ -79,11 +79,11 @@ def fetch(board: Board, scratch: Path) -> dict[str, Path]:
     Raises:
         ResoluteError: A store cannot be read now.
     """
-    found = {}
+    directories = {}
     for number, source in enumerate(board.sources):
         destination = open_destination(source["storage"], Path(source["path"]), container_path=None)
-        found[source["name"]] = destination.fetch(scratch / str(number))
-    return found
+        directories[source["name"]] = destination.fetch(scratch / str(number))
+    return directories
 
 
 def main() -> int:

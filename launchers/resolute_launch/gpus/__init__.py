@@ -1,1 +1,1 @@
-"""What the GPUs of a run did while it lasted: `meter` adds up what `counters` reads."""
+"""The GPU usage of a run: `meter` adds up what `counters` reads."""

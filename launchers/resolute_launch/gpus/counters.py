@@ -1,4 +1,4 @@
-"""What drivers count of GPUs."""
+"""Counters of GPU drivers."""
 
 from __future__ import annotations
 
@@ -59,7 +59,9 @@ class NvmlCounters:
 
     def read(self) -> Sequence[Reading]:
         """Reads each GPU; parts of GPUs have no counters of their own."""
-        return [Reading(energy_joules=self._energy(one), busy=self._busy(one)) for one in self._handles]
+        return [
+            Reading(energy_joules=self._energy(handle), busy=self._busy(handle)) for handle in self._handles
+        ]
 
     def close(self) -> None:
         """Closes the library."""

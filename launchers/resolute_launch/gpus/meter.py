@@ -1,4 +1,4 @@
-"""Adds up what the GPUs of a run did."""
+"""Adds up the GPU usage of a run."""
 
 from __future__ import annotations
 

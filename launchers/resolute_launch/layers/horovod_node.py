@@ -168,13 +168,13 @@ def _job_environment(job: Namespace, *, address: str, port: str) -> dict[str, st
 
 
 def _interface(address: str) -> str:
-    found = interface_to(address)
-    if not found:
+    interface = interface_to(address)
+    if not interface:
         sys.exit(
             f"determined.launch.horovod: no network interface was found by which this machine reaches "
             f"{address}; name one: --network-interfaces NAME --"
         )
-    return found
+    return interface
 
 
 class _Ranks:

@@ -79,8 +79,8 @@ def last_value(request: Request, option: str) -> str:
         The value, empty if the option was not given.
     """
     words = [part for word in request.overrides for part in word.split("=", 1)]
-    found = [value for name, value in pairwise(words) if _spelled(name) == option]
-    return found[-1] if found else ""
+    values = [value for name, value in pairwise(words) if _spelled(name) == option]
+    return values[-1] if values else ""
 
 
 def _spelled(option: str) -> str:

@@ -21,7 +21,7 @@ from resolute_launch.layers.plan import LaunchPlan
 from resolute_launch.processes.child_process import start_child
 from resolute_launch.processes.shutdown_sequence import ShutdownSequence, ShutdownStep
 from resolute_launch.ranks.environment_file import environment_file
-from resolute_launch.ranks.failures import RankFailure, clear_rank_failures, describe_exit, first_rank_failure
+from resolute_launch.ranks.failures import RankEnd, clear_rank_ends, describe_exit, first_rank_failure
 
 MARK_VARIABLE = "RESOLUTE_LAUNCH"
 """Marks every process of one launch, wherever its launcher may have put it."""
@@ -86,7 +86,7 @@ class _Launch:
         self._asked_to_end = False
         run_directory = environ.get("RESOLUTE_RUN_DIR")
         self._run_directory = RunDirectory(run_directory) if run_directory else None
-        self._failure: RankFailure | None = None
+        self._failure: RankEnd | None = None
 
     def execute(self) -> int:
         with self._passing_signals_on():
@@ -172,9 +172,9 @@ class _Launch:
 
     def _clear_failures(self) -> None:
         if self._run_directory is not None:
-            clear_rank_failures(self._run_directory)
+            clear_rank_ends(self._run_directory)
 
-    def _first_rank_failure(self) -> RankFailure | None:
+    def _first_rank_failure(self) -> RankEnd | None:
         if self._run_directory is None:
             return None
         return first_rank_failure(self._run_directory)
@@ -187,8 +187,8 @@ class _Launch:
         first = self._first_rank_failure()
         if first is None:
             return code
-        said = f":\n{first.said}" if first.said else ""
-        self._write_line(f"rank {first.rank} failed first; it {describe_exit(first.exit_code)}{said}")
+        output = f":\n{first.stderr_tail}" if first.stderr_tail else ""
+        self._write_line(f"rank {first.rank} failed first; it {describe_exit(first.exit_code)}{output}")
         return first.exit_code
 
     @staticmethod

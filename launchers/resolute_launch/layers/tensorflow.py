@@ -1,4 +1,4 @@
-"""Starts one worker in every container of the run, told of the others by ``TF_CONFIG``.
+"""Starts one worker in every container of the run; ``TF_CONFIG`` lists all workers.
 
 TensorFlow has no launcher of its own: a strategy for several workers reads this variable in each of them. All
 of a container's devices are its one worker's.

@@ -1,1 +1,1 @@
-"""What runs on each node of an allocation that an engine of clusters placed: a shim of its supervisor."""
+"""The shim of a supervisor on a node of an allocation of Slurm."""

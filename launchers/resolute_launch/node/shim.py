@@ -3,8 +3,8 @@
 The folder of the allocation lies on storage that the nodes share. It has the run directory of each container,
 by its rank, and the files by which it is ended (`resolute.contracts.run.shim_files`).
 
-A batch system that is about to take a node away may tell many processes at once. Shims look for files: who
-trains shall hear of it from the platform alone, and end after a checkpoint.
+A batch system that is about to take a node away may signal many processes at once. Shims use files instead,
+so that a script is asked to exit only by the platform, and ends after a checkpoint.
 """
 
 from __future__ import annotations
@@ -52,8 +52,14 @@ def main(arguments: Sequence[str]) -> int:
     return code
 
 
-def place_order(run: RunDirectory, environ: Mapping[str, str]) -> None:
-    """Writes into a launch order what is known on the node only: its name, its address and its GPUs."""
+def place_order(run: RunDirectory, environ: Mapping[str, str], *, overlays: Path | None = None) -> None:
+    """Writes into a launch order what is known on the node only: its name, its address and its GPUs.
+
+    Args:
+        run: The run directory.
+        environ: The environment of this process.
+        overlays: Directory of what startup hooks have installed; None for that of the order.
+    """
     order = LaunchOrder.read(run.launch_file)
     devices = environ.get("CUDA_VISIBLE_DEVICES", "")
     replace(
@@ -62,6 +68,7 @@ def place_order(run: RunDirectory, environ: Mapping[str, str]) -> None:
         bind_address=own_address(order.master),
         devices=tuple(filter(None, devices.split(","))) if order.slot_kind == "gpu" else (),
         python=sys.executable,
+        overlays=order.overlays if overlays is None else str(overlays),
     ).write(run.launch_file)
 
 

@@ -1,4 +1,4 @@
-"""What runs in a Pod of Kubernetes: a shim of its supervisor, and who sends what the supervisor left.
+"""The processes in a Pod of Kubernetes: a shim of its supervisor, and a sender of its remaining data.
 
 Both see one volume that lasts as long as the Pod does::
 

@@ -1,4 +1,4 @@
-"""Is one of the two that run in a Pod: ``python -m resolute_launch.pod keep|send``."""
+"""Runs one of the two processes of a Pod: ``python -m resolute_launch.pod keep|send``."""
 
 from __future__ import annotations
 

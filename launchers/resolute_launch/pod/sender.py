@@ -1,4 +1,4 @@
-"""Sends what a supervisor left in its Pod: the first process of the container beside the trial's."""
+"""Sends the remaining data of a supervisor in a Pod: the first process of the sidecar container."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def send(folder: Path) -> int:
     Returns:
         0 if everything has arrived.
     """
-    told = set[int]()
-    signal.signal(signal.SIGTERM, lambda number, _: told.add(number))
+    signals = set[int]()
+    signal.signal(signal.SIGTERM, lambda number, _: signals.add(number))
     while not (folder / KEPT).exists():
-        if told:
+        if signals:
             return 0
         time.sleep(_POLL_SECONDS)
     with (folder / KEPT).open("rb") as kept:

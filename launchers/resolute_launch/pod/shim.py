@@ -1,4 +1,4 @@
-"""Keeps the supervisor of a Pod: the first process of the trial's container."""
+"""Runs the supervisor of a Pod: the first process of the trial's container."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def keep(folder: Path, *, order: Path, asked: Path, termination_message: Path) -
     Returns:
         Exit code of the supervisor.
     """
-    told = set[str]()
+    commands = set[str]()
     # What Kubernetes sends to each first process before it takes the Pod away.
-    signal.signal(signal.SIGTERM, lambda *_: told.add(STOP))
+    signal.signal(signal.SIGTERM, lambda *_: commands.add(STOP))
     lock = _announce(folder)
     run = RunDirectory(folder / RUN)
     run.path.mkdir(mode=0o700)
@@ -53,10 +53,10 @@ def keep(folder: Path, *, order: Path, asked: Path, termination_message: Path) -
 
     def look() -> Collection[str]:
         try:
-            return told | set(asked.read_text().split())
+            return commands | set(asked.read_text().split())
         except FileNotFoundError:
             # The kubelet replaces it at this moment.
-            return told
+            return commands
 
     code = keep_supervisor(run, look)
     record = ExitRecord.read(run.exit_file)

@@ -1,4 +1,4 @@
-"""Starts processes that are led by this one: in a session of their own, and gone when it is gone."""
+"""Starts child processes in new sessions; they end when this process ends."""
 
 from __future__ import annotations
 

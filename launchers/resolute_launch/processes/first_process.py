@@ -1,7 +1,7 @@
-"""The first process of a container, which has a duty that others have not: it must wait for orphans.
+"""The first process of a container, which must also reap orphaned processes.
 
-A process whose parent is gone becomes a child of the first one. Nobody else can wait for its end, and until
-somebody does, what is left of it counts against the container's limit of processes.
+A process whose parent is gone becomes a child of the first one. No other process can wait for its end; until
+then, it counts against the container's limit of processes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How long processes that got SIGTERM may take, from the supervisor inwards to the ranks."""
+"""The grace periods after SIGTERM, from the supervisor down to the ranks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When processes that were asked to leave are made to."""
+"""The steps from a request to exit to SIGKILL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SIGTERM and SIGINT as something that can be waited for, whatever the main thread is doing."""
+"""SIGTERM and SIGINT as events to wait for, independent of the main thread."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from resolute.contracts.files.atomic_files import read_json, write_json
 from resolute.contracts.run.directory import LATEST_TIME, RunDirectory
 from resolute.contracts.run.external_resources import remove
 from resolute.contracts.spool.format import Line, Stdtype
+from resolute_launch.ranks.causes import cause_of
 
 KEPT_LINES = 40
 """How many last lines of each rank are kept."""
@@ -22,8 +23,8 @@ _RANK = re.compile(rb"\[rank=(\d+)\] ?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RankFailure:
-    """A rank's process that did not end well, as ``wrap_rank`` saw it."""
+class RankEnd:
+    """The end of a rank's process, as ``wrap_rank`` saw it."""
 
     rank: int
     """Rank."""
@@ -31,42 +32,47 @@ class RankFailure:
     """Its exit code; 128 + n when signal n ended it."""
     time: float
     """Unix time of its end."""
-    said: str = ""
+    stderr_tail: str = ""
     """Its last lines on standard error."""
     attempt: int = 0
     """How often its launcher had started the ranks again before."""
 
 
-def record_rank_failure(run: RunDirectory, failure: RankFailure) -> None:
-    """Records that a rank failed, so that the supervisor can find the first one."""
+def record_rank_end(run: RunDirectory, end: RankEnd) -> None:
+    """Records how a rank ended, so that the supervisor can tell who failed first, and who left the others."""
     folder = _folder(run)
     folder.mkdir(mode=0o700, exist_ok=True)
-    kept = replace(failure, said=failure.said[-_LONGEST:])
-    write_json(folder / f"rank{failure.rank}.json", asdict(kept))
+    kept = replace(end, stderr_tail=end.stderr_tail[-_LONGEST:])
+    write_json(folder / f"rank{end.rank}.json", asdict(kept))
 
 
-def clear_rank_failures(run: RunDirectory) -> None:
+def clear_rank_ends(run: RunDirectory) -> None:
     """Removes what was left of an earlier launch of the same run, or of one that came through after all."""
     remove(_folder(run))
 
 
-def first_rank_failure(run: RunDirectory) -> RankFailure | None:
+def first_rank_failure(run: RunDirectory) -> RankEnd | None:
     """Returns the rank that failed first in the latest attempt, if any failure was recorded."""
-    read = map(_read, _folder(run).glob("rank*.json"))
-    failures = [failure for failure in read if failure is not None]
+    failures = [end for end in rank_ends(run) if end.exit_code]
     return min(failures, key=lambda failure: (-failure.attempt, failure.time), default=None)
 
 
-def _read(path: Path) -> RankFailure | None:
-    """Returns a recorded failure; None for what is none, as scripts can write to the directory."""
+def rank_ends(run: RunDirectory) -> list[RankEnd]:
+    """Returns how ranks ended, in no order."""
+    read = map(_read, _folder(run).glob("rank*.json"))
+    return [end for end in read if end is not None]
+
+
+def _read(path: Path) -> RankEnd | None:
+    """Returns a recorded end; None for what is none, as scripts can write to the directory."""
     try:
-        found = RankFailure(**(read_json(path) or {}))
-        failure = RankFailure(
-            rank=int(found.rank),
-            exit_code=int(found.exit_code),
-            time=float(found.time),
-            said=str(found.said),
-            attempt=int(found.attempt),
+        recorded = RankEnd(**(read_json(path) or {}))
+        failure = RankEnd(
+            rank=int(recorded.rank),
+            exit_code=int(recorded.exit_code),
+            time=float(recorded.time),
+            stderr_tail=str(recorded.stderr_tail),
+            attempt=int(recorded.attempt),
         )
     except (OSError, OverflowError, TypeError, ValueError):
         return None
@@ -74,7 +80,7 @@ def _read(path: Path) -> RankFailure | None:
 
 
 def _folder(run: RunDirectory) -> Path:
-    return run.path / "failures"
+    return run.path / "ended"
 
 
 class OutputTail:
@@ -106,32 +112,40 @@ class OutputTail:
         return text if len(text) <= _LONGEST else "…" + text[-_LONGEST:]
 
 
-def describe(exit_code: int, words: OutputTail, first: RankFailure | None, *, memory_kills: int = 0) -> str:
-    """Writes the message that says how a run failed.
+def describe(
+    exit_code: int,
+    words: OutputTail,
+    first: RankEnd | None,
+    *,
+    memory: str = "",
+    node: str = "",
+    xid: str = "",
+) -> str:
+    """Writes the message that says how a run failed: a title, the last words, and the cause if known.
 
     Args:
         exit_code: Exit code of the entrypoint.
         words: What was said last.
         first: The rank that failed first, if known.
-        memory_kills: How many processes of the machine the kernel killed for lack of memory meanwhile.
+        memory: How much memory was used, if the kernel killed a process for lack of it.
+        node: Name of the machine.
+        xid: What the kernel's log says of an error of a GPU shortly before.
     """
-    if first is None:
-        title, rank = f"the entrypoint {describe_exit(exit_code, memory_kills=memory_kills)}", None
-    else:
-        title, rank = (
-            f"rank {first.rank} {describe_exit(first.exit_code, memory_kills=memory_kills)}",
-            first.rank,
-        )
-    said = words.of(rank)
-    return f"{title}\n{said}" if said else title
+    code, rank = (exit_code, None) if first is None else (first.exit_code, first.rank)
+    subject = "the entrypoint" if rank is None else f"rank {rank}"
+    title, output = f"{subject} {describe_exit(code, memory=memory)}", words.of(rank)
+    # The last line is what people see first.
+    cause = title if memory and output and code == 128 + signal.SIGKILL else ""
+    cause = cause or cause_of(code, output, node=node, xid=xid)
+    return "\n".join(filter(None, (title, output, cause)))
 
 
-def describe_exit(exit_code: int, *, memory_kills: int = 0) -> str:
+def describe_exit(exit_code: int, *, memory: str = "") -> str:
     """Says how a process ended: the end of a sentence about it."""
-    if exit_code == 128 + signal.SIGKILL and memory_kills:
+    if exit_code == 128 + signal.SIGKILL and memory:
         return (
-            "was killed for lack of memory: the kernel's out-of-memory killer ended a process of this "
-            "machine during the run; use smaller batches, fewer workers of data loaders, or more memory"
+            f"was killed for lack of memory: {memory}; use smaller batches, fewer workers of data loaders, "
+            "or more memory"
         )
     if exit_code == 128 + signal.SIGKILL:
         return "was killed (SIGKILL); if nobody did that, the machine may have run out of memory"

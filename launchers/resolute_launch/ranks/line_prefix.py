@@ -1,4 +1,4 @@
-"""Says at the beginning of each line of output which rank it comes from."""
+"""Prefixes each line of output with its rank."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Copies the output of a rank's process, prefixed and without secrets, until the process ends.
 
-The streams may stay open for longer: whatever the process started holds them too, be it a server or a loader
-of data that is not done. The end of the rank is the end of its process, and not that of its streams.
+The streams may stay open for longer, because child processes, such as a server or a data loader, hold them
+too. A rank ends with its process, not with its streams.
 """
 
 from __future__ import annotations

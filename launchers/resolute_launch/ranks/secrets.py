@@ -23,6 +23,8 @@ class RankSecrets:
     def __init__(self, environ: Mapping[str, str], run: RunDirectory | None) -> None:
         self.known = Secrets(*(environ.get(name, "") for name in _NAMES))
         self._run = run
+        for value in run.read_secrets() if run is not None else ():
+            self.known.add_printed(value)
         self._looked_at: dict[Path, int] = {}
 
     def refresh_token(self) -> None:

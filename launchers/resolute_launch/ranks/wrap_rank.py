@@ -9,6 +9,7 @@ ended with it.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import signal
 import sys
@@ -21,7 +22,7 @@ from resolute.runtime.redaction import StreamRedactor
 from resolute_launch import environment_variables
 from resolute_launch.processes.child_process import SignalForwarder, start_child
 from resolute_launch.ranks.environment_file import load_environment_file
-from resolute_launch.ranks.failures import KEPT_LINES, RankFailure, record_rank_failure
+from resolute_launch.ranks.failures import KEPT_LINES, RankEnd, record_rank_end
 from resolute_launch.ranks.line_prefix import Prefixer
 from resolute_launch.ranks.output import RankOutput, Target
 from resolute_launch.ranks.secrets import RankSecrets
@@ -46,7 +47,7 @@ class End:
     """128 + n when signal n ended it."""
     time: float
     """Unix time of it."""
-    said: str = ""
+    stderr_tail: str = ""
     """What it said last on standard error."""
 
 
@@ -84,8 +85,8 @@ def run(rank: int, command: Sequence[str], *, redirect: bool, clock: Clock = SYS
     targets = {process.stdout.fileno(): out, process.stderr.fileno(): err}
     ended_at = RankOutput(process, targets, secrets=secrets, clock=clock).copy()
     code = process.wait()
-    said = b"".join(errors.latest).decode("utf-8", "replace").strip()
-    return End(128 - code if code < 0 else code, ended_at, said)
+    stderr_tail = b"".join(errors.latest).decode("utf-8", "replace").strip()
+    return End(128 - code if code < 0 else code, ended_at, stderr_tail)
 
 
 def _descriptor(variable: str, standard: int, redirect: bool) -> int:
@@ -124,17 +125,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     end = run(rank, command, redirect=not options.no_redirect_stdio)
     directory = RunDirectory.from_environment()
-    if end.exit_code and directory is not None:
-        record_rank_failure(
-            directory,
-            RankFailure(
-                rank=rank,
-                exit_code=end.exit_code,
-                time=end.time,
-                said=end.said,
-                attempt=int(os.environ.get(_ATTEMPT, "0")),
-            ),
-        )
+    if directory is not None:
+        # A full disk changes no exit code.
+        with contextlib.suppress(OSError):
+            record_rank_end(
+                directory,
+                RankEnd(
+                    rank=rank,
+                    exit_code=end.exit_code,
+                    time=end.time,
+                    stderr_tail=end.stderr_tail,
+                    attempt=int(os.environ.get(_ATTEMPT, "0")),
+                ),
+            )
     return end.exit_code
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Sequence
 
 from resolute.errors import ResoluteError
 from resolute_launch.container.software import run_environment
@@ -17,16 +18,22 @@ class EnvironmentReport:
 
     Args:
         control: The control plane.
-        python: The interpreter of the run.
     """
 
-    def __init__(self, control: ControlPlane, *, python: str) -> None:
+    def __init__(self, control: ControlPlane) -> None:
         self._control = control
-        self._python = python
+        self._python = ""
+        self._packages: Sequence[str] = ()
         self._thread = threading.Thread(target=self._report, name="environment", daemon=True)
 
-    def start(self) -> None:
-        """Begins to find out and to report."""
+    def start(self, *, python: str, packages: Sequence[str]) -> None:
+        """Begins to find out and to report.
+
+        Args:
+            python: The interpreter of the run.
+            packages: Directories of packages that the run sees before those of this process.
+        """
+        self._python, self._packages = python, packages
         self._thread.start()
 
     def wait(self, seconds: float) -> None:
@@ -36,7 +43,7 @@ class EnvironmentReport:
 
     def _report(self) -> None:
         try:
-            self._control.report_environment(run_environment(python=self._python))
+            self._control.report_environment(run_environment(python=self._python, packages=self._packages))
         except (
             ResoluteError,
             ValueError,

@@ -16,6 +16,7 @@ from resolute.errors import ResoluteError
 from resolute.runtime.redaction import Secrets
 from resolute.spool.delivery.shipping import SpoolShipper
 from resolute.spool.line_writer import LineWriter
+from resolute.spool.omissions import read_left_out
 from resolute_launch.container import model_definition
 from resolute_launch.container.entrypoint_process import (
     EntrypointProcess,
@@ -25,6 +26,7 @@ from resolute_launch.container.entrypoint_process import (
 )
 from resolute_launch.container.environment import task_environment
 from resolute_launch.container.output import OutputCollector
+from resolute_launch.container.startup_hook import StartupHook
 from resolute_launch.container.task import Task
 from resolute_launch.container.task_info import cluster_info, run_identity, single_container_rendezvous
 from resolute_launch.control_plane.connection import ControlPlaneConnection
@@ -33,6 +35,8 @@ from resolute_launch.control_plane.signal_watcher import SignalWatcher
 from resolute_launch.exec import entrypoint
 from resolute_launch.gpus.counters import NvmlCounters
 from resolute_launch.gpus.meter import GpuMeter
+from resolute_launch.gpus.xid_errors import XidErrors
+from resolute_launch.hangs.watch import HangWatch
 from resolute_launch.processes.shutdown_sequence import ShutdownStep
 from resolute_launch.processes.signal_handlers import SignalHandlers
 from resolute_launch.supervisor import exit_summary
@@ -80,13 +84,15 @@ class RunExecutor:
         self._signal_handlers, self._environ, self._clock = signal_handlers, environ, clock
         self._wake = threading.Event()
         self._ended = threading.Event()
-        self._observations = Observations()
+        self._observations = Observations(
+            xid_errors=XidErrors(task.order.devices) if task.order.devices else None, node=task.order.agent_id
+        )
         self._flags = Flags.create(task.run.flags_file)
         notify = self._wake.set
         signal_state = SignalState(
             self._flags, clock=clock, preemption_timeout=seconds_of(task.spec.preemption_timeout)
         )
-        secrets = Secrets(task.order.token, task.run.read_token())
+        self._secrets = secrets = Secrets(task.order.token, task.run.read_token())
         self._start_barrier = StartBarrier(
             task,
             control=connection.control,
@@ -131,8 +137,24 @@ class RunExecutor:
         )
         self._warm_start = WarmStart(task, interrupted=self._interrupted, log_line=self._output.log_line)
         self._gpu_meter = GpuMeter(lambda: NvmlCounters.open(task.order.devices), clock=clock)
+        self._hang_watch = HangWatch(
+            task,
+            output=lambda: self._output.count,
+            log_line=self._output.log_line,
+            report=self._lease.report_hang,
+            end=self._end_hung,
+            clock=clock,
+        )
         self._phases = Phases(task, environ=environ, clock=clock)
-        self._environment = EnvironmentReport(connection.control, python=task.order.python)
+        self._environment = EnvironmentReport(connection.control)
+        self._startup_hook = StartupHook(
+            task,
+            environ=environ,
+            interrupted=self._interrupted,
+            wait=self._wait,
+            log_line=self._output.log_line,
+            clock=clock,
+        )
 
     def execute(self) -> ExitRecord:
         """Starts the entrypoint, watches it to its end, and sends the remaining reports and lines.
@@ -149,15 +171,18 @@ class RunExecutor:
             if self._task.order.devices:
                 self._gpu_meter.start()
             record = replace(self._execute(), gpu_usage=self._gpu_meter.stop())
+            record = self._with_left_out(record)
             self._write_exit_record(record)
             self._drain()
             self._run.remove_external_resources()
-            return record
+            return self._with_left_out(record)
         finally:
             self._gpu_meter.stop()
             self._machine_probe.stop()
             self._start_barrier.close()
             self._signal_watcher.stop()
+            self._startup_hook.close()
+            self._run.remove_secrets()
 
     def wait_for_lines(self) -> None:
         """Waits, for a bounded time, until all lines of the run have arrived.
@@ -176,18 +201,19 @@ class RunExecutor:
 
     def _execute(self) -> ExitRecord:
         try:
-            command = entrypoint.plan(
-                self._task.config.get("entrypoint"),
-                python=self._task.order.python,
-                distributed=self._task.distributed,
-            )
             self._phases.begin("pull")
             self._fetch()
+            self._fetch_secrets()
             self._phases.begin("start")
             self._wait_for_tokens()
-            child = self._start_child(command.argv)
-            if not self._task.order.container_rank:
-                self._environment.start()
+            environment = self._task_environment()
+            variables = self._startup_hook.prepare(environment)
+            command = entrypoint.plan(
+                self._task.config.get("entrypoint"),
+                python=self._startup_hook.python,
+                distributed=self._task.distributed,
+            )
+            child = self._start_child(command.argv, environment, for_shell=variables)
         except InterruptedError:
             pass
         except (ResoluteError, OSError) as failure:
@@ -201,6 +227,10 @@ class RunExecutor:
 
     def _leave_machine(self) -> None:
         self._termination_policy.notice_machine()
+        self._wake.set()
+
+    def _end_hung(self, why: str) -> None:
+        self._termination_policy.end_hung(why)
         self._wake.set()
 
     def _fetch(self) -> None:
@@ -219,6 +249,16 @@ class RunExecutor:
         if self._interrupted():
             raise InterruptedError
 
+    def _fetch_secrets(self) -> None:
+        if not self._task.secrets:
+            return
+        values = self._connection.outage_timeout.retry(
+            self._connection.control.run_secrets, stop=threading.Event(), purpose="fetching the secrets"
+        )
+        for value in values.values():
+            self._secrets.add_printed(value)
+        self._run.write_secrets(values)
+
     def _wait_for_tokens(self) -> None:
         """Waits until the first renewal of the lease has brought the token that scripts sign in with."""
         while not self._lease.wait_for_first_renewal(_TICK_SECONDS):
@@ -229,16 +269,20 @@ class RunExecutor:
         self._termination_policy.check()
         return self._observations.start_cancelled
 
-    def _start_child(self, argv: Sequence[str]) -> EntrypointProcess:
+    def _task_environment(self) -> dict[str, str]:
         rendezvous = single_container_rendezvous(self._task.order) if self._task.single_container else None
         info = cluster_info(self._task, rendezvous=rendezvous)
         info.write(self._run.info)
-        environment = task_environment(
+        return task_environment(
             self._environ, task=self._task, info=info, scratch=create_scratch_directory(self._run)
         )
+
+    def _start_child(
+        self, argv: Sequence[str], environment: Mapping[str, str], *, for_shell: Mapping[str, str]
+    ) -> EntrypointProcess:
         stdout, stderr = self._output.stdout.writer, self._output.stderr.writer
         forked = self._warm_start.fork(argv, environment=environment, stdout=stdout, stderr=stderr)
-        started = forked or Shell.start(self._run, environment=environment, stdout=stdout, stderr=stderr)
+        started = forked or Shell.start(self._run, environment=for_shell, stdout=stdout, stderr=stderr)
         child = EntrypointProcess(started, self._run)
         self._output.start()
         return child
@@ -248,13 +292,27 @@ class RunExecutor:
         waiter.start()
         while not self._ended.is_set():
             self._termination_policy.check()
+            if self._start_barrier.hook_has_finished():
+                self._finish_hook()
             if self._start_barrier.try_release(child, argv):
                 self._lease.entrypoint_runs(child.pid)
+                self._hang_watch.start(child.tree)
                 self._phases.begin("entrypoint")
             self._shut_down(child)
-            self._wake.wait(min(_TICK_SECONDS, self._shutdown_sequence.seconds_until_due()))
-            self._wake.clear()
+            self._wait(min(_TICK_SECONDS, self._shutdown_sequence.seconds_until_due()))
         waiter.join()
+        self._hang_watch.stop()
+        self._observations.stood_still = self._hang_watch.early_diagnosis
+
+    def _wait(self, seconds: float) -> None:
+        self._wake.wait(seconds)
+        self._wake.clear()
+
+    def _finish_hook(self) -> None:
+        """Keeps and reports what there is, before the entrypoint can change it."""
+        self._startup_hook.finish()
+        if not self._task.order.container_rank:
+            self._environment.start(python=self._startup_hook.python, packages=self._startup_hook.packages)
 
     def _wait_for(self, child: EntrypointProcess) -> None:
         child.wait_without_reaping()
@@ -290,8 +348,12 @@ class RunExecutor:
             run=self._run,
             flags=self._flags,
             words=self._output.output_tail,
+            secrets=self._secrets,
             clock=self._clock,
         )
+
+    def _with_left_out(self, record: ExitRecord) -> ExitRecord:
+        return replace(record, left_out=read_left_out(self._run.spool))
 
     def _write_exit_record(self, record: ExitRecord) -> None:
         """Writes the exit record before the exit is reported; a full disk must not prevent the report."""

@@ -1,24 +1,22 @@
-"""How a run ended, as it is reported: derived from what the supervisor observed."""
+"""The reported exit of a run, derived from the supervisor's observations."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from resolute.api.experiments.v1.allocations_service_pb2 import EarlyExitReason
 from resolute.contracts.clock import Clock
-from resolute.contracts.files.atomic_files import read_json
 from resolute.contracts.run.directory import RunDirectory
+from resolute.contracts.run.early_exit import EarlyExit
 from resolute.contracts.run.exit_record import ExitRecord
 from resolute.contracts.run.flags import Flags
-from resolute_launch.container.entrypoint_process import HOOK
+from resolute.runtime.redaction import Secrets
+from resolute_launch.container.startup_hook import HOOK
+from resolute_launch.gpus.xid_errors import XidErrors
 from resolute_launch.processes.memory_kills import MemoryKills
 from resolute_launch.ranks.failures import OutputTail, describe, first_rank_failure
 
 KILLED, TERMINATED = 137, 143
 """Exit codes of what SIGKILL and SIGTERM ended."""
-_PREFIX = "EARLY_EXIT_REASON_"
-_PREFIXES = ("EXITED_REASON_", _PREFIX)
-"""What scripts of different releases write before the name."""
 
 
 @dataclass(slots=True)
@@ -35,8 +33,14 @@ class Observations:
     """Why the processes were terminated; empty if they were not."""
     start_failure: str = ""
     """Why the entrypoint could not be started; empty if it could."""
+    stood_still: str = ""
+    """What kept the run when it ended by itself after it had not moved for long; empty if it moved."""
     memory_kills: MemoryKills = field(default_factory=MemoryKills)
     """What the kernel killed for lack of memory while the run lasted."""
+    xid_errors: XidErrors | None = None
+    """Errors of GPUs in the kernel's log; None for a run without GPUs."""
+    node: str = ""
+    """Name of the machine."""
 
     def force(self, why: str) -> None:
         """Records why processes are terminated; the first reason stays."""
@@ -70,6 +74,7 @@ def after_start(
     run: RunDirectory,
     flags: Flags,
     words: OutputTail,
+    secrets: Secrets,
     clock: Clock,
 ) -> ExitRecord:
     """Returns the exit record of a run whose shell was started.
@@ -79,7 +84,8 @@ def after_start(
         observations: Records what happened.
         run: The run directory.
         flags: The flags shared with the trial.
-        words: The last lines of its output.
+        words: The last lines of its output, without secrets.
+        secrets: Masked in what the code itself said of its end.
         clock: Tells the time of the end.
     """
     if not observations.released:
@@ -87,38 +93,37 @@ def after_start(
             observations.start_failure = _hook_failure(exit_code, observations, words)
         return before_start(observations, clock=clock)
     failure, end_time = "", clock.time()
+    early = EarlyExit.read(run.early_exit_file, mask=secrets.mask)
     # Machines that are taken away, such as several nodes of a preempted job of Slurm, may tell every process.
     taken = exit_code == TERMINATED and observations.preempted and not observations.forced
     if exit_code and not taken:
         first = first_rank_failure(run)
-        failure = observations.forced or describe(
-            exit_code, words, first, memory_kills=observations.memory_kills.count()
-        )
         # Terminating the other ranks may take longer than other containers take to notice and fail too.
-        end_time = first.time if first else end_time
+        failed_at = first.time if first else end_time
+        xid = observations.xid_errors
+        failure = observations.forced or describe(
+            exit_code,
+            words,
+            first,
+            memory=observations.memory_kills.explain(),
+            node=observations.node,
+            xid="" if xid is None else xid.latest(ago=end_time - failed_at),
+        )
+        if observations.stood_still and not observations.forced:
+            failure += f"\nbefore its end nothing of the run moved: {observations.stood_still}"
+        end_time = failed_at
     return ExitRecord(
         exit_code=exit_code,
         # An entrypoint that exits with 0 after SIGTERM exits because of the signal.
         acknowledged=flags.acknowledged
         or taken
         or (not exit_code and observations.preempted and bool(observations.forced)),
-        early_exit_reason=early_exit(run),
-        failure=failure,
+        early_exit_reason=early.reason,
+        # What the code itself says of its end tells more than the code that its processes exited with.
+        failure=early.message or failure,
         end_time=end_time,
         initialized_at=run.read_ready(),
     )
-
-
-def early_exit(run: RunDirectory) -> str:
-    """Returns why the trial's own code ended early, by a name of the contract; empty without a known one."""
-    try:
-        content = read_json(run.early_exit_file) or {}
-    except (OSError, ValueError):
-        return ""
-    name = str(content.get("reason", ""))
-    for prefix in _PREFIXES:
-        name = name.removeprefix(prefix)
-    return name if f"{_PREFIX}{name}" in EarlyExitReason.keys() else ""  # noqa: SIM118  # an enum is no dict
 
 
 def _hook_failure(exit_code: int, observations: Observations, words: OutputTail) -> str:
@@ -126,6 +131,6 @@ def _hook_failure(exit_code: int, observations: Observations, words: OutputTail)
         return f"the shell ended with exit code {exit_code} before it could run the entrypoint"
     if not exit_code:
         return f"{HOOK} ended its shell with 'exit', so the entrypoint could not run; use 'return' instead"
-    said = words.of(None)
+    output = words.of(None)
     title = f"{HOOK} failed with exit code {exit_code}; it is sourced with 'set -e'"
-    return f"{title}\n{said}" if said else title
+    return f"{title}\n{output}" if output else title

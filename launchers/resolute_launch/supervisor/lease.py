@@ -81,6 +81,7 @@ class LeaseRenewer:
         self._renewed = threading.Event()
         self.pid = 0
         """Process id of the entrypoint; zero before it runs."""
+        self._hang = ""
         self.lost = ""
         """Why the allocation was lost; empty while the run holds it."""
 
@@ -95,6 +96,11 @@ class LeaseRenewer:
     def entrypoint_runs(self, pid: int) -> None:
         """Reports at once which process is the entrypoint."""
         self.pid = pid
+        self._wake.set()
+
+    def report_hang(self, sentence: str) -> None:
+        """Tells at once what keeps the run from moving; empty once it moves again. Any thread may call it."""
+        self._hang = sentence
         self._wake.set()
 
     def acknowledge(self, revision: int) -> None:
@@ -113,7 +119,7 @@ class LeaseRenewer:
         Raises:
             ResoluteError: The control plane is away, or the allocation is lost.
         """
-        response = self._control.renew_lease(pid=self.pid)
+        response = self._control.renew_lease(pid=self.pid, hang=self._hang)
         self._outage_timeout.renew()
         self._store_token(response.bearer_token, self._token_file)
         self._store_token(response.user_token, self._user_token_file)

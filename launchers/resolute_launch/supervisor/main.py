@@ -25,6 +25,7 @@ from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.exit_record import ExitRecord
 from resolute.contracts.run.launch_order import LaunchOrder
 from resolute.contracts.run.lock import RunLock
+from resolute.contracts.run.open_files import restore_limit
 from resolute.errors import (
     AbortedError,
     ConflictError,
@@ -177,6 +178,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("run_dir", help="directory with launch.json")
     parser.add_argument("--lock-fd", type=int, help="descriptor that holds the lock of the directory already")
     options = parser.parse_args(arguments)
+    restore_limit(os.environ)
     run = RunDirectory(os.path.abspath(options.run_dir))  # noqa: PTH100  # resolves no links, unlike pathlib
     try:
         lock = _take_lock(run, options.lock_fd)

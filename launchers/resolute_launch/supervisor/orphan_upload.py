@@ -1,4 +1,4 @@
-"""Uploads what a lost supervisor left in the spools of its run.
+"""Uploads the remaining spools of a run whose supervisor was lost.
 
 Run as ``python -m resolute_launch.supervisor.orphan_upload RUN_DIR``, only for runs that have ended: their
 supervisor was killed, or the control plane was away for too long. Exits with 0 once everything has arrived,

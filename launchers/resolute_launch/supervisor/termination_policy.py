@@ -1,4 +1,4 @@
-"""When the processes of a run must end: at the request of the server, the machine, or the trial itself."""
+"""Decides when the processes of a run must end: on request of the server, the machine, or the trial."""
 
 from __future__ import annotations
 
@@ -53,12 +53,17 @@ class TerminationPolicy:
         self._directive = Directive()
         self._termination_requests_seen = 0
         self._machine_notice = False
+        self._hang = ""
         self._acknowledged = False
         self._left_early = False
 
     def notice_machine(self) -> None:
         """Has the run asked to checkpoint and exit: its machine goes away. Any thread may call it."""
         self._machine_notice = True
+
+    def end_hung(self, why: str) -> None:
+        """Has the run ended because nothing of it moves. Any thread may call it."""
+        self._hang = why
 
     def check(self) -> None:
         """Reacts to everything that has changed since the last call."""
@@ -72,6 +77,10 @@ class TerminationPolicy:
             self._directive = directive
             self._apply(directive)
         self._check_trial()
+        if self._hang:
+            self._observations.force(self._hang)
+            # What hangs does not end by itself, and an exit code of 0 would count as its end.
+            self.shutdown_sequence.kill_in(0)
 
     def _check_lease(self) -> None:
         if self._lease.lost:

@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from resolute.contracts.files.atomic_files import write_json
-from resolute_launch.container.entrypoint_process import HOOK, barrier_file, shell_command
+from resolute_launch.container.entrypoint_process import barrier_file, shell_command
+from resolute_launch.container.startup_hook import HOOK
 from resolute_launch.container.task import Task
 from resolute_launch.warm import protocol
+from resolute_launch.warm.code_changes import changed_variables
 from resolute_launch.warm.entrypoints import (
     CannotForkError,
     first_imports,
@@ -32,7 +34,12 @@ IDLE_SECONDS = 60.0
 """How long a parked process waits for the next run, unless told otherwise."""
 _READY_SECONDS = 120.0
 _POLL_SECONDS = 0.02
-_SAID, _STARTING = "said", "starting"
+_NOTED, _STARTING = "said", "starting"
+_AUTO = "auto"
+_FORKED = (
+    "warm start: this experiment's runs are forks of a process that has imported their modules;"
+    " environment.warm_start: false starts each one anew"
+)
 _SLOT = "slot-"
 _ATTEMPTS = 2
 
@@ -57,6 +64,7 @@ class WarmStart:
     ) -> None:
         self._task, self._interrupted, self._log_line = task, interrupted, log_line
         self._idle_seconds = idle_seconds
+        self._automatic = False
         self._directory = Path(task.order.warm_directory) / task.spec.experiment_id
 
     def fork(
@@ -71,7 +79,8 @@ class WarmStart:
             stderr: Descriptor that takes its errors.
 
         Returns:
-            The process; None if the run starts cold. Why it does, the log of the trial says once.
+            The process; None if the run starts cold. Why it does, the log of the trial says once if the
+            config asks for warm starts; if it leaves the choice, that is said once of runs that start warm.
 
         Raises:
             InterruptedError: ``interrupted`` said so.
@@ -79,20 +88,25 @@ class WarmStart:
         if not self._task.order.warm_directory:
             return None
         # Slots share a parked process unless their runs differ, as by the GPUs that they see.
-        name = f"{self._task.spec.experiment_id}.{digest_of(environment, inherited())}"
+        hidden = {each.variable for each in self._task.secrets}
+        visible = {name: value for name, value in environment.items() if name not in hidden}
+        name = f"{self._task.spec.experiment_id}.{digest_of(visible, inherited())}"
         self._directory = Path(self._task.order.warm_directory) / name
         self._retire_others()
         wanted = (self._task.config.get("environment") or {}).get("warm_start")
         if not isinstance(wanted, Mapping) or not wanted.get("enabled", True):
             return None
+        self._automatic = wanted.get("enabled") == _AUTO
+        if self._automatic and (self._task.distributed or not self._has_siblings()):
+            return None
         try:
             return self._fork(wanted, argv, environment, (stdout, stderr))
         except CannotForkError as reason:
-            self._say(f"warm start: this experiment's runs start cold: {reason}")
+            self._say_cold(f"warm start: this experiment's runs start cold: {reason}")
         except OSError as failure:
             if isinstance(failure, InterruptedError):
                 raise
-            self._say(f"warm start: this run starts cold: {failure}")
+            self._say_cold(f"warm start: this run starts cold: {failure}")
         return None
 
     def _fork(
@@ -103,15 +117,23 @@ class WarmStart:
         output: tuple[int, int],
     ) -> ForkedProcess | None:
         work = self._task.run.work
-        command = python_command(argv)
-        python = interpreter_of(command, python=self._task.order.python, environment=environment, work=work)
+        # A parked process outlives the run that was given them.
+        if any(each.variable for each in self._task.secrets):
+            raise CannotForkError("its secrets are variables; name them alone, and read their files")
+        # Its overlay is its own, and a parked process has imported from the environment below.
         if (work / HOOK).exists():
             raise CannotForkError(f"its code has a {HOOK}")
+        command = python_command(argv)
+        python = interpreter_of(command, python=self._task.order.python, environment=environment, work=work)
         preload = list(wanted.get("preload") or ())
         modules = preload or first_imports(command, work)
+        changes = changed_variables(work) if self._automatic else []
         order = {
             "modules": modules,
-            "learns": not preload,
+            "later": not preload,
+            # What functions import after they have changed a variable is not known from the run before.
+            "learns": not preload and not changes,
+            "changes": changes,
             "owner": os.getppid(),
             "idle_seconds": self._idle_seconds,
         }
@@ -131,8 +153,14 @@ class WarmStart:
             }
         )
         if cold_because:
-            self._say(f"warm start: this run starts cold: {cold_because}")
+            self._say_cold(f"warm start: this run starts cold: {cold_because}")
+        elif self._automatic:
+            self._say(_FORKED)
         return process
+
+    def _has_siblings(self) -> bool:
+        """Whether the experiment has more trials: one alone would import as much, and keep the memory."""
+        return (self._task.config.get("searcher") or {}).get("name") != "single"
 
     def _request(
         self, python: str, order: Mapping[str, Any], environment: Mapping[str, str], output: tuple[int, int]
@@ -214,11 +242,15 @@ class WarmStart:
             return refused.read_text()
         return f"its parked process ended; {self._directory / protocol.LOG} says why"
 
+    def _say_cold(self, text: str) -> None:
+        if not self._automatic:
+            self._say(text)
+
     def _say(self, text: str) -> None:
         """Adds a line to the log of the trial, if no run has said it."""
         try:
             self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-            (self._directory / _SAID).touch(exist_ok=False)
+            (self._directory / _NOTED).touch(exist_ok=False)
         except FileExistsError:
             return
         except OSError:
@@ -229,7 +261,7 @@ class WarmStart:
     def _retire_others(self) -> None:
         """Ends idle parked processes on these slots that are not for this run: it may need their memory."""
         try:
-            others = [one for one in self._directory.parent.iterdir() if one != self._directory]
+            others = [path for path in self._directory.parent.iterdir() if path != self._directory]
         except OSError:
             return
         mine = {f"{_SLOT}{number}" for number in self._task.order.slot_ids}

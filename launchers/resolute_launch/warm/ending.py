@@ -32,7 +32,7 @@ def end_process(exit_code: int, *, interrupted: bool, keep: Collection[str]) -> 
         _flush_streams()
         # The collector destroys a file and its buffer in any order, and what the buffer has is lost then.
         _flush_files()
-        for name in [one for one in sys.modules if one == "__main__" or one not in keep]:
+        for name in [name for name in sys.modules if name == "__main__" or name not in keep]:
             del sys.modules[name]
         gc.collect()
         _flush_files()
@@ -54,8 +54,8 @@ def _flush_streams() -> None:
 
 def _flush_files() -> None:
     """Flushes every open file, those included that modules from before the fork refer to."""
-    for one in gc.get_objects():
+    for obj in gc.get_objects():
         # The type, not the object: proxies answer for what they stand for.
-        if issubclass(type(one), io.IOBase):
+        if issubclass(type(obj), io.IOBase):
             with contextlib.suppress(Exception):
-                one.flush()
+                obj.flush()

@@ -78,16 +78,20 @@ def interpreter_of(command: PythonCommand, *, python: str, environment: Mapping[
         CannotForkError: It runs another one, or with a path of modules that depends on its directory.
     """
     word = command.words[0]
-    found = shutil.which(str(work / word) if "/" in word else word, path=environment.get("PATH", os.defpath))
-    same_folder = found is not None and Path(found).parent.resolve() == Path(python).parent.resolve()
-    if found is None or not same_folder or not Path(found).samefile(python):
-        raise CannotForkError(f"its entrypoint runs {found or word}, and warm starts run {python}")
+    executable = shutil.which(
+        str(work / word) if "/" in word else word, path=environment.get("PATH", os.defpath)
+    )
+    same_folder = (
+        executable is not None and Path(executable).parent.resolve() == Path(python).parent.resolve()
+    )
+    if executable is None or not same_folder or not Path(executable).samefile(python):
+        raise CannotForkError(f"its entrypoint runs {executable or word}, and warm starts run {python}")
     entries = environment.get("PYTHONPATH", "")
     if entries and not all(entry.startswith("/") for entry in entries.split(os.pathsep)):
         raise CannotForkError("its PYTHONPATH has a relative path")
     if environment.get("PYTHONSAFEPATH"):
         raise CannotForkError("its environment has PYTHONSAFEPATH")
-    return found
+    return executable
 
 
 def first_imports(command: PythonCommand, work: Path) -> list[str]:
@@ -134,13 +138,19 @@ _parsing = threading.Lock()
 """CPython 3.11 counts the depth of trees for all threads together, and fails where two parse at once."""
 
 
-def _imports_of(path: Path) -> Iterator[str]:
+def syntax_tree(path: Path) -> ast.Module | None:
+    """Parses a file; None if that cannot be done."""
     try:
         with _parsing:
-            tree = ast.parse(path.read_bytes())
-    except (OSError, SyntaxError, ValueError):
-        return
-    yield from _imports_in(tree.body)
+            return ast.parse(path.read_bytes())
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _imports_of(path: Path) -> Iterator[str]:
+    tree = syntax_tree(path)
+    if tree is not None:
+        yield from _imports_in(tree.body)
 
 
 def _imports_in(statements: Sequence[ast.stmt]) -> Iterator[str]:

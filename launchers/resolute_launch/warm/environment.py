@@ -1,4 +1,4 @@
-"""What all forks of a parked process have alike."""
+"""The environment that all forks of a parked process share."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-_PER_RUN = ("DET_", "RESOLUTE_")
+PER_RUN = ("DET_", "RESOLUTE_")
 """Variables that differ from run to run, tokens among them; no library reads them when it is imported."""
 _PER_RUN_NAMES = frozenset({"TMPDIR", "PWD", "OLDPWD", "SHLVL", "_"})
 
@@ -17,7 +17,7 @@ def shared_environment(environment: Mapping[str, str]) -> dict[str, str]:
     return {
         name: value
         for name, value in environment.items()
-        if not name.startswith(_PER_RUN) and name not in _PER_RUN_NAMES
+        if not name.startswith(PER_RUN) and name not in _PER_RUN_NAMES
     }
 
 

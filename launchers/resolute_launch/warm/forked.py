@@ -23,6 +23,7 @@ from typing import Any
 
 from resolute.contracts.run.directory import ENVIRONMENT_VARIABLE, RunDirectory
 from resolute_launch.container.entrypoint_process import released_variables
+from resolute_launch.interpreter import _resolute_stacks
 from resolute_launch.warm import process_image, protocol
 from resolute_launch.warm.ending import end_process
 from resolute_launch.warm.environment import shared_environment
@@ -134,10 +135,14 @@ class ForkedRun:
         process_image.show_command(words)
         os.environ.clear()
         os.environ.update(environment)
+        # The parked process belongs to no run, and answered nobody.
+        _resolute_stacks.install()
         _forget_process()
         sys.orig_argv = list(words)
         main = types.ModuleType("__main__")
-        main.__dict__.update(__builtins__=builtins, __annotations__={})
+        main.__dict__.update(__builtins__=builtins)
+        if sys.version_info < (3, 14):  # later ones make it when it is read
+            main.__dict__.update(__annotations__={})
         sys.modules["__main__"] = main
         AT_EXIT.append(self._at_exit)
         arguments = start["arguments"]

@@ -1,4 +1,4 @@
-"""A fork of a parked process, as its supervisor knows it."""
+"""A fork of a parked process, as its supervisor sees it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a fork inherits of its parked process and a new process would inherit of the supervisor."""
+"""Limits and other attributes that a fork inherits from its parked process instead of the supervisor."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The parked process: imports, then forks on request, one thread and no event loop.
 
-It ends when nobody has asked for a while, when its owner has ended, or when it is told to; never before the
-last of its forks, whose exit status only it can tell.
+It ends when it has been idle for a while, when its owner has ended, or on request; never before the last of
+its forks, because only it can read their exit status.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import fcntl
-import gc
 import json
 import os
 import selectors
@@ -22,7 +21,7 @@ from typing import Any
 
 from resolute_launch.warm import protocol
 from resolute_launch.warm.forked import AT_EXIT, ForkedRun, Origin
-from resolute_launch.warm.preloading import preload, preload_later_imports, why_not_forkable
+from resolute_launch.warm.preloading import import_for_forks
 
 _POLL_SECONDS = 1.0
 _ENDING_SECONDS, _LOCK_POLL_SECONDS = 5.0, 0.02
@@ -37,14 +36,7 @@ def park(folder: str) -> None:
     atexit.register(_call_last)
     order = json.loads((directory / protocol.ORDER).read_text())
     path, environment = tuple(sys.path), dict(os.environ)
-    # Imports make next to no garbage, and looking for it would take a quarter of their time.
-    gc.disable()
-    preload(order["modules"])
-    if order["learns"]:
-        preload_later_imports()
-    gc.freeze()
-    gc.enable()
-    refusal = why_not_forkable()
+    refusal = import_for_forks(order["modules"], changed=order["changes"], with_later=bool(order["later"]))
     if refusal:
         (directory / protocol.REFUSED).write_text(refusal)
         sys.exit(refusal)
@@ -225,11 +217,7 @@ class _Parked:
         names = learned.read_text()
         # The next parked process does without what cannot be imported before a fork.
         learned.write_text("[]")
-        gc.disable()
-        preload(json.loads(names))
-        gc.freeze()
-        gc.enable()
-        if why_not_forkable():
+        if import_for_forks(json.loads(names)):
             self._leaving = True
             return
         learned.write_text(names)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import gc
 import importlib
 import os
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+
+from resolute.contracts.run.directory import ENVIRONMENT_VARIABLE
+from resolute_launch.warm.environment import PER_RUN
 
 _BLAS_THREADS = (
     "openblas_get_num_threads",
@@ -35,14 +39,57 @@ def preload(names: Iterable[str]) -> None:
             importlib.import_module(name)
 
 
-def preload_later_imports() -> None:
+def import_for_forks(names: Iterable[str], *, changed: Sequence[str] = (), with_later: bool = False) -> str:
+    """Imports modules into a process that is to be forked.
+
+    Args:
+        names: Modules; those that cannot be imported are left to the script, which then says why.
+        changed: Variables that the script changes, perhaps before it imports these modules.
+        with_later: Also import what libraries that are here import only while they work.
+
+    Returns:
+        Why this process must not be forked; empty if it may.
+    """
+    # Imports make next to no garbage, and looking for it would take a quarter of their time.
+    gc.disable()
+    with _asked_for((*PER_RUN, *changed)) as asked:
+        preload(names)
+        if with_later:
+            _preload_later_imports()
+    gc.freeze()
+    gc.enable()
+    if asked:
+        return f"imports have asked for {asked[0]}, which is not the same in all runs"
+    return _why_not_forkable()
+
+
+@contextlib.contextmanager
+def _asked_for(beginnings: tuple[str, ...]) -> Iterator[list[str]]:
+    """Lists variables that are asked for, by how their names begin: a module may differ by what it finds."""
+    asked: list[str] = []
+    encode = os.environ.encodekey
+
+    def record(name: str) -> str:
+        # Whoever copies the environment asks for all there is: of runs, the place of this one alone.
+        if isinstance(name, str) and name.startswith(beginnings) and name != ENVIRONMENT_VARIABLE:
+            asked.append(name)
+        return encode(name)
+
+    os.environ.encodekey = record
+    try:
+        yield asked
+    finally:
+        os.environ.encodekey = encode
+
+
+def _preload_later_imports() -> None:
     """Imports what libraries that are here import only while they work."""
     for library, names in _LATER.items():
         if library in sys.modules:
             preload(names)
 
 
-def why_not_forkable() -> str:
+def _why_not_forkable() -> str:
     """Says why this process must not be forked; empty if it may."""
     if threading.active_count() > 1:
         names = sorted(
@@ -68,15 +115,15 @@ def preloadable(*, beside: Iterable[str], outside: Path) -> list[str]:
         outside: Directory whose modules are not named: the code of the run itself.
     """
     known, prefix = set(beside), f"{outside}{os.sep}"
-    found = []
+    names = []
     for name, module in list(sys.modules.items()):
         spec = getattr(module, "__spec__", None)
         origin = getattr(spec, "origin", None)
         if name in known or spec is None or spec.name != name or not origin:
             continue
         if os.path.isabs(origin) and not origin.startswith(prefix):  # noqa: PTH117 - may be no path at all
-            found.append(name)
-    return found
+            names.append(name)
+    return names
 
 
 def _blas_pools() -> Iterator[int]:

@@ -1,4 +1,4 @@
-"""What supervisors and parked processes say to each other.
+"""The protocol between supervisors and parked processes.
 
 A directory holds a parked process: its socket appears when it is ready, ``refused`` says why it is not. A
 connection asks for one fork (with the fork's output and its own socket as descriptors), and answers with the

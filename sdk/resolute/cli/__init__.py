@@ -2,5 +2,5 @@
 
 `main` is its entry; each group of commands has a folder of its name, and those about users, tokens,
 workspaces and projects are in `accounts`, those about the cluster in `cluster`. `registry` lists all
-commands, `options` reads what they are given, `display` prints.
+commands, `options` parses their arguments, `display` prints results.
 """

@@ -57,9 +57,9 @@ def _other_package() -> str:
         return f"version {importlib.metadata.version('determined')}"
     except importlib.metadata.PackageNotFoundError:
         pass
-    found = importlib.util.find_spec("determined")
-    if found is None or found.origin is None:
+    spec = importlib.util.find_spec("determined")
+    if spec is None or spec.origin is None:
         return ""
-    directory = Path(found.origin).resolve().parent
+    directory = Path(spec.origin).resolve().parent
     ours = {(Path(path) / "determined").resolve() for path in compat_paths()}
     return "" if directory in ours else str(directory)

@@ -7,8 +7,8 @@ import os
 import click
 
 from resolute.cli.display.output import Column, Format, format_option, print_items
-from resolute.cli.preferences import KEYS, Preferences
 from resolute.client.connection.contexts import ClusterContext, Contexts
+from resolute.client.preferences import KEYS, Preferences
 
 _COLUMNS: tuple[Column[dict[str, str]], ...] = (
     Column("Setting", lambda row: row["setting"]),

@@ -92,8 +92,10 @@ def _hints(error: errors.ResoluteError, settings: Settings | None) -> list[str]:
     if isinstance(error, errors.UnauthenticatedError):
         if settings.by_password():
             return []  # the message names the password, and no token was sent
-        refused = f"{endpoint.address} refused the token ({endpoint.token_origin})"
-        return [f"  {refused}; give one of that cluster in {TOKEN_VARIABLE}"]
+        sign_in = f"`resolute user login NAME` signs in; or give a token of that cluster in {TOKEN_VARIABLE}"
+        if not endpoint.token() and endpoint.token_origin.startswith("from "):
+            return [f"  {sign_in}"]  # a file that is not there, or holds no token, is not worth naming
+        return [f"  {endpoint.address} refused the token ({endpoint.token_origin}); {sign_in}"]
     if isinstance(error, errors.UnavailableError) and not isinstance(error, errors.DeadlineError):
         return [f"  {endpoint.remedy}"]
     return []

@@ -26,12 +26,12 @@ def _explain_errors(names: tuple[str, ...]) -> None:
             click.echo(f"{name}\n  {reason.meaning}")
         return
     for name in names:
-        found = ERROR_REASONS.get(name.upper())
-        if found is None:
+        explanation = ERROR_REASONS.get(name.upper())
+        if explanation is None:
             raise click.UsageError(
                 f"There is no error reason {name!r}; the reasons are {', '.join(ERROR_REASONS)}."
             )
-        click.echo(f"{name.upper()}\n\n{found.meaning}\n\n{found.remedy}")
+        click.echo(f"{name.upper()}\n\n{explanation.meaning}\n\n{explanation.remedy}")
 
 
 def _context_of(ctx: click.Context, words: list[str]) -> click.Context:

@@ -41,6 +41,6 @@ def init(kind: str, directory: Path) -> None:
 
 def _content(kind: str) -> dict[str, str]:
     root = files("resolute.cli") / "starters"
-    found = {one.name: one.read_text() for one in (root / kind).iterdir() if one.is_file()}
-    found[IGNORE_FILE] = (root / "detignore").read_text()
-    return dict(sorted(found.items()))
+    contents = {path.name: path.read_text() for path in (root / kind).iterdir() if path.is_file()}
+    contents[IGNORE_FILE] = (root / "detignore").read_text()
+    return dict(sorted(contents.items()))

@@ -1,4 +1,4 @@
-"""Ctrl-C that nothing swallows."""
+"""Ctrl-C that no library can suppress."""
 
 from __future__ import annotations
 

@@ -6,15 +6,19 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from importlib import import_module
 
 import click
 
+from resolute.cli.display.rendering import Renderings, use_renderings
 from resolute.cli.display.terminal import neutralised_output
 from resolute.cli.options.settings import Settings
 from resolute.cli.registry.commands import ROOT_COMMANDS, RootGroup
 from resolute.cli.registry.counterparts import COUNTERPARTS
 from resolute.cli.registry.foreign_words import FOREIGN_WORDS
 
+_DETERMINED = "det"
+"""The name under which commands print as those of Determined do."""
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells have it."""
 
@@ -55,23 +59,36 @@ def cli(ctx: click.Context, master: str, user: str) -> None:
     `resolute up` runs on this machine. Commands can be shortened: `resolute e ls`.
     """
     ctx.obj = Settings(master=master, user=user)
+    if ctx.info_name == _DETERMINED:
+        use_renderings(ctx, _of_determined)
     ctx.call_on_close(ctx.obj.close)
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def _of_determined() -> Renderings:
+    # Loaded when something is printed: most commands print nothing by it.
+    renderings: Renderings = import_module("resolute.cli.determined.renderings").RENDERINGS
+    return renderings
+
+
+def main(arguments: Sequence[str] | None = None, *, program: str | None = None) -> None:
     """Runs one command and exits: 0 if it did what was asked, 1 if not, 2 if the command line is wrong.
 
     Args:
         arguments: The command line without the program; None for this process's own.
+        program: Name of the program in messages; None for the one that this process was started as.
     """
     # The core's own messages on stderr would stand beside ours, which say what to do.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     with neutralised_output():
         try:
-            code = run(list(sys.argv[1:] if arguments is None else arguments))
+            code = run(list(sys.argv[1:] if arguments is None else arguments), program=program)
         except Exception:  # noqa: BLE001 - a defect of this program; its traceback can quote what others wrote
             traceback.print_exc()
             code = 1
+        try:
+            sys.stdout.flush()
+        except BrokenPipeError:
+            code = _stop_writing()
     sys.exit(code)
 
 
@@ -98,7 +115,11 @@ def _run(arguments: list[str], program: str | None) -> int:
         click.echo("interrupted", err=True)
         return INTERRUPTED
     except BrokenPipeError:
-        # Whoever read our output has enough, as `head` does; python must not complain while it closes stdout.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+        return _stop_writing()
     return result if isinstance(result, int) else 0
+
+
+def _stop_writing() -> int:
+    """Whoever read our output has enough, as `head` does; python must not complain while it closes stdout."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 1

@@ -1,9 +1,9 @@
-"""The Python SDK for people and tools: submit experiments, follow them, fetch what they made.
+"""The Python client for people and tools: submit experiments, follow them, download their results.
 
 The functions talk to one cluster, found in ``RESOLUTE_MASTER``, ``DET_MASTER`` or the embedded home unless
 ``login`` names another. ``Client`` is the same for scripts that talk to several.
 
-What a name needs is imported when the name is first used: commands start without most of it.
+Modules are imported when a name is first used, so that commands start fast.
 """
 
 from __future__ import annotations

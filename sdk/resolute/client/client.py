@@ -1,4 +1,4 @@
-"""The way in for scripts: one object for one cluster."""
+"""``Client``: one object for one cluster, the entry point for scripts."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from resolute.client.objects.refused import refusal
 from resolute.client.objects.trial_base import of_kind
 from resolute.client.objects.user import User
 from resolute.client.objects.workspace import Workspace
+from resolute.client.preferences import preferred
 from resolute.client.remote.experiments import ExperimentFilter, Submission
 from resolute.client.remote.models import ModelFilter, ModelUpdate
 from resolute.client.schema.accounts import UserRole
@@ -52,7 +53,8 @@ class Client:
     """A cluster, on behalf of one person.
 
     Args:
-        master: The cluster's address; None to look in ``RESOLUTE_MASTER``, ``DET_MASTER``, the embedded home.
+        master: The cluster's address; None to look in ``RESOLUTE_MASTER``, ``DET_MASTER``, what `resolute
+            config set server` has set, the embedded home.
         user: Act as this user; None for the one that ``DET_USER`` names, else for the user of the token.
         password: Lets ``user`` in, and may be empty; None for ``DET_PASS`` if that is of this user, else to
             ask for the user's token with the token that is at hand.
@@ -88,7 +90,8 @@ class Client:
             environment[CERTIFICATE_VARIABLES[0]] = cert_path
         if cert_name:
             environment[CERTIFICATE_NAME_VARIABLES[0]] = cert_name
-        session = Session.find(master or "", user=user or "", password=password, environment=environment)
+        master, user = preferred(master or "", user or "", environment)
+        session = Session.find(master, user=user, password=password, environment=environment)
         self._services = Services(session)
 
     @property
@@ -163,7 +166,7 @@ class Client:
             >>> experiment = client.create_experiment(config)
             >>> experiment.kill()
             >>> experiment.wait()
-            <ExperimentState.CANCELED: 'CANCELED'>
+            <ExperimentState.CANCELED: 'STATE_CANCELED'>
         """
         if not isinstance(config, (str, os.PathLike, Mapping)):
             raise ValueError(  # noqa: TRY004 - the documented error
@@ -241,7 +244,7 @@ class Client:
         if experiment_ids is not None:
             chosen = set(experiment_ids)
             # No page is read after the last of them.
-            records = itertools.islice((one for one in records if one.id in chosen), len(chosen))
+            records = itertools.islice((record for record in records if record.id in chosen), len(chosen))
         if sort_by not in EXPERIMENT_FIELDS:
             key = _KEYS.get(sort_by) or self._measures(sort_by)
             records = iter(sorted(records, key=key, reverse=order_by is OrderBy.DESCENDING))
@@ -492,9 +495,9 @@ class Client:
             workspaces=tuple(workspace_names or ()),
             workspace_ids=tuple(workspace_ids or ()),
         )
-        found = [record for record in self.services.models.list(wanted) if model_id in {None, record.id}]
-        found.sort(key=_MODEL_KEYS[sort_by], reverse=order_by is OrderBy.DESCENDING)
-        return [Model(self.services, record) for record in found]
+        records = [record for record in self.services.models.list(wanted) if model_id in {None, record.id}]
+        records.sort(key=_MODEL_KEYS[sort_by], reverse=order_by is OrderBy.DESCENDING)
+        return [Model(self.services, record) for record in records]
 
     def get_model_labels(self) -> list[str]:
         """Lists the labels of all models, the most used first.

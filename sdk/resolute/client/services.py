@@ -10,12 +10,15 @@ from resolute.client.connection.session import Session
 if TYPE_CHECKING:
     from resolute.client.remote.accounts.access import Access
     from resolute.client.remote.accounts.roles import Roles
+    from resolute.client.remote.accounts.secrets import Secrets
     from resolute.client.remote.accounts.workspaces import Workspaces
+    from resolute.client.remote.alerts import Alerts
     from resolute.client.remote.checkpoints import Checkpoints
     from resolute.client.remote.cluster import Cluster
     from resolute.client.remote.config_policies import ConfigPolicies
     from resolute.client.remote.continuations import Continuations
     from resolute.client.remote.experiments import Experiments
+    from resolute.client.remote.imports import Imports
     from resolute.client.remote.jobs import Jobs
     from resolute.client.remote.logs import Logs
     from resolute.client.remote.metrics import Metrics
@@ -119,11 +122,32 @@ class Services:
         return Cluster(self.session)
 
     @cached_property
+    def alerts(self) -> Alerts:
+        """What is told to whom."""
+        from resolute.client.remote.alerts import Alerts
+
+        return Alerts(self.session, self.workspaces)
+
+    @cached_property
+    def secrets(self) -> Secrets:
+        """Secrets for scripts."""
+        from resolute.client.remote.accounts.secrets import Secrets
+
+        return Secrets(self.session, self.workspaces)
+
+    @cached_property
     def config_policies(self) -> ConfigPolicies:
         """What admins decide for the configs of experiments."""
         from resolute.client.remote.config_policies import ConfigPolicies
 
         return ConfigPolicies(self.session, self.workspaces)
+
+    @cached_property
+    def imports(self) -> Imports:
+        """What is taken over from other clusters."""
+        from resolute.client.remote.imports import Imports
+
+        return Imports(self.session)
 
     @cached_property
     def jobs(self) -> Jobs:

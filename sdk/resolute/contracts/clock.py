@@ -1,4 +1,4 @@
-"""Time as something that is handed in, so that tests can move it."""
+"""Clocks that are passed in, so that tests can move the time."""
 
 from __future__ import annotations
 

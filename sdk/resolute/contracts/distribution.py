@@ -1,9 +1,12 @@
-"""The distribution that this code is installed from: its name and its version."""
+"""The name and the version of the installed distribution, and how more of it is installed."""
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from importlib import metadata
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 NAME = "resolute-train"
 """Packages and commands are called ``resolute``; on package indexes that name belongs to another project."""
@@ -17,3 +20,31 @@ def version() -> str:
         importlib.metadata.PackageNotFoundError: The code is on the path but was never installed.
     """
     return metadata.version(NAME)
+
+
+def install_command(*extras: str) -> str:
+    """Returns the command that installs further parts from where this installation came.
+
+    Args:
+        extras: Names of extras, such as ``server``.
+
+    Returns:
+        Such as ``pip install '/home/ada/clone[server]'`` for a clone or wheel that is still there, else
+        ``pip install 'resolute-train[server]'``.
+    """
+    source, option = _source()
+    return f"pip install {option}'{source}[{','.join(extras)}]'"
+
+
+def _source() -> tuple[str, str]:
+    """What was given to pip, as it noted beside the distribution, and the option that it was given with."""
+    try:
+        noted = metadata.distribution(NAME).read_text("direct_url.json")
+    except metadata.PackageNotFoundError:
+        noted = None
+    origin = json.loads(noted) if noted else {}
+    url = urlsplit(origin.get("url", ""))
+    path = Path(unquote(url.path))
+    if url.scheme != "file" or not path.exists():
+        return NAME, ""
+    return str(path), "--editable " if origin.get("dir_info", {}).get("editable") else ""

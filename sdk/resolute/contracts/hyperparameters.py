@@ -13,11 +13,11 @@ def constants(hparams: Mapping[str, Any], space: Mapping[str, Any]) -> dict[str,
         hparams: The values of a trial.
         space: The ``hyperparameters`` section that they were sampled from.
     """
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name, value in hparams.items():
         axis = space.get(name)
         if isinstance(axis, Mapping) and not isinstance(axis.get("type"), str):
-            found[name] = constants(value, axis)
+            values[name] = constants(value, axis)
         else:
-            found[name] = {"type": "const", "val": value}
-    return found
+            values[name] = {"type": "const", "val": value}
+    return values

@@ -1,7 +1,7 @@
-"""Values to and from messages of the contract, by the names of their fields.
+"""Converts values to and from messages of the contract, by the names of their fields.
 
-What a value and a message call the same is copied; a caller gives only what they call differently, or what
-has to be computed. A new field of the same name in both is therefore converted without a line of code.
+Fields with the same name in both are copied; a caller passes only fields with different names or computed
+values. A new field of the same name in both is therefore converted without a line of code.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import functools
 import operator
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timezone
 from enum import Enum
 from typing import Any, TypeVar
@@ -66,13 +66,10 @@ def to_message(kind: type[MessageT], source: object, /, **given: Any) -> Message
     Raises:
         AttributeError: A field of the message is neither given nor an attribute.
     """
-    written = {
-        name: value if write is None or value is None else write(value)
-        for name, write in _writers(kind.DESCRIPTOR).items()
-        if name not in given
-        for value in (getattr(source, name),)
-    }
-    return kind(**written, **given)
+    for name, write in _writers(kind.DESCRIPTOR, tuple(given)):
+        value = getattr(source, name)
+        given[name] = value if write is None or value is None else write(value)
+    return kind(**given)
 
 
 def enum_member(kind: type[EnumT], descriptor: EnumDescriptor, number: int) -> EnumT:
@@ -154,8 +151,9 @@ def _converter(field: FieldDescriptor, hint: Any) -> _Convert | None:
 
 
 @functools.cache
-def _writers(descriptor: Descriptor) -> Mapping[str, _Convert | None]:
-    return {field.name: _writer(field) for field in descriptor.fields}
+def _writers(descriptor: Descriptor, given: tuple[str, ...]) -> Sequence[tuple[str, _Convert | None]]:
+    """Returns how each field is written that a caller does not give."""
+    return [(field.name, _writer(field)) for field in descriptor.fields if field.name not in given]
 
 
 def _writer(field: FieldDescriptor) -> _Convert | None:

@@ -1,4 +1,4 @@
-"""How urgent experiments may be: from 1, the most urgent, on."""
+"""The range of experiments' priorities; 1 is the most urgent."""
 
 from __future__ import annotations
 

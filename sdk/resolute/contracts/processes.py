@@ -55,7 +55,7 @@ class ProcessIdentity:
         entry = _read_entry(self.pid)
         return entry is not None and not entry.dead and self == ProcessIdentity.of(self.pid)
 
-    def send(self, number: signal.Signals) -> bool:
+    def send(self, number: int) -> bool:
         """Sends a signal to this process and to no other.
 
         Returns:
@@ -78,7 +78,7 @@ class ProcessIdentity:
             os.close(descriptor)
         return True
 
-    def _send_by_pid(self, number: signal.Signals) -> bool:
+    def _send_by_pid(self, number: int) -> bool:
         if ProcessIdentity.of(self.pid) != self:
             return False
         try:
@@ -128,11 +128,11 @@ class ProcessTree:
         """Returns the living members, never the calling process or one of its ancestors."""
         entries = {entry.pid: entry for entry in _entries() if not entry.dead}
         spared = set(_ancestors(os.getpid(), entries))
-        found = {pid for pid in entries if pid not in spared and self._has_variable(pid)}
-        found |= self._by_session(entries, found)
-        _add_descendants(found, entries)
+        pids = {pid for pid in entries if pid not in spared and self._has_variable(pid)}
+        pids |= self._by_session(entries, pids)
+        _add_descendants(pids, entries)
         boot = boot_id()
-        return [ProcessIdentity(pid, entries[pid].start_time, boot) for pid in sorted(found - spared)]
+        return [ProcessIdentity(pid, entries[pid].start_time, boot) for pid in sorted(pids - spared)]
 
     def end(self, *, timeout: float) -> list[ProcessIdentity]:
         """Kills all members, those too that they start meanwhile.
@@ -210,13 +210,13 @@ def _ancestors(pid: int, entries: Mapping[int, _Entry]) -> Iterator[int]:
         pid = entries[pid].parent if pid in entries else 0
 
 
-def _add_descendants(found: set[int], entries: Mapping[int, _Entry]) -> None:
+def _add_descendants(pids: set[int], entries: Mapping[int, _Entry]) -> None:
     children: dict[int, list[int]] = {}
     for entry in entries.values():
         children.setdefault(entry.parent, []).append(entry.pid)
-    waiting = list(found)
+    waiting = list(pids)
     while waiting:
         for child in children.get(waiting.pop(), ()):
-            if child not in found:
-                found.add(child)
+            if child not in pids:
+                pids.add(child)
                 waiting.append(child)

@@ -14,6 +14,7 @@ import secrets
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from resolute.contracts.distribution import install_command
 from resolute.errors import FailedPreconditionError
 
 if TYPE_CHECKING:
@@ -23,9 +24,6 @@ ENDPOINT_VARIABLES = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_
 """The variables of OpenTelemetry that name an endpoint."""
 _TRACE_ID = re.compile(r"[0-9a-f]{32}")
 _EXPORT_SECONDS = 5.0
-_EXTRA = (
-    "spans are sent by OpenTelemetry, which is missing; `pip install 'resolute-train[trace]'` installs it"
-)
 _log = logging.getLogger("resolute.tracing")
 
 
@@ -38,7 +36,9 @@ def otlp_exporter() -> SpanExporter:
     try:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     except ImportError as failure:
-        raise FailedPreconditionError(_EXTRA) from failure
+        raise FailedPreconditionError(
+            f"spans are sent by OpenTelemetry, which is missing; `{install_command('trace')}` installs it"
+        ) from failure
     return OTLPSpanExporter(timeout=_EXPORT_SECONDS)
 
 

@@ -1,4 +1,4 @@
-"""The Core API: what any training script needs of the platform, whatever it trains with."""
+"""The Core API: the platform's features for any training script."""
 
 from resolute.core.checkpoint import CheckpointContext, DownloadMode, DummyCheckpointContext
 from resolute.core.context import Context

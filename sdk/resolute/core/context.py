@@ -41,6 +41,8 @@ class Parts:
     preempt: PreemptContext
     profiler: ProfilerContext | DummyProfilerContext
     tensorboard: Tensorboard = field(default_factory=LocalTensorboard)
+    raise_alert: Callable[[str, str, str], None] | None = None
+    """Tells the endpoints of the workspace: title, text, level; None off cluster."""
     closers: tuple[Callable[[], None], ...] = ()
     """Called at the end, in order, each even if one before it fails."""
 
@@ -105,13 +107,15 @@ class Context:
         invalid_hp = exc_type is not None and issubclass(exc_type, InvalidHP)
         if invalid_hp:
             _log.warning("the hyperparameters were refused: %s", exc_val)
-            self.train.report_early_exit(EarlyExitReason.INVALID_HP)
+            self.train.report_early_exit(EarlyExitReason.INVALID_HP, message=str(exc_val))
         self._close_all()
         if invalid_hp:
             sys.exit(0)
 
     def alert(self, title: str | None = None, description: str | None = None, level: str = "info") -> None:
-        """Calls people's attention, by a line in the trial's log.
+        """Calls people's attention: by a line in the trial's log, and where rules of its workspace say so.
+
+        Training continues also where the cluster cannot be told.
 
         Args:
             title: A few words.
@@ -130,6 +134,8 @@ class Context:
         if level not in number:
             raise ValueError(f"level is {level!r}; {', '.join(number)} were expected")
         _log.log(number[level], "alert: %s", ": ".join(filter(None, (title, description))))
+        if self._parts.raise_alert is not None:
+            self._parts.raise_alert(title or "", description or "", level)
 
     def __enter__(self) -> Self:
         self.start()

@@ -1,4 +1,4 @@
-"""``core.init``: chooses the parts of the Core API by where the process runs."""
+"""``core.init``: chooses the parts of the Core API, on a cluster and off."""
 
 from __future__ import annotations
 

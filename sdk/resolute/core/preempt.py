@@ -59,6 +59,7 @@ class PreemptContext:
         dist: The other processes.
         mode: Which of them ask.
         open_signal: Opens the signal when the context starts.
+        asked: Called each time somebody asks: training goes on.
 
     Examples:
         >>> from resolute import core
@@ -76,8 +77,10 @@ class PreemptContext:
         mode: PreemptMode = PreemptMode.WorkersAskChief,
         *,
         open_signal: Callable[[], Signal],
+        asked: Callable[[], None] = lambda: None,
     ) -> None:
         self._dist = dist
+        self._asked = asked
         self._mode = PreemptMode(mode)
         self._alone = dist.size == 1
         self._open_signal = open_signal
@@ -118,6 +121,7 @@ class PreemptContext:
         """
         if self._signal is None:
             raise RuntimeError("cannot call PreemptContext.should_preempt() before PreemptContext.start()")
+        self._asked()
         preempt = self._agree(self._signal)
         if preempt and auto_ack and self._acknowledged_by != os.getpid():
             self.acknowledge_preemption_signal()

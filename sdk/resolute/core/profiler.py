@@ -1,4 +1,4 @@
-"""Samples what the machine does while it trains."""
+"""Samples system metrics of the machine during training."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the search wants of a trial: operations, each an absolute length to train to before a validation."""
+"""The operations of the search for a trial: absolute lengths to train to before a validation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shows on SIGUSR1 where the training is, for people who wonder why it stands still."""
+"""Prints the stacks of all threads on SIGUSR1, to find out why a training hangs."""
 
 from __future__ import annotations
 

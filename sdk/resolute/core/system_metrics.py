@@ -4,11 +4,31 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 
+_HEAT_OR_POWER = 0x4 | 0x8 | 0x20 | 0x40 | 0x80
+"""Reasons for lower clocks: the limit of power, a slowdown by the hardware, heat that the driver or the
+hardware measures, the brake of the power supply. Others slow nobody down, such as idleness and set clocks.
+"""
+_GPU_READINGS: Mapping[str, Callable[[Any, Any], float]] = {
+    "gpu_util": lambda nvml, gpu: nvml.nvmlDeviceGetUtilizationRates(gpu).gpu,
+    "gpu_free_memory": lambda nvml, gpu: nvml.nvmlDeviceGetMemoryInfo(gpu).free,
+    "gpu_power": lambda nvml, gpu: nvml.nvmlDeviceGetPowerUsage(gpu) / 1000,
+    "gpu_temperature": lambda nvml, gpu: nvml.nvmlDeviceGetTemperature(gpu, nvml.NVML_TEMPERATURE_GPU),
+    "gpu_throttled": lambda nvml, gpu: bool(
+        nvml.nvmlDeviceGetCurrentClocksThrottleReasons(gpu) & _HEAT_OR_POWER
+    ),
+    "gpu_ecc_errors": lambda nvml, gpu: nvml.nvmlDeviceGetTotalEccErrors(
+        gpu, nvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, nvml.NVML_VOLATILE_ECC
+    ),
+}
+"""What is read of a GPU: percent, bytes, watts, °C, whether it is throttled, and uncorrected memory errors.
+
+These are counted since the driver was loaded.
+"""
 Samples = Mapping[str, Mapping[str, float]]
 """Values by group and dotted name."""
 
@@ -116,9 +136,10 @@ class _Gpus:
     def sample(self) -> dict[str, float]:
         values: dict[str, float] = {}
         for name, handle in self._handles.items():
-            with contextlib.suppress(self._nvml.NVMLError):
-                values[f"{name}.gpu_util"] = float(self._nvml.nvmlDeviceGetUtilizationRates(handle).gpu)
-                values[f"{name}.gpu_free_memory"] = float(self._nvml.nvmlDeviceGetMemoryInfo(handle).free)
+            for quantity, read in _GPU_READINGS.items():
+                # A driver tells of some GPUs less than of others.
+                with contextlib.suppress(self._nvml.NVMLError):
+                    values[f"{name}.{quantity}"] = float(read(self._nvml, handle))
         return values
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Unmanaged trials in steps, as 0.23 had them: an experiment, then its trials, then a context for each.
+"""Unmanaged trials in separate calls, as in 0.23: an experiment, then its trials, then a context for each.
 
 ``core_v2.init`` does all of this in one call.
 """
@@ -119,7 +119,7 @@ def build_unmanaged_trial_cluster_info(
         hparams: Hyperparameters.
     """
     return ClusterInfo(
-        master_url=_master_url(client),
+        master_url=client.services.session.endpoint.master_url,
         cluster_id=client.services.cluster.get().cluster_id,
         agent_id="unmanaged",
         slot_ids=[],
@@ -205,7 +205,7 @@ def init(
 
 def url_reverse_webui_exp_view(client: Client, exp_id: int) -> str:
     """Returns the address of an experiment's page."""
-    return f"{_master_url(client)}/det/experiments/{exp_id}"
+    return f"{client.services.session.endpoint.master_url}/det/experiments/{exp_id}"
 
 
 def _parse(config_text: str) -> dict[str, Any]:
@@ -219,11 +219,6 @@ def _config(config: Mapping[str, Any], *, hparams: Mapping[str, Any]) -> Config:
     """The part of a whole config that means something where no cluster runs the script."""
     known = {field.name: config[field.name] for field in fields(Config) if config.get(field.name) is not None}
     return Config(**{**known, "hparams": hparams})
-
-
-def _master_url(client: Client) -> str:
-    endpoint = client.services.session.endpoint
-    return f"{'http' if endpoint.tls is None else 'https'}://{endpoint.address}"
 
 
 def _by_chief(distributed: DistributedContext | None, create: Callable[[], T]) -> T:

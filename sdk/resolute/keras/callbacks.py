@@ -1,4 +1,4 @@
-"""Callbacks of trials: Keras's hooks, and hooks for what a trial does besides."""
+"""Callbacks of trials: Keras's hooks, and further hooks of trials."""
 
 from __future__ import annotations
 

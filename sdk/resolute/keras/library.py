@@ -8,6 +8,8 @@ import os
 import sys
 from typing import Any
 
+from resolute.contracts.distribution import install_command
+
 LEGACY = "tf_keras"
 _LEGACY_VARIABLE = "TF_USE_LEGACY_KERAS"
 
@@ -24,7 +26,7 @@ def find_library() -> Any:
         return importlib.import_module(name)
     except ImportError as error:
         raise ImportError(
-            f"resolute.keras needs {name} and its backend ({error}): pip install 'resolute-train[keras]' and "
+            f"resolute.keras needs {name} and its backend ({error}): {install_command('keras')} and "
             "torch or tensorflow, and name the backend by the variable KERAS_BACKEND, such as "
             "KERAS_BACKEND=torch"
         ) from error

@@ -1,4 +1,4 @@
-"""How far a training by ``fit`` was at a checkpoint, and how ``fit`` is made to begin there."""
+"""The position of a ``fit`` at a checkpoint, and resuming ``fit`` there."""
 
 from __future__ import annotations
 

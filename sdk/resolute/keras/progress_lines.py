@@ -1,4 +1,4 @@
-"""Lines that tell how far an epoch or a validation is."""
+"""Progress lines of an epoch or a validation."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 What draws by Keras (its layers and ``keras.random``), Python, NumPy and torch continues exactly. TensorFlow's
 own stateful operations, such as the shuffling of a ``tf.data.Dataset`` and layers of ``tf_keras``, keep their
-state where nobody can read it; they begin anew.
+state where it cannot be read; they start again from their seeds.
 """
 
 from __future__ import annotations
@@ -81,5 +81,12 @@ def _to_numpy(variable: Any) -> Any:
 
 
 def _global_generator() -> Any:
-    """What ``keras.random`` draws from where it is given no seed."""
-    return importlib.import_module("keras.src.random.seed_generator").global_seed_generator()
+    """What ``keras.random`` draws from where it is given no seed; the first call makes it.
+
+    Its seed is one of Python's random numbers, which are training's.
+    """
+    outer = random.getstate()
+    try:
+        return importlib.import_module("keras.src.random.seed_generator").global_seed_generator()
+    finally:
+        random.setstate(outer)

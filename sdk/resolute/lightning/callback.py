@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from resolute import core
 from resolute.core import Unit
 from resolute.core.reporting.train import TRAINING, VALIDATION
-from resolute.lightning.library import find_library
+from resolute.lightning.position import EpochPosition
+from resolute.pytorch.lightning.library import find_library
 from resolute.trials.search_operations import SearchOperations
 from resolute.trials.stopping import StopCoordinator
 
@@ -20,6 +21,8 @@ else:
 
 CHECKPOINT_FILE = "lightning.ckpt"
 """What Lightning saved, in a checkpoint's directory."""
+POSITION_FILE = "position-{}.pt"
+"""What a rank saved besides."""
 
 
 class ResoluteCallback(Callback):  # type: ignore[misc, unused-ignore]  # without Lightning it is Any
@@ -74,6 +77,7 @@ class ResoluteCallback(Callback):  # type: ignore[misc, unused-ignore]  # withou
         self._saved = 0
         self._validation_requested = False
         self._interval: int | None = None
+        self._position = EpochPosition()
         self._files = contextlib.ExitStack()
         latest = latest_checkpoint or (context.info.latest_checkpoint if context.info else None)
         self.checkpoint_path: Path | None = None
@@ -111,12 +115,19 @@ class ResoluteCallback(Callback):  # type: ignore[misc, unused-ignore]  # withou
             _check(trainer, self.search)
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Lets go of the checkpoint that was loaded; stops at once if the search wants no more."""
+        """Goes to the batch that comes next in the epoch; stops at once if the search wants no more."""
+        if self.batches and self.checkpoint_path is not None:
+            self._position.read(self.checkpoint_path.with_name(self._position_file))
+        self._position.begin_training(trainer, pl_module)
         self._files.close()
         self._saved = self.batches
         self.core.train.set_status("training")
         if self.search.is_over:
             trainer.should_stop = True
+
+    def on_train_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Begins a pass of the loaders."""
+        self._position.begin_epoch(trainer)
 
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
@@ -201,6 +212,12 @@ class ResoluteCallback(Callback):  # type: ignore[misc, unused-ignore]  # withou
         metadata = {"steps_completed": self.batches}
         with self.core.checkpoint.store_path(metadata, shard=True) as (directory, _):
             trainer.save_checkpoint(directory / CHECKPOINT_FILE)
+            module, path = trainer.lightning_module, directory / self._position_file
+            self._position.write(path, trainer, module, gradients=_has_gradients(trainer))
+
+    @property
+    def _position_file(self) -> str:
+        return POSITION_FILE.format(self.core.distributed.rank)
 
 
 def _epochs(trainer: Trainer) -> int:
@@ -211,6 +228,13 @@ def _epochs(trainer: Trainer) -> int:
 def _is_between_steps(trainer: Trainer, batch_idx: int) -> bool:
     """Whether no gradients are on their way, and the end of the epoch, a better place, is not due."""
     return not trainer.is_last_batch and (batch_idx + 1) % trainer.accumulate_grad_batches == 0
+
+
+def _has_gradients(trainer: Trainer) -> bool:
+    """Whether gradients may wait for a step: of modules that step themselves nobody knows."""
+    batches = trainer.fit_loop.epoch_loop.batch_progress.current.ready
+    accumulates = not trainer.is_last_batch and batches % trainer.accumulate_grad_batches != 0
+    return accumulates or not trainer.lightning_module.automatic_optimization
 
 
 def _check(trainer: Trainer, search: SearchOperations) -> None:

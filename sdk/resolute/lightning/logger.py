@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from resolute.core import TrainContext
 from resolute.lightning.callback import ResoluteCallback
-from resolute.lightning.library import find_library
+from resolute.pytorch.lightning.library import find_library
 
 if TYPE_CHECKING:
     from lightning.pytorch.loggers import Logger

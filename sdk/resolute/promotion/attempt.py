@@ -1,6 +1,6 @@
-"""What is promoted under which identifiers, in ``promotion.json``, before anything is sent.
+"""The record of a promotion with its identifiers, in ``promotion.json``, written before anything is sent.
 
-A call that is cut short is continued by the next one, with the same identifiers.
+An interrupted promotion is continued by the next call with the same identifiers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a trial reported, as the directory of a run outside of a cluster, which is sent like any other."""
+"""The history of a trial as the directory of an unmanaged run, which is sent like any other."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _exit_record(trial: TrialRecord, end_time: float) -> ExitRecord:
     return ExitRecord(
         exit_code=1,
         early_exit_reason=RunOutcome.INVALID_HP.value if invalid else "",
-        failure=failure or trial.explanation or f"it was {trial.state.value} when it was promoted",
+        failure=failure or trial.explanation or f"it was {trial.state.name} when it was promoted",
         end_time=end_time,
     )
 

@@ -1,4 +1,4 @@
-"""The trial that is promoted, and between which clusters."""
+"""The trial to promote, its cluster and the other one."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def prepare(source: Services, target: Services, key: str, *, directory: Path) ->
     paused = experiment.state is ExperimentState.PAUSED and not trial.state.holds_slots
     if not trial.state.is_terminal and not paused:
         raise FailedPreconditionError(
-            f"trial {trial.id} is {trial.state.value}, and what it reports next would be missing there; "
+            f"trial {trial.id} is {trial.state.name}, and what it reports next would be missing there; "
             f"wait for its end, or `resolute experiment pause {experiment.id}` first"
         )
     name = uuid.uuid5(_NAMESPACE, f"{cluster_id} {trial.uuid} {target_id}")

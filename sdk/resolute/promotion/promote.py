@@ -1,4 +1,4 @@
-"""Lets a trial of one cluster go on at its checkpoint on another."""
+"""Continues a trial of one cluster from its checkpoint on another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Training in PyTorch: write a ``PyTorchTrial``, and a ``Trainer`` does the rest.
+"""Training in PyTorch: you write a ``PyTorchTrial``, and a ``Trainer`` runs it.
 
 ::
 

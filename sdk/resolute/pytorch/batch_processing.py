@@ -1,4 +1,4 @@
-"""Going through a data set once with a model, over all ranks, resuming after interruptions."""
+"""Processes a data set once with a model, over all ranks, and resumes after interruptions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may still change."""
+"""Parts of the API that may still change."""
 
 from __future__ import annotations
 

@@ -8,8 +8,7 @@ from collections.abc import Callable
 import grpc
 
 from resolute.contracts.calls.keepalive import KEEPALIVE_OPTIONS
-from resolute.contracts.calls.retries import NO_GRPC_RETRIES
-from resolute.contracts.calls.tls import ClientTls
+from resolute.contracts.calls.tls import ClientTls, blocking_channel
 from resolute.errors import ForkedProcessError
 from resolute.rpc.closable_channel import ClosableChannel
 from resolute.rpc.interceptors import CallInterceptor
@@ -18,7 +17,6 @@ TokenSource = Callable[[], str]
 """Gives the token for the next call; asked for every call, because tokens are renewed while channels live."""
 
 CHANNEL_OPTIONS: tuple[tuple[str, str | int], ...] = (
-    *NO_GRPC_RETRIES,
     *KEEPALIVE_OPTIONS,
     ("grpc.max_reconnect_backoff_ms", 2_000),
     ("grpc.initial_reconnect_backoff_ms", 100),
@@ -46,16 +44,10 @@ def open_channel(
     Returns:
         A channel that refuses to be used in a forked child, and after it was closed.
     """
-    channel = ClosableChannel(_channel(address, tls), address=address)
+    channel = ClosableChannel(blocking_channel(address, tls=tls, options=CHANNEL_OPTIONS), address=address)
     guards = (_fork_guard(), channel.check)
     caller = CallInterceptor(address=address, token=token, trace_id=trace_id, guards=guards)
     return grpc.intercept_channel(channel, caller)
-
-
-def _channel(address: str, tls: ClientTls | None) -> grpc.Channel:
-    if tls is None:
-        return grpc.insecure_channel(address, options=CHANNEL_OPTIONS)
-    return grpc.secure_channel(address, tls.credentials(), options=(*CHANNEL_OPTIONS, *tls.options))
 
 
 def _fork_guard() -> Callable[[], None]:

@@ -12,12 +12,12 @@ _CHUNK_BYTES = 1 << 20
 _PAGE_FILES = 10_000
 
 
-def files_of(stub: CheckpointsServiceStub, found: checkpoint.Checkpoint) -> Sequence[checkpoint.File]:
+def files_of(stub: CheckpointsServiceStub, record: checkpoint.Checkpoint) -> Sequence[checkpoint.File]:
     """Returns all files of a checkpoint, also where they did not fit the message that it came in."""
-    if found.files or not found.file_count:
-        return found.files
+    if record.files or not record.file_count:
+        return record.files
     files: list[checkpoint.File] = []
-    request = checkpoints.ListFilesRequest(checkpoint_id=found.checkpoint_id, page_size=_PAGE_FILES)
+    request = checkpoints.ListFilesRequest(checkpoint_id=record.checkpoint_id, page_size=_PAGE_FILES)
     while True:
         page = stub.ListFiles(request)
         files += page.files

@@ -1,4 +1,4 @@
-"""A channel that refuses calls after it was closed: one of grpcio ends the process then (SIGSEGV)."""
+"""A channel that refuses calls after it was closed: grpcio's own would crash the process (SIGSEGV)."""
 
 from __future__ import annotations
 

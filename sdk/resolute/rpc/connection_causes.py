@@ -1,4 +1,4 @@
-"""Why a service was not reached, in words for people."""
+"""Readable causes of failed connections to a service."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every call of the SDK goes through: token, deadline, trace id, typed errors."""
+"""The interceptors of every call of the SDK: token, deadline, trace id, typed errors."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What a training process learns of its run before it trains.
+"""The runtime information of a training process.
 
-How to reach the services, the experiment's config, its share of a batch, the code of a checkpoint; off
-cluster, a sample of the hyperparameters and the directory that the run is recorded in.
+The address of the services, the experiment's config, its share of a batch, the code of a checkpoint; off
+cluster, a sample of the hyperparameters and the directory in which the run is recorded.
 """

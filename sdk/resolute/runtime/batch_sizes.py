@@ -1,4 +1,4 @@
-"""How slots share a batch."""
+"""The division of a batch among slots."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a trial's processes reach the services: what the supervisor passes on beside the documented facts."""
+"""The connection of a trial's processes to the services, as passed on by the supervisor."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ class Connection:
     """Run, from 1."""
     token_path: str
     """File that holds the token of the moment."""
+    tls: bool = False
+    """Whether by TLS."""
     storage: Mapping[str, Any] = field(default_factory=dict)
     """Where the experiment's checkpoints lie, as the JSON form of ``checkpoints.v1.Storage``."""
     searcher_metric: str = ""

@@ -1,4 +1,4 @@
-"""A trial that runs without a cluster, in a directory that has everything: its info, code and checkpoints."""
+"""A trial that runs without a cluster, in a directory with its info, code and checkpoints."""
 
 from __future__ import annotations
 

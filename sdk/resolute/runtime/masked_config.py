@@ -20,8 +20,8 @@ def mask_checkpoint_storage(storage: Mapping[str, Any]) -> dict[str, Any]:
 def mask_config_dict(config: Mapping[str, Any]) -> dict[str, Any]:
     """Returns a config with its secrets masked; the given one stays as it is.
 
-    Secrets are the keys of ``checkpoint_storage``, the password of ``environment.registry_auth``, the token
-    of ``integrations.pachyderm.dataset``, and all of ``data.secrets``.
+    Secrets are the keys of ``checkpoint_storage``, the password of ``environment.registry_auth``, the tokens
+    of ``integrations.pachyderm``, and all of ``data.secrets``.
     """
     masked = dict(config)
     if isinstance(config.get("checkpoint_storage"), Mapping):
@@ -32,6 +32,7 @@ def mask_config_dict(config: Mapping[str, Any]) -> dict[str, Any]:
     for path in (
         ("environment", "registry_auth", "password"),
         ("integrations", "pachyderm", "dataset", "token"),
+        ("integrations", "pachyderm", "pachd", "token"),
     ):
         if _at(config, path) is not None:
             masked = _with(masked, *path, value=MASK)

@@ -1,7 +1,7 @@
 """A run outside of a cluster, as a directory.
 
-``run.json`` says what it is, ``spool/`` holds its reports and lines, ``exit.json`` how it ended. Anyone who
-records it writes. Its sidecar sends while it continues, or ``resolute sync`` later, any number of times.
+``run.json`` says what it is, ``spool/`` holds its reports and lines, ``exit.json`` how it ended. The script
+writes it; its sidecar sends it while the script runs, or ``resolute sync`` later, any number of times.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Names of release 0.1.0 for what has another name since: old imports still find it."""
+"""Aliases for names of release 0.1.0 that have changed since, so that old imports still work."""
 
 from __future__ import annotations
 

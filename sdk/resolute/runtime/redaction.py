@@ -1,11 +1,16 @@
-"""Keeps the secrets of a run out of its log: anyone who prints the environment prints them too."""
+"""Removes the secrets of a run from its log, such as those in a printed environment."""
 
 from __future__ import annotations
 
+import base64
+import json
 from collections import deque
+from collections.abc import Callable, Iterator
+from urllib.parse import quote, quote_plus
 
 MASK = b"***"
 """Stands for a secret."""
+_SHORTEST_FORM = 8
 _RENEWALS = 16
 """Renewed tokens that are remembered, of two kinds: nobody prints one that is minutes old."""
 
@@ -31,6 +36,11 @@ class Secrets:
             self._lasting = (*self._lasting, encoded)
             self._all = self._longest_first()
 
+    def add_printed(self, value: str) -> None:
+        """Adds a secret in every form in which programs print one, see ``printed_forms``."""
+        for form in printed_forms(value):
+            self.add(form)
+
     def renew(self, token: str) -> None:
         """Adds a renewed token, of which there are many in a long run: the latest are remembered."""
         encoded = token.encode()
@@ -52,6 +62,30 @@ class Secrets:
     def partial_secret_length(self, text: bytes) -> int:
         """Returns how many bytes at the end of a text may be the beginning of a secret."""
         return max((_overlap(text, secret) for secret in self._all), default=0)
+
+
+def printed_forms(value: str) -> Iterator[str]:
+    """Yields a value and the texts in which programs show it or send it.
+
+    These are its single lines, its escapes in JSON and in URLs, and its base64 by itself and within a longer
+    text, as in a header ``Basic``. A part that is shorter than 8 characters is left out.
+    """
+    yield value
+    forms = {*(line.strip() for line in value.splitlines()), value.strip()}
+    forms |= {json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1], repr(value)[1:-1]}
+    forms |= {quote(value, safe=""), quote(value), quote_plus(value)}
+    for encode in (base64.b64encode, base64.urlsafe_b64encode):
+        forms.add(encode(value.encode()).decode())
+        # Three bytes are four characters: what stands before the value decides how it is cut.
+        forms |= {_within(encode, value.encode(), before=before) for before in range(3)}
+    yield from sorted(form for form in forms if len(form) >= _SHORTEST_FORM)
+
+
+def _within(encode: Callable[[bytes], bytes], value: bytes, *, before: int) -> str:
+    """The characters that a value alone decides in the base64 of a text, after a number of other bytes."""
+    whole = encode(bytes(before) + value).decode()
+    # Of a character that begins or ends within the value, its neighbours decide some bits.
+    return whole[-(-8 * before // 6) : 8 * (before + len(value)) // 6]
 
 
 class StreamRedactor:

@@ -1,4 +1,4 @@
-"""Search methods of one's own: decide which trials run and how long, from any process, in plain Python.
+"""Custom search methods: your own Python program decides which trials run and for how long.
 
 Subclass `SearchMethod`, then drive an experiment whose config says ``searcher: {name: custom, ...}`` with a
 `LocalSearchRunner` on any machine, or with a `RemoteSearchRunner` inside of an experiment.

@@ -1,4 +1,4 @@
-"""What a search method of one's own is."""
+"""The base class of custom search methods."""
 
 from __future__ import annotations
 

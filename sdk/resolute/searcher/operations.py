@@ -1,4 +1,4 @@
-"""What a search method of one's own decides, and why trials leave."""
+"""The operations of a custom search method, and the reasons of early exits of trials."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ class SearchRunner(ABC):
 
     def _look(self, state: ExperimentState, *, paused: bool) -> bool:
         if state.is_terminal:
-            _log.info("the experiment ended: %s", state.value)
+            _log.info("the experiment ended: %s", state.name)
             self.state.experiment_completed = True
             self.state.experiment_failed = state is ExperimentState.ERROR
         elif state is ExperimentState.PAUSED and not paused:

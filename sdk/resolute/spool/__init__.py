@@ -1,6 +1,6 @@
-"""Crash-safe files on which reports and lines wait until a service has them for good.
+"""Crash-safe files that hold reports and lines until a service has stored them.
 
-A process appends to a file of its own, its *source*; the supervisor tails every source of its run directory
-and is the only one who talks to the services. A position in a source is told by its sequence, so that a batch
-sent twice is taken once.
+Each process appends to its own file, its *source*; the supervisor reads every source of its run directory and
+is the only process that calls the services. Records of a source have sequence numbers, so that a batch sent
+twice is stored once.
 """

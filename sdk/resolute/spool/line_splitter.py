@@ -1,9 +1,9 @@
-"""Cuts the output of a process into lines as a person would have seen them.
+"""Splits the output of a process into lines as they appear on a terminal.
 
-Progress bars draw over themselves with carriage returns. Of such a run of states only the last is worth
-keeping: the one that stood there when the line ended. States of several ranks are kept apart by the prefix
-that ``wrap_rank`` gives each. A bar that lasts is shown now and then while it lasts. Bars below each other
-move the cursor down by newlines and up again by an escape sequence: such newlines end no line.
+Progress bars draw over themselves with carriage returns. Of such a sequence of states only the last is kept:
+the one that was visible when the line ended. States of several ranks are kept apart by the prefix that
+``wrap_rank`` gives each. A bar that lasts is shown now and then while it lasts. Bars below each other move
+the cursor down by newlines and up again by an escape sequence: such newlines end no line.
 """
 
 from __future__ import annotations

@@ -1,14 +1,21 @@
-"""What is left out of reports: a counted warning of each kind, or an error in the call."""
+"""Values that are left out of reports: a counted warning of each kind, or an error in the call."""
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
+from resolute.contracts.files.atomic_files import read_json, write_json
+
+LEFT_OUT_SUFFIX = ".left-out"
+"""Ends the names of files that hold how much was left out, by kind."""
 _MOST_KINDS = 100
 _OTHERS = "of further kinds"
+_LONGEST = 200
+"""Characters that are kept of a kind."""
 
 
 class Omissions(Protocol):
@@ -26,43 +33,48 @@ class Omissions(Protocol):
         """Says what is still to be said."""
 
 
-@dataclass(slots=True)
-class _Count:
-    more: int = 0
-
-
 class CountedWarnings:
     """Says the first of each kind at once, and at the end how many more there were.
 
     Args:
         say: Puts a line into the log.
+        file: Keeps the counts, as of the first of each kind and of the end; None to keep none.
     """
 
-    def __init__(self, say: Callable[[str], None]) -> None:
+    def __init__(self, say: Callable[[str], None], *, file: Path | None = None) -> None:
         self._say = say
+        self._file = file
         self._lock = threading.Lock()
-        self._counts: dict[str, _Count] = {}
+        self._counts: dict[str, int] = {}
+        self._noted: dict[str, int] = {}
 
     def leave_out(self, kind: str, error: Exception) -> None:
         """Counts one."""
         with self._lock:
             if kind not in self._counts and len(self._counts) >= _MOST_KINDS:
                 kind = _OTHERS
-            count = self._counts.get(kind)
-            if count is not None:
-                count.more += 1
+            self._counts[kind] = self._counts.get(kind, 0) + 1
+            if kind in self._noted:
                 return
-            self._counts[kind] = _Count()
+            self._noted[kind] = 1
+            self._save()
         self._say(f"left out of the reports: {error}")
 
     def finish(self) -> None:
         """Says of each kind how many more there were since this was last said."""
         with self._lock:
-            more = {kind: count.more for kind, count in self._counts.items() if count.more}
-            for count in self._counts.values():
-                count.more = 0
+            more = {kind: count - self._noted[kind] for kind, count in self._counts.items()}
+            self._noted = dict(self._counts)
+            if any(more.values()):
+                self._save()
         for kind, number in more.items():
-            self._say(f"{number} more left out of the reports: {kind}")
+            if number:
+                self._say(f"{number} more left out of the reports: {kind}")
+
+    def _save(self) -> None:
+        if self._file is not None:
+            with contextlib.suppress(OSError):  # the log says it in any case
+                write_json(self._file, self._counts)
 
 
 class Raised:
@@ -74,3 +86,19 @@ class Raised:
 
     def finish(self) -> None:
         """Nothing was kept back."""
+
+
+def read_left_out(directory: Path) -> tuple[str, ...]:
+    """Reads what the processes of a run left out of their reports: for people, one text for each kind.
+
+    Args:
+        directory: Where their spools lie.
+    """
+    counts: dict[str, int] = {}
+    for path in sorted(directory.glob(f"*{LEFT_OUT_SUFFIX}")):
+        # A script may write here, too.
+        with contextlib.suppress(OSError, ValueError, TypeError):
+            content = read_json(path)
+            for kind, count in content.items() if isinstance(content, dict) else ():
+                counts[kind[:_LONGEST]] = counts.get(kind[:_LONGEST], 0) + int(count)
+    return tuple(f"{kind} ({count})" for kind, count in list(counts.items())[:_MOST_KINDS])

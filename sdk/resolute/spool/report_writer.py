@@ -240,12 +240,12 @@ def read_refusals(spool: Path) -> list[dict[str, Any]]:
         text = spool.with_suffix(REFUSALS_SUFFIX).read_text()
     except FileNotFoundError:
         return []
-    found: dict[int, dict[str, Any]] = {}
+    refusals: dict[int, dict[str, Any]] = {}
     for line in text.splitlines():
         with contextlib.suppress(json.JSONDecodeError):
             refusal = json.loads(line)
-            found.setdefault(refusal["sequence"], refusal)
-    return list(found.values())
+            refusals.setdefault(refusal["sequence"], refusal)
+    return list(refusals.values())
 
 
 def refusals_of(directory: Path) -> Iterator[str]:

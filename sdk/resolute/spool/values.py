@@ -1,4 +1,4 @@
-"""What users report, as flat names with plain values."""
+"""Reported metrics as flat names with plain values."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def plain(value: Any, path: str, *, depth: int = 0) -> Any:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
-        return _readable(value)
+        return _readable(str(value))
     if isinstance(value, enum.Enum):
         return value.name
     # Subclasses such as numpy.float64 become exact types, so that encoding takes the short path.
@@ -169,5 +169,7 @@ def _unwrap(value: Any) -> Any:
         return value.__json__()
     unwrap = getattr(value, "tolist", None) or getattr(value, "item", None)
     if unwrap is not None:
-        return unwrap()
+        unwrapped = unwrap()
+        # numpy has no plain number for its long double, which it gives as it is.
+        return float(unwrapped) if type(unwrapped) is type(value) else unwrapped
     return float(value) if hasattr(value, "__float__") else value

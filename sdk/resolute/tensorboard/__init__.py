@@ -1,4 +1,4 @@
-"""Where scripts write TensorBoard events, and older writers and managers of them."""
+"""Directories of TensorBoard events, and writers and managers of older releases."""
 
 from resolute.tensorboard import util
 from resolute.tensorboard.batch_writer import BatchMetricWriter, MetricWriter, get_metric_writer

@@ -30,7 +30,7 @@ def get_rank_aware_path(path: PathT, rank: int) -> PathT:
     Returns:
         The path with ``#`` and the rank before the extension; other files keep theirs.
     """
-    found = _PROFILES.search(path.name)
-    if found is None:
+    match = _PROFILES.search(path.name)
+    if match is None:
         return path
-    return path.with_name(f"{path.name[: found.start()]}#{rank}{found['extension']}")
+    return path.with_name(f"{path.name[: match.start()]}#{rank}{match['extension']}")

@@ -1,4 +1,4 @@
-"""Files that a machine keeps by what is in them, so that nobody on it need fetch them twice.
+"""The machine's cache of files by digest, so that each is downloaded once.
 
 ::
 
@@ -100,10 +100,10 @@ class FileCache:
             return False
         with reader, target.open("wb") as output:
             try:
-                found = _copied(reader, output, algorithm=digest.partition(":")[0])
+                actual = _copied(reader, output, algorithm=digest.partition(":")[0])
             except _UnreadableError as failure:
-                found = f"nothing that can be read ({failure.__cause__})"
-        if found != digest:
+                actual = f"nothing that can be read ({failure.__cause__})"
+        if actual != digest:
             _log.warning("%s of the checkpoint cache is damaged: it is fetched again", held)
             with contextlib.suppress(OSError):
                 held.unlink()
@@ -168,12 +168,12 @@ class FileCache:
         for path in self._incoming.iterdir():
             if path.stat().st_mtime < oldest:
                 path.unlink(missing_ok=True)
-        found = []
+        entries = []
         for path in self._directory.glob("??/*-*"):
             with contextlib.suppress(FileNotFoundError):
                 status = path.stat()
-                found.append((status.st_mtime_ns, path, status.st_size))
-        return _CacheIndex({path: size for _, path, size in sorted(found)}, limit=self.limit)
+                entries.append((status.st_mtime_ns, path, status.st_size))
+        return _CacheIndex({path: size for _, path, size in sorted(entries)}, limit=self.limit)
 
     def _keep_one(self, digest: str, source: Path, index: _CacheIndex) -> None:
         path, size = self._path(digest), source.stat().st_size

@@ -1,4 +1,4 @@
-"""A disk that is full, as an error that says where."""
+"""The error of a full disk, which names the directory."""
 
 from __future__ import annotations
 

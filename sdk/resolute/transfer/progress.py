@@ -1,4 +1,4 @@
-"""How far it is with something that takes long."""
+"""Progress of long transfers."""
 
 from __future__ import annotations
 
@@ -59,16 +59,16 @@ class ProgressLines:
         self._clock = clock
         self._lock = threading.Lock()
         self._done = 0
-        self._began = self._said = clock.monotonic()
+        self._began = self._last_line_at = clock.monotonic()
 
     def advance(self, count: int) -> None:
         """Counts bytes, and says a line if it is time for one."""
         with self._lock:
             self._done += count
             now = self._clock.monotonic()
-            if now - self._said < self._interval:
+            if now - self._last_line_at < self._interval:
                 return
-            self._said = now
+            self._last_line_at = now
             line = self._line(now - self._began)
         self._say(line)
 

@@ -1,4 +1,4 @@
-"""Bringing files from a source to this machine's disk, hashed on the way."""
+"""Downloads files from a source to this machine's disk, and hashes them."""
 
 from __future__ import annotations
 

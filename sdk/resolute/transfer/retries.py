@@ -1,4 +1,4 @@
-"""Repeating transfers while a store is away, and with a new URL when one has expired."""
+"""Retries of transfers while a store does not answer, and with a new URL when one has expired."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the bytes of files come from."""
+"""The sources of the bytes of files."""
 
 from __future__ import annotations
 

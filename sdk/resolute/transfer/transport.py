@@ -1,4 +1,4 @@
-"""Bytes to and from a store by presigned URLs: kept connections, and what answers mean."""
+"""HTTP transfers to and from a store by presigned URLs: pooled connections, and errors by status."""
 
 from __future__ import annotations
 
@@ -196,16 +196,16 @@ def _typed(url: str) -> Iterator[None]:
 
 
 def _refusal(status: int, answer: str, *, host: str) -> Exception:
-    said = f"{status} {answer[:300]}".strip()
+    reason = f"{status} {answer[:300]}".strip()
     if status == 404:
-        return ObjectMissingError(f"the store at {host} has nothing there ({said}); check the bucket")
+        return ObjectMissingError(f"the store at {host} has nothing there ({reason}); check the bucket")
     if status == _RANGE_NOT_SATISFIABLE:
-        return _RangeNotSatisfiableError(f"the store at {host} has no such range ({said})")
+        return _RangeNotSatisfiableError(f"the store at {host} has no such range ({reason})")
     if status == _FULL or "StorageFull" in answer or "QuotaExceeded" in answer:
-        return QuotaError(f"the store at {host} is full ({said}); free some space and repeat")
+        return QuotaError(f"the store at {host} is full ({reason}); free some space and repeat")
     if status in _BUSY:
-        return UnavailableError(f"the store at {host} is busy ({said}); try again")
+        return UnavailableError(f"the store at {host} is busy ({reason}); try again")
     return UrlRefusedError(
-        f"the store at {host} refuses a presigned URL ({said}): clocks that differ, credentials that were "
+        f"the store at {host} refuses a presigned URL ({reason}): clocks that differ, credentials that were "
         "withdrawn, or a proxy that changes the request; a check of the storage tells which"
     )

@@ -1,4 +1,4 @@
-"""Threads that work on many things at once, and stop together."""
+"""Worker threads that process many items in parallel and stop together."""
 
 from __future__ import annotations
 

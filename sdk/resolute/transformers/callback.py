@@ -13,6 +13,7 @@ from transformers import TrainerCallback, TrainerControl, TrainerState, Training
 from resolute import core
 from resolute.core import Unit
 from resolute.core.reporting.train import TRAINING, VALIDATION
+from resolute.transformers.loader_check import warn_of_unrepeatable
 from resolute.trials.search_operations import SearchOperations
 from resolute.trials.stopping import StopCoordinator
 
@@ -91,8 +92,9 @@ class ResoluteCallback(TrainerCallback):  # type: ignore[misc, unused-ignore]  #
     def on_train_begin(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> None:
-        """Stops at once if the search wants no more."""
+        """Warns of data that a pause would deal otherwise; stops at once if the search wants no more."""
         self.core_context.train.set_status("training")
+        warn_of_unrepeatable(kwargs.get("train_dataloader"))
         if self._search.is_over:
             control.should_training_stop = True
 

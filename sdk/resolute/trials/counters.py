@@ -1,4 +1,4 @@
-"""How far training is, and when something is due."""
+"""Counters of training, and due times of periodic work."""
 
 from __future__ import annotations
 

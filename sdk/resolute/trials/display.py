@@ -1,4 +1,4 @@
-"""What a person at a terminal sees of a training off cluster."""
+"""The terminal output of a training off cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a trial is to train: as its script, its search or its config says."""
+"""The goals of a trial: the lengths that its script, its search or its config requires."""
 
 from __future__ import annotations
 

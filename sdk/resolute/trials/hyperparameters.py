@@ -1,4 +1,4 @@
-"""What a trial may ask of its hyperparameters and its config."""
+"""A trial's access to its hyperparameters and its config."""
 
 from __future__ import annotations
 

@@ -25,10 +25,10 @@ def import_class(spec: str, directory: Path) -> Any:
         ImportError: There is no such module.
         AttributeError: The module has no such class.
     """
-    found: Any = _import_module(module_of(spec), directory)
+    value: Any = _import_module(module_of(spec), directory)
     for part in spec.partition(":")[2].split("."):
-        found = getattr(found, part)
-    return found
+        value = getattr(value, part)
+    return value
 
 
 def module_of(spec: str) -> str:

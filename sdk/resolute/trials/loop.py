@@ -14,6 +14,7 @@ from resolute.trials.display import Display
 from resolute.trials.goals import Goal, GoalSource
 from resolute.trials.search_metric import SearcherMetric
 from resolute.trials.stopping import StopCoordinator
+from resolute.trials.throughput import Throughput
 
 
 class CheckpointPolicy(enum.Enum):
@@ -26,6 +27,10 @@ class CheckpointPolicy(enum.Enum):
 
 class Segments(Protocol):
     """Trains batches."""
+
+    @property
+    def waited_seconds(self) -> float:
+        """Seconds for which it has waited for batches so far."""
 
     def train_until(self, end: int, *, interrupted: Callable[[int], bool]) -> bool:
         """Trains up to a step, unless interrupted after one before; returns whether it got there."""
@@ -101,6 +106,7 @@ class TrainingLoop:
         self._policy = policy
         self._validate_first = validate_first
         self._metric = SearcherMetric.of(parts.core)
+        self._throughput = Throughput(parts.core, parts.segments)
 
     def run(self, source: GoalSource) -> None:
         """Trains until there is no goal left, or until it must stop; either way a checkpoint is left behind.
@@ -131,17 +137,25 @@ class TrainingLoop:
         while progress.step < goal.end:
             boundary = self._intervals.next_boundary(progress, end=goal.end)
             self._parts.display.segment(progress, goal.end)
-            if not self._parts.segments.train_until(boundary, interrupted=self._parts.stopping.at_step):
+            if not self._train_until(boundary):
                 self._stop_between_boundaries()
                 return False
             if not self._run_boundary_tasks(goal):
                 return False
         return progress.validated == progress.step or self._validate_reached_goal(goal)
 
+    def _train_until(self, boundary: int) -> bool:
+        with self._throughput.measured(self._progress):
+            return self._parts.segments.train_until(boundary, interrupted=self._parts.stopping.at_step)
+
+    def _report_training(self) -> None:
+        self._parts.reports.report_training(self._progress)
+        self._throughput.report(self._progress)
+
     def _run_boundary_tasks(self, goal: Goal) -> bool:
         """Report, validate, checkpoint, agree; returns whether to continue."""
         progress, intervals = self._progress, self._intervals
-        self._parts.reports.report_training(progress)
+        self._report_training()
         if self._is_chief:
             goal.listener.on_progress(progress.step)
         if progress.step >= goal.end or intervals.is_due(intervals.validate, progress):
@@ -184,7 +198,7 @@ class TrainingLoop:
     def _stop_between_boundaries(self) -> None:
         """Leaves metrics that are not due yet to the checkpoint; where that cannot be, reports them now."""
         if not self._parts.keeps_open_metrics():
-            self._parts.reports.report_training(self._progress)
+            self._report_training()
 
     def _save_if_changed(self) -> None:
         if self._progress.saved != self._progress.step:

@@ -1,4 +1,4 @@
-"""The search as trainers of other libraries follow it: they train, and it says how far."""
+"""The operations of a search for trainers of other libraries."""
 
 from __future__ import annotations
 

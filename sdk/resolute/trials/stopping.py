@@ -1,4 +1,4 @@
-"""How all ranks come to stop after the same step."""
+"""Makes all ranks stop after the same step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a trial was at a checkpoint, and the names of the files that checkpoints of all kinds have."""
+"""The position of a trial at a checkpoint, and the names of files that all kinds of checkpoints have."""
 
 from __future__ import annotations
 

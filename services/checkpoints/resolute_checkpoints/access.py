@@ -29,7 +29,7 @@ def require_author(principal: Principal, checkpoint: Checkpoint, *, run: int) ->
     if run != owner.run:
         raise InvalidArgumentError(
             f"{checkpoint} was begun by run {owner.run}, the request names run {run}; "
-            "the run that begins a checkpoint also commits it or gives it up",
+            "the run that begins a checkpoint also commits or aborts it",
             resource=str(checkpoint),
         )
 
@@ -71,7 +71,8 @@ def require_reader(principal: Principal, checkpoint: Checkpoint) -> None:
 
     Raises:
         NotFoundError: It is not committed and not the caller's.
-        PermissionDeniedError: It belongs to another workspace than the trial that calls.
+        PermissionDeniedError: It belongs to another workspace than the trial that calls, and is not the one
+            that the trial's config starts from: whoever submitted that may read it.
     """
     if not checkpoint.state.was_committed and not can_see_uploads(principal, [checkpoint.owner.trial_id]):
         raise records.missing(checkpoint.checkpoint_id)
@@ -79,6 +80,7 @@ def require_reader(principal: Principal, checkpoint: Checkpoint) -> None:
         isinstance(principal, TrialRun)
         and not _same_workspace(principal, checkpoint)
         and not _same_experiment(principal, checkpoint)
+        and checkpoint.checkpoint_id != principal.source_checkpoint_id
     ):
         raise _refusal(principal, checkpoint)
 
@@ -98,7 +100,7 @@ def require_files(checkpoint: Checkpoint) -> None:
     """
     if not checkpoint.state.has_files:
         raise NotFoundError(
-            f"{checkpoint} is {checkpoint.state.value}, its files cannot be had; use another checkpoint",
+            f"{checkpoint} is {checkpoint.state.value}, its files are not available; use another checkpoint",
             resource=str(checkpoint),
         )
 

@@ -40,11 +40,11 @@ class RegistryAccessLookup:
         others = {each for each in resources if each.kind is not Kind.CHECKPOINT and each.kind not in _MODELS}
 
         def read(connection: Connection) -> tuple[dict[str, str], dict[Resource, int]]:
-            found = {model: _workspace_of(connection, model) for model in named_models}
-            known = {model: number for model, number in found.items() if number is not None}
+            named = {model: _workspace_of(connection, model) for model in named_models}
+            known = {model: number for model, number in named.items() if number is not None}
             return records.experiments_of(connection, checkpoints), known
 
-        experiments, found = await self._database.read(read)
+        experiments, named = await self._database.read(read)
         owners = {
             checkpoints[checkpoint]: Resource(Kind.EXPERIMENT, experiment)
             for checkpoint, experiment in experiments.items()
@@ -52,7 +52,7 @@ class RegistryAccessLookup:
         asked = others | set(owners.values())
         places = await self._experiments.workspaces(asked) if asked else {}
         return {
-            **found,
+            **named,
             **{resource: number for resource, number in places.items() if resource in others},
             **{checkpoint: places[owner] for checkpoint, owner in owners.items() if owner in places},
         }

@@ -1,4 +1,4 @@
-"""How to make the checkpoints service."""
+"""Creates the checkpoints service."""
 
 from __future__ import annotations
 

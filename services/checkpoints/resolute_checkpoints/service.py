@@ -19,6 +19,7 @@ from resolute_checkpoints.blobs.verification import Verifier
 from resolute_checkpoints.blobs.workers import BlobWorkers
 from resolute_checkpoints.registry.checkpoints import Registry
 from resolute_checkpoints.registry.downloads import Downloads
+from resolute_checkpoints.registry.imports import Imports
 from resolute_checkpoints.registry.models import Models
 from resolute_checkpoints.registry.reuse import Reuse
 from resolute_checkpoints.retention.collector import Collector
@@ -68,7 +69,8 @@ class CheckpointsService:
         self.collector = Collector(database=self._database, remover=remover, clock=clock, settings=settings)
         """Clears up in the background; tests make it pass at once."""
         self._key_sweeper = KEYS.sweeper(self._database, clock=clock)
-        self._models = ModelsServicer(Models(database=self._database, clock=clock))
+        imports = Imports(database=self._database, stores=stores, workers=self._workers, clock=clock)
+        self._models = ModelsServicer(Models(database=self._database, clock=clock), imports)
         self._servicer = CheckpointsServicer(
             database=self._database,
             registry=Registry(
@@ -81,7 +83,13 @@ class CheckpointsService:
                 reserved=[environment.cluster_id],
             ),
             reuse=Reuse(database=self._database, stores=stores, workers=self._workers),
-            downloads=Downloads(database=self._database, stores=stores, workers=self._workers),
+            downloads=Downloads(
+                database=self._database,
+                stores=stores,
+                workers=self._workers,
+                clock=clock,
+                url_seconds=settings.buckets.url_seconds,
+            ),
             deletions=Deletions(
                 database=self._database,
                 remover=remover,
@@ -90,6 +98,7 @@ class CheckpointsService:
             ),
             retention=RetentionEnforcer(database=self._database, clock=clock, wake=self.collector.wake),
             examiner=Examiner(stores=stores, workers=self._workers, clock=clock),
+            imports=imports,
         )
 
     def register(self, server: grpc.aio.Server) -> None:

@@ -26,7 +26,7 @@ class CheckpointSettings:
     """RESOLUTE_CHECKPOINTS_ABANDON_SECONDS: age at which an upload of a dead run is collected."""
     orphan_seconds: float = 7 * 86400.0
     """RESOLUTE_CHECKPOINTS_ORPHAN_SECONDS: age at which an upload that belongs to no trial is collected."""
-    collect_seconds: float = 30.0
+    collect_seconds: float = 4.0
     """RESOLUTE_CHECKPOINTS_COLLECT_SECONDS: pause between two passes of the collector."""
     buckets: BucketSettings = field(default_factory=BucketSettings)
     """RESOLUTE_CHECKPOINTS_S3_ACCESS_KEY, _S3_SECRET_KEY and _S3_REGION;

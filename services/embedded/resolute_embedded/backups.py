@@ -1,4 +1,4 @@
-"""Copies of a home: made, restored and adopted; and the upgrade of its databases."""
+"""Backups of a home: creating, restoring and adopting them; and the upgrade of databases."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from pathlib import Path
 
 from resolute.errors import FailedPreconditionError
 from resolute_embedded.blueprints import BLUEPRINTS
+from resolute_embedded.database_lock import served_alone
+from resolute_embedded.database_move import postgresql_url
 from resolute_embedded.identity import record_identity
 from resolute_embedded.incarnation import begin_home, begin_incarnation, take_over_checkpoints
 from resolute_embedded.state_directory import StateDirectory
@@ -49,9 +51,14 @@ def back_up(state: StateDirectory, destination: Path) -> None:
     Raises:
         FailedPreconditionError: There is nothing to back up, or the destination exists.
     """
-    if not state.databases.is_dir():
+    if not state.holds_cluster:
         raise FailedPreconditionError(
             f"{state.home.path} holds no cluster; let RESOLUTE_HOME name the one to back up"
+        )
+    if state.is_moved:
+        raise FailedPreconditionError(
+            f"the databases of {state.home.path} are in PostgreSQL: back them up by its own means, such as "
+            "pg_dump, and copy the rest of the home; `resolute adopt-copy` makes a home of both"
         )
     if destination.exists():
         raise FailedPreconditionError(f"{destination} exists already; name a directory that does not")
@@ -89,7 +96,7 @@ def restore(source: Path, state: StateDirectory, *, take_over: bool) -> None:
     state.unfinished_file.unlink()
 
 
-def adopt_copy(state: StateDirectory, *, take_over: bool) -> None:
+def adopt_copy(state: StateDirectory, *, take_over: bool, url: str = "") -> None:
     """Makes a copied or moved home one of its own, for a new incarnation of the cluster. Safe to repeat.
 
     Processes that its run directories name are the original's and are left alone. Reports and lines that had
@@ -98,12 +105,17 @@ def adopt_copy(state: StateDirectory, *, take_over: bool) -> None:
     Args:
         state: The home.
         take_over: Whether the original is gone for good.
+        url: For a home whose databases are in PostgreSQL, the database restored from a dump of theirs; empty
+            for the one that it has, which it can only take over.
 
     Raises:
-        FailedPreconditionError: It holds no cluster, is being served, or trials run in it.
+        FailedPreconditionError: It or its database is being served, it holds no cluster, trials run in it, or
+            it shares the database of its original.
+        InvalidArgumentError: The URL is not one of PostgreSQL.
     """
-    if not state.databases.is_dir():
+    if not state.holds_cluster:
         raise FailedPreconditionError(f"{state.home.path} holds no cluster; let RESOLUTE_HOME name the copy")
+    database = _database_of_copy(state, url, take_over=take_over)
     lock = state.lock
     lock.acquire()
     try:
@@ -116,13 +128,29 @@ def adopt_copy(state: StateDirectory, *, take_over: bool) -> None:
         for folder in state.runs.iterdir() if state.runs.is_dir() else ():
             for container in containers_in(state.runs, folder.name):
                 container.disown()
-        for blueprint in BLUEPRINTS:
-            upgrade(blueprint, state.database_url(blueprint.name))
-        begin_home(state, take_over=take_over)
+        if database:
+            state.write_moved_url(database)
+        with served_alone(state):
+            for blueprint in BLUEPRINTS:
+                upgrade(blueprint, state.database_url(blueprint.name))
+            begin_home(state, take_over=take_over)
         state.forget_service()
         record_identity(state)
     finally:
         lock.release()
+
+
+def _database_of_copy(state: StateDirectory, url: str, *, take_over: bool) -> str:
+    """The URL that a copy is to have from now on; empty for the one that it has."""
+    path = state.home.path
+    if url and not state.is_moved:
+        raise FailedPreconditionError(f"the databases of {path} are files of its own; leave out --url")
+    if state.is_moved and not (take_over or url):
+        raise FailedPreconditionError(
+            f"the databases of {path} are in PostgreSQL, where its original uses them: add --take-over if it "
+            "is gone for good, or let --url name a database that was restored from a dump of theirs"
+        )
+    return postgresql_url(url).render_as_string(hide_password=False) if url else ""
 
 
 def begin_restored(url: str, *, take_over: bool) -> None:
@@ -150,7 +178,7 @@ def take_over(url: str, state: StateDirectory) -> int:
     Raises:
         FailedPreconditionError: The home holds no cluster.
     """
-    if not url and not state.databases.is_dir():
+    if not url and not state.holds_cluster:
         raise FailedPreconditionError(
             f"{state.home.path} holds no cluster; let RESOLUTE_HOME name it, or give its database by --url"
         )

@@ -19,7 +19,9 @@ from typing import Any
 import click
 
 from resolute.client.connection.home import Home
+from resolute.contracts.distribution import install_command
 from resolute.contracts.processes import ProcessIdentity
+from resolute.contracts.run.open_files import raise_limit
 from resolute.errors import FailedPreconditionError, ResoluteError, UnavailableError
 from resolute_embedded.private_home import make_private, open_private
 from resolute_embedded.state_directory import StateDirectory
@@ -41,10 +43,22 @@ _take_over_option = click.option(
 )
 
 
+class _SlotCount(click.IntRange):
+    """A number of slots, for people who name their kind."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Reads the number."""
+        if isinstance(value, str) and not value.lstrip("-").isdigit():
+            self.fail(
+                f"{value!r} is no number; without --slots they are the GPUs, or else the cores.", param, ctx
+            )
+        return super().convert(value, param, ctx)
+
+
 @click.command()
 @click.option(
     "--slots",
-    type=click.IntRange(min=1),
+    type=_SlotCount(min=1),
     help="Number of slots [the GPUs of this machine, or else its cores].",
 )
 @click.option(
@@ -112,17 +126,17 @@ def up(
 def down(keep_trials: bool) -> None:
     """Stop the cluster of this machine; running trials checkpoint first and resume at the next start."""
     state = _state()
-    found = state.home.read_endpoint()
-    if found is None or not state.lock.is_held():
+    served = state.home.read_endpoint()
+    if served is None or not state.lock.is_held():
         click.echo(f"no cluster runs in {state.home.path}")
         return
-    process = ProcessIdentity.of(found.pid)
+    process = ProcessIdentity.of(served.pid)
     number = signal.SIGTERM if keep_trials else signal.SIGINT
     if process is None or not process.send(number):
         raise FailedPreconditionError(
             f"{state.home.path} is served by a process that its endpoint.json does not name; end it by hand"
         )
-    _wait_until(lambda: not state.lock.is_held(), seconds=_STOP_SECONDS, what=f"process {found.pid} to stop")
+    _wait_until(lambda: not state.lock.is_held(), seconds=_STOP_SECONDS, what=f"process {served.pid} to stop")
     click.echo(f"the cluster in {state.home.path} is down")
 
 
@@ -131,13 +145,13 @@ def down(keep_trials: bool) -> None:
 def status(as_json: bool) -> None:
     """Show the cluster of this machine and the use of its slots."""
     state = _state()
-    found = state.home.read_endpoint()
-    if found is None or not state.lock.is_held():
+    endpoint = state.home.read_endpoint()
+    if endpoint is None or not state.lock.is_held():
         click.echo(json.dumps({"running": False}) if as_json else f"no cluster runs in {state.home.path}")
         raise SystemExit(1)
     from resolute_embedded.status_report import read_status, show_status
 
-    report = read_status(found)
+    report = read_status(endpoint)
     click.echo(json.dumps(report) if as_json else show_status(report))
 
 
@@ -157,11 +171,31 @@ def db_upgrade(url: str) -> None:
     click.echo(f"up to date: {', '.join(names)}")
 
 
+@db.command("move")
+@click.option("--url", required=True, help="Empty PostgreSQL database, such as postgresql://USER@HOST/NAME.")
+def db_move(url: str) -> None:
+    """Move the databases of the home from SQLite into PostgreSQL; no cluster may serve it meanwhile.
+
+    It can be interrupted and repeated. From then on `resolute up` serves them from there.
+    """
+    _check_installed()
+    from resolute_embedded.database_move import move
+
+    state = _state()
+    rows = move(state, url)
+    for service, count in rows.items():
+        click.echo(f"{service}: {count} rows")
+    click.echo(f"the databases of {state.home.path} are in PostgreSQL; `resolute up` serves them from there")
+
+
 @db.command("restored")
 @click.option("--url", required=True, help="PostgreSQL database of all services, restored from a dump.")
 @_take_over_option
 def db_restored(url: str, take_over: bool) -> None:
-    """Prepare a database that was restored from a dump, before services use it."""
+    """Prepare a database that was restored from a dump, before services that run separately use it.
+
+    For a home, `resolute adopt-copy` does it.
+    """
     _check_installed()
     from resolute_embedded.backups import begin_restored
 
@@ -198,8 +232,11 @@ def restore(directory: Path, take_over: bool) -> None:
 
 
 @click.command("adopt-copy")
+@click.option(
+    "--url", default="", help="PostgreSQL database of the copy, restored from a dump [the one it has]."
+)
 @_take_over_option
-def adopt_copy(take_over: bool) -> None:
+def adopt_copy(url: str, take_over: bool) -> None:
     """Make a copied or moved home a cluster of its own, which leaves its original alone.
 
     Trials continue as new runs, from their last checkpoints. The files of checkpoints that it knows are
@@ -209,8 +246,8 @@ def adopt_copy(take_over: bool) -> None:
     from resolute_embedded.backups import adopt_copy as adopt
 
     state = _state()
-    adopt(state, take_over=take_over)
-    click.echo(f"{state.home.path} is a cluster of its own; `resolute up` serves it{_kept(take_over)}")
+    adopt(state, take_over=take_over, url=url)
+    click.echo(f"{state.home.path} is a separate cluster now; `resolute up` serves it{_kept(take_over)}")
 
 
 @click.command("take-over")
@@ -222,6 +259,17 @@ def take_over(url: str) -> None:
 
     count = take_over_home(url, _state())
     click.echo(f"{count} inherited checkpoints are this cluster's own now")
+
+
+@click.command("rotate-key")
+@click.option("--drop-old", is_flag=True, help="Instead end all that the keys before the current one signed.")
+@click.option("--now", is_flag=True, help="Drop them although running trials may still need them.")
+def rotate_key(drop_old: bool, now: bool) -> None:
+    """Sign tokens with a new key from now on, even while the cluster runs; tokens of old keys stay valid."""
+    _check_installed()
+    from resolute_embedded.key_rotation import rotate_or_drop
+
+    click.echo(rotate_or_drop(_state().signing_key, drop=drop_old, at_once=now))
 
 
 @click.command()
@@ -262,7 +310,7 @@ def _check_installed() -> None:
     if missing:
         raise FailedPreconditionError(
             f"the services need packages that are not installed ({', '.join(missing)}); "
-            "run `pip install 'resolute-train[server]'`"
+            f"run `{install_command('server')}`"
         )
 
 
@@ -274,12 +322,14 @@ def _serve(state: StateDirectory, options: Mapping[str, Any], *, log_file: Path 
     # Looking for garbage, of which imports make none, would take a quarter of the start.
     gc.disable()
     from resolute_embedded.cluster import Options, serve
+    from resolute_embedded.database_lock import served_alone
     from resolute_embedded.identity import require_original
     from resolute_embedded.network.remote_access import RemoteOptions
     from resolute_serving.observability.logs import configure_logs, log_file_bytes
 
     gc.freeze()
     gc.enable()
+    raise_limit(os.environ)
     configure_logs(
         level=os.environ.get("RESOLUTE_LOG_LEVEL", "WARNING"),
         service="embedded",
@@ -291,10 +341,14 @@ def _serve(state: StateDirectory, options: Mapping[str, Any], *, log_file: Path 
     try:
         require_original(state)
         state.remove_leftovers()
+        if state.is_moved:
+            # A move may have been killed before it did.
+            state.set_databases_aside()
         names = {field.name for field in fields(RemoteOptions)}
         remote = RemoteOptions(**{name: value for name, value in options.items() if name in names})
         others = {name: value for name, value in options.items() if name not in names}
-        asyncio.run(serve(state, Options(**others, remote=remote), ready=_announce(state)))
+        with served_alone(state):
+            asyncio.run(serve(state, Options(**others, remote=remote), ready=_announce(state)))
     finally:
         lock.release()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import secrets
 import signal
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,20 +19,19 @@ from resolute_embedded.network.remote_access import RemoteAccess, RemoteOptions
 from resolute_embedded.state_directory import StateDirectory
 from resolute_engines.settings import resources_of
 from resolute_experiments.accounts.openid.settings import OpenIdSettings
+from resolute_experiments.alerts.settings import AlertSettings
 from resolute_experiments.blueprint import BLUEPRINT as EXPERIMENTS
 from resolute_experiments.service import ExperimentsService
 from resolute_experiments.settings import ExperimentsSettings
+from resolute_serving.auth.forwarded_peers import ForwardedPeers
 from resolute_serving.auth.policy.service_accounts import EMBEDDED
 from resolute_serving.auth.refusals import Refusals
 from resolute_serving.auth.service_tokens import ServiceTokens
-from resolute_serving.auth.tokens import (
-    RevokedTokens,
-    StaticKeys,
-    TokenSigner,
-    TokenVerifier,
-    load_or_create_key,
-)
+from resolute_serving.auth.signing_keys import KeyFile
+from resolute_serving.auth.tokens import OwnKeys, RevokedTokens, TokenSigner, TokenVerifier
+from resolute_serving.bounds.streams import StreamLimits
 from resolute_serving.context import ServiceAccount
+from resolute_serving.sealing import SealingKey
 from resolute_serving.server.bootstrap import upgrade
 from resolute_serving.server.client_versions import oldest_client
 from resolute_serving.server.grpc_server import Server, ServerSettings
@@ -85,7 +85,8 @@ async def serve(state: StateDirectory, options: Options, *, ready: Ready) -> Non
     port = choose_port(state, asked=options.port)
     address = f"127.0.0.1:{port}"
     remote = RemoteAccess.prepare(state, options.remote)
-    signer = TokenSigner(load_or_create_key(state.signing_key), cluster_id=cluster_id, clock=SYSTEM_CLOCK)
+    keys = KeyFile(state.signing_key)
+    signer = TokenSigner(keys, cluster_id=cluster_id, clock=SYSTEM_CLOCK)
     peers = Peers({"*": address}, token=ServiceTokens(signer, ServiceAccount(EMBEDDED), clock=SYSTEM_CLOCK))
     revoked, refusals = RevokedTokens(), Refusals(SYSTEM_CLOCK)
     environment = replace(
@@ -93,34 +94,37 @@ async def serve(state: StateDirectory, options: Options, *, ready: Ready) -> Non
         revoked=revoked,
         refusals=refusals,
     )
-    experiments = _experiments(state, options, environment, address=address, remote=remote)
-    others = [
-        _create(blueprint, state, peers=peers, cluster_id=cluster_id) for blueprint in SUPPORTING_SERVICES
-    ]
-    verifier = TokenVerifier(
-        StaticKeys({signer.key_id: signer.public_key}, revoked), cluster_id=cluster_id, clock=SYSTEM_CLOCK
-    )
-    server = Server(
-        [*others, experiments],
-        verifier=verifier,
-        refusals=refusals,
-        settings=ServerSettings(
-            port=port,
-            second=None if remote is None else remote.listener,
-            metrics_port=options.metrics_port,
-            oldest_client=oldest_client(os.environ),
-        ),
-    )
+    forwarded = ForwardedPeers(secrets.token_hex(32))
     http = ClusterHttp.open(
         state,
         cluster_id=cluster_id,
         address=address,
         port=options.http_port,
         off=options.no_http,
+        peers=forwarded,
         remote=remote,
     )
+    experiments = _experiments(state, options, environment, address=address, remote=remote, http_url=http.url)
+    others = [
+        _create(blueprint, state, peers=peers, cluster_id=cluster_id) for blueprint in SUPPORTING_SERVICES
+    ]
+    verifier = TokenVerifier(OwnKeys(keys, revoked), cluster_id=cluster_id, clock=SYSTEM_CLOCK)
+    server = Server(
+        [*others, experiments],
+        verifier=verifier,
+        peers=forwarded,
+        refusals=refusals,
+        settings=ServerSettings(
+            port=port,
+            second=None if remote is None else remote.listener,
+            metrics_port=options.metrics_port,
+            oldest_client=oldest_client(os.environ),
+            streams=StreamLimits.from_environment(os.environ),
+        ),
+    )
+    peers.serve_here(server.calls)
     await server.start()
-    await http.start()
+    http.start()
     token = await experiments.operator_token(description=f"operator, in {state.home.token_file}")
     state.write_endpoint(address=address, http_url=http.url, cluster_id=cluster_id, token=token)
     if remote is not None:
@@ -164,16 +168,21 @@ def _experiments(
     *,
     address: str,
     remote: RemoteAccess | None,
+    http_url: str,
 ) -> ExperimentsService:
     upgrade(EXPERIMENTS, state.database_url(EXPERIMENTS.name))
     settings = ExperimentsSettings(
         address=address,
         remote_tls=None if remote is None else remote.trusted,
+        http_url=http_url,
+        shared=remote is not None,
         runs_directory=state.runs,
         slots=options.slots,
         nodes=int(os.environ.get("RESOLUTE_LOCAL_NODES") or 1),
         log_wait=float(os.environ.get("RESOLUTE_LOG_WAIT") or 10),
         openid=OpenIdSettings.from_environment(os.environ),
+        alerts=AlertSettings.from_environment(os.environ),
+        secrets_key=SealingKey.from_environment(os.environ),
         resources=resources_of(os.environ, state.home.path),
         cluster_defaults={"checkpoint_storage": {"type": "shared_fs", "host_path": str(state.checkpoints)}},
     )

@@ -1,4 +1,4 @@
-"""Which directory a home is: a copy of it shares process ids, ports and checkpoints with its original."""
+"""The identity of a home directory, by which a copy is recognised."""
 
 from __future__ import annotations
 
@@ -74,6 +74,6 @@ def require_original(state: StateDirectory) -> None:
     elif not known.is_same(HomeIdentity.of(path)):
         raise FailedPreconditionError(
             f"{path} is a copy of the home {known.path}, or was moved from there, and trials of the original "
-            "may still run; `resolute adopt-copy` makes it a cluster of its own (with --take-over if the "
+            "may still run; `resolute adopt-copy` makes it a separate cluster (with --take-over if the "
             "original is gone for good)"
         )

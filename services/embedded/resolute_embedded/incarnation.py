@@ -1,4 +1,4 @@
-"""A new incarnation of a cluster: what a restored or copied one does not share with its original."""
+"""A new incarnation of a restored or copied cluster, which is separate from its original."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keeps a home to its owner: it holds the operator's token, the signing key and everybody's data."""
+"""Protects a home from other users: it holds the operator's token, the signing key and all data."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def make_private(state: StateDirectory) -> None:
         _require_own(home)
     else:
         home.mkdir(parents=True)
-    for directory in (home, state.databases, state.data):
+    for directory in (home, state.data) if state.is_moved else (home, state.databases, state.data):
         directory.mkdir(exist_ok=True)
         directory.chmod(0o700)
     if home.stat().st_mode & _OTHERS:

@@ -1,4 +1,4 @@
-"""The directory that a cluster of one machine lives in, and the lock that lets one process serve it."""
+"""The home directory of a cluster of one machine, and the lock that lets only one process serve it."""
 
 from __future__ import annotations
 
@@ -113,7 +113,42 @@ class StateDirectory:
 
     def database_url(self, service: str) -> str:
         """URL of a service's database."""
+        if self.is_moved:
+            return self._moved_file.read_text().strip()
         return f"sqlite:///{self.databases / service}.sqlite"
+
+    @property
+    def holds_cluster(self) -> bool:
+        """Whether it was ever served."""
+        return self.is_moved or self.databases.is_dir()
+
+    @property
+    def is_moved(self) -> bool:
+        """Whether its databases are in PostgreSQL; the files of SQLite are those of before the move."""
+        return self._moved_file.exists()
+
+    @property
+    def databases_before_move(self) -> Path:
+        """The files of SQLite of a moved home, which nothing uses any more."""
+        return self.home.path / "databases-before-move"
+
+    def set_databases_aside(self) -> None:
+        """Keeps releases that know no moved homes from serving the files of one. Safe to repeat.
+
+        They would go on with the files, or make new ones: that ``databases`` is a file ends their start.
+        """
+        if self.databases.is_dir():
+            self.databases.rename(self.databases_before_move)
+        if not self.databases.exists():
+            self._write(self.databases, "The databases of this home are in PostgreSQL, see database-url.\n")
+
+    def write_moved_url(self, url: str) -> None:
+        """Notes in which PostgreSQL database all services have theirs from now on."""
+        self._write(self._moved_file, url)
+
+    @property
+    def _moved_file(self) -> Path:
+        return self.home.path / "database-url"
 
     @property
     def signing_key(self) -> Path:

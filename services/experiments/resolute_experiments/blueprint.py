@@ -1,4 +1,4 @@
-"""How to make the experiments service."""
+"""Creates the experiments service."""
 
 from __future__ import annotations
 

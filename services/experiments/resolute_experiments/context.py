@@ -1,7 +1,8 @@
-"""What all handlers of the experiments service share."""
+"""The context that all handlers of the experiments service share."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlalchemy.engine import Connection
@@ -48,6 +49,20 @@ class ServiceContext:
         if kind == "number":
             return experiments.get(connection, number=key.number)
         return experiments.get(connection, experiment_id=key.experiment_id)
+
+    def experiment_ids(
+        self, connection: Connection, keys: Sequence[experiment_pb2.ExperimentKey]
+    ) -> Sequence[str]:
+        """Reads the UUIDs of what a request names, in one statement; raises what ``experiment`` does."""
+        known = experiments.uuids(
+            connection,
+            numbers=[key.number for key in keys if key.HasField("number")],
+            ids=[key.experiment_id for key in keys if key.HasField("experiment_id")],
+        )
+        return [
+            known.get(key.number) or known.get(key.experiment_id) or self.experiment(connection, key).id
+            for key in keys
+        ]
 
     def trial(self, connection: Connection, key: trial_pb2.TrialKey) -> trials.Trial:
         """Reads the trial that a request names.

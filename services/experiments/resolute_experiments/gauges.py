@@ -1,4 +1,4 @@
-"""What the experiments service tells operators of itself in numbers."""
+"""Gauges of the experiments service for operators."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ class ServiceGauges:
             *_by_state(connection, experiments, "resolute_experiments", "Experiments."),
             *_by_state(connection, trials, "resolute_trials", "Trials."),
             *[
-                Gauge(name="resolute_slots", help="Slots.", value=len(found), labels={"state": state})
-                for state, found in slots.items()
+                Gauge(name="resolute_slots", help="Slots.", value=len(counted), labels={"state": state})
+                for state, counted in slots.items()
             ],
             Gauge(
                 name="resolute_runs_under_way",

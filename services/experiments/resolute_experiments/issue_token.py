@@ -1,4 +1,4 @@
-"""Issues the tokens that a cluster of services that run apart begins with.
+"""Issues the first tokens of a cluster whose services run separately.
 
 Run ``python -m resolute_experiments.issue_token`` where the experiments service runs, with its settings. It
 signs with the key of that service, which it makes if there is none yet. A token for a service lets it call
@@ -23,7 +23,8 @@ from resolute_experiments.accounts import issuing
 from resolute_experiments.accounts.issuing import TokenParameters, insert_operator_token, insert_service_token
 from resolute_experiments.blueprint import BLUEPRINT
 from resolute_serving.auth.policy.service_accounts import ACCOUNTS
-from resolute_serving.auth.tokens import TokenSigner, load_or_create_key
+from resolute_serving.auth.signing_keys import KeyFile
+from resolute_serving.auth.tokens import TokenSigner
 from resolute_serving.context import ServiceAccount, current_principal
 from resolute_serving.database import migrations
 from resolute_serving.database.engine import create_engine
@@ -67,8 +68,8 @@ def issue(settings: Settings, account: str, *, days: float | None) -> str:
     Raises:
         FailedPreconditionError: The database has the schema of another version.
     """
-    key = load_or_create_key(settings.signing_key_file or settings.data_directory / "signing-key.pem")
-    signer = TokenSigner(key, cluster_id=settings.cluster_id, clock=SYSTEM_CLOCK)
+    keys = KeyFile(settings.signing_key_file or settings.data_directory / "signing-key.pem")
+    signer = TokenSigner(keys, cluster_id=settings.cluster_id, clock=SYSTEM_CLOCK)
     now = SYSTEM_CLOCK.time()
     with _acting_as(ServiceAccount("experiments")), _database(settings) as connection:
         if account == OPERATOR:

@@ -1,4 +1,4 @@
-"""Puts the experiments service together."""
+"""Assembles the experiments service."""
 
 from __future__ import annotations
 
@@ -8,17 +8,21 @@ from collections.abc import Sequence
 from functools import partial
 
 import grpc
+from sqlalchemy.engine import Connection
 
 from resolute.api.experiments.v1 import (
     access_service_pb2_grpc,
+    alerts_service_pb2_grpc,
     allocations_service_pb2_grpc,
     cluster_service_pb2_grpc,
     config_policies_service_pb2_grpc,
     continuation_service_pb2_grpc,
     experiments_service_pb2_grpc,
+    imports_service_pb2_grpc,
     jobs_service_pb2_grpc,
     retention_service_pb2_grpc,
     roles_service_pb2_grpc,
+    secrets_service_pb2_grpc,
     trials_service_pb2_grpc,
     workspaces_service_pb2_grpc,
 )
@@ -29,15 +33,22 @@ from resolute_experiments.accounts.access_lookup import StoredAccessLookup
 from resolute_experiments.accounts.issuing import OPERATOR, TokenIssuer
 from resolute_experiments.accounts.openid.id_tokens import IdTokenVerifier
 from resolute_experiments.accounts.refusal_log import RefusalLog
-from resolute_experiments.accounts.servicers.access import AccessServicer
+from resolute_experiments.accounts.secrets import Secrets
+from resolute_experiments.accounts.servicers.access import UserHandlers
+from resolute_experiments.accounts.servicers.projects import ProjectHandlers
 from resolute_experiments.accounts.servicers.roles import RolesServicer
-from resolute_experiments.accounts.servicers.workspaces import WorkspacesServicer
+from resolute_experiments.accounts.servicers.secrets import SecretsServicer
+from resolute_experiments.accounts.servicers.tokens import TokenHandlers
+from resolute_experiments.accounts.servicers.user_settings import SettingHandlers
+from resolute_experiments.accounts.servicers.workspaces import WorkspaceHandlers
 from resolute_experiments.accounts.storage_quotas import StorageQuota
 from resolute_experiments.accounts.store import projects, tokens, users
 from resolute_experiments.admission.id_assignment import assign_ids
 from resolute_experiments.admission.preparation import Admission, ConfigReader
 from resolute_experiments.admission.storage_roots import StorageRoots
 from resolute_experiments.admission.submissions import Submissions
+from resolute_experiments.alerts.delivery import AlertDelivery, Endpoints
+from resolute_experiments.alerts.watching import AlertWatch
 from resolute_experiments.allocations.engine_runs import EngineRuns
 from resolute_experiments.allocations.fleet import Fleet
 from resolute_experiments.allocations.leases import Leases
@@ -47,31 +58,39 @@ from resolute_experiments.clients import Clients
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.gauges import ServiceGauges
 from resolute_experiments.lifecycle.controllers import Controllers
-from resolute_experiments.lifecycle.validation_copy import ValidationCopy
+from resolute_experiments.lifecycle.metrics_copy import MetricsCopy
 from resolute_experiments.retention.deferred import DeferredRetention
+from resolute_experiments.retention.live import LiveRetention
 from resolute_experiments.scheduling.draining import drain
 from resolute_experiments.scheduling.scheduler import Scheduler
 from resolute_experiments.scheduling.wait_reasons import WaitReasons
+from resolute_experiments.servicers.alerts import AlertsServicer
 from resolute_experiments.servicers.allocations import AllocationsServicer
-from resolute_experiments.servicers.cluster import ClusterServicer
+from resolute_experiments.servicers.cluster import ClusterHandlers
 from resolute_experiments.servicers.config_policies import ConfigPoliciesServicer
 from resolute_experiments.servicers.continuations import ContinuationServicer
 from resolute_experiments.servicers.experiments import ExperimentsServicer
+from resolute_experiments.servicers.imports import ImportsServicer
 from resolute_experiments.servicers.jobs import JobsServicer
 from resolute_experiments.servicers.retention import RetentionServicer
+from resolute_experiments.servicers.server import ServerHandlers
 from resolute_experiments.servicers.trials import TrialsServicer
 from resolute_experiments.settings import ExperimentsSettings
 from resolute_experiments.store import experiments
 from resolute_experiments.store.schema import IDEMPOTENCY_KEYS
 from resolute_experiments.topics import Topic
 from resolute_experiments.unmanaged.heartbeats import HeartbeatMonitor
-from resolute_serving.auth.tokens import TokenSigner, load_or_create_key
+from resolute_serving.auth.signing_keys import KeyFile
+from resolute_serving.auth.tokens import TokenSigner
 from resolute_serving.context import Role, TrialRun, User
+from resolute_serving.database.remembered import Remembered
 from resolute_serving.notifier import Notifier
+from resolute_serving.observability.disks import full_disks
 from resolute_serving.observability.gauges import Gauge
+from resolute_serving.server.handlers import combine_handlers
 from resolute_serving.server.service import Environment
 
-_FIRST_USERS = (OPERATOR, User("determined", Role.EDITOR))
+_FIRST_USERS = (OPERATOR, User(users.DETERMINED_USER, Role.EDITOR))
 
 
 class ExperimentsService:
@@ -97,12 +116,14 @@ class ExperimentsService:
             "Cluster",
             "Jobs",
             "ConfigPolicies",
+            "Alerts",
+            "Secrets",
+            "Imports",
         )
     )
 
     def __init__(self, environment: Environment, settings: ExperimentsSettings) -> None:
         self._directories = settings.directories(environment)
-        key = load_or_create_key(environment.data_directory / "signing-key.pem")
         self._environment = environment
         self._clock = environment.clock
         self._ended = environment.revoked
@@ -110,7 +131,9 @@ class ExperimentsService:
         openid = settings.openid
         self._id_tokens = IdTokenVerifier(openid, environment.clock) if openid is not None else None
         self._settings = settings
-        self._signer = TokenSigner(key, cluster_id=environment.cluster_id, clock=environment.clock)
+        self._signer = TokenSigner(
+            KeyFile(environment.signing_key), cluster_id=environment.cluster_id, clock=environment.clock
+        )
         self._core = ServiceContext(
             database=environment.open_database("experiments"),
             notifier=Notifier[Topic](),
@@ -136,22 +159,34 @@ class ExperimentsService:
         self._gauges = ServiceGauges(
             self._core.database, fleet=self._fleet, scheduler=self._scheduler, clock=environment.clock
         )
-        self._validations = ValidationCopy(
-            self._core.database, clients=self._clients, notifier=self._core.notifier
+        self._metrics_copy = MetricsCopy(
+            self._core.database,
+            clients=self._clients,
+            notifier=self._core.notifier,
+            clock=environment.clock,
         )
         self._controllers = Controllers(
             self._core,
             clients=self._clients,
             lease_ttl=settings.lease_ttl,
             machines=self._fleet,
-            validations=self._validations,
+            metrics_copy=self._metrics_copy,
         )
         self._heartbeats = HeartbeatMonitor(self._core, adopt=self._controllers.adopt)
         self._deferred_retention = DeferredRetention(
             self._core, clients=self._clients, unreported=self._fleet.unreported
         )
+        self._live_retention = LiveRetention(
+            self._core, clients=self._clients, unreported=self._fleet.unreported
+        )
+        sealer = settings.secrets_key.open(environment.data_directory / "secrets.key")
+        self._secrets = Secrets(sealer)
+        self._endpoints = Endpoints(sealer, settings.alerts)
+        self._alert_delivery = AlertDelivery(self._core, self._endpoints)
+        self._alert_watch = AlertWatch(self._core, problems=self._problems)
         self._idempotency_sweeper = IDEMPOTENCY_KEYS.sweeper(self._core.database, clock=environment.clock)
         self._refusal_log = RefusalLog(self._core.database, environment.refusals, clock=environment.clock)
+        self._revoked = Remembered(self._core.database, self._read_revoked)
         self._tasks: list[asyncio.Task[None]] = []
 
     def _open_fleet(self, environment: Environment, settings: ExperimentsSettings) -> Fleet:
@@ -160,6 +195,7 @@ class ExperimentsService:
             address=settings.address,
             tls=settings.tls,
             remote_tls=settings.remote_tls,
+            http_url=settings.http_url,
             outage_timeout=settings.outage_timeout,
             log_wait=settings.log_wait,
             runs_directory=settings.runs_directory,
@@ -171,14 +207,14 @@ class ExperimentsService:
         )
         engines = [
             EngineRuns(
-                create_engine(one, given),
+                create_engine(engine, given),
                 self._core,
-                name=one.name,
+                name=engine.name,
                 leases=self._leases,
                 specs=specs,
                 spans=self._run_spans,
             )
-            for one in settings.engines
+            for engine in settings.engines
         ]
         resources = settings.resources or ONLY_LOCAL
         return Fleet(
@@ -197,7 +233,12 @@ class ExperimentsService:
     def register(self, server: grpc.aio.Server) -> None:
         """Adds its handlers to a server that has not started."""
         storage_quota = StorageQuota(self._core.database, self._clients)
-        storage_roots = StorageRoots(self._clients)
+        storage_roots = StorageRoots(
+            self._core.database,
+            self._clients,
+            shared=self._settings.shared,
+            default=self._settings.cluster_defaults.get("checkpoint_storage") or {},
+        )
         self._register_experiments(server, storage_quota, storage_roots)
         self._register_runs(server, storage_quota, storage_roots)
         self._register_people(server, storage_quota)
@@ -213,6 +254,7 @@ class ExperimentsService:
             storage_quota=storage_quota,
             storage_roots=storage_roots,
             reader=self._config_reader,
+            clients=self._clients,
         )
         experiments_service_pb2_grpc.add_ExperimentsServiceServicer_to_server(
             ExperimentsServicer(
@@ -260,20 +302,48 @@ class ExperimentsService:
             server,
         )
 
-    def _register_people(self, server: grpc.aio.Server, storage_quota: StorageQuota) -> None:
-        access_service_pb2_grpc.add_AccessServiceServicer_to_server(
-            AccessServicer(
+        imports_service_pb2_grpc.add_ImportsServiceServicer_to_server(
+            ImportsServicer(
                 self._core,
-                self._signer,
-                revoked=self._ended,
-                refusals=self._environment.refusals,
-                id_tokens=self._id_tokens,
+                reader=self._config_reader,
+                storage_roots=storage_roots,
+                adopt=self._controllers.adopt,
+            ),
+            server,
+        )
+
+    def _register_people(self, server: grpc.aio.Server, storage_quota: StorageQuota) -> None:
+        issuer = TokenIssuer(self._core, self._signer)
+        access_service_pb2_grpc.add_AccessServiceServicer_to_server(
+            combine_handlers(
+                access_service_pb2_grpc.AccessServiceServicer,
+                UserHandlers(
+                    self._core,
+                    self._signer,
+                    issuer=issuer,
+                    revoked=self._ended,
+                    refusals=self._environment.refusals,
+                    id_tokens=self._id_tokens,
+                ),
+                TokenHandlers(self._core, issuer, revoked=self._ended),
+                SettingHandlers(self._core),
             ),
             server,
         )
         roles_service_pb2_grpc.add_RolesServiceServicer_to_server(RolesServicer(self._core), server)
         workspaces_service_pb2_grpc.add_WorkspacesServiceServicer_to_server(
-            WorkspacesServicer(self._core, storage_quota), server
+            combine_handlers(
+                workspaces_service_pb2_grpc.WorkspacesServiceServicer,
+                WorkspaceHandlers(self._core, storage_quota),
+                ProjectHandlers(self._core),
+            ),
+            server,
+        )
+        alerts_service_pb2_grpc.add_AlertsServiceServicer_to_server(
+            AlertsServicer(self._core, endpoints=self._endpoints), server
+        )
+        secrets_service_pb2_grpc.add_SecretsServiceServicer_to_server(
+            SecretsServicer(self._core, self._secrets), server
         )
         config_policies_service_pb2_grpc.add_ConfigPoliciesServiceServicer_to_server(
             ConfigPoliciesServicer(self._core, reader=self._config_reader), server
@@ -281,18 +351,22 @@ class ExperimentsService:
 
     def _register_cluster(self, server: grpc.aio.Server) -> None:
         cluster_service_pb2_grpc.add_ClusterServiceServicer_to_server(
-            ClusterServicer(
-                self._core,
-                self._fleet,
-                directories=self._directories,
-                reader=self._config_reader,
-                settings=self._settings.shown(),
+            combine_handlers(
+                cluster_service_pb2_grpc.ClusterServiceServicer,
+                ClusterHandlers(
+                    self._core, self._fleet, directories=self._directories, reader=self._config_reader
+                ),
+                ServerHandlers(self._core, settings=self._settings.shown()),
             ),
             server,
         )
         jobs_service_pb2_grpc.add_JobsServiceServicer_to_server(
             JobsServicer(self._core, wait_reasons=self._wait_reasons), server
         )
+
+    async def _problems(self) -> Sequence[str]:
+        # A disk that hangs must not hold up the service.
+        return [*await asyncio.to_thread(full_disks, self._directories), *self._fleet.problems()]
 
     def _admission(self) -> Admission:
         return Admission(
@@ -307,7 +381,7 @@ class ExperimentsService:
             await self._core.database.write(partial(users.ensure, user=user, now=now))
         await self._core.database.write(partial(projects.ensure_uncategorized, owner="admin", now=now))
         await self._core.database.read(self._wait_reasons.load)
-        self._ended.follow(self._revoked_tokens, clock=self._clock)
+        self._ended.follow(self._revoked.get, clock=self._clock)
         self._idempotency_sweeper.start()
         await self._fleet.recover()
         for experiment in await self._core.database.read(experiments.live):
@@ -317,8 +391,11 @@ class ExperimentsService:
             asyncio.create_task(self._scheduler.run(), name="scheduler"),
             asyncio.create_task(self._heartbeats.run(), name="heartbeats"),
             asyncio.create_task(self._deferred_retention.run(), name="deferred-retention"),
+            asyncio.create_task(self._live_retention.run(), name="live-retention"),
+            asyncio.create_task(self._alert_delivery.run(), name="alert-delivery"),
+            asyncio.create_task(self._alert_watch.run(), name="alert-watch"),
             asyncio.create_task(assign_ids(self._core.database, self._clients), name="assign-ids"),
-            asyncio.create_task(self._validations.run(), name="validations"),
+            asyncio.create_task(self._metrics_copy.run(), name="metrics-copy"),
             asyncio.create_task(self._refusal_log.run(), name="refusal-log"),
         ]
 
@@ -360,9 +437,8 @@ class ExperimentsService:
         """Returns a code that signs the operator in once."""
         return (await TokenIssuer(self._core, self._signer).create_code(OPERATOR.name)).text
 
-    async def _revoked_tokens(self) -> Sequence[str]:
-        now = self._clock.time()
-        return await self._core.database.read(partial(tokens.revoked, now=now))
+    def _read_revoked(self, connection: Connection) -> Sequence[str]:
+        return tokens.revoked(connection, now=self._clock.time())
 
     @property
     def _token_ttl(self) -> float:

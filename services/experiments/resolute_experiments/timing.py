@@ -1,4 +1,4 @@
-"""When something happens."""
+"""The time of a change, and the preemption timeout that applies to it."""
 
 from __future__ import annotations
 

@@ -11,6 +11,8 @@ import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_health.v1._async import HealthServicer
 
+from resolute.contracts.clock import SYSTEM_CLOCK
+from resolute.contracts.run.open_files import raise_limit
 from resolute.errors import ResoluteError
 from resolute_gateway.backends import Backends
 from resolute_gateway.grpc_router import GrpcRouter
@@ -22,7 +24,7 @@ from resolute_gateway.watch.service import GatewayServicer
 from resolute_gateway.watch.unchecked import UncheckedWatch
 from resolute_serving.observability.logs import configure_logs
 from resolute_serving.server.bootstrap import shutdown_requested
-from resolute_serving.server.grpc_server import SERVER_OPTIONS
+from resolute_serving.server.grpc_server import server_options
 from resolute_serving.server.settings import Settings
 from resolute_serving.tls import Listener
 
@@ -31,10 +33,15 @@ _GRACE_SECONDS = 5.0
 
 async def serve(settings: Settings, variables: Mapping[str, str]) -> None:
     """Serves until a signal ends it."""
-    server = grpc.aio.server(options=SERVER_OPTIONS)
+    server = grpc.aio.server(options=server_options())
     # HTTP makes the gateway's own calls there, like those of the services.
     own_port = server.add_insecure_port("127.0.0.1:0")
-    backends = Backends(settings.addresses, tls=settings.client_tls, own_port=own_port)
+    backends = Backends(
+        settings.addresses,
+        tls=settings.client_tls,
+        own_port=own_port,
+        peers=settings.peers,
+    )
     watches = MergedWatches(backends.channel)
     unchecked = UncheckedWatch(GatewayServicer(watches), SignInCheck(backends))
     server.add_generic_rpc_handlers((unchecked, GrpcRouter(backends)))
@@ -52,12 +59,13 @@ async def serve(settings: Settings, variables: Mapping[str, str]) -> None:
     else:
         # These import what HTTP needs, which need not be installed.
         from resolute_gateway.http_gateway import HttpGateway
-        from resolute_gateway.web.http_server import listen
+        from resolute_gateway.listening.listening_socket import ConnectionLimits, listen
 
-        opened = listen(settings.host, http_port(variables))
         http_settings = HttpSettings.from_environment(
             variables, cluster_id=settings.cluster_id, grpc_port=port
         )
+        limits = ConnectionLimits.of_this_process(proxies=http_settings.proxies)
+        opened = listen(settings.host, http_port(variables), limits=limits, clock=SYSTEM_CLOCK)
         gateway = HttpGateway(backends, http_settings, opened, tls=settings.tls)
         gateway.start()
         scheme = "HTTP" if settings.tls is None else "HTTPS"
@@ -79,6 +87,7 @@ def main() -> None:
     try:
         settings = Settings.from_environment(os.environ, service="gateway")
         configure_logs(level=settings.log_level, service="gateway")
+        raise_limit(os.environ)
         asyncio.run(serve(settings, os.environ))
     except ResoluteError as error:
         sys.exit(f"resolute_gateway: {error}")

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import grpc
 
 from resolute.contracts.calls.keepalive import KEEPALIVE_OPTIONS
-from resolute.contracts.calls.tls import ClientTls, aio_channel
+from resolute.contracts.calls.tls import ClientTls, aio_channel, blocking_channel
+from resolute_serving.auth.forwarded_peers import ForwardedPeers
 
 _MAX_RESPONSE_BYTES = 16 * 1024 * 1024
 _OPTIONS: tuple[tuple[str, str | int], ...] = (
@@ -28,14 +29,24 @@ class Backends:
         addresses: ``host:port`` by short name of the service, such as ``metrics``; ``*`` is for every other.
         tls: How they are reached; None for plain ports.
         own_port: Port of loopback where this process serves calls of its own; zero for none.
+        peers: Tells services who called the gateway.
     """
 
     def __init__(
-        self, addresses: Mapping[str, str], *, tls: ClientTls | None = None, own_port: int = 0
+        self,
+        addresses: Mapping[str, str],
+        *,
+        tls: ClientTls | None = None,
+        own_port: int = 0,
+        peers: ForwardedPeers | None = None,
     ) -> None:
+        self._addresses, self._tls = addresses, tls
+        self._blocking: dict[str, grpc.Channel] = {}
         channels = {
             address: aio_channel(address, tls=tls, options=_OPTIONS) for address in set(addresses.values())
         }
+        self.peers = peers or ForwardedPeers()
+        """Tells services who called the gateway."""
         self._channels = {name: channels[address] for name, address in addresses.items()}
         self._own = aio_channel(f"127.0.0.1:{own_port}", tls=None, options=_OPTIONS) if own_port else None
 
@@ -45,8 +56,18 @@ class Backends:
         Args:
             method: ``/package.Service/Method``.
         """
-        name = method.removeprefix(_PREFIX).partition(".")[0] if method.startswith(_PREFIX) else ""
+        name = _service(method)
         return self._channels.get(name) or (self._channels.get("*") if name else None)
+
+    def blocking_channel(self, method: str) -> grpc.Channel | None:
+        """The same, for the threads of calls that stream their requests."""
+        name = _service(method)
+        address = self._addresses.get(name) or (self._addresses.get("*") if name else None)
+        if address is None:
+            return None
+        if address not in self._blocking:
+            self._blocking[address] = blocking_channel(address, tls=self._tls, options=_OPTIONS)
+        return self._blocking[address]
 
     def any_channel(self, method: str) -> grpc.aio.Channel | None:
         """The same, also for calls that this process serves itself."""
@@ -56,3 +77,10 @@ class Backends:
         """Closes the connections to the services."""
         for channel in {*self._channels.values(), *([self._own] if self._own else ())}:
             await channel.close()
+        for blocking in self._blocking.values():
+            blocking.close()
+
+
+def _service(method: str) -> str:
+    """Short name of the service of a call; empty if it is none of the contract's."""
+    return method.removeprefix(_PREFIX).partition(".")[0] if method.startswith(_PREFIX) else ""

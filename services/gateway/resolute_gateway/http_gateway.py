@@ -1,4 +1,4 @@
-"""HTTP in front of the services, in this process: what answers, and which request goes where."""
+"""The HTTP gateway in this process: its routes and their handlers."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from resolute_gateway.backends import Backends
+from resolute_gateway.listening.http_server import HttpServer
 from resolute_gateway.openapi.document import openapi_document
 from resolute_gateway.rpc.application import RpcApplication
 from resolute_gateway.rpc.json_conversion import JsonConversion
@@ -25,10 +26,12 @@ from resolute_gateway.sign_in.provider import BEGIN, RETURN
 from resolute_gateway.web.answers import unrouted
 from resolute_gateway.web.bodies import MAX_BODY_BYTES, BodyDeadline
 from resolute_gateway.web.browser_safety import BrowserPolicy, browser_safety
+from resolute_gateway.web.callers import callers
 from resolute_gateway.web.calls import BoundedCalls
+from resolute_gateway.web.checkpoint_archive import PATH as ARCHIVE
+from resolute_gateway.web.checkpoint_archive import CheckpointArchive
 from resolute_gateway.web.determined_rest import determined_rest
 from resolute_gateway.web.documentation import Documentation
-from resolute_gateway.web.http_server import HttpServer
 from resolute_gateway.web.page_files import BUILT, PageFiles
 from resolute_gateway.web.pages import Pages
 from resolute_serving.tls import ServerTls
@@ -58,6 +61,7 @@ class HttpGateway:
         self._streams = OpenStreams()
         self._sign_in = BrowserSignIn(backends, settings)
         self._files = PageFiles(page)
+        self._archive = CheckpointArchive(backends, authorized=self._sign_in.authorized)
         rpc = RpcApplication(
             backends, conversion=self._conversion, streams=self._streams, max_bytes=MAX_BODY_BYTES
         )
@@ -67,7 +71,7 @@ class HttpGateway:
         policy = BrowserPolicy(hosts=settings.hosts, origins=settings.origins)
         application = Starlette(
             routes=self._routes(settings, calls),
-            middleware=[*browser_safety(policy), Middleware(BodyDeadline)],
+            middleware=[*callers(settings.proxies), *browser_safety(policy), Middleware(BodyDeadline)],
             exception_handlers={HTTPException: unrouted},
         )
         self._server = HttpServer(application, opened, tls=tls)
@@ -80,7 +84,7 @@ class HttpGateway:
         """Ends streams, lets other requests in progress end, closes the port."""
         self._streams.end()
         await self._server.stop()
-        self._conversion.close()
+        await self._conversion.close()
         self._sign_in.close()
 
     def _routes(self, settings: HttpSettings, calls: BoundedCalls) -> list[Route]:
@@ -92,12 +96,13 @@ class HttpGateway:
             Route("/openapi.json", pages.openapi),
             *determined_rest(),
             *(Documentation(settings.docs).routes if settings.docs else ()),
-            Route("/assets/{name:path}", self._files.asset),
+            Route("/assets/{path:path}", self._files.asset),
             Route("/sign-in", self._sign_in_page),
             Route("/sign-in", sign_in.sign_in, methods=["POST"]),
             Route("/sign-out", sign_in.sign_out, methods=["POST"]),
             Route(BEGIN, sign_in.provider.begin),
             Route(RETURN, sign_in.provider.end),
+            Route(ARCHIVE, self._archive, methods=["GET"]),
             Route("/{path:path}", pages.view),
             Route("/{path:path}", calls, methods=["POST"]),
         ]

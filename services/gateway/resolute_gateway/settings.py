@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -11,7 +12,11 @@ from resolute.errors import InvalidArgumentError
 
 HOSTS_VARIABLE = "RESOLUTE_HTTP_HOSTS"
 ORIGINS_VARIABLE = "RESOLUTE_HTTP_ORIGINS"
+PROXIES_VARIABLE = "RESOLUTE_HTTP_PROXIES"
 URL_VARIABLE = "RESOLUTE_HTTP_URL"
+DOCS_VARIABLE = "RESOLUTE_DOCS_DIR"
+
+Network = IPv4Network | IPv6Network
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +34,8 @@ class HttpSettings:
     """RESOLUTE_HTTP_HOSTS: names by which the gateway may be reached, besides ``localhost`` and addresses."""
     origins: frozenset[str] = frozenset()
     """RESOLUTE_HTTP_ORIGINS: origins of other pages that may make calls, such as ``https://page.example``."""
+    proxies: tuple[Network, ...] = ()
+    """RESOLUTE_HTTP_PROXIES: addresses and networks of proxies, whose ``X-Forwarded-For`` says who calls."""
     url: str = ""
     """RESOLUTE_HTTP_URL: URL at which browsers reach the gateway, with the path of a proxy; empty for that of
     each request."""
@@ -49,9 +56,10 @@ class HttpSettings:
             grpc_port=grpc_port,
             grpc_address=variables.get("RESOLUTE_GRPC_ADDRESS", ""),
             hosts=frozenset(name.lower() for name in _items(variables.get(HOSTS_VARIABLE, ""))),
+            proxies=tuple(_network(text) for text in _items(variables.get(PROXIES_VARIABLE, ""))),
             url=_url(variables.get(URL_VARIABLE, "")),
             origins=frozenset(_origin(text) for text in _items(variables.get(ORIGINS_VARIABLE, ""))),
-            docs=Path(variables["RESOLUTE_DOCS_DIR"]) if variables.get("RESOLUTE_DOCS_DIR") else None,
+            docs=_site(variables.get(DOCS_VARIABLE, "")),
         )
 
     def grpc_address_at(self, host: str) -> str:
@@ -77,6 +85,25 @@ def _origin(text: str) -> str:
             f"{ORIGINS_VARIABLE} has {text!r}; write origins as SCHEME://HOST[:PORT], separated by commas"
         )
     return text.lower()
+
+
+def _network(text: str) -> Network:
+    try:
+        return ip_network(text)
+    except ValueError as error:
+        raise InvalidArgumentError(
+            f"{PROXIES_VARIABLE} has {text!r}; write addresses or networks such as 10.0.0.0/24, "
+            "separated by commas"
+        ) from error
+
+
+def _site(text: str) -> Path | None:
+    if text and not (Path(text) / "index.html").is_file():
+        raise InvalidArgumentError(
+            f"{DOCS_VARIABLE} names {text}, where there is no index.html; build the site first, "
+            "or unset the variable"
+        )
+    return Path(text) if text else None
 
 
 def _url(text: str) -> str:

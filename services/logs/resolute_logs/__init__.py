@@ -1,1 +1,1 @@
-"""Takes lines of logs exactly once, keeps their order, filters and follows them."""
+"""The logs service: stores lines exactly once, keeps their order, filters and follows them."""

@@ -1,4 +1,4 @@
-"""How to make the logs service."""
+"""Creates the logs service."""
 
 from __future__ import annotations
 

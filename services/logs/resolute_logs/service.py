@@ -1,4 +1,4 @@
-"""The logs service, put together."""
+"""Assembles the logs service."""
 
 from __future__ import annotations
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from sqlalchemy.engine import Connection
 
-from resolute.api.logs.v1 import line_pb2
 from resolute.api.logs.v1 import logs_service_pb2 as api
 from resolute.api.logs.v1.logs_service_pb2_grpc import LogsServiceServicer
 from resolute.contracts.clock import Clock
@@ -16,7 +15,8 @@ from resolute_logs.ingest.parsing import parse_batch
 from resolute_logs.ingest.writer import DROPPED, ingest
 from resolute_logs.queries.filters import parse_filter
 from resolute_logs.queries.following import follow_lines
-from resolute_logs.queries.pages import StoredLine, read_page
+from resolute_logs.queries.pages import read_page, to_line
+from resolute_logs.queries.reader import LogReader
 from resolute_logs.queries.subscriptions import parse_subscriptions
 from resolute_logs.store.deletion import delete_batch
 from resolute_logs.store.schema import INTAKE
@@ -50,6 +50,7 @@ class Servicer(LogsServiceServicer):
         self.notifier = Notifier[str]()
         """Wakes the streams of trials; close it before the server stops."""
         self._pace = pace
+        self._reader = LogReader(database, clock=clock)
 
     async def IngestLines(self, request: api.IngestLinesRequest, context: Any) -> api.IngestLinesResponse:
         """Takes a batch of lines exactly once."""
@@ -74,7 +75,7 @@ class Servicer(LogsServiceServicer):
         def work(connection: Connection) -> api.ListLinesResponse:
             page = read_page(connection, wanted, position=position, descending=order.descending, most=most)
             return api.ListLinesResponse(
-                lines=[_to_line(line, wanted.trial_id) for line in page.lines],
+                lines=[to_line(line, wanted.trial_id) for line in page.lines],
                 next_page_token=encode_token(request, page.position) if page.more else "",
             )
 
@@ -86,18 +87,13 @@ class Servicer(LogsServiceServicer):
         """Sends lines that match filters as they arrive."""
         requests = parse_subscriptions(request)
         async for news in follow_lines(
-            requests, database=self._database, notifier=self.notifier, clock=self._clock, pace=self._pace
+            requests,
+            reader=self._reader,
+            notifier=self.notifier,
+            clock=self._clock,
+            pace=self._pace,
         ):
-            if news is None:
-                yield api.FollowLinesResponse()
-                continue
-            trial_id = news.request.wanted.trial_id
-            yield api.FollowLinesResponse(
-                key=news.request.key,
-                lines=[_to_line(line, trial_id) for line in news.lines],
-                cursor=news.cursor,
-                complete=news.complete,
-            )
+            yield news
 
     async def CloseTrialLogs(
         self, request: api.CloseTrialLogsRequest, context: Any
@@ -117,7 +113,7 @@ class Servicer(LogsServiceServicer):
     ) -> api.ListDroppedLinesResponse:
         """Lists trials whose lines were dropped."""
         experiment = parse_uuid(request.experiment_id, field="experiment_id")
-        found = await self._database.read(lambda link: INTAKE.dropped(link, experiment))
+        dropped = await self._database.read(lambda link: INTAKE.dropped(link, experiment))
         return api.ListDroppedLinesResponse(
             trials=[
                 api.ListDroppedLinesResponse.DroppedLines(
@@ -126,7 +122,7 @@ class Servicer(LogsServiceServicer):
                     bytes=usage.dropped_bytes,
                     explanation=usage.explain(DROPPED),
                 )
-                for trial, usage in found
+                for trial, usage in dropped
             ]
         )
 
@@ -138,20 +134,3 @@ class Servicer(LogsServiceServicer):
             self._database, INTAKE, request.experiment_id, clock=self._clock, delete_batch=delete_batch
         )
         return api.DeleteExperimentLogsResponse()
-
-
-def _to_line(line: StoredLine, trial_id: str) -> line_pb2.Line:
-    message = line_pb2.Line(
-        message=line.message,
-        level=line_pb2.Level.ValueType(line.level),
-        rank=line.rank,
-        stdtype=line.stdtype,
-        line_id=line.line_id,
-        run=line.run,
-        trial_id=trial_id,
-        origin=line.origin,
-        container=line.container,
-        agent=line.agent,
-    )
-    message.time.seconds, message.time.nanos = divmod(line.time_ns, 1_000_000_000)
-    return message

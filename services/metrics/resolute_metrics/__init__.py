@@ -1,1 +1,1 @@
-"""Takes reports of metrics exactly once, keeps them in columns, and answers questions without scanning."""
+"""The metrics service: stores reports exactly once, in columns, and answers queries without full scans."""

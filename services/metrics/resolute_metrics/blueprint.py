@@ -1,4 +1,4 @@
-"""How to make the metrics service."""
+"""Creates the metrics service."""
 
 from __future__ import annotations
 

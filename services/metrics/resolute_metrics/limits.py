@@ -1,4 +1,4 @@
-"""How many metrics one trial may report."""
+"""Limits of the number of metrics of one trial."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The metrics service, put together."""
+"""Assembles the metrics service."""
 
 from __future__ import annotations
 

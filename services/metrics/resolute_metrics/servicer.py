@@ -11,6 +11,7 @@ from sqlalchemy.engine import Connection
 from resolute.api.metrics.v1 import metrics_service_pb2 as api
 from resolute.api.metrics.v1.metrics_service_pb2_grpc import MetricsServiceServicer
 from resolute.contracts.clock import Clock
+from resolute.contracts.messages import to_message
 from resolute.errors import QuotaError
 from resolute_metrics.ingest.fitting import DROPPED
 from resolute_metrics.ingest.parsing import parse_batch
@@ -21,6 +22,7 @@ from resolute_metrics.queries.curves.downsampling import MAX_POINTS, downsample
 from resolute_metrics.queries.curves.ranges import Range, parse_range
 from resolute_metrics.queries.curves.series import read_series
 from resolute_metrics.queries.curves.series_pages import read_page
+from resolute_metrics.queries.last_steps import last_steps
 from resolute_metrics.queries.reports import Position, StoredReport, is_report_position, read_reports
 from resolute_metrics.queries.requests import (
     parse_max_points,
@@ -90,8 +92,8 @@ class Servicer(MetricsServiceServicer):
         return api.IngestReportsResponse(
             next_sequence=outcome.next_sequence,
             refusals=[
-                api.IngestReportsResponse.Refusal(sequence=one.sequence, message=one.message)
-                for one in outcome.refusals
+                api.IngestReportsResponse.Refusal(sequence=refusal.sequence, message=refusal.message)
+                for refusal in outcome.refusals
             ],
             dropped=_dropped(batch.origin.trial_id, outcome.usage) if outcome.usage.dropped else None,
         )
@@ -106,8 +108,8 @@ class Servicer(MetricsServiceServicer):
         after = decode_token(request, fits=lambda value: is_position(value, order))
 
         def work(connection: Connection) -> api.ListSummariesResponse:
-            found = read_summaries(connection, wanted, order, after=after)
-            return _summaries(request, found, order, most)
+            summaries = read_summaries(connection, wanted, order, after=after)
+            return _summaries(request, summaries, order, most)
 
         return await self._database.read(work)
 
@@ -123,10 +125,10 @@ class Servicer(MetricsServiceServicer):
         first = decode_token(request) or 0
 
         def work(connection: Connection) -> api.ListSeriesResponse:
-            found = read_page(connection, wanted[first:], within=within, most=most)
-            done = first + len(found)
+            series = read_page(connection, wanted[first:], within=within, most=most)
+            done = first + len(series)
             return api.ListSeriesResponse(
-                series=[to_points(one.points, one.total) for one in found],
+                series=[to_points(one.points, one.total) for one in series],
                 next_page_token=encode_token(request, done) if done < len(wanted) else "",
             )
 
@@ -165,9 +167,9 @@ class Servicer(MetricsServiceServicer):
         trials = parse_trials(request.trial_ids)
 
         def work(connection: Connection) -> api.GetBestValidationResponse:
-            found = validations.best_of_experiment(connection, experiment)
+            best = validations.best_of_experiment(connection, experiment)
             return api.GetBestValidationResponse(
-                experiment_best=None if found is None else to_best(found),
+                experiment_best=None if best is None else to_best(best),
                 trial_bests=map(
                     to_best, validations.best_of_trials(connection, trials, experiment_id=experiment)
                 ),
@@ -183,20 +185,29 @@ class Servicer(MetricsServiceServicer):
         if await self._database.read(validation_changes.any_unnumbered):
             order = validation_changes.NUMBERING_ORDER
             await self._database.write(validation_changes.number_changes, order=order)
-        found = await self._database.read(
+        changes = await self._database.read(
             lambda link: validation_changes.list_changes(link, after=request.after_revision, limit=limit)
         )
         return api.ListTrialValidationsResponse(
-            trials=map(to_trial_validations, found.trials), latest_revision=found.latest_revision
+            trials=map(to_trial_validations, changes.trials), latest_revision=changes.latest_revision
         )
+
+    async def ListLastSteps(
+        self, request: api.ListLastStepsRequest, context: Any
+    ) -> api.ListLastStepsResponse:
+        """Lists how far trials have come."""
+        trials = parse_trials(request.trial_ids)
+        found = await self._database.read(lambda link: last_steps(link, trials))
+        kind = api.ListLastStepsResponse.LastSteps
+        return api.ListLastStepsResponse(trials=[to_message(kind, one) for one in found])
 
     async def ListDroppedReports(
         self, request: api.ListDroppedReportsRequest, context: Any
     ) -> api.ListDroppedReportsResponse:
         """Lists trials whose reports were dropped."""
         experiment = parse_uuid(request.experiment_id, field="experiment_id")
-        found = await self._database.read(lambda link: INTAKE.dropped(link, experiment))
-        return api.ListDroppedReportsResponse(trials=[_dropped(trial, usage) for trial, usage in found])
+        dropped = await self._database.read(lambda link: INTAKE.dropped(link, experiment))
+        return api.ListDroppedReportsResponse(trials=[_dropped(trial, usage) for trial, usage in dropped])
 
     async def DeleteExperimentMetrics(
         self, request: api.DeleteExperimentMetricsRequest, context: Any
@@ -218,11 +229,11 @@ def _dropped(trial_id: str, usage: Usage) -> api.DroppedReports:
 
 
 def _summaries(
-    request: api.ListSummariesRequest, found: Iterable[Summary], order: Sequence[OrderBy], most: int
+    request: api.ListSummariesRequest, summaries: Iterable[Summary], order: Sequence[OrderBy], most: int
 ) -> api.ListSummariesResponse:
     response = api.ListSummariesResponse()
     size, last = 0, None
-    for summary in found:
+    for summary in summaries:
         size += add_summary(response, summary)
         if last is not None and (len(response.summaries) > most or size > MAX_BYTES):
             del response.summaries[-1]
@@ -263,15 +274,15 @@ def _series(
 
 
 def _reports(
-    request: api.ListReportsRequest, found: Sequence[StoredReport], most: int
+    request: api.ListReportsRequest, reports: Sequence[StoredReport], most: int
 ) -> api.ListReportsResponse:
     response = api.ListReportsResponse()
     size = 0
-    for number, report in enumerate(found):
+    for number, report in enumerate(reports):
         message = to_report(report)
         size += message.ByteSize()
         if number == most or (number and size > MAX_BYTES):
-            response.next_page_token = encode_token(request, list(astuple(found[number - 1].position)))
+            response.next_page_token = encode_token(request, list(astuple(reports[number - 1].position)))
             break
         response.reports.append(message)
     return response

@@ -1,4 +1,4 @@
-"""How to make the preemption service."""
+"""Creates the preemption service."""
 
 from __future__ import annotations
 

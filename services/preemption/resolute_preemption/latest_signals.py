@@ -1,7 +1,7 @@
 """The last signal of every allocation, and streams of those that a watcher has not seen.
 
-Level-triggered: a watcher gets the signal that stands now if it is newer than what it has seen. Signals that
-came and went between two looks are not sent.
+Level-triggered: a watcher gets the current signal if it is newer than the last one that it has seen.
+Intermediate signals are not sent.
 """
 
 from __future__ import annotations

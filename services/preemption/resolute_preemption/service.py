@@ -1,4 +1,4 @@
-"""The preemption service: its parts, put together."""
+"""Assembles the preemption service."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Follows the experiments service's signals into memory, whatever happens to that service."""
+"""Keeps the signals of the experiments service in memory, through outages of that service."""
 
 from __future__ import annotations
 
@@ -90,13 +90,13 @@ class SignalFollower:
             # Unlike wait_for, wait never swallows the cancellation by which this task is ended.
             reading = asyncio.ensure_future(_next(responses))
             try:
-                await asyncio.wait({reading}, timeout=self._settings.patience)
+                await asyncio.wait({reading}, timeout=self._settings.silence_timeout)
             finally:
                 silent = not reading.done()
                 reading.cancel()
             if silent:
                 raise UnavailableError(
-                    f"the experiments service was silent for {self._settings.patience:g} s"
+                    f"the experiments service was silent for {self._settings.silence_timeout:g} s"
                 )
             response = reading.result()
             if response is None:

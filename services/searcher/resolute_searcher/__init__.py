@@ -1,4 +1,4 @@
 """The search service: which trials of an experiment run, with which hyperparameters, and how long.
 
-Events go in, actions come out; it knows nothing of slots, processes or files.
+Its input is events, its output is actions; it does not depend on slots, processes or files.
 """

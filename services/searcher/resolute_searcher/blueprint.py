@@ -1,4 +1,4 @@
-"""How to make the searcher service."""
+"""Creates the searcher service."""
 
 from __future__ import annotations
 

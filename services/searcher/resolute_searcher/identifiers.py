@@ -1,4 +1,4 @@
-"""Identifiers of trials: within their search, and everywhere else."""
+"""Identifiers of trials, within their search and outside."""
 
 from __future__ import annotations
 

@@ -50,6 +50,8 @@ class TrialRun:
     storage: str = ""
     """Where its experiment's config places checkpoints, as ``storage_name`` writes it; empty for tokens of
     before they named it."""
+    source_checkpoint_id: str = ""
+    """The checkpoint from which its experiment starts, which its submitter may read; empty for none."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,9 @@ current_token_expired: ContextVar[bool] = ContextVar("current_token_expired", de
 
 current_trace: ContextVar[str] = ContextVar("current_trace", default="")
 """The trace id of the call that is being handled; empty outside of calls."""
+
+current_peer: ContextVar[str] = ContextVar("current_peer", default="")
+"""Who makes the call that is being handled, as gRPC names peers: of a gateway's calls its own peer."""
 
 
 def actor() -> str:

@@ -36,7 +36,10 @@ class IdempotencyKeys:
     """
 
     def __init__(self, metadata: sa.MetaData) -> None:
-        self.table = sa.Table(_TABLE, metadata, *_columns())
+        self.table = table = sa.Table(_TABLE, metadata, *_columns())
+        matches = [column == sa.bindparam(f"key_{column.name}") for column in table.primary_key]
+        self._known = sa.select(table).where(*matches)
+        self._note_result = table.update().where(*matches).values(result=sa.bindparam("made"))
 
     def once(
         self,
@@ -74,7 +77,7 @@ class IdempotencyKeys:
         if not insert_new(connection, self.table, {**key, "digest": digest, "result": "", "created_at": now}):
             return self._recall(connection, key, digest)
         result = create()
-        connection.execute(self.table.update().where(*self._matches(key)).values(result=result))
+        connection.execute(self._note_result, {**_matches(key), "made": result})
         return result
 
     def sweep(self, connection: Connection, *, before: float) -> bool:
@@ -90,17 +93,18 @@ class IdempotencyKeys:
         return RetentionSweeper(database, self.sweep, days=_KEPT_DAYS, clock=clock, sleep=sleep)
 
     def _recall(self, connection: Connection, key: dict[str, str], digest: str) -> str:
-        found = connection.execute(sa.select(self.table).where(*self._matches(key))).one()
-        if found.digest != digest:
+        row = connection.execute(self._known, _matches(key)).one()
+        if row.digest != digest:
             raise AlreadyExistsError(
                 f"request_id {key['request_id']} was used for another request; use a new UUID for each "
                 "object to create",
                 resource=f"request {key['request_id']}",
             )
-        return str(found.result)
+        return str(row.result)
 
-    def _matches(self, key: dict[str, str]) -> list[sa.ColumnElement[bool]]:
-        return [self.table.c[name] == value for name, value in key.items()]
+
+def _matches(key: dict[str, str]) -> dict[str, str]:
+    return {f"key_{name}": value for name, value in key.items()}
 
 
 def create_table(operations: Any) -> None:

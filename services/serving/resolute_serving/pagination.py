@@ -35,6 +35,9 @@ MAX_PAGE_BYTES = 2 * 1024 * 1024
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _KEY = "_page_key_{}"
 _BYTES = "_page_bytes"
+_LIMIT = "_page_limit"
+_MADE = 256
+"""Statements of one ordering that are kept."""
 
 
 @dataclass(frozen=True)
@@ -51,10 +54,15 @@ class OrderBy:
 class Page:
     """One page of a list."""
 
-    rows: list[RowMapping]
-    """The rows, in order. Beside the columns of the query they have some of their position."""
+    records: Sequence[sa.Row[Any]]
+    """The rows, in order. After the columns of the query they have some of their position."""
     next_page_token: str
     """Token of the next page; empty after the last."""
+
+    @property
+    def rows(self) -> list[RowMapping]:
+        """The rows by the names of their columns."""
+        return [record._mapping for record in self.records]
 
 
 class Ordering:
@@ -86,8 +94,15 @@ class Ordering:
         self._default = default
         self._max_page_size = max_page_size
         self._row_bytes = row_bytes
+        self._made: dict[tuple[sa.Select[Any], str], sa.Select[Any]] = {}
 
-    def page(self, connection: Connection, request: Any, query: sa.Select[Any]) -> Page:
+    def page(
+        self,
+        connection: Connection,
+        request: Any,
+        query: sa.Select[Any],
+        values: Mapping[str, Any] | None = None,
+    ) -> Page:
         """Reads one page.
 
         Args:
@@ -95,28 +110,44 @@ class Ordering:
             request: Has ``page_size``, ``page_token``, and maybe ``order_by`` and ``skip``. The token of the
                 next page fits requests that differ in nothing else but ``page_size``.
             query: Selects and filters the rows, without an order.
+            values: What is bound in the query, if it is one that is made once and used again; None if it is
+                made for this request.
 
         Raises:
             InvalidArgumentError: The size, the token, the order or the number to skip is wrong.
         """
         limit = page_size(request.page_size, most=self._max_page_size)
-        keys = self._keys(getattr(request, "order_by", ""))
+        order_by = getattr(request, "order_by", "")
+        keys = self._keys(order_by)
         position = decode_token(request, fits=lambda value: _is_position(value, keys))
         skipped = _skipped(getattr(request, "skip", 0))
+        ordered = self._ordered(query, keys) if values is None else self._reused(query, order_by)
         if position is not None:
-            query = query.where(_after(keys, position))
+            ordered = ordered.where(_after(keys, position))
         elif skipped:
-            query = query.offset(skipped)
-        query = query.add_columns(*(key.column.label(_KEY.format(n)) for n, key in enumerate(keys)))
-        if self._row_bytes is not None:
-            query = query.add_columns(self._row_bytes.label(_BYTES))
-        query = query.order_by(*(part for key in keys for part in key.order())).limit(limit + 1)
-        rows = list(connection.execute(query).mappings())
+            ordered = ordered.offset(skipped)
+        # All at once: one by one, each row would cost a step of the cursor.
+        rows = connection.execute(ordered, {**(values or {}), _LIMIT: limit + 1}).all()
         fitting = limit if self._row_bytes is None else min(limit, _fitting(rows))
         if len(rows) <= fitting:
             return Page(rows, "")
-        last = rows[fitting - 1]
+        last = rows[fitting - 1]._mapping
         return Page(rows[:fitting], encode_token(request, [last[_KEY.format(n)] for n in range(len(keys))]))
+
+    def _ordered(self, query: sa.Select[Any], keys: Sequence[_Key]) -> sa.Select[Any]:
+        query = query.add_columns(*(key.column.label(_KEY.format(n)) for n, key in enumerate(keys)))
+        if self._row_bytes is not None:
+            query = query.add_columns(self._row_bytes.label(_BYTES))
+        order = (part for key in keys for part in key.order())
+        return query.order_by(*order).limit(sa.bindparam(_LIMIT, type_=sa.Integer))
+
+    def _reused(self, query: sa.Select[Any], order_by: str) -> sa.Select[Any]:
+        ordered = self._made.get((query, order_by))
+        if ordered is None:
+            if len(self._made) >= _MADE:
+                self._made.clear()
+            ordered = self._made[query, order_by] = self._ordered(query, self._keys(order_by))
+        return ordered
 
     def _keys(self, text: str) -> list[_Key]:
         order = parse_order_by(text or self._default, allowed=self._fields)
@@ -125,11 +156,11 @@ class Ordering:
         return [*keys, _Key(self._unique, order[-1].descending, nullable=False)]
 
 
-def _fitting(rows: list[RowMapping]) -> int:
+def _fitting(rows: Sequence[sa.Row[Any]]) -> int:
     """How many of the first rows fit a page."""
     total = 0
     for count, row in enumerate(rows):
-        total += row[_BYTES]
+        total += row._mapping[_BYTES]
         if count and total > MAX_PAGE_BYTES:
             return count
     return len(rows)
@@ -145,7 +176,7 @@ def parse_order_by(text: str, *, allowed: Mapping[str, Any]) -> list[OrderBy]:
     Raises:
         InvalidArgumentError: A field does not exist or comes twice, or the text cannot be read.
     """
-    found: list[OrderBy] = []
+    order: list[OrderBy] = []
     for part in text.split(","):
         field, *rest = part.split() or [""]
         if field not in allowed or rest not in ([], ["asc"], ["desc"]):
@@ -154,10 +185,10 @@ def parse_order_by(text: str, *, allowed: Mapping[str, Any]) -> list[OrderBy]:
                 f"order_by has {part.strip()[:80]!r}; write a field, then 'desc' for descending order; "
                 f"the fields are {', '.join(sorted(allowed))}",
             )
-        if field in {by.field for by in found}:
+        if field in {by.field for by in order}:
             raise invalid("order_by", f"order_by has {field!r} twice; name each field once")
-        found.append(OrderBy(field, descending=rest == ["desc"]))
-    return found
+        order.append(OrderBy(field, descending=rest == ["desc"]))
+    return order
 
 
 def page_size(requested: int, *, default: int = DEFAULT_PAGE_SIZE, most: int = MAX_PAGE_SIZE) -> int:

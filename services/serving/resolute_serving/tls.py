@@ -36,11 +36,6 @@ class TlsFiles:
     clients: Path | None = None
     """Certificates of who signs those of clients; None to ask clients for none."""
 
-    @property
-    def names(self) -> dict[str, str]:
-        """The files as libraries ask for them."""
-        return {"certfile": str(self.certificate), "keyfile": str(self.key)}
-
     def read(self) -> LoadedTls:
         """Reads the files and checks that they belong together.
 
@@ -71,10 +66,10 @@ class TlsFiles:
 
 def _stamp(path: Path) -> tuple[int, int, int] | None:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_ctime_ns, found.st_ino, found.st_size
+    return status.st_ctime_ns, status.st_ino, status.st_size
 
 
 @dataclass(frozen=True)
@@ -123,11 +118,8 @@ class ServerTls:
         return credentials
 
     def context(self) -> ssl.SSLContext:
-        """The certificate for a server of HTTP, which asks clients for none."""
-        return self.replace_in(self._loaded.context)
-
-    def replace_in(self, context: ssl.SSLContext) -> ssl.SSLContext:
-        """Lets each new connection of a server's context get the certificate of the moment."""
+        """The certificate of the moment for a server of HTTP, which asks clients for none."""
+        context = self._loaded.context
 
         def newer(connection: ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:
             connection.context = self.current().context

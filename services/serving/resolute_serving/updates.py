@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection
+from functools import lru_cache
 
 from google.protobuf.field_mask_pb2 import FieldMask
 
@@ -34,6 +35,7 @@ def update_paths(mask: FieldMask, *, allowed: Collection[str]) -> frozenset[str]
     return frozenset(mask.paths)
 
 
+@lru_cache(maxsize=4096)
 def etag_of(revision: int) -> str:
     """The etag of an object, which is opaque to clients.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterable
 
 from resolute.errors import InvalidArgumentError, Violation
 
@@ -48,3 +49,16 @@ def check_length(text: str, *, field: str, most: int) -> None:
     """
     if len(text) > most:
         raise invalid(field, f"{field} has {len(text)} characters; {most} are allowed")
+
+
+def check_unique(values: Iterable[str | int], *, field: str) -> None:
+    """Checks that no value comes twice.
+
+    Raises:
+        InvalidArgumentError: One does.
+    """
+    seen: set[str | int] = set()
+    for value in values:
+        if value in seen:
+            raise invalid_field(field, f"has {value!r} twice; name each once")
+        seen.add(value)

@@ -15,10 +15,11 @@ from support.services.checkpoints import (
     registry_harness,
     token,
 )
+from support.services.retention import expire
 
 from resolute.errors import FailedPreconditionError
 from resolute_checkpoints.domain.checkpoint import State
-from resolute_checkpoints.retention.enforcement import RetentionEnforcer, RetentionRequest
+from resolute_checkpoints.retention.enforcement import RetentionRequest
 from resolute_checkpoints.retention.policy import RetentionPolicy
 from resolute_checkpoints.settings import CheckpointSettings
 from resolute_checkpoints.store.files import inheritance
@@ -28,7 +29,7 @@ async def expire_everything(w: RegistryHarness) -> None:
     wish = RetentionRequest(
         experiment_id=EXPERIMENT, policy=RetentionPolicy(0, 0, 0), smaller_is_better=True, validations={}
     )
-    await RetentionEnforcer(database=w.database, clock=w.clock, wake=w.collector.wake).apply(wish)
+    await expire(w, wish)
     await w.collector.collect()
 
 
@@ -69,7 +70,7 @@ def test_what_was_being_removed_when_the_backup_was_made_stays(url: str, root: P
                 smaller_is_better=True,
                 validations={},
             )
-            await RetentionEnforcer(database=w.database, clock=w.clock, wake=lambda: None).apply(wish)
+            await expire(w, wish)
             await w.database.write(inheritance.inherit_all)
             await w.registry.fence(TRIAL, min_run=2)
             w.clock.advance(CheckpointSettings().abandon_seconds + 1)
@@ -111,7 +112,7 @@ def test_a_removal_is_not_put_off_by_a_clock_that_was_set_back(url: str, root: P
                 smaller_is_better=True,
                 validations={},
             )
-            await RetentionEnforcer(database=w.database, clock=w.clock, wake=lambda: None).apply(wish)
+            await expire(w, wish)
             w.clock.advance(-86_400.0)
             assert await w.collector.collect() == 1
             assert not w.place(expired).exists()

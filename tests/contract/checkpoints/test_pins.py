@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 from support.services.checkpoints import EXPERIMENT, SERVICE, RegistryHarness, new_id, registry_harness
+from support.services.retention import expire
 
 from resolute.errors import FailedPreconditionError, NotFoundError
 from resolute_checkpoints.domain.checkpoint import State
-from resolute_checkpoints.retention.enforcement import RetentionEnforcer, RetentionRequest
+from resolute_checkpoints.retention.enforcement import RetentionRequest
 from resolute_checkpoints.retention.policy import RetentionPolicy
 
 
@@ -21,7 +22,7 @@ async def expire_everything(w: RegistryHarness) -> None:
         smaller_is_better=True,
         validations={},
     )
-    await RetentionEnforcer(database=w.database, clock=w.clock, wake=w.collector.wake).apply(wish)
+    await expire(w, wish)
     await w.collector.collect()
 
 

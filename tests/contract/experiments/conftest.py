@@ -12,7 +12,7 @@ from support.services.access import Scenario, calls
 from support.services.in_process import serving
 
 from resolute_experiments.blueprint import BLUEPRINT
-from resolute_serving.auth.tokens import load_or_create_key
+from resolute_serving.auth.signing_keys import load_or_create_key
 from resolute_serving.context import Role
 
 

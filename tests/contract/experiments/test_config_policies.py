@@ -31,7 +31,7 @@ from resolute.api.experiments.v1.workspaces_service_pb2_grpc import WorkspacesSe
 from resolute.contracts.values import to_mapping
 from resolute.errors import InvalidArgumentError, InvalidConfigError, NotFoundError, PermissionDeniedError
 from resolute_experiments.blueprint import BLUEPRINT
-from resolute_serving.auth.tokens import load_or_create_key
+from resolute_serving.auth.signing_keys import load_or_create_key
 from resolute_serving.context import Role
 
 _pb = config_policies_service_pb2

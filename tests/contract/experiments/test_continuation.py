@@ -12,15 +12,15 @@ from contract.experiments.test_lifecycle import NOW, Store
 from sqlalchemy.engine import Connection
 from support.databases import migrate
 
-from resolute.api.searcher.v1 import action_pb2
+from resolute.api.searcher.v1 import action_pb2, reason_pb2
 from resolute.errors import FailedPreconditionError, IllegalTransitionError, InvalidConfigError
 from resolute_experiments.accounts.store import projects, workspaces
 from resolute_experiments.continuation import planning
 from resolute_experiments.continuation.planning import Plan
 from resolute_experiments.lifecycle import actions, commands
 from resolute_experiments.lifecycle.action_inputs import ActionInputs, LatestCheckpoint
-from resolute_experiments.states import ExperimentState, TrialState
-from resolute_experiments.store import continuations, experiments, trials
+from resolute_experiments.states import ExperimentState, RunOutcome, TrialState
+from resolute_experiments.store import continuations, experiments, runs, trials
 from resolute_experiments.store.schema import experiments as table
 from resolute_serving.database.engine import create_engine
 
@@ -55,10 +55,16 @@ def ended_trial(store: Store, state: TrialState, **values: Any) -> str:
 
     def work(connection: Connection) -> None:
         trial = trials.get(connection, trial_id=trial_id)
-        trials.update(connection, trial, state=state.value, ended_at=5.0, run=1, **values)
+        trials.update(connection, trial, **{"state": state.value, "ended_at": 5.0, "run": 1} | values)
 
     store.run(work)
     return trial_id
+
+
+def refused_trial(store: Store, *, explanation: str) -> None:
+    trial_id = ended_trial(store, TrialState.COMPLETED, explanation=explanation, run=0)
+    run = store.start(trial_id, TrialState.COMPLETED)
+    store.run(lambda c: runs.update(c, run.allocation_id, outcome=RunOutcome.INVALID_HP.value))
 
 
 def planned(store: Store, **searcher: Any) -> Plan:
@@ -227,3 +233,30 @@ def test_a_search_that_failed_says_where_to_look(store: Store) -> None:
     store.act(shutdown=action_pb2.Action.Shutdown(failure=True))
     assert store.experiment().failure == "every trial failed; `resolute trial describe 1` shows why"
     assert store.experiment().progress == 0.25
+
+
+def test_a_search_that_failed_says_what_ended_its_first_trial(store: Store) -> None:
+    ended_trial(store, TrialState.ERROR, explanation="failed: ValueError: bad")
+    ended_trial(store, TrialState.ERROR, explanation="failed: KeyError: 3")
+    store.act(shutdown=action_pb2.Action.Shutdown(failure=True))
+    assert store.experiment().failure == "every trial failed; trial 1 failed: ValueError: bad"
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("refused its hyperparameters: too deep", "refused its hyperparameters: too deep"),
+        ("", "refused its hyperparameters; `resolute trial logs 2` has why"),
+    ],
+)
+def test_a_search_that_was_refused_too_often_says_how_often_and_what_was_said_last(
+    store: Store, said: str, shown: str
+) -> None:
+    refused_trial(store, explanation="refused its hyperparameters: too wide")
+    refused_trial(store, explanation=said)
+    ended_trial(store, TrialState.COMPLETED, explanation="completed beside them")
+    reason = reason_pb2.Reason(kind=reason_pb2.REASON_KIND_TOO_MANY_REFUSED)
+    store.act(shutdown=action_pb2.Action.Shutdown(failure=True), reason=reason)
+    assert store.experiment().failure == (
+        f"50 sets of hyperparameters in a row were refused; the last: trial 2 {shown}"
+    )

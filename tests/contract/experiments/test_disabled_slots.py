@@ -129,7 +129,7 @@ def test_pools_whose_engine_places_by_itself_are_refused_with_its_own_command(
             ):
                 with pytest.raises(InvalidArgumentError) as refused:
                     await request
-                assert f"the engine of pool '{pool}' gives out its slots by itself" in str(refused.value)
+                assert f"the engine of pool '{pool}' assigns its slots itself" in str(refused.value)
                 assert remedy in str(refused.value)
                 assert [one.field for one in refused.value.violations] == ["resource_pool"]
         with pytest.raises(InvalidArgumentError, match="found 'boxen'; expected one of the pools: actors, "):

@@ -12,10 +12,10 @@ import pytest
 from contract.experiments.test_lifecycle import Store
 from support.clocks import ManualClock
 from support.databases import migrate
-from support.services.experiments_context import NoValidations, context
+from support.services.experiments_context import NoMetricsCopy, context
 
 from resolute.api.checkpoints.v1 import checkpoint_pb2, checkpoints_service_pb2
-from resolute.api.metrics.v1 import metrics_service_pb2, report_pb2
+from resolute.api.metrics.v1 import metrics_service_pb2
 from resolute.api.searcher.v1 import action_pb2, operation_pb2, searcher_service_pb2
 from resolute.errors import UnavailableError
 from resolute_experiments.exits.policy import MOST_BARREN_ENDS
@@ -79,17 +79,21 @@ class Metrics:
 
     def __init__(self, *steps: int | None) -> None:
         self._steps = steps
+        self._asked = 0
 
-    async def ListReports(  # noqa: N802
-        self, request: metrics_service_pb2.ListReportsRequest, *, timeout: float
-    ) -> metrics_service_pb2.ListReportsResponse:
+    async def ListLastSteps(  # noqa: N802
+        self, request: metrics_service_pb2.ListLastStepsRequest, *, timeout: float
+    ) -> metrics_service_pb2.ListLastStepsResponse:
         assert timeout > 0
-        (run,), (group,) = request.runs, request.groups
-        last = self._steps[run - 1] if run <= len(self._steps) else 0
+        # Each run is asked for once, at its end.
+        self._asked += 1
+        last = self._steps[self._asked - 1] if self._asked <= len(self._steps) else 0
         if last is None:
             raise UnavailableError("metrics does not answer")
-        reports = [report_pb2.Report(steps=last)] if group == "training" and last else []
-        return metrics_service_pb2.ListReportsResponse(reports=reports)
+        kind = metrics_service_pb2.ListLastStepsResponse.LastSteps
+        (trial_id,) = request.trial_ids
+        found = [kind(trial_id=trial_id, run=self._asked, steps=last)] if last else []
+        return metrics_service_pb2.ListLastStepsResponse(trials=found)
 
 
 class NoMachines:
@@ -122,7 +126,7 @@ def process_ended_runs(
             clients=clients,
             lease_ttl=30.0,
             machines=machines or NoMachines(),
-            validations=NoValidations(),
+            metrics_copy=NoMetricsCopy(),
         )
         await controller._process_ended_runs(store.experiment())
 
@@ -236,3 +240,26 @@ def test_dying_again_and_again_without_a_later_checkpoint_uses_up_restarts_in_th
         assert store.trial(trial_id).state is TrialState.QUEUED
     assert killed().outcome is RunOutcome.FAILED
     assert (store.trial(trial_id).state, store.trial(trial_id).restarts) == (TrialState.ERROR, 0)
+
+
+@pytest.mark.parametrize("repeats", [False, True])
+def test_a_failure_that_would_come_again_ends_the_trial_with_restarts_left(
+    database: Database, repeats: bool
+) -> None:
+    store = Store(database.engine)
+    config = {**CONFIG, "max_restarts": 2, "repeat_same_failure": repeats}
+    store.run(lambda c: experiments.update(c, store.experiment_id, config=config))
+    trial_id = store.create_trial()
+    clients = SimpleNamespace(checkpoints=Checkpoints(), metrics=Metrics(12, 12, 12))
+    failed = partial(end_a_run, database, store, trial_id, clients, exit_code=1, failure="ValueError: bad")
+
+    failed()
+    assert store.trial(trial_id).state is TrialState.QUEUED
+    failed()
+    trial = store.trial(trial_id)
+    assert trial.state is (TrialState.QUEUED if repeats else TrialState.ERROR)
+    if not repeats:
+        assert (
+            trial.explanation
+            == "failed: ValueError: bad; not repeated: same error at step 12 in runs 1 and 2"
+        )

@@ -14,7 +14,7 @@ from contract.experiments.test_lifecycle import Store
 from sqlalchemy.engine import Connection
 from support.clocks import ManualClock
 from support.databases import migrate
-from support.services.experiments_context import NoValidations, context
+from support.services.experiments_context import NoMetricsCopy, context
 
 from resolute.api.checkpoints.v1 import checkpoint_pb2, checkpoints_service_pb2
 from resolute.api.metrics.v1 import metrics_service_pb2
@@ -22,7 +22,7 @@ from resolute.errors import NotFoundError, UnavailableError
 from resolute_experiments.lifecycle.controller import ExperimentController
 from resolute_experiments.retention.deferred import DeferredRetention
 from resolute_experiments.states import ExperimentState, RunOutcome, TrialState
-from resolute_experiments.store import experiments, outbox, runs, trials
+from resolute_experiments.store import experiments, outbox, reported_steps, runs, trials
 from resolute_experiments.store.experiments import Experiment
 from resolute_serving.database.engine import Database
 
@@ -56,10 +56,14 @@ class Registry:
         ]
         return checkpoints_service_pb2.ListCheckpointsResponse(checkpoints=found)
 
+    async def PreviewRetention(self, request: Any, **_: Any) -> Any:  # noqa: N802
+        return checkpoints_service_pb2.PreviewRetentionResponse()
+
     async def ApplyRetention(self, request: Any, **_: Any) -> Any:  # noqa: N802
         if self.away:
             raise UnavailableError("the checkpoints service does not answer")
-        self.asked.append(list(request.rules.kept_checkpoint_ids))
+        late = set(request.rules.awaited_trial_ids)
+        self.asked.append([key for key, trial in self.trials.items() if trial in late])
         return checkpoints_service_pb2.ApplyRetentionResponse()
 
 
@@ -146,7 +150,7 @@ def ending(database: Database) -> Ending:
         clients=SimpleNamespace(checkpoints=registry, metrics=NoMetrics()),  # type: ignore[arg-type]
         lease_ttl=30.0,
         machines=machines,
-        validations=NoValidations(),
+        metrics_copy=NoMetricsCopy(),
     )
     return Ending(store, controller, database, registry, machines, clock, allocations)
 
@@ -179,6 +183,23 @@ def test_checkpoints_that_stayed_are_collected_once_the_reports_have_arrived(end
     assert ending.registry.asked == [["one"], []]
     ending.look()
     assert ending.registry.asked == [["one"], []]
+
+
+def test_steps_are_asked_for_at_the_end_and_once_more_when_late_reports_have_arrived(ending: Ending) -> None:
+    def looked_at(connection: Connection) -> int:
+        due = reported_steps.due(connection, after=0, limit=10)
+        if due:
+            reported_steps.store(connection, [(trial, None) for trial in due])
+        return len(due)
+
+    assert ending.store.run(looked_at) == 0
+    ending.end_late()
+    assert ending.store.run(looked_at) == 2
+    ending.look()
+    assert ending.store.run(looked_at) == 0, "the machine is away still"
+    ending.machines.waiting = []
+    ending.look()
+    assert ending.store.run(looked_at) == 2
 
 
 def test_an_end_that_was_not_late_owes_nothing(ending: Ending) -> None:

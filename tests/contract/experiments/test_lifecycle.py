@@ -54,7 +54,7 @@ class Store:
         self.engine = engine
         self.experiment_id = str(uuid.uuid4())
         self.sequence = 0
-        self.run(lambda c: experiments.insert(c, experiment_row(self.experiment_id), [b"code"]))
+        self.run(lambda c: experiments.insert(c, experiment_row(self.experiment_id), b"code"))
 
     def run(self, work: Callable[[Connection], T]) -> T:
         with self.engine.begin() as connection:
@@ -175,7 +175,7 @@ def test_migrations_make_what_the_tables_say(store: Store) -> None:
 
 def test_experiments_are_numbered_from_one_and_numbers_never_come_back(store: Store) -> None:
     assert store.experiment().number == 1
-    second = store.run(lambda c: experiments.insert(c, experiment_row(str(uuid.uuid4())), []))
+    second = store.run(lambda c: experiments.insert(c, experiment_row(str(uuid.uuid4())), b""))
     assert second.number == 2
     with pytest.raises(NotFoundError, match="experiment 3 does not exist"):
         store.run(lambda c: experiments.get(c, number=3))
@@ -454,7 +454,7 @@ def test_lists_are_filtered_and_paged_newest_first(store: Store) -> None:
     owner = store.run(lambda c: users.get(c, name="two")).number
     for name in ("one", "two", "three"):
         row = {**experiment_row(str(uuid.uuid4())), "name": name, "labels": [name, "all"], "owner": name}
-        store.run(partial(experiments.insert, values=row, chunks=[]))
+        store.run(partial(experiments.insert, values=row, definition=b""))
 
     def page(request: ListExperimentsRequest, **wanted: Any) -> tuple[list[str], str]:
         found, token = store.run(lambda c: experiments.page(c, request, experiments.Filter(**wanted)))

@@ -78,7 +78,10 @@ class Checked:
 
 def test_validations_under_other_names_are_warned_of_while_trials_train(database: Database) -> None:
     checked = Checked(database, Metrics("val_loss", "acc"))
-    expected = "no trial has reported searcher.metric 'loss'; validations have: acc, val_loss"
+    expected = (
+        "no trial has reported searcher.metric 'loss'; validations have: acc, val_loss; "
+        "did you mean 'val_loss'?"
+    )
     before = checked.store.experiment().revision
     assert checked.refresh() == expected
     after = checked.store.experiment().revision
@@ -103,8 +106,8 @@ def test_a_metric_beyond_the_first_page_is_found(database: Database) -> None:
     assert Checked(database, Metrics("a", "b", whole=False)).refresh()
 
 
-def test_no_validation_at_all_is_warned_of_when_the_experiment_completes(database: Database) -> None:
-    checked = Checked(database, Metrics())
+def test_no_validation_at_all_is_warned_of_when_a_search_by_reports_completes(database: Database) -> None:
+    checked = Checked(database, Metrics(), name="random", max_length=None)
     assert checked.refresh() == ""
     checked.state(ExperimentState.STOPPING_ERROR)
     assert checked.refresh(ending=True) == ""
@@ -115,10 +118,20 @@ def test_no_validation_at_all_is_warned_of_when_the_experiment_completes(databas
     )
 
 
-def test_a_script_that_trains_by_itself_may_validate_nothing(database: Database) -> None:
-    checked = Checked(database, Metrics(), max_length=None)
+@pytest.mark.parametrize(
+    "searcher",
+    [
+        pytest.param({"max_length": None}, id="one trial that trains by itself"),
+        pytest.param({"name": "random"}, id="operations, which are completed with the metric"),
+    ],
+)
+def test_some_scripts_may_report_no_validation(database: Database, searcher: dict[str, Any]) -> None:
+    checked = Checked(database, Metrics(), **searcher)
     checked.state(ExperimentState.STOPPING_COMPLETED)
     assert checked.refresh(ending=True) == ""
+
+
+def test_a_trial_that_trains_by_itself_reports_the_metric_if_it_validates(database: Database) -> None:
     other = Checked(database, Metrics("acc"), max_length=None)
     assert other.refresh(ending=True) == "no trial has reported searcher.metric 'loss'; validations have: acc"
 

@@ -233,7 +233,7 @@ def test_whoever_goes_on_after_the_end_is_admitted_like_a_new_one(store: Store) 
         workspaces.set_quota(
             connection, workspaces.get(connection, name="w"), workspaces.Quota(live_experiments=1)
         )
-        experiments.insert(connection, experiment_row(str(uuid.uuid4())), [])
+        experiments.insert(connection, experiment_row(str(uuid.uuid4())), b"")
 
     store.run(fill)
     for state in (ExperimentState.COMPLETED, ExperimentState.CANCELED, ExperimentState.ERROR):

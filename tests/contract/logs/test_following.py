@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from support.services.logs import LIMITS, Logs, following, logs_on
@@ -262,3 +263,28 @@ def test_wrong_subscriptions_are_refused(patient: Logs, keys: list[str], message
 
     with pytest.raises(InvalidArgumentError, match=message):
         patient.run(follow)
+
+
+def test_followers_of_one_log_share_its_reads(patient: Logs, monkeypatch: pytest.MonkeyPatch) -> None:
+    reads: list[object] = []
+    read = patient.database.read
+
+    async def noted(work: Any) -> Any:
+        reads.append(work)
+        return await read(work)
+
+    monkeypatch.setattr(patient.database, "read", noted)
+    texts = [f"{number} {'x' * 1000}" for number in range(1000)]
+
+    async def scenario() -> list[list[str]]:
+        await _send(patient, *texts)
+        followers = [_Follow(patient) for _ in range(30)]
+        for follower in followers:
+            await follower.until(len(texts))
+        await _send(patient, "last", first=len(texts))
+        await _close(patient)
+        return [await follower.task for follower in followers]
+
+    assert patient.run(scenario) == [[*texts, "last"]] * 30
+    # One alone reads eight pages of 128 KiB, looks at what came, and at the end.
+    assert 8 <= len(reads) <= 30

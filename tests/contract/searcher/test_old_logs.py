@@ -8,12 +8,16 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 from google.protobuf.json_format import ParseDict
-from support.old_home import recorded_decisions, restore_database
+from support.old_home import recorded_decisions, restore_database, restore_home
+from support.postgres import PostgresServer
 from support.services.searcher import Searcher, SearchSession, run, searcher
 
 from resolute.api.searcher.v1 import event_pb2, reason_pb2
 from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
+from resolute.client.connection.home import Home
 from resolute.storage.searcher.v1 import log_pb2
+from resolute_embedded.database_move import move
+from resolute_embedded.state_directory import StateDirectory
 from resolute_searcher.store.log import OWN_EVENT_PREFIX
 from resolute_searcher.wire.contract import contract_entry, contract_event, contract_operation
 from resolute_serving.database import migrations
@@ -116,6 +120,26 @@ class Replayed:
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", sorted(DECISIONS))
 def test_an_old_search_goes_on_to_the_same_decisions(database_url: str, tmp_path: Path, name: str) -> None:
+    url = database_url or f"sqlite:///{tmp_path / 'searcher.sqlite'}"
+    restore(url, tmp_path)
+    require_same_decisions(name, url, tmp_path)
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("name", sorted(DECISIONS))
+def test_a_search_of_a_home_that_was_moved_goes_on_to_the_same_decisions(
+    postgres_server: PostgresServer, tmp_path: Path, name: str
+) -> None:
+    home = StateDirectory(Home(tmp_path / "home"))
+    restore_home(home.home.path)
+    home.cluster_id()
+    url = postgres_server.clean_database()
+    move(home, url)
+    require_same_decisions(name, url, tmp_path)
+
+
+def require_same_decisions(name: str, url: str, tmp_path: Path) -> None:
+    """Lets a search go on as it is recorded that it did."""
     recorded = DECISIONS[name]
     entries = [
         ParseDict(
@@ -123,8 +147,6 @@ def test_an_old_search_goes_on_to_the_same_decisions(database_url: str, tmp_path
         )
         for entry in recorded["entries"]
     ]
-    url = database_url or f"sqlite:///{tmp_path / 'searcher.sqlite'}"
-    restore(url, tmp_path)
 
     async def scenario() -> None:
         async with searcher(tmp_path, database_url=url) as service:

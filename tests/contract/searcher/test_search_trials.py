@@ -98,7 +98,7 @@ class TestOperations:
                 await session.complete(trial.trial_id, math.nan, length=10)
                 with pytest.raises(FailedPreconditionError, match=r"a second metric \(0\.5\) is not taken"):
                     await session.complete(trial.trial_id, 0.5, length=10)
-                with pytest.raises(NotFoundError, match="no search knows trial"):
+                with pytest.raises(NotFoundError, match="no search has trial"):
                     await session.complete(str(uuid.uuid4()), 0.5, length=10)
                 with pytest.raises(InvalidArgumentError, match="trial_id must be a UUID"):
                     await session.complete("12", 0.5, length=10)

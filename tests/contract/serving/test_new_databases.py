@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.resources
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from alembic.script import ScriptDirectory
 
 from resolute_embedded.blueprints import BLUEPRINTS
 from resolute_serving.database import migrations
@@ -86,3 +88,10 @@ def storage(connection: sa.Connection, table: str) -> Any:
         " WHERE attrelid = CAST(:table AS regclass) AND attnum > 0 AND NOT attisdropped"
     )
     return {row.attname: row.attstorage for row in connection.execute(sa.text(query), {"table": table})}
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_the_newest_revision_by_names_of_files_is_that_of_alembic(service: str) -> None:
+    package = f"resolute_{service}"
+    scripts = ScriptDirectory(str(importlib.resources.files(package) / "migrations"))
+    assert migrations.newest_revision(package) == scripts.get_current_head()

@@ -22,6 +22,7 @@ from support.crash_points import CrashPoints, kill_at_step, run_in_child, steps_
 from support.object_stores.s3 import REGION, S3Server, parts_in
 from support.sampling import Sample
 from support.services.checkpoints import EXPERIMENT, SERVICE, TRIAL
+from support.services.retention import expire
 
 from resolute.api.checkpoints.v1.checkpoints_service_pb2 import ListCheckpointsRequest
 from resolute.contracts.object_stores import s3
@@ -37,7 +38,7 @@ from resolute_checkpoints.registry.checkpoints import Begin, Commit, Registry
 from resolute_checkpoints.registry.reuse import Reuse
 from resolute_checkpoints.retention.collector import Collector
 from resolute_checkpoints.retention.deletion import Deletions
-from resolute_checkpoints.retention.enforcement import RetentionEnforcer, RetentionRequest
+from resolute_checkpoints.retention.enforcement import RetentionRequest
 from resolute_checkpoints.retention.policy import RetentionPolicy
 from resolute_checkpoints.retention.remover import Remover
 from resolute_checkpoints.settings import CheckpointSettings
@@ -83,7 +84,6 @@ class Scenario:
         )
         self.reuse = Reuse(database=self.database, stores=self.stores, workers=self.workers)
         self.deletions = Deletions(remover=remover, cluster_id="cluster", **parts)
-        self.expiry = RetentionEnforcer(wake=lambda: None, **parts)
         self.collector = Collector(remover=remover, settings=CheckpointSettings(), **parts)
 
     def close(self) -> None:
@@ -149,9 +149,9 @@ class Scenario:
             policy=policy,
             smaller_is_better=True,
             validations={},
-            pinned=frozenset({but}),
+            sources=frozenset({but}),
         )
-        assert list(await self.expiry.apply(wish)) == [checkpoint_id]
+        assert list(await expire(self, wish)) == [checkpoint_id]
 
     async def _begin(self) -> str:
         checkpoint_id = str(uuid.uuid4())

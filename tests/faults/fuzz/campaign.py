@@ -1,14 +1,16 @@
-"""Many odd calls against all services: none may fail inside, and the process may not grow.
+"""Many odd calls against all services, by every way in: none may fail inside, and the process may not grow.
 
-Run as ``make fuzz CALLS=20000``. A seed decides every call; the ids of the objects that the calls name are
-new in each run. A call counts as having reached the domain when neither its token, nor its bounds, nor the
-reading of its fields ended it.
+Run as ``make fuzz CALLS=20000``. They come over gRPC, by the gateway as Connect in JSON and binary and as
+gRPC-web, and as bytes that break the rules of HTTP/1.1 and HTTP/2. A seed decides every call; the ids of the
+objects that the calls name are new in each run. A call counts as having reached the domain when neither its
+token, nor its bounds, nor the reading of its fields ended it.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import logging
 import os
 import random
 import secrets
@@ -16,21 +18,22 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import grpc
 import psutil
 import structlog
 from faults.fuzz.bases import Bases
 from faults.fuzz.mutations import corrupt, mutate, with_surrogates
+from faults.fuzz.ways import Way, by_broken_http, by_broken_http2, by_connect, by_grpc, by_grpc_web
 from faults.fuzz.world import Caller, World, make_world
 from google.protobuf.descriptor import MethodDescriptor
 from support.contract_methods import methods, path
 from support.postgres import new_postgres
+from support.services.gateway import gateway
 from support.services.in_process import serving
 
 from resolute_embedded.blueprints import BLUEPRINTS
@@ -42,20 +45,20 @@ _PARALLEL = 12
 _CAUSE_LENGTH = 1_500
 _WORLD_CALLS = 1_500
 """Calls that share the objects of one world: some of them delete, kill or close these."""
-_CALL_SECONDS = 30.0
-_STREAM_SECONDS = 0.2
-_DEFECTS = frozenset({grpc.StatusCode.INTERNAL, grpc.StatusCode.UNKNOWN})
+_DEFECTS = frozenset({"INTERNAL", "UNKNOWN", "NO_ANSWER"})
 _NOT_REACHED = frozenset(
     {
-        grpc.StatusCode.INVALID_ARGUMENT,
-        grpc.StatusCode.UNAUTHENTICATED,
-        grpc.StatusCode.PERMISSION_DENIED,
-        grpc.StatusCode.RESOURCE_EXHAUSTED,
-        grpc.StatusCode.UNIMPLEMENTED,
-        grpc.StatusCode.OUT_OF_RANGE,
+        "INVALID_ARGUMENT",
+        "UNAUTHENTICATED",
+        "PERMISSION_DENIED",
+        "RESOURCE_EXHAUSTED",
+        "UNIMPLEMENTED",
+        "OUT_OF_RANGE",
         *_DEFECTS,
     }
 )
+_WAYS = {"gRPC": 6, "Connect, JSON": 4, "Connect": 3, "gRPC-web": 3, "broken HTTP": 3, "broken HTTP/2": 1}
+"""The ways of calls, and how often each is taken."""
 _DESTRUCTIVE = ("Delete", "Kill", "Cancel", "Archive", "Revoke", "EndRun", "Abort", "Activate", "SetPassword")
 _RARELY = 0.15
 MOST_GROWTH_MIB = 160
@@ -92,6 +95,9 @@ class Report:
     """The last lines of what the services logged, by method."""
     memory: list[int] = field(default_factory=list)
     """Resident MiB after each world."""
+    ways: Counter[str] = field(default_factory=Counter)
+    tracebacks: list[str] = field(default_factory=list)
+    """What any part of the process logged with a traceback."""
 
     @property
     def share(self) -> float:
@@ -129,24 +135,32 @@ class Campaign:
             database_url: PostgreSQL for all services; SQLite files in the folder by default.
         """
         with _collected_causes(self.report):
-            async with serving(BLUEPRINTS, folder, database_url=database_url) as running:
+            async with (
+                serving(BLUEPRINTS, folder, database_url=database_url) as running,
+                gateway(running.address) as http,
+            ):
                 caller = Caller(running)
+                ways = _ways(caller, running.address, http.port)
                 try:
                     for first in range(0, calls, _WORLD_CALLS):
                         world = await make_world(caller, folder, random.Random(f"{self._seed}/world/{first}"))
                         numbers = iter(range(first, min(first + _WORLD_CALLS, calls)))
-                        await asyncio.gather(*(self._work(caller, world, numbers) for _ in range(_PARALLEL)))
+                        await asyncio.gather(
+                            *(self._work(caller, ways, world, numbers) for _ in range(_PARALLEL))
+                        )
                         self.report.memory.append(psutil.Process().memory_info().rss >> 20)
                 finally:
                     await caller.channel.close()
                     end_processes(folder)
         return self.report
 
-    async def _work(self, caller: Caller, world: World, numbers: Iterator[int]) -> None:
+    async def _work(
+        self, caller: Caller, ways: Mapping[str, Way], world: World, numbers: Iterator[int]
+    ) -> None:
         for number in numbers:
-            await self._call(caller, world, number)
+            await self._call(caller, ways, world, number)
 
-    async def _call(self, caller: Caller, world: World, number: int) -> None:
+    async def _call(self, caller: Caller, ways: Mapping[str, Way], world: World, number: int) -> None:
         rng = random.Random(f"{self._seed}/{number}")
         (method,) = rng.choices(self._methods, self._weights)
         request = Bases(world, rng).request(method)
@@ -155,14 +169,34 @@ class Campaign:
         if rng.random() < 0.02:
             data = corrupt(data, rng)
             changed.append("corrupt bytes")
-        code, detail = await _send(caller, method, data, _token(caller, world, method, rng))
+        (way,) = rng.choices(list(ways), list(_WAYS.values()))
+        code, detail = await ways[way](method, data, _token(caller, world, method, rng), rng)
         name = path(method)
-        self.report.made[name] += 1
-        self.report.codes[code.name] += 1
-        self.report.reached[name] += code not in _NOT_REACHED
-        if code in _DEFECTS:
+        self.report.codes[code] += 1
+        self.report.ways[way] += 1
+        if not way.startswith("broken"):
+            self.report.made[name] += 1
+            self.report.reached[name] += code not in _NOT_REACHED and not code.startswith("HTTP_")
+        if code in _DEFECTS or code == "HTTP_500":
             what = ", ".join(changed) or "nothing"
-            self.report.findings.append(Finding(number, name, what, f"{code.name} {detail}"))
+            self.report.findings.append(Finding(number, name, f"{way}, {what}", f"{code} {detail}"))
+
+
+def _ways(caller: Caller, address: str, port: int) -> Mapping[str, Way]:
+    return dict(
+        zip(
+            _WAYS,
+            (
+                by_grpc(caller.channel),
+                by_connect(port, in_json=True),
+                by_connect(port, in_json=False),
+                by_grpc_web(port),
+                by_broken_http(port),
+                by_broken_http2(address),
+            ),
+            strict=True,
+        )
+    )
 
 
 def _token(caller: Caller, world: World, method: MethodDescriptor, rng: random.Random) -> str:
@@ -178,43 +212,30 @@ def _token(caller: Caller, world: World, method: MethodDescriptor, rng: random.R
     return rng.choice(tokens) if tokens else caller.admin
 
 
-async def _send(
-    caller: Caller, method: MethodDescriptor, data: bytes, token: str
-) -> tuple[grpc.StatusCode, str]:
-    """Makes a call with these bytes, and returns how it ended; streams are cut off after a moment."""
-    kind = ("stream" if method.client_streaming else "unary") + (
-        "_stream" if method.server_streaming else "_unary"
-    )
-    metadata = [("authorization", f"Bearer {token}")]
-    seconds = _STREAM_SECONDS if method.server_streaming else _CALL_SECONDS
-    sent = iter([data]) if method.client_streaming else data
-    call = getattr(caller.channel, kind)(path(method))(sent, metadata=metadata, timeout=seconds)
-    try:
-        if method.server_streaming:
-            async for _ in call:
-                pass
-        else:
-            await call
-    except grpc.aio.AioRpcError as failure:
-        return failure.code(), failure.details() or ""
-    return grpc.StatusCode.OK, ""
-
-
 @contextmanager
 def _collected_causes(report: Report) -> Iterator[None]:
-    """Keeps the traceback of the last defect of each method, and logs nothing."""
+    """Keeps every traceback, and that of the last defect of each method; logs nothing."""
+
+    class Tracebacks(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if record.exc_info:
+                report.tracebacks.append(logging.Formatter().format(record)[-_CAUSE_LENGTH:])
 
     def collect(_: Any, __: str, event: Any) -> str:
         if event.get("exc_info"):
             text = structlog.processors.format_exc_info(None, "", dict(event)).get("exception", "")
             report.causes[str(event.get("method", event.get("event")))] = str(text)[-_CAUSE_LENGTH:]
+            report.tracebacks.append(str(text)[-_CAUSE_LENGTH:])
         raise structlog.DropEvent
 
     before = structlog.get_config()
     structlog.configure(processors=[collect], cache_logger_on_first_use=False)
+    handler = Tracebacks()
+    logging.getLogger().addHandler(handler)
     try:
         yield
     finally:
+        logging.getLogger().removeHandler(handler)
         structlog.configure(**before)
 
 
@@ -238,12 +259,16 @@ def describe(report: Report) -> str:
             lines.append(report.causes.get(finding.method, ""))
     weakest = sorted(report.made, key=lambda name: report.reached[name] / report.made[name])[:15]
     lines += [f"reached {report.reached[name]}/{report.made[name]} {name}" for name in weakest]
+    lines += [f"logged: {text}" for text in dict.fromkeys(report.tracebacks)][:10]
+    ways = ", ".join(f"{way} {count}" for way, count in report.ways.most_common())
+    lines.append(f"ways: {ways}")
     codes = ", ".join(f"{code} {count}" for code, count in report.codes.most_common())
     lines.append(f"codes: {codes}")
     lines.append(f"resident MiB after each world: {report.memory}")
     lines.append(
-        f"seed {report.seed}: {sum(report.made.values())} calls, {report.share:.0%} reached the domain, "
-        f"{len(report.findings)} failed inside, {report.growth} MiB gained"
+        f"seed {report.seed}: {report.codes.total()} calls, {report.share:.0%} reached the domain, "
+        f"{len(report.findings)} failed inside, {len(report.tracebacks)} tracebacks, "
+        f"{report.growth} MiB gained"
     )
     return "\n".join(lines)
 
@@ -264,7 +289,11 @@ def main() -> None:
         campaign = Campaign(options.seed, only=options.only)
         report = asyncio.run(campaign.run(Path(folder), calls=options.calls, database_url=url))
     sys.stdout.write(f"{describe(report)}\n{time.monotonic() - began:.0f} s\n")
-    fine = not report.findings and report.growth <= MOST_GROWTH_MIB and (options.only or report.share >= 0.5)
+    fine = (
+        not (report.findings or report.tracebacks)
+        and report.growth <= MOST_GROWTH_MIB
+        and (options.only or report.share >= 0.5)
+    )
     sys.exit(0 if fine else 1)
 
 

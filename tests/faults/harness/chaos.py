@@ -68,6 +68,7 @@ def config(*, seed: int, trials: int, warm_start: bool = False) -> dict[str, obj
         "hyperparameters": {"x": {"type": "double", "minval": 0, "maxval": 1}},
         "reproducibility": {"experiment_seed": seed},
         "max_restarts": 1000,
+        "repeat_same_failure": True,
         "searcher": {
             "name": "adaptive_asha",
             "metric": "loss",

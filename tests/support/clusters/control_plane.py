@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import io
 import tarfile
@@ -39,12 +40,13 @@ WAIT_SECONDS = 60.0
 def pack(files: Mapping[str, str]) -> bytes:
     """Makes a model definition of some files."""
     buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
         for name, text in files.items():
             info = tarfile.TarInfo(name)
             info.size, info.mode = len(text.encode()), 0o644
             archive.addfile(info, io.BytesIO(text.encode()))
-    return buffer.getvalue()
+    # Runs of one experiment have one archive, whenever it is packed here.
+    return gzip.compress(buffer.getvalue(), mtime=0)
 
 
 def make_spec(entrypoint: Any, *, archive: bytes = b"", **changes: Any) -> LaunchSpec:
@@ -99,7 +101,10 @@ class ControlPlane(
         self.watches_answer = True
         self.takes_lines = True
         """Whether the logs service answers."""
+        self.only_token = ""
+        """The token that the logs service wants; empty for any."""
         self.pids: list[int] = []
+        self.hangs: list[str] = []
         self.tokens: list[str] = []
         self.acknowledged: list[int] = []
         self.preemptions: list[int] = []
@@ -198,6 +203,8 @@ class ControlPlane(
             context.abort(*self.refusal)
         with self.changed:
             self.pids.append(request.pid)
+            if request.hang and request.hang not in self.hangs:
+                self.hangs.append(request.hang)
             self.changed.notify_all()
             return allocations.RenewLeaseResponse(
                 ttl=self.spec.lease_ttl, bearer_token=f"token-{len(self.pids)}", signal=self.signal
@@ -243,6 +250,8 @@ class ControlPlane(
     def IngestLines(self, request: Any, context: Any) -> logs.IngestLinesResponse:  # noqa: N802
         if not self.takes_lines:
             context.abort(grpc.StatusCode.UNAVAILABLE, "the logs service is away")
+        if self.only_token not in ("", _token_of(context)):
+            context.abort(grpc.StatusCode.UNAUTHENTICATED, "the token has expired")
         with self.changed:
             known = self.lines.setdefault(request.source, [])
             known.extend(lines_of(request.lines)[max(0, len(known) - request.first_sequence) :])
@@ -257,11 +266,14 @@ class ControlPlane(
             return metrics.IngestReportsResponse(next_sequence=self.reports[request.source])
 
     def _note(self, call: str, context: Any) -> None:
-        metadata = dict(context.invocation_metadata())
         with self.changed:
             self.calls.append(call)
-            self.tokens.append(str(metadata.get("authorization", "")).removeprefix("Bearer "))
+            self.tokens.append(_token_of(context))
             self.changed.notify_all()
+
+
+def _token_of(context: Any) -> str:
+    return str(dict(context.invocation_metadata()).get("authorization", "")).removeprefix("Bearer ")
 
 
 @contextmanager

@@ -82,7 +82,7 @@ class DistributedTrial:
     def restarts(self) -> int:
         """How often it was started again after a failure."""
         (description,) = self.cluster.json("e", "describe", self.number)
-        return int(description["trials"][0]["trial"]["restarts"])
+        return int(description["trials"][0]["restarts"])
 
     def reported(self, group: str) -> list[int]:
         """The steps of its reports."""

@@ -88,17 +88,23 @@ class EmbeddedCluster:
         wait_until(lambda: not Path(f"/proc/{pid}/cmdline").exists() or not cmdline(pid), what="the kill")
 
     def run(
-        self, *command: str, cwd: Path | None = None, check: bool = True, timeout: float = 60
+        self,
+        *command: str,
+        cwd: Path | None = None,
+        check: bool = True,
+        timeout: float = 60,
+        typed: str | None = None,
     ) -> subprocess.CompletedProcess[str]:
         """Runs a command of the installed distribution and returns what it said."""
         program = (str(self.bin / command[0]), *command[1:])
-        if command[0] == "det":
+        if command[0] == "det" or command[-1] == "--json":  # tests ask so often
             result = run_command(program, cwd=cwd, environment=self.variables(), timeout=timeout)
         else:
             result = subprocess.run(
                 program,
                 cwd=cwd,
                 env=self.variables(),
+                input=typed,
                 capture_output=True,
                 text=True,
                 check=False,
@@ -129,8 +135,8 @@ class EmbeddedCluster:
             environment.setenv(name, value)
 
     def json(self, *arguments: str) -> Any:
-        """Runs `det … --json` and returns what it printed."""
-        return json.loads(self.det(*arguments, "--json").stdout)
+        """Runs `resolute … --json` and returns what it printed."""
+        return json.loads(self.run("resolute", *arguments, "--json").stdout)
 
 
 def cmdline(pid: int) -> bytes:

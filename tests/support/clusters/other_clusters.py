@@ -15,7 +15,7 @@ from resolute.client.connection.endpoint import find_endpoint
 from resolute.client.connection.session import Session
 from resolute.client.services import Services
 from resolute_embedded.blueprints import BLUEPRINTS
-from resolute_serving.auth.tokens import load_or_create_key
+from resolute_serving.auth.signing_keys import load_or_create_key
 from resolute_serving.context import Role
 
 _DEADLINE = 120.0

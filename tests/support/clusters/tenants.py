@@ -38,7 +38,7 @@ from resolute.api.searcher.v1 import searcher_service_pb2
 from resolute.api.searcher.v1.searcher_service_pb2_grpc import SearcherServiceStub
 from resolute.contracts.values import to_value
 from resolute_embedded.blueprints import BLUEPRINTS
-from resolute_serving.auth.tokens import load_or_create_key
+from resolute_serving.auth.signing_keys import load_or_create_key
 from resolute_serving.context import Role, User
 
 ROLE_NUMBERS = {

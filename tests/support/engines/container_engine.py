@@ -10,8 +10,8 @@ from typing import Any
 
 from support.clusters.control_plane import ControlPlane, control_plane
 from support.engines.container_service import ContainerService
-from support.engines.contract import spec_of
 from support.engines.image import IMAGE
+from support.engines.session import spec_of
 
 from resolute_engines.container.client import DockerApi
 from resolute_engines.container.runtime import make_runtime, runtime_name

@@ -3,132 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager
-from typing import Any, Protocol
+import socket
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
 from support.clusters.control_plane import ControlPlane
-from support.waiting import wait_until_async
-
-from resolute_engines.protocol import (
-    AllocationSpec,
-    ContainerReport,
-    ContainerState,
-    DeliversLines,
-    Engine,
-    EngineEvent,
-    HasBacklog,
+from support.engines.session import (
+    ALLOCATION,
+    SECONDS,
+    STUBBORN,
+    TRAIN,
+    EngineSession,
+    EngineUnderTest,
+    cleared,
+    engine_session,
+    scenario,
+    seen,
+    until,
 )
+from support.ports import free_port
 
-ALLOCATION = "allocation-1"
-SECONDS = 120.0
-TRAIN = "echo training; while true; do sleep 0.05; done"
-STUBBORN = "trap '' TERM; " + TRAIN
+from resolute_engines.protocol import ContainerState, DeliversLines, HasBacklog
 
-
-class EngineUnderTest(Protocol):
-    """An engine, and what tests do to it from outside."""
-
-    def control_plane(self, script: str, **changes: Any) -> AbstractContextManager[ControlPlane]:
-        """A control plane that the engine's containers reach, with one run."""
-
-    def open(self) -> Engine:
-        """An object of the engine: each is one life of the control plane over what runs there."""
-
-    def spec(self, plane: ControlPlane, *, containers: int = 1) -> AllocationSpec:
-        """What launches the run of a control plane."""
-
-    async def lose(self, allocation_id: str) -> None:
-        """Ends the supervisors of an allocation as the loss of their machines does: without a word."""
-
-    async def resources(self) -> Sequence[str]:
-        """Names everything that the engine has of this test's allocations, however small."""
-
-
-def spec_of(plane: ControlPlane, *, pool: str, containers: int, **changes: Any) -> AllocationSpec:
-    """What launches the run of a control plane in a pool, with one slot for each container."""
-    return AllocationSpec(
-        allocation_id=plane.spec.allocation_id,
-        placements=tuple((rank,) for rank in range(containers)),
-        address=plane.address,
-        token="token-0",
-        pool=pool,
-        **changes,
-    )
-
-
-class EngineSession:
-    """An engine of one process of the control plane, and the events it reported."""
-
-    def __init__(self, engine: Engine) -> None:
-        self.engine = engine
-        self.events: list[EngineEvent] = []
-
-    def ends(self) -> list[ContainerReport]:
-        """The reports of containers that ended."""
-        reports = [event for event in self.events if isinstance(event, ContainerReport)]
-        return [report for report in reports if report.state is ContainerState.ENDED]
-
-    async def ended(self, count: int = 1) -> list[ContainerReport]:
-        """Waits for the ends of containers, and returns them by rank."""
-        await wait_until_async(lambda: len(self.ends()) >= count, seconds=SECONDS, what="the end")
-        return sorted(self.ends(), key=lambda report: report.container_rank)
-
-    async def states(self, allocation_id: str = ALLOCATION) -> list[ContainerState]:
-        """What the engine says of an allocation now."""
-        return [report.state for report in await self.engine.inspect(allocation_id)]
-
-
-@asynccontextmanager
-async def engine_session(engine: EngineUnderTest) -> AsyncIterator[EngineSession]:
-    """Opens an engine as one process of the control plane. At its end nothing is cleaned up."""
-    session = EngineSession(engine.open())
-
-    async def collect() -> None:
-        async for event in session.engine.watch():
-            session.events.append(event)
-
-    collector = asyncio.create_task(collect())
-    try:
-        yield session
-    finally:
-        await session.engine.close()
-        await collector
-
-
-def scenario(body: Callable[[], Awaitable[None]]) -> None:
-    """Runs one case within a bound."""
-    asyncio.run(asyncio.wait_for(body(), 2 * SECONDS))
-
-
-async def seen(plane: ControlPlane, text: str) -> None:
-    """Waits for a line of the trial."""
-    await asyncio.to_thread(plane.wait_for, lambda: text in plane.text(), seconds=SECONDS)
-
-
-@asynccontextmanager
-async def cleared(engine: EngineUnderTest, *others: str) -> AsyncIterator[None]:
-    """Leaves nothing with the engine of the allocation and of others, and asks it whether that is so."""
-    try:
-        yield
-    finally:
-        async with engine_session(engine) as last:
-            for allocation_id in (ALLOCATION, *others):
-                await last.engine.kill(allocation_id)
-                await last.engine.release(allocation_id)
-
-            async def gone() -> bool:
-                return not await engine.resources()
-
-            await until(gone, "nothing to be left")
-
-
-async def until(condition: Callable[[], Awaitable[object]], what: str) -> None:
-    """Waits until something that is asked of the engine is so."""
-    deadline = asyncio.get_running_loop().time() + SECONDS
-    while not await condition():
-        assert asyncio.get_running_loop().time() < deadline, f"waited in vain for {what}"
-        await asyncio.sleep(0.05)
+_TWO_CONTAINERS: Mapping[str, Any] = {"container_count": 2, "collective_key": "k"}
 
 
 class EngineContract:
@@ -158,7 +56,7 @@ class EngineContract:
                     await seen(plane, "training")
                     await session.engine.launch(spec)
                     assert plane.calls.count("GetLaunchSpec") == 1
-                    assert await session.states() == [ContainerState.RUNNING]
+                    await session.runs()
 
         scenario(body)
 
@@ -190,7 +88,7 @@ class EngineContract:
                         await first.engine.launch(engine.spec(plane))
                         await seen(plane, "training")
                     async with engine_session(engine) as second:
-                        assert await second.states() == [ContainerState.RUNNING]
+                        await second.runs()
                         await second.engine.launch(engine.spec(plane))
                         assert not second.ends()
                         await second.engine.kill(ALLOCATION)
@@ -217,6 +115,32 @@ class EngineContract:
                         (report,) = await second.engine.inspect(ALLOCATION)
                         assert report.exit is not None
                         assert report.exit.exit_code == 5
+
+        scenario(body)
+
+    def test_inspect_watches_what_an_earlier_life_launched(self, engine: EngineUnderTest) -> None:
+        async def body() -> None:
+            with engine.control_plane(TRAIN) as plane:
+                async with cleared(engine):
+                    async with engine_session(engine) as first:
+                        await first.engine.launch(engine.spec(plane))
+                        await seen(plane, "training")
+                    async with engine_session(engine) as second:
+                        await second.runs()
+                        await engine.lose(ALLOCATION)
+                        (report,) = await second.ended()
+                        assert report.lost
+
+        scenario(body)
+
+    def test_an_allocation_may_have_no_slots(self, engine: EngineUnderTest) -> None:
+        async def body() -> None:
+            with engine.control_plane("echo done") as plane:
+                async with cleared(engine), engine_session(engine) as session:
+                    await session.engine.launch(replace(engine.spec(plane), placements=((),)))
+                    (report,) = await session.ended()
+                    assert report.exit is not None
+                    assert report.exit.exit_code == 0
 
         scenario(body)
 
@@ -271,6 +195,24 @@ class EngineContract:
 
         scenario(body)
 
+    def test_nothing_runs_any_more_when_a_loss_is_reported(self, engine: EngineUnderTest) -> None:
+        async def body() -> None:
+            port = free_port()
+            with engine.control_plane(f"{_connected(port)} & {TRAIN}") as plane:
+                host = plane.address.rpartition(":")[0]
+                async with cleared(engine), engine_session(engine) as session:
+                    with socket.create_server((host, port)) as server:
+                        server.settimeout(SECONDS)
+                        await session.engine.launch(engine.spec(plane))
+                        connection, _ = await asyncio.to_thread(server.accept)
+                    with connection:
+                        await engine.lose(ALLOCATION)
+                        (report,) = await session.ended()
+                        assert report.lost
+                        assert _is_closed(connection), "a process of the lost container runs"
+
+        scenario(body)
+
     def test_lines_that_waited_for_the_services_are_sent_after_the_release(
         self, engine: EngineUnderTest
     ) -> None:
@@ -308,12 +250,38 @@ class EngineContract:
 
         scenario(body)
 
+    def test_the_next_life_sends_and_removes_what_an_earlier_one_released(
+        self, engine: EngineUnderTest
+    ) -> None:
+        async def body() -> None:
+            with engine.control_plane("echo training; sleep 1; echo last words; exit 0") as plane:
+                async with cleared(engine):
+                    async with engine_session(engine) as first:
+                        await first.engine.launch(engine.spec(plane))
+                        await seen(plane, "training")
+                        plane.takes_lines = False
+                        await first.ended()
+                        await first.engine.release(ALLOCATION, token="token-fresh")
+                    async with engine_session(engine) as second:
+                        plane.takes_lines = True
+                        # An engine may forget a release with its process, and name the allocation again.
+                        if ALLOCATION in await second.engine.leftovers():
+                            await second.engine.release(ALLOCATION, token="token-fresh")
+                        await seen(plane, "last words")
+
+                        async def gone() -> bool:
+                            return not await engine.resources()
+
+                        await until(gone, "the next life to remove everything")
+
+        scenario(body)
+
     def test_an_allocation_may_have_several_containers_which_find_each_other(
         self, engine: EngineUnderTest
     ) -> None:
         async def body() -> None:
             script = "echo rank $DET_CONTAINER_RANK; exit 0"
-            with engine.control_plane(script, container_count=2, collective_key="k") as plane:
+            with engine.control_plane(script, **_TWO_CONTAINERS) as plane:
                 async with cleared(engine), engine_session(engine) as session:
                     await session.engine.launch(engine.spec(plane, containers=2))
                     reports = await session.ended(2)
@@ -321,6 +289,65 @@ class EngineContract:
                     assert all(report.exit is not None for report in reports)
                     assert {request.address for request in plane.announced.values()} != {""}
                     assert len(plane.announced) == 2
+
+        scenario(body)
+
+    def test_a_stop_reaches_every_container(self, engine: EngineUnderTest) -> None:
+        async def body() -> None:
+            with engine.control_plane(TRAIN, preemption_timeout=SECONDS, **_TWO_CONTAINERS) as plane:
+                async with cleared(engine), engine_session(engine) as session:
+                    await _launch_two(session, engine, plane)
+                    await session.engine.stop(ALLOCATION, grace=2 * SECONDS)
+                    # Each supervisor that gets the signal tells the control plane of it.
+                    await asyncio.to_thread(
+                        plane.wait_for, lambda: len(plane.preemptions) == 2, seconds=SECONDS
+                    )
+
+        scenario(body)
+
+    def test_a_kill_reaches_every_container(self, engine: EngineUnderTest) -> None:
+        async def body() -> None:
+            with engine.control_plane(TRAIN, **_TWO_CONTAINERS) as plane:
+                async with cleared(engine), engine_session(engine) as session:
+                    await _launch_two(session, engine, plane)
+                    await session.engine.kill(ALLOCATION)
+                    reports = await session.ended(2)
+                    assert [(report.container_rank, report.lost) for report in reports] == [
+                        (0, True),
+                        (1, True),
+                    ]
+
+        scenario(body)
+
+    def test_inspect_has_the_containers_by_rank(self, engine: EngineUnderTest) -> None:
+        async def body() -> None:
+            with engine.control_plane(TRAIN, **_TWO_CONTAINERS) as plane:
+                async with cleared(engine), engine_session(engine) as session:
+                    await _launch_two(session, engine, plane)
+                    reports = await session.engine.inspect(ALLOCATION)
+                    assert [report.container_rank for report in reports] == [0, 1]
+
+        scenario(body)
+
+
+class TokenContract:
+    """The case of engines that send with the token of a release. A subclass gives the fixture ``engine``.
+
+    Where runs are kept by processes that send by themselves, the last token of the run outlives them.
+    """
+
+    def test_what_was_left_is_sent_with_the_token_of_the_release(self, engine: EngineUnderTest) -> None:
+        async def body() -> None:
+            with engine.control_plane("echo training; sleep 1; echo last words; exit 0") as plane:
+                async with cleared(engine), engine_session(engine) as session:
+                    await session.engine.launch(engine.spec(plane))
+                    await seen(plane, "training")
+                    plane.takes_lines = False
+                    await session.ended()
+                    plane.only_token = "token-fresh"
+                    plane.takes_lines = True
+                    await session.engine.release(ALLOCATION, token="token-fresh")
+                    await seen(plane, "last words")
 
         scenario(body)
 
@@ -381,3 +408,28 @@ class BacklogContract:
                     assert "last words" in plane.text()
 
         scenario(body)
+
+
+def _connected(port: int) -> str:
+    """A command that holds a connection to the control plane's machine; only SIGKILL ends it."""
+    return (
+        'python3 -c "import os, signal, socket; signal.signal(signal.SIGTERM, signal.SIG_IGN); os.setsid(); '
+        f"socket.create_connection((os.environ['DET_MASTER_HOST'], {port})).recv(1)\""
+    )
+
+
+def _is_closed(connection: socket.socket) -> bool:
+    """Whether the other end is closed, as the kernel closes those of a process that ends."""
+    connection.setblocking(False)
+    try:
+        return connection.recv(1) == b""
+    except BlockingIOError:
+        return False
+    except ConnectionResetError:
+        return True
+
+
+async def _launch_two(session: EngineSession, engine: EngineUnderTest, plane: ControlPlane) -> None:
+    """Launches two containers, and waits until both train."""
+    await session.engine.launch(engine.spec(plane, containers=2))
+    await asyncio.to_thread(plane.wait_for, lambda: plane.text().count("training") == 2, seconds=SECONDS)

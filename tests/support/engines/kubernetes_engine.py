@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from support.clusters.control_plane import ControlPlane, control_plane
-from support.engines.contract import spec_of
+from support.engines.session import spec_of
 from support.kubernetes import KubernetesCluster
 
 from resolute_engines.environment import EngineEnvironment

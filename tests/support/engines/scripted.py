@@ -160,7 +160,7 @@ class Cluster:
             "config": {**EXPERIMENT["config"], "resources": resources},
             "resource_pool": pool,
         }
-        await self.database.write(lambda c: experiments.insert(c, values, [b"code"]))
+        await self.database.write(lambda c: experiments.insert(c, values, b"code"))
         await self.add_trial(name, experiment=name)
 
     async def add_trial(self, name: str, *, experiment: str) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from support.clusters.control_plane import ControlPlane, control_plane
-from support.engines.contract import spec_of
+from support.engines.session import spec_of
 from support.slurm import SlurmCluster
 from support.ssh import LoginServer
 

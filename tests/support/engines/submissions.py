@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 import pytest
 from support.clusters.control_plane import ControlPlane
-from support.engines.contract import EngineUnderTest, cleared, engine_session, scenario
+from support.engines.session import EngineUnderTest, cleared, engine_session, scenario
 
 from resolute.errors import UnavailableError
 from resolute_engines.environment import EngineEnvironment

@@ -22,6 +22,7 @@ from resolute_checkpoints.domain.checkpoint import Checkpoint, DirectoryStorage,
 from resolute_checkpoints.domain.manifest import Manifest
 from resolute_checkpoints.registry.checkpoints import Begin, Commit, Registry
 from resolute_checkpoints.registry.downloads import Downloads
+from resolute_checkpoints.registry.imports import Imports
 from resolute_checkpoints.retention.collector import Collector
 from resolute_checkpoints.retention.deletion import Deletions
 from resolute_checkpoints.retention.remover import Remover
@@ -78,6 +79,7 @@ class RegistryHarness:
     downloads: Downloads
     collector: Collector
     remover: Remover
+    imports: Imports
 
     def place(self, checkpoint_id: str) -> Path:
         """Where the files of a checkpoint lie."""
@@ -205,11 +207,14 @@ async def registry_harness(
                 clock=clock,
             ),
             deletions=Deletions(database=database, remover=remover, clock=clock, cluster_id="cluster"),
-            downloads=Downloads(database=database, stores=stores, workers=workers),
+            downloads=Downloads(
+                database=database, stores=stores, workers=workers, clock=clock, url_seconds=600.0
+            ),
             collector=Collector(
                 database=database, remover=remover, clock=clock, settings=CheckpointSettings()
             ),
             remover=remover,
+            imports=Imports(database=database, stores=stores, workers=workers, clock=clock),
         )
     finally:
         workers.close()

@@ -20,7 +20,7 @@ def context(database: Database, clock: Clock, *, notifier: Notifier[Topic] | Non
     )
 
 
-class NoValidations:
+class NoMetricsCopy:
     """The copy of validations where nothing is validated."""
 
     async def refresh(self) -> None:

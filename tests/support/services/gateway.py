@@ -16,9 +16,11 @@ import urllib3
 from support.backends import missing
 
 from resolute.contracts.calls.tls import ClientTls
+from resolute.contracts.clock import SYSTEM_CLOCK
 from resolute_gateway.backends import Backends
 from resolute_gateway.requirements import missing_for_http
 from resolute_gateway.settings import HttpSettings
+from resolute_serving.auth.forwarded_peers import ForwardedPeers
 from resolute_serving.tls import ServerTls
 
 if TYPE_CHECKING:
@@ -83,6 +85,7 @@ async def gateway(
     tls: ServerTls | None = None,
     backend_tls: ClientTls | None = None,
     page: Path | None = None,
+    key: str = "",
     **settings: Any,
 ) -> AsyncIterator[GatewayClient]:
     """Serves HTTP in front of an address of gRPC until the block ends.
@@ -93,17 +96,19 @@ async def gateway(
         tls: Its certificate; None for plain HTTP, which the client speaks.
         backend_tls: How the services are reached; None for a plain port.
         page: Where the page's files are; None for those that were built.
+        key: By which it tells services who calls; empty where it does not.
         settings: Fields of ``HttpSettings``.
     """
     need_http()
     from resolute_gateway.http_gateway import HttpGateway
-    from resolute_gateway.web.http_server import listen
+    from resolute_gateway.listening.listening_socket import ConnectionLimits, listen
     from resolute_gateway.web.page_files import BUILT
 
-    backends = Backends({"*": address}, tls=backend_tls)
+    backends = Backends({"*": address}, tls=backend_tls, peers=ForwardedPeers(key))
     grpc_port = int(address.rpartition(":")[2])
     options = HttpSettings(**{"cluster_id": CLUSTER, "grpc_port": grpc_port, **settings})
-    opened = listen("127.0.0.1", 0)
+    limits = ConnectionLimits.of_this_process(proxies=options.proxies)
+    opened = listen("127.0.0.1", 0, limits=limits, clock=SYSTEM_CLOCK)
     served = HttpGateway(backends, options, opened, tls=tls, page=page or BUILT)
     served.start()
     port = opened.getsockname()[1]

@@ -12,14 +12,17 @@ import grpc
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from support.databases import migrate
 from support.ports import free_port
+from support.static_keys import StaticKeys
 
 from resolute.contracts.calls.tls import ClientTls
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
+from resolute_serving.auth.forwarded_peers import ForwardedPeers
 from resolute_serving.auth.refusals import Refusals
 from resolute_serving.auth.service_tokens import ServiceTokens
-from resolute_serving.auth.tokens import RevokedTokens, StaticKeys, TokenSigner, TokenVerifier
+from resolute_serving.auth.tokens import RevokedTokens, TokenSigner, TokenVerifier
 from resolute_serving.context import Role, ServiceAccount, TrialRun, User
 from resolute_serving.database.engine import create_engine
+from resolute_serving.server.calls import Calls
 from resolute_serving.server.client_versions import OLDEST_SDK
 from resolute_serving.server.grpc_server import Server, ServerSettings
 from resolute_serving.server.peers import Peers
@@ -41,6 +44,8 @@ class Running:
     """The services, in the order of their blueprints."""
     tls: ClientTls | None = None
     """How the services are reached."""
+    calls: Calls | None = None
+    """What they answer; None where they run in another process."""
 
     def user_token(self, *, role: Role = Role.ADMIN, name: str = "ada") -> str:
         """A token of a person."""
@@ -58,9 +63,13 @@ class Running:
         """An asyncio channel whose calls carry ``token`` and raise typed errors; close it after use."""
         return self.peers(lambda: token).channel("*")
 
-    def peers(self, token: Callable[[], str]) -> Peers:
-        """The services, as another service reaches them; to be closed after use."""
-        return Peers({"*": self.address}, token=token, tls=self.tls)
+    def peers(self, token: Callable[[], str], *, local: bool = False) -> Peers:
+        """The services, as another service reaches them, in this process or not; to be closed after use."""
+        peers = Peers({"*": self.address}, token=token, tls=self.tls)
+        if local:
+            assert self.calls is not None
+            peers.serve_here(self.calls)
+        return peers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,6 +100,8 @@ async def serving(
     cluster: str = "resolute:test",
     tls: ServerTls | None = None,
     peer_tls: ClientTls | None = None,
+    gateway_key: str = "",
+    local_calls: bool = True,
 ) -> AsyncIterator[Running]:
     """Serves blueprints on one port of loopback until the block ends.
 
@@ -109,6 +120,8 @@ async def serving(
         cluster: Tells clusters apart: its UUID follows from this.
         tls: The certificate of the port; None for a plain one.
         peer_tls: How the services reach each other.
+        gateway_key: By which a gateway may say who called it; empty for none.
+        local_calls: Whether the services call each other within this process, as under ``resolute up``.
     """
     cluster_id = str(uuid.uuid5(uuid.NAMESPACE_URL, cluster))
     signer = TokenSigner(key or Ed25519PrivateKey.generate(), cluster_id=cluster_id, clock=token_clock)
@@ -138,10 +151,18 @@ async def serving(
         StaticKeys({signer.key_id: signer.public_key}, revoked), cluster_id=cluster_id, clock=token_clock
     )
     settings = ServerSettings(port=port, grace=0.5, oldest_client=oldest_client, tls=tls)
-    server = Server(services, verifier=verifier, settings=settings, refusals=refusals)
+    server = Server(
+        services,
+        verifier=verifier,
+        settings=settings,
+        refusals=refusals,
+        peers=ForwardedPeers(gateway_key),
+    )
+    if local_calls:
+        peers.serve_here(server.calls)
     await server.start()
     try:
-        yield Running(address=address, signer=signer, services=services, tls=peer_tls)
+        yield Running(address=address, signer=signer, services=services, calls=server.calls, tls=peer_tls)
     finally:
         await server.stop()
         await peers.close()

@@ -25,7 +25,7 @@ from resolute.api.experiments.v1 import access_service_pb2, user_pb2
 from resolute.api.logs.v1 import line_pb2
 from resolute.contracts.values import to_value
 from resolute_embedded.blueprints import BLUEPRINTS
-from resolute_serving.auth.tokens import load_or_create_key
+from resolute_serving.auth.signing_keys import load_or_create_key
 from resolute_serving.context import TrialRun
 
 BEST = 0.025
@@ -120,8 +120,12 @@ class Visit:
             "IngestLines", token=token, source="s", first_sequence=first, lines=lines, **owner
         )
 
-    async def save(self, trial: Any, content: bytes) -> None:
-        """Commits a checkpoint with one file, as the trial would."""
+    async def save(self, trial: Any, content: bytes, *, path: str = "model.pt") -> Path:
+        """Commits a checkpoint with one file, as the trial would.
+
+        Returns:
+            Where the file is.
+        """
         owner, token = self.owner(trial)
         digest = f"sha256:{hashlib.sha256(content).hexdigest()}"
         checkpoint_id, directory = str(uuid.uuid4()), self.folder / "checkpoints"
@@ -129,16 +133,18 @@ class Visit:
         await self.caller.call(
             "BeginCheckpoint", token=token, checkpoint_id=checkpoint_id, storage=storage, **owner
         )
-        (directory / checkpoint_id).mkdir(parents=True)
-        (directory / checkpoint_id / "model.pt").write_bytes(content)
+        file = directory / checkpoint_id / path
+        file.parent.mkdir(parents=True)
+        file.write_bytes(content)
         await self.caller.call(
             "CommitCheckpoint",
             token=token,
             checkpoint_id=checkpoint_id,
             run=1,
-            files=[{"path": "model.pt", "size": len(content), "digest": digest}],
+            files=[{"path": path, "size": len(content), "digest": digest}],
             metadata=to_value({"steps_completed": 40}),
         )
+        return file
 
     def owner(self, trial: Any) -> tuple[dict[str, Any], str]:
         """Who the first run of a trial is, and its token."""

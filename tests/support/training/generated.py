@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
+from support.training import loaders
 from torch import nn
 from torch.utils import data
 
@@ -38,11 +39,15 @@ class Program:
     batch_size: int
     drop_last: bool
     forgotten: str
+    loading: str
+    """How the data is loaded, where not by the platform's loader."""
+    further: str
+    """How a second loader is gone through."""
 
     @property
     def refused(self) -> bool:
         """Whether something of it would be in no checkpoint."""
-        return bool(self.forgotten)
+        return bool(self.forgotten) or self.further in LOST_LOADERS
 
 
 MODELS = ("linear", "dropout", "norm", "recurrent")
@@ -62,9 +67,16 @@ SAMPLERS = (
     "weighted",
     "buckets",
     "own_torch_generator",
+    "lazy",
+    "nested",
 )
-NOISE = ("", "global", "own_numpy", "own_python")
-PRECISION = ("", "", "amp")
+NOISE = ("", "global", "own_numpy", "own_python", "closure", "module", "collate", "trial")
+PRECISION = ("", "", "amp", "scaled")
+OF_MODULE = np.random.default_rng()
+"""As a module with a data set may have one; a trial seeds it anew, as a new process would."""
+LOADING = ("stateful", "reads_ahead", "torchdata", "skips", "zipped")
+FURTHER = ("own", "torchdata", "callback", "iterator", "cycle", "prefetcher")
+LOST_LOADERS = {"iterator", "cycle", "prefetcher"}
 FORGOTTEN = ("model", "optimizer", "scheduler", "second_model", "second_optimizer")
 
 
@@ -74,6 +86,8 @@ def programs(seed: int, count: int) -> list[Program]:
     made = []
     for number in range(count):
         workers = 2 if draw.random() < 0.08 else 0
+        loading = draw.choice(LOADING) if draw.random() < 0.25 else ""
+        further = draw.choice(FURTHER) if not loading and draw.random() < 0.25 else ""
         made.append(
             Program(
                 seed=number,
@@ -83,12 +97,14 @@ def programs(seed: int, count: int) -> list[Program]:
                 accumulation=draw.choice(ACCUMULATION),
                 sampler=draw.choice(SAMPLERS),
                 noise=draw.choice(NOISE),
-                workers=workers,
+                workers=0 if loading else workers,
                 precision=draw.choice(PRECISION),
                 adversarial=draw.random() < 0.2,
                 batch_size=draw.choice((3, 4, 5)),
                 drop_last=draw.random() < 0.3,
                 forgotten=draw.choice(FORGOTTEN) if draw.random() < 0.1 else "",
+                loading=loading,
+                further=further,
             )
         )
     return made
@@ -101,6 +117,7 @@ class Points(data.Dataset[Any]):
         self._noise = noise
         self.numpy = np.random.default_rng(3)
         self.python = random.Random(process)
+        self.draw = _drawing(process)
 
     def __len__(self) -> int:
         return RECORDS
@@ -113,8 +130,32 @@ class Points(data.Dataset[Any]):
             noise = float(self.numpy.random())
         elif self._noise == "own_python":
             noise = self.python.random()
+        elif self._noise == "closure":
+            noise = self.draw()
+        elif self._noise == "module":
+            noise = float(OF_MODULE.random())
         x = torch.tensor([index / RECORDS, 1.0, noise])
         return x, x.sum(dim=0, keepdim=True), index
+
+
+def _drawing(process: int) -> Callable[[], float]:
+    generator = random.Random(process)
+
+    def draw() -> float:
+        return generator.random()
+
+    return draw
+
+
+class Noisy:
+    """Makes batches with noise, as what mixes records does."""
+
+    def __init__(self, *, process: int) -> None:
+        self.numpy = np.random.default_rng(process)
+
+    def __call__(self, records: list[Any]) -> Any:
+        x, y, indices = data.default_collate(records)
+        return x + float(self.numpy.random()), y, indices
 
 
 class Order(data.Sampler[int]):
@@ -153,7 +194,25 @@ class Order(data.Sampler[int]):
             order = order[self._passes % RECORDS :] + order[: self._passes % RECORDS]
         elif self._kind == "set_epoch":
             random.Random(self.epoch).shuffle(order)
+        elif self._kind == "lazy":
+            order = (random.randrange(RECORDS) for _ in order)  # type: ignore[assignment]
         yield from order
+
+
+class Reversed(data.Sampler[int]):
+    """Deals what another sampler deals in turned pairs, of which it draws the turns."""
+
+    def __init__(self, sampler: Order) -> None:
+        self.inner = sampler
+        self.turns = random.Random(1)
+
+    def __len__(self) -> int:
+        return len(self.inner)
+
+    def __iter__(self) -> Iterator[int]:
+        dealt = iter(self.inner)
+        for pair in zip(dealt, dealt, strict=True):
+            yield from sorted(pair, reverse=self.turns.random() < 0.5)
 
 
 class Buckets(data.Sampler[list[int]]):
@@ -184,8 +243,11 @@ class Generated(pytorch.PyTorchTrial):
         self.context = context
         program = self.program
         torch.manual_seed(program.seed)
-        if program.precision == "amp":
-            context.experimental.use_amp()
+        OF_MODULE.bit_generator.state = np.random.default_rng(self.process).bit_generator.state
+        self.own = np.random.default_rng(self.process)
+        if program.precision:
+            scaler = {"init_scale": 8.0, "growth_interval": 3} if program.precision == "scaled" else None
+            context.experimental.use_amp(scaler_options=scaler)
         model, judge = _model(program.model), nn.Linear(1, 1)
         self.model = model if program.forgotten == "model" else context.wrap_model(model)
         self.judge = None
@@ -200,13 +262,25 @@ class Generated(pytorch.PyTorchTrial):
             context.wrap_lr_scheduler(self.scheduler, _step_mode(program.scheduler))
         self.dealt: list[list[int]] = []
         self.after_batch: Any = None
+        if program.loading:
+            context.experimental.disable_dataset_reproducibility_checks()
+        self.further = loaders.further(program.further, process=self.process)
+        self.further_batches: Any = None
 
     def _wrapped(self, optimizer: Any, name: str) -> Any:
         return optimizer if self.program.forgotten == name else self.context.wrap_optimizer(optimizer)
 
-    def build_training_data_loader(self) -> pytorch.DataLoader:
+    def build_training_data_loader(self) -> Any:
         program, points = self.program, Points(self.program.noise, process=self.process)
+        if program.loading:
+            return loaders.loader(
+                program.loading, points, size=program.batch_size, skip=self.context.get_initial_batch()
+            )
         options: dict[str, Any] = {"num_workers": program.workers}
+        if program.workers:
+            options["prefetch_factor"] = 3
+        if program.noise == "collate":
+            options["collate_fn"] = Noisy(process=self.process)
         if program.sampler == "buckets":
             return pytorch.DataLoader(points, batch_sampler=Buckets(program.batch_size), **options)
         options |= {"batch_size": program.batch_size, "drop_last": program.drop_last}
@@ -215,14 +289,21 @@ class Generated(pytorch.PyTorchTrial):
             return pytorch.DataLoader(points, sampler=weighted, **options)
         if program.sampler in {"sequential", "shuffle"}:
             return pytorch.DataLoader(points, shuffle=program.sampler == "shuffle", **options)
-        return pytorch.DataLoader(points, sampler=Order(program.sampler, process=self.process), **options)
+        order: data.Sampler[int] = Order(program.sampler, process=self.process)
+        if program.sampler == "nested":
+            order = Reversed(Order("other_generator_each_run", process=self.process))
+        return pytorch.DataLoader(points, sampler=order, **options)
 
     def build_validation_data_loader(self) -> pytorch.DataLoader:
         return pytorch.DataLoader(Points("global", process=0), batch_size=13)
 
     def train_batch(self, batch: Any, epoch_idx: int, batch_idx: int) -> dict[str, Any]:
-        x, y, indices = batch
+        program, (x, y, indices) = self.program, batch
         self.dealt.append(indices.tolist())
+        if program.noise == "trial":
+            x = x + float(self.own.random())
+        if self.further is not None:
+            x = x + self._further_batch()
         found = self.model(x)
         loss = ((found - y) ** 2).mean()
         if self.judge is not None:
@@ -234,6 +315,18 @@ class Generated(pytorch.PyTorchTrial):
         if self.after_batch is not None:
             self.after_batch(batch_idx + 1)
         return {"loss": loss}
+
+    def _further_batch(self) -> torch.Tensor:
+        """The next batch of the second loader, which begins again when it ends."""
+        if self.further_batches is None:
+            self.further_batches = iter(self.further)
+        batch = next(self.further_batches, None)
+        if batch is None:
+            self.further_batches = iter(self.further)
+            batch = next(self.further_batches)
+        self.dealt.append(batch.tolist())
+        mean: torch.Tensor = batch.float().mean()
+        return mean * 0.01
 
     def _learn(self, loss: torch.Tensor, batch_idx: int) -> None:
         kind = self.program.accumulation
@@ -253,7 +346,10 @@ class Generated(pytorch.PyTorchTrial):
         return {"error": (self.model(batch[0]) - batch[1]).abs().mean()}
 
     def build_callbacks(self) -> dict[str, pytorch.PyTorchCallback]:
-        return {"plateau": _Plateau(self)}
+        callbacks: dict[str, pytorch.PyTorchCallback] = {"plateau": _Plateau(self)}
+        if self.program.further == "callback":
+            callbacks["further"] = loaders.Place(self.further)
+        return callbacks
 
 
 class _Plateau(pytorch.PyTorchCallback):

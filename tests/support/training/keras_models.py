@@ -23,10 +23,14 @@ def data() -> tuple[Any, Any]:
     return x, x.sum(axis=1, keepdims=True)
 
 
-def line() -> Any:
+def line(inputs: int = 4) -> Any:
     """A model with dropout, normalization and momentum, always with the same weights."""
     keras.utils.set_random_seed(11)
-    layers = [keras.Input((4,)), keras.layers.Dense(8, activation="relu"), keras.layers.BatchNormalization()]
+    layers = [
+        keras.Input((inputs,)),
+        keras.layers.Dense(8, activation="relu"),
+        keras.layers.BatchNormalization(),
+    ]
     model = keras.Sequential([*layers, keras.layers.Dropout(0.3), keras.layers.Dense(1)])
     model.compile(optimizer=keras.optimizers.Adam(0.01), loss="mse", metrics=["mae"])
     return model
@@ -50,13 +54,20 @@ def same(left: list[Any], right: list[Any]) -> bool:
 
 
 def fit(context: core.Context, checkpoint: str | None = None, *, epochs: int = 4, **options: Any) -> Any:
-    """Trains a new model with the callback; returns the model and what was reported."""
+    """Trains a new model with the callback, of arrays or a ``loader``; returns it and what was reported."""
     context.train._reporter = recorder = Recorder()
-    model, (x, y) = line(), data()
-    fit_options = {"validation_data": (x, y), "batch_size": BATCH, "verbose": 0}
+    if loader := options.pop("loader", None):
+        records: tuple[Any, ...] = (loader,)
+        model = line(inputs=3)
+        fit_options: dict[str, Any] = {"verbose": 0}
+    else:
+        model, records = line(), data()
+        fit_options = {"validation_data": records, "batch_size": BATCH, "verbose": 0}
     fit_options |= {name: options.pop(name) for name in ("verbose", "shuffle") if name in options}
+    told = options.pop("after_batch", lambda _: None)
     callback = ResoluteCallback(context, checkpoint, options.pop("continue_id", 1), **options)
-    model.fit(x, y, epochs=epochs, callbacks=[callback], **fit_options)
+    teller = keras.callbacks.LambdaCallback(on_train_batch_end=lambda *_, **__: told(callback._steps + 1))
+    model.fit(*records, epochs=epochs, callbacks=[teller, callback], **fit_options)
     return model, recorder
 
 

@@ -37,7 +37,7 @@ def test_a_patch_replaces_and_removes_keys_and_leaves_the_others() -> None:
 
 @pytest.mark.parametrize("patch", [{"steps_completed": None}, {"steps_completed": 4}])
 def test_a_patch_cannot_change_the_steps(patch: dict[str, object]) -> None:
-    with pytest.raises(InvalidArgumentError, match="what a commit said of its steps stays"):
+    with pytest.raises(InvalidArgumentError, match="the steps of a commit cannot change"):
         patched({"steps_completed": 3}, patch)
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -79,11 +80,23 @@ def test_a_metric_that_is_not_a_number_has_no_rank() -> None:
     assert kept([candidate(1, 1, math.nan), candidate(2, 1, math.inf)], RetentionPolicy(2, 2, 0)) == {2}
 
 
+@pytest.mark.parametrize("metric", [None, math.nan], ids=["no validation", "all NaN"])
+def test_where_nothing_has_a_rank_the_latest_of_each_trial_stays_in_place_of_the_best(
+    metric: float | None,
+) -> None:
+    found = [candidate(1, 1, metric), candidate(2, 1, metric), candidate(3, 2, metric)]
+    assert kept(found, RetentionPolicy(0, 1, 0)) == {2, 3}
+    assert kept(found, RetentionPolicy(3, 0, 0)) == {2, 3}
+    assert kept(found, RetentionPolicy(0, 0, 0)) == set()
+    # The best of the experiment are wanted, and there are such.
+    assert kept([*found, candidate(4, 2, 0.5)], RetentionPolicy(1, 0, 0)) == {4}
+    assert kept([*found, candidate(4, 2, 0.5)], RetentionPolicy(0, 1, 0)) == {2, 4}
+
+
 def test_pinned_checkpoints_stay_and_say_why() -> None:
-    selection = select_deletions(
-        DOCUMENTED, RetentionPolicy(0, 1, 1), smaller_is_better=True, pinned={"1", "5"}
-    )
-    assert selection.kept["1"] == {KeepReason.PINNED}
+    found = [replace(c, kept=c.checkpoint_id == "5") for c in DOCUMENTED]
+    selection = select_deletions(found, RetentionPolicy(0, 1, 1), smaller_is_better=True, sources={"1"})
+    assert selection.kept["1"] == {KeepReason.SOURCE}
     assert selection.kept["5"] == {KeepReason.PINNED, KeepReason.TRIAL_BEST, KeepReason.TRIAL_LATEST}
     assert selection.kept["7"] == {KeepReason.TRIAL_BEST}
     assert selection.deleted == ("2", "3", "4", "6", "8", "9")
@@ -94,6 +107,47 @@ def test_of_two_checkpoints_at_the_same_step_the_later_commit_is_the_latest() ->
     late = Candidate(checkpoint_id="b", trial_id="t", steps_completed=5, commit_time=2.0)
     selection = select_deletions([early, late], RetentionPolicy(0, 0, 1), smaller_is_better=True)
     assert selection.deleted == ("a",)
+
+
+def test_what_is_read_unranked_or_awaited_stays_and_counts_among_the_others() -> None:
+    found = [candidate(1, 1, 0.1), candidate(2, 1, 0.2), candidate(3, 1), candidate(4, 2), candidate(5, 2)]
+    found[1] = replace(found[1], held=True)
+    found[2] = replace(found[2], ranked=False)
+    policy = RetentionPolicy(0, 1, 1)
+    selection = select_deletions(found, policy, smaller_is_better=True, awaited={"trial-2"})
+    assert selection.kept == {
+        # The third was committed after the values were read: those before it may have better ones now.
+        "1": {KeepReason.AWAITS_REPORTS, KeepReason.TRIAL_BEST},
+        "2": {KeepReason.AWAITS_REPORTS, KeepReason.HELD},
+        "3": {KeepReason.AWAITS_REPORTS, KeepReason.TRIAL_LATEST},
+        "4": {KeepReason.AWAITS_REPORTS},
+        "5": {KeepReason.AWAITS_REPORTS, KeepReason.TRIAL_LATEST},
+    }
+
+
+def test_while_trials_run_the_latest_complete_checkpoint_of_each_stays() -> None:
+    found = [candidate(1, 1), candidate(2, 1), replace(candidate(3, 1), complete=False)]
+    nothing = RetentionPolicy(0, 0, 0)
+    assert kept(found, nothing) == set()
+    assert kept(found, replace(nothing, keep_restorable=True)) == {2}
+
+
+def test_milestones_are_the_first_at_or_after_each_multiple() -> None:
+    # At 100, 200, ... 1000 steps.
+    found = [replace(candidate(n, 1), commit_time=1800.0 * n) for n in range(1, 11)]
+    nothing = RetentionPolicy(0, 0, 0)
+    assert kept(found, replace(nothing, keep_every_steps=250)) == {3, 5, 8, 10}
+    assert kept(found, replace(nothing, keep_every_seconds=7200)) == {1, 4, 8}
+    # What stays is what stayed before.
+    some = [c for c in found if c.checkpoint_id in {"3", "5", "8", "9", "10"}]
+    assert kept(some, replace(nothing, keep_every_steps=250)) == {3, 5, 8, 10}
+
+
+def test_periods_that_are_too_short_to_be_counted_keep_everything() -> None:
+    found = [replace(candidate(n, 1), commit_time=1800.0 * n) for n in range(1, 4)]
+    nothing = RetentionPolicy(0, 0, 0)
+    assert kept(found, replace(nothing, keep_every_steps=5e-324)) == {1, 2, 3}
+    assert kept(found, replace(nothing, keep_every_seconds=5e-324)) == {1, 2, 3}
 
 
 def test_a_negative_count_is_refused() -> None:

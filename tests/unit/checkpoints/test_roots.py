@@ -49,6 +49,26 @@ def test_without_a_list_a_config_names_any_directory_but_the_cluster_s_and_a_scr
             stores.open(directory(elsewhere), listed=True)
 
 
+def test_where_others_use_the_cluster_a_config_names_directories_below_the_roots_only(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    own, outside = home / "checkpoints", tmp_path / "data"
+    own.mkdir(parents=True)
+    outside.mkdir()
+    (own / "escape").symlink_to(outside)
+    stores = StoreFactory(roots=Roots(own=own, private=home))
+    for inside in (own, own / "team"):
+        stores.admit(directory(inside), below_roots=True)
+    for elsewhere in (outside, tmp_path, own / "escape" / "x", Path("/tmp"), Path("/")):
+        stores.admit(directory(elsewhere))
+        with pytest.raises(PermissionDeniedError, match=rf"this service allows directories below {own};"):
+            stores.admit(directory(elsewhere), below_roots=True)
+    listed = StoreFactory(roots=Roots(directories=(Path("/"),), own=own, private=home))
+    listed.admit(directory(outside), below_roots=True)
+    # A root above the home is none for the cluster's own files.
+    with pytest.raises(PermissionDeniedError, match="keeps its own files"):
+        listed.admit(directory(home / "databases"), below_roots=True)
+
+
 @pytest.mark.parametrize(
     ("root", "inside", "outside"),
     [

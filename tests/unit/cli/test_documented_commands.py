@@ -21,7 +21,7 @@ REFUSED = sorted(path for path in DOCUMENTED if path not in HERE)
 
 
 def test_the_page_lists_every_documented_command_and_option() -> None:
-    assert lists.SECTION.holds(lists.lists()), "run tools/cli_lists.py"
+    assert lists.SECTION.holds(lists.lists()), "run tools/pages/cli_lists.py"
 
 
 def test_every_difference_is_one_of_a_documented_command() -> None:

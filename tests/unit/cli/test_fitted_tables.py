@@ -16,9 +16,9 @@ from resolute.api.experiments.v1 import experiment_pb2, trial_pb2
 from resolute.cli.accounts import projects, tokens, users, workspaces
 from resolute.cli.cluster import jobs, machines, templates
 from resolute.cli.display.checkpoint_table import print_checkpoints
-from resolute.cli.display.fitted_table import relative_time
 from resolute.cli.display.output import Column, Format, format_option, print_items
-from resolute.cli.display.trial_table import TrialWithBest, columns
+from resolute.cli.display.tables.fitted_table import relative_time
+from resolute.cli.display.trial_table import columns
 from resolute.cli.experiment.views import list as experiments
 from resolute.cli.model import models
 from resolute.client.objects.checkpoint_ranking import ValidatedCheckpoint
@@ -32,12 +32,12 @@ from resolute.client.schema.accounts import (
     WorkspaceRecord,
 )
 from resolute.client.schema.records import (
-    BestRecord,
     CheckpointRecord,
     JobRecord,
     ModelRecord,
     SlotRecord,
     TemplateRecord,
+    ValidationRecord,
 )
 from resolute.client.schema.states import CheckpointState, ExperimentState, TrialState
 
@@ -63,7 +63,7 @@ TRIAL = replace(
     end_time=NOW,
     explanation=REASON,
 )
-BEST = TrialWithBest(TRIAL, BestRecord("t", "accuracy", 0.987654, 1000))
+BEST = replace(TRIAL, best_validation=ValidationRecord(0.987654, 1000))
 CHECKPOINT = CheckpointRecord(
     uuid=UUID,
     state=CheckpointState.COMPLETED,
@@ -261,7 +261,7 @@ def test_wide_tables_are_whole(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_hyperparameters_that_differ_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
     same = {"batch_size": 64, "hidden": 32}
-    trials = [TrialWithBest(replace(TRIAL, hparams={**same, "lr": lr}), None) for lr in (0.1, 0.01)]
+    trials = [replace(TRIAL, hparams={**same, "lr": lr}) for lr in (0.1, 0.01)]
     lines = shown(table(trials, columns("accuracy", trials)))
     assert "lr=0.1, batch_size=64" in lines[1]
     assert "lr=0.01, batch_size=64" in lines[2]

@@ -8,15 +8,17 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from importlib.metadata import EntryPoint
+from pathlib import Path
 
 import click
 import pytest
 
 from resolute.cli.main import cli, run
-from resolute.cli.registry import cluster, commands, plugins
+from resolute.cli.registry import cluster, commands, plugins, sections
 from resolute.cli.registry.counterparts import COUNTERPARTS
 from resolute.cli.registry.foreign_words import FOREIGN_WORDS
 from resolute.cli.registry.lazy import LazyCommand, LazyGroup
+from resolute.contracts.distribution import install_command
 
 GROUPS = (cli, commands.experiment, commands.trial, commands.checkpoint, cluster.template, commands.search)
 # Plugins are tested where they live.
@@ -36,6 +38,24 @@ def test_every_command_can_be_loaded_and_has_help(group: LazyGroup, entry: LazyC
     assert entry.help.endswith(".")
     context = click.Context(command, info_name=entry.name)
     assert entry.name in command.get_help(context)
+
+
+def test_the_help_shows_each_command_of_ours_once() -> None:
+    shown = [name for names in sections.SECTIONS.values() for name in names]
+    placed = [*shown, *sections.ADMIN, *sections.SAME]
+    assert len(placed) == len(set(placed))
+    assert set(placed) == {entry.name for entry in cli.entries()}
+
+
+def test_commands_of_operators_are_shown_and_run_by_admin(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--help"], program="resolute") == 0
+    assert "resource-pool" not in capsys.readouterr().out
+    assert run(["admin"], program="resolute") == 0
+    assert "resource-pool, rp" in capsys.readouterr().out
+    assert run(["admin", "agent", "list", "--help"], program="resolute") == 0
+    assert capsys.readouterr().out.startswith("Usage: resolute agent list")
+    assert run(["admin", "agnt"], program="resolute") == 2
+    assert "Did you mean agent?" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -205,7 +225,7 @@ def test_services_that_are_not_installed_are_named_with_the_remedy(
     assert run(["up"], program="resolute") == 1
     error = capsys.readouterr().err
     assert "`resolute up` needs the services, which are not installed here" in error
-    assert "pip install 'resolute-train[server]'" in error
+    assert install_command("server") in error
     assert run(["--help"], program="resolute") == 0
 
 
@@ -244,3 +264,14 @@ def test_a_reader_that_has_enough_is_no_error() -> None:
         ["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False
     )
     assert result.stderr == ""
+
+
+def test_a_reader_that_has_enough_ends_a_command_without_a_word() -> None:
+    read, write = os.pipe()
+    os.close(read)
+    program = Path(sys.executable).with_name("resolute")
+    with os.fdopen(write, "wb") as closed:
+        done = subprocess.run(
+            [program, "help", "errors"], stdout=closed, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert (done.returncode, done.stderr) == (1, "")

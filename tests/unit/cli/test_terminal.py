@@ -82,3 +82,19 @@ def test_a_progress_bar_redraws_itself_and_not_what_stands_before_it() -> None:
     prefix = format_line(line(""))
     assert format_line(line("10%\r20%")) == f"{prefix}10%\r{prefix}20%"
     assert format_line(line("a\nb\x1b[A")) == f"{prefix}a␊b␛[A"
+
+
+@pytest.mark.parametrize(
+    ("sent", "shown"),
+    [
+        ("\x1b[8mhidden\x1b[0m", "hidden\x1b[0m"),
+        ("\x1b[1;5;31mloud\x1b[0m", "\x1b[1;31mloud\x1b[0m"),
+        ("\x1b[06;4mx\x1b[m", "\x1b[4mx\x1b[m"),
+        ("\x1b[38;5;8mgrey\x1b[0m", "\x1b[38;5;8mgrey\x1b[0m"),
+        ("\x1b[38;2;5;6;8;8mrgb\x1b[0m", "\x1b[38;2;5;6;8mrgb\x1b[0m"),
+        ("\x1b[38:5:8mgrey\x1b[0m", "\x1b[38:5:8mgrey\x1b[0m"),
+        ("\x1b[38mx\x1b[0m", "\x1b[38mx\x1b[0m"),
+    ],
+)
+def test_colours_hide_nothing(sent: str, shown: str) -> None:
+    assert neutralised(sent, colours=True) == shown

@@ -128,6 +128,12 @@ def test_no_cluster_at_all_says_where_one_was_looked_for(tmp_path: Path) -> None
         find_endpoint(environment={"RESOLUTE_HOME": str(tmp_path)})
 
 
+def test_a_cluster_that_was_stopped_is_said_to_be_down(tmp_path: Path) -> None:
+    (tmp_path / "home.json").write_text("{}")
+    with pytest.raises(FailedPreconditionError, match=f"the cluster in {tmp_path} is down, no address"):
+        find_endpoint(environment={"RESOLUTE_HOME": str(tmp_path)})
+
+
 @pytest.mark.parametrize(
     "content", ["", "[]", "{}", '{"address": "x"}', '{"address":"a","token_path":"b","pid":"z"}']
 )

@@ -49,6 +49,9 @@ class Registry:
         assert checkpoint_id not in self.committed
         self.store.delete(checkpoint_id)
 
+    def hold(self, checkpoint_id: str) -> None:
+        """No policy deletes here."""
+
     def find(self, checkpoint_id: str) -> RegisteredCheckpoint:
         if checkpoint_id not in self.committed:
             raise CheckpointNotFound(f"there is no checkpoint {checkpoint_id}")

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
 
 from resolute import core
+from resolute.core.checkpoint.files.manifest import metadata_text
+from resolute.core.remote.registry import metadata_with_steps
 from resolute.errors import FailedPreconditionError
 
 OWN = '{"mine": 1}'
@@ -95,10 +100,106 @@ def test_a_file_that_is_open_for_reading_and_one_elsewhere_are_no_reason(
     assert context.checkpoint.get_metadata(stored[1]) == {"steps_completed": 1}
 
 
-def test_committed_files_are_read_only_and_can_be_deleted(context: core.Context) -> None:
+@pytest.mark.parametrize("shard", [False, True])
+@pytest.mark.parametrize("target", ["{outside}/data", "../../outside/data", "../../outside", "{here}/model"])
+def test_a_link_that_leads_out_of_the_checkpoint_is_refused_by_name(
+    context: core.Context, tmp_path: Path, target: str, shard: bool
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "data").write_text("of somebody else")
+    storing = context.checkpoint.store_path({"steps_completed": 1}, shard=shard)
+    directory, checkpoint = storing.__enter__()
+    (directory / "model").write_text("weights")
+    (directory / "link").symlink_to(target.format(outside=outside, here=directory))
+    problem = r"^link is a link that leads to .*: copy the file, or link by a relative path"
+    with pytest.raises(FailedPreconditionError, match=problem):
+        storing.__exit__(None, None, None)
+    with pytest.raises(Exception, match=checkpoint):
+        context.checkpoint.get_metadata(checkpoint)
+
+
+def test_a_link_within_the_checkpoint_is_kept(context: core.Context) -> None:
     with context.checkpoint.store_path({"steps_completed": 1}) as (directory, checkpoint):
         (directory / "deep").mkdir()
         (directory / "deep" / "model").write_text("weights")
-    assert (directory / "deep" / "model").stat().st_mode & 0o222 == 0
+        (directory / "latest").symlink_to("deep/model")
+    with context.checkpoint.restore_path(checkpoint) as path:
+        assert (path / "latest").read_text() == "weights"
+
+
+@pytest.mark.parametrize("prepare", [metadata_with_steps, metadata_text], ids=["cluster", "local"])
+def test_numpy_values_in_metadata_are_refused_with_the_remedy(prepare: Any) -> None:
+    for value in (np.int64(3), np.array([1.0]), np.float32(0.5)):
+        with pytest.raises(
+            TypeError, match=r"must be plain data.*such as float\(value\) or value\.tolist\(\)"
+        ):
+            prepare({"steps_completed": 1, "loss": value})
+    assert prepare({"steps_completed": 1, "loss": np.float64(0.5)})
+
+
+def test_steps_of_numpy_are_refused_with_the_remedy() -> None:
+    with pytest.raises(ValueError, match=r"a whole number was expected, such as int\(steps\)"):
+        metadata_with_steps({"steps_completed": np.int64(3)})
+
+
+@pytest.mark.parametrize("shard", [False, True])
+@pytest.mark.parametrize("background", [False, True])
+def test_committed_files_are_read_only_and_can_be_deleted(
+    context: core.Context, shard: bool, background: bool
+) -> None:
+    storing = context.checkpoint.store_path({"steps_completed": 1}, shard=shard, background=background)
+    with storing as (directory, checkpoint):
+        (directory / "deep").mkdir()
+        (directory / "deep" / "model").write_text("weights")
+    # Who keeps the path reaches nothing by it, not even as root.
+    with pytest.raises(FileNotFoundError):
+        (directory / "deep" / "model").write_text("later")
+    with context.checkpoint.restore_path(checkpoint) as path:
+        assert (path / "deep" / "model").read_text() == "weights"
+        assert (path / "deep" / "model").stat().st_mode & 0o222 == 0
+    assert {found.name for found in path.iterdir()} == {"deep", "metadata.json"}
     context.checkpoint.delete(checkpoint)
-    assert not directory.exists()
+    assert not path.exists()
+
+
+def test_a_file_that_is_mapped_into_memory_for_writing_is_refused_by_name(context: core.Context) -> None:
+    storing = context.checkpoint.store_path({"steps_completed": 1})
+    directory, _ = storing.__enter__()
+    (directory / "weights").write_bytes(bytes(8))
+    mapped = torch.from_file(str(directory / "weights"), shared=True, size=8, dtype=torch.uint8)
+    with pytest.raises(FailedPreconditionError, match="weights is still open for writing, so"):
+        storing.__exit__(None, None, None)
+    assert not mapped.any()
+
+
+def test_a_file_that_is_mapped_for_reading_is_no_reason(context: core.Context) -> None:
+    with context.checkpoint.store_path({"steps_completed": 1}) as (directory, checkpoint):
+        torch.save(torch.ones(2), directory / "weights")
+        mapped = torch.load(directory / "weights", mmap=True)
+    assert context.checkpoint.get_metadata(checkpoint) == {"steps_completed": 1}
+    assert mapped.all()
+
+
+def test_a_file_that_a_child_process_still_writes_is_refused_by_its_name_and_the_childs(
+    context: core.Context,
+) -> None:
+    storing = context.checkpoint.store_path({"steps_completed": 1})
+    directory, _ = storing.__enter__()
+    script = f"exec 9>{directory}/log; echo opened; read end"
+    with subprocess.Popen(["sh", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        problem = f"log is still open for writing in process {child.pid}, which this one started"
+        with pytest.raises(FailedPreconditionError, match=problem):
+            storing.__exit__(None, None, None)
+        child.communicate(b"")
+
+
+def test_a_file_that_has_another_name_elsewhere_is_copied(context: core.Context, tmp_path: Path) -> None:
+    (tmp_path / "weights").write_text("1")
+    with context.checkpoint.store_path({"steps_completed": 1}) as (directory, checkpoint):
+        (directory / "weights").hardlink_to(tmp_path / "weights")
+    (tmp_path / "weights").write_text("2")
+    with context.checkpoint.restore_path(checkpoint) as path:
+        assert (path / "weights").read_text() == "1"

@@ -1,11 +1,16 @@
 """Samples of the machine."""
 
+import json
+import os
+import subprocess
 import sys
 import threading
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
+from support.planted_nvml import DEVICE, plant
 from support.training.rank_threads import rank_results
 
 from resolute.core import DistributedContext, DummyDistributedContext, DummyProfilerContext, ProfilerContext
@@ -104,6 +109,22 @@ def test_without_psutil_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setitem(sys.modules, "psutil", None)
     with pytest.raises(ImportError, match="pip install psutil"):
         profiler_of(Reports(1)).on()
+
+
+def test_a_gpu_is_read_as_far_as_its_driver_tells(tmp_path: Path) -> None:
+    code = "import json; from resolute.core.system_metrics import MachineSampler as Sampler; s = Sampler(); "
+    environ = {**os.environ, "LD_LIBRARY_PATH": str(plant(tmp_path))}
+    command = [sys.executable, "-c", f"{code}print(json.dumps([s.sample()['gpu'] for _ in 'ab']))"]
+    shown = subprocess.run(command, env=environ, capture_output=True, text=True, check=True, timeout=120)
+    hot, cool = json.loads(shown.stdout)
+    assert hot == {
+        f"{DEVICE}.gpu_util": 25.0,
+        f"{DEVICE}.gpu_power": 350.5,
+        f"{DEVICE}.gpu_temperature": 88.0,
+        f"{DEVICE}.gpu_throttled": 1.0,
+        f"{DEVICE}.gpu_ecc_errors": 2.0,
+    }, "this one tells nothing of its memory"
+    assert cool == {**hot, f"{DEVICE}.gpu_throttled": 0.0}
 
 
 def test_averages_count_what_was_sampled() -> None:

@@ -25,7 +25,7 @@ from resolute_embedded.blueprints import BLUEPRINTS
 from resolute_embedded.identity import HomeIdentity, record_identity, require_original
 from resolute_embedded.state_directory import StateDirectory
 from resolute_engines.kit.run_directories.container import containers_in
-from resolute_serving.auth.tokens import load_or_create_key
+from resolute_serving.auth.signing_keys import load_or_create_key
 from resolute_serving.server.bootstrap import upgrade
 
 

@@ -109,7 +109,7 @@ def test_a_priority_that_is_honoured_is_not_warned_of(offered: PoolsOffered, poo
 @pytest.mark.parametrize("pool", ["boxes", "batch", "pods", "actors"])
 def test_warm_starts_are_of_this_machine_alone(offered: PoolsOffered, pool: str) -> None:
     warm = {"environment": {"warm_start": True}}
-    assert set(warned(offered, pool, **warm)) == {"environment.warm_start"}
+    assert set(warned(offered, pool, **warm)) == {"environment.warm_start.enabled"}
     assert warned(offered, "desk", **warm) == {}
 
 
@@ -149,7 +149,7 @@ def test_checkpoints_that_only_a_pod_would_see_are_warned_of(
     container = {"name": "determined-container", "volumeMounts": mounts}
     config = {
         "checkpoint_storage": {"type": "shared_fs", "host_path": path},
-        "environment": {"pod_spec": {"spec": {"containers": [container]}}},
+        "environment": {"pod_spec": {"spec": {"containers": [container], "volumes": [{"name": "s"}]}}},
     }
     said = accepted(offered, "pods", **config).warnings
     assert [one.partition(":")[0] for one in said] == ["checkpoint_storage.host_path"] * told
@@ -172,6 +172,11 @@ def test_nodes_are_not_excluded_where_the_engine_chooses_them(offered: PoolsOffe
 def test_lengths_in_steps_are_told_by_one_warning(offered: PoolsOffered) -> None:
     searcher = {"name": "single", "metric": "loss", "max_steps": 10}
     prepared = accepted(offered, "pods", searcher=searcher, batches_per_step=20)
-    said = [one for one in prepared.warnings if "in steps" in one]
+    said = [one for one in prepared.warnings if "were converted" in one]
     assert len(said) == 1
     assert "searcher.max_steps: 10 is searcher.max_length: {batches: 200}" in said[0]
+
+
+@pytest.mark.parametrize("pool", ["desk", "boxes", "batch", "gpus", "pods", "actors"])
+def test_only_the_pool_of_this_machine_has_its_packages(offered: PoolsOffered, pool: str) -> None:
+    assert accepted(offered, pool).runs_here is (pool == "desk")

@@ -10,6 +10,7 @@ import pytest
 
 from resolute.errors import InvalidArgumentError, InvalidConfigError
 from resolute_engines.configs.host_access import HostAccess
+from resolute_engines.configs.requirements import require
 from resolute_engines.container.settings import ContainerEngineOptions
 from resolute_engines.settings import parse_options
 from resolute_experiments.admission.config_policies import Enforced
@@ -27,7 +28,7 @@ ACCESS = HostAccess(
 
 def faults(config: Mapping[str, Any], *, access: HostAccess = ACCESS) -> dict[str, str]:
     try:
-        access.require(config)
+        require(config, (access,))
     except InvalidConfigError as error:
         return {one.field: one.description for one in error.violations}
     return {}
@@ -132,7 +133,7 @@ def test_every_fault_is_told_and_nothing_is_allowed_by_default() -> None:
 def test_a_config_that_asks_for_more_is_refused_when_it_is_submitted() -> None:
     pools = PoolsOffered(
         pools=[
-            PoolTerms(name="boxes", most_slots=2, largest_node=2, host_access=ACCESS),
+            PoolTerms(name="boxes", most_slots=2, largest_node=2, requirements=(ACCESS,)),
             PoolTerms(name="here", most_slots=2, largest_node=2),
         ],
         named=True,

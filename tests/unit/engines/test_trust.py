@@ -18,13 +18,14 @@ from resolute_engines.settings import read_resource_settings
 REMOTE = ClientTls(authority=b"made by the services", server_name="localhost")
 
 
-def environment(folder: Path, *, tls: ClientTls | None = None) -> EngineEnvironment:
+def environment(folder: Path, *, tls: ClientTls | None = None, http_url: str = "") -> EngineEnvironment:
     """One whose services other machines reach by TLS."""
     return EngineEnvironment(
         cluster_id="0123456789",
         address="127.0.0.1:8080",
         tls=tls,
         remote_tls=REMOTE,
+        http_url=http_url,
         outage_timeout=3600.0,
         log_wait=10.0,
         runs_directory=folder / "runs",
@@ -45,6 +46,24 @@ def test_services_that_are_the_same_everywhere_are_trusted_alike(tmp_path: Path)
     own = ClientTls(authority=b"of the operator")
     told = EngineEnvironment(**{**vars(environment(tmp_path, tls=own)), "remote_tls": None})
     assert told.terms("").tls == told.terms("10.0.0.5:8080").tls == own.to_json()
+
+
+@pytest.mark.parametrize(
+    ("http_url", "address", "told"),
+    [
+        ("http://127.0.0.1:8087", "", "http://127.0.0.1:8087"),
+        ("http://127.0.0.1:8087", "10.0.0.5:8080", "http://10.0.0.5:8087"),
+        ("https://[::1]:8087", "[fd00::5]:8080", "https://[fd00::5]:8087"),
+        ("http://localhost", "10.0.0.5:8080", "http://10.0.0.5"),
+        ("https://page.example/resolute", "10.0.0.5:8080", "https://page.example/resolute"),
+        ("https://127.0.0.1:8087", "", ""),
+        ("", "10.0.0.5:8080", ""),
+    ],
+)
+def test_trials_are_told_the_gateway_that_they_reach_and_trust(
+    tmp_path: Path, http_url: str, address: str, told: str
+) -> None:
+    assert environment(tmp_path, http_url=http_url).terms(address).http_url == told
 
 
 def test_a_certificate_of_the_settings_goes_first(tmp_path: Path) -> None:

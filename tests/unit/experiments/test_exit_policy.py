@@ -259,13 +259,14 @@ ENDED = {TrialState.COMPLETED, TrialState.CANCELED, TrialState.ERROR}
 
 def test_every_rule_decides_some_end_and_none_stands_behind_one_that_takes_all() -> None:
     outcomes, rules = set(), set()
-    for exit_, operation, state, killed, cancelled, restarts, preemptible in product(
-        EXITS, OPERATIONS, LIVES, (False, True), (False, True), (0, 2), (False, True)
+    for exit_, operation, state, killed, cancelled, restarts, preemptible, again in product(
+        EXITS, OPERATIONS, LIVES, (False, True), (False, True), (0, 2), (False, True), (False, True)
     ):
         platform = replace(
             situation(state, restarts=restarts, killed=killed),
             retries_cancelled=cancelled,
             on_preemptible=preemptible,
+            comes_again=again,
         )
         facts = ExitFacts(exit=exit_, operation=operation, situation=platform)
         outcome = next(one for one in OUTCOME_RULES if one.predicate is None or one.predicate(facts))

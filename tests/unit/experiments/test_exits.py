@@ -140,6 +140,12 @@ CASES = (
         Exit(early_exit=EarlyExit.INVALID_HP),
     ),
     Case(
+        "the words of the code that left early come before those of who missed it",
+        (PEER, exited(510.0, failure="too deep", early="INVALID_HP")),
+        Exit(exit_code=1, early_exit=EarlyExit.INVALID_HP),
+        "too deep",
+    ),
+    Case(
         "one that acknowledged did so for all",
         (exited(500.0), replace(exited(501.0), acknowledged=True)),
         Exit(acknowledged=True),

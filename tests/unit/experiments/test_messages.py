@@ -45,6 +45,7 @@ def experiment(state: ExperimentState) -> Experiment:
         unmanaged=False,
         external_id="",
         retention_owed=False,
+        importing=False,
         warning="",
         notes="",
         edit_revision=1,

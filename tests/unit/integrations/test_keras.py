@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from support.training.keras_models import BATCH, BATCHES, data, line, run, same,
 from support.training.trials import newest_checkpoint
 
 from resolute import core
-from resolute.keras import ResoluteCallback, TensorBoard
+from resolute.keras import ResoluteCallback, TensorBoard, random_state
 from resolute.testing import simulate_preemption
 from resolute.trial_errors import InvalidCheckpointException
 
@@ -57,6 +58,16 @@ def test_a_preempted_training_continues_as_if_it_had_never_stopped(tmp_path: Pat
     again, after = run(resumed, newest_checkpoint(resumed), train_metrics_report_period=3)
     assert same(weights(again), weights(straight))
     assert before.reports + after.reports == all_reports.reports
+
+
+def test_keeping_random_numbers_takes_none_of_pythons() -> None:
+    model = line()  # seeds all generators, so that Keras has none of its own yet
+    before = random.getstate()
+    kept = random_state.capture(model)
+    assert random.getstate() == before
+    keras.utils.set_random_seed(1)
+    random_state.restore(model, kept)
+    assert random.getstate() == before
 
 
 def test_a_finished_training_has_nothing_left_to_do(tmp_path: Path) -> None:

@@ -14,7 +14,8 @@ from support.training.lightning_modules import BATCHES, Line, loader, trainer
 from support.training.trials import Recorder, newest_checkpoint, same, weights_of
 
 from resolute import core
-from resolute.lightning import ResoluteCallback, ResoluteLogger, library
+from resolute.lightning import ResoluteCallback, ResoluteLogger
+from resolute.pytorch.lightning import library
 from resolute.testing import simulate_preemption
 
 pytestmark = [

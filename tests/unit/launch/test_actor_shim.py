@@ -10,13 +10,13 @@ from resolute_launch.actor.shim import keep
 
 
 def test_a_shim_whose_folder_was_sent_and_removed_says_that_it_is_over(tmp_path: Path) -> None:
-    told = io.StringIO()
-    assert keep(tmp_path / "gone", heard=io.StringIO(), told=told) == 0
-    assert json.loads(told.getvalue()) == {"over": True}
+    answers = io.StringIO()
+    assert keep(tmp_path / "gone", requests=io.StringIO(), answers=answers) == 0
+    assert json.loads(answers.getvalue()) == {"over": True}
 
 
 def test_a_shim_whose_actor_ended_before_it_said_what_to_start_leaves_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     folder.mkdir()
-    assert keep(folder, heard=io.StringIO(), told=io.StringIO()) == 0
+    assert keep(folder, requests=io.StringIO(), answers=io.StringIO()) == 0
     assert not folder.exists()

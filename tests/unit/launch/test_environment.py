@@ -18,7 +18,7 @@ from resolute_launch.container.environment import (
 )
 from resolute_launch.container.task import Task
 from resolute_launch.container.task_info import cluster_info, run_identity, single_container_rendezvous
-from resolute_launch.installation import compat_path
+from resolute_launch.installation import INTERPRETER, compat_path
 
 
 def make_task(path: Path, *, config: dict[str, Any] | None = None, **changes: Any) -> Task:
@@ -51,14 +51,14 @@ def test_an_enclosing_run_leaves_no_trace_but_the_users_own_settings() -> None:
 def test_the_trials_interpreter_and_the_compat_package_come_first(tmp_path: Path) -> None:
     environment = environment_of(make_task(tmp_path), {"PATH": "/bin", "PYTHONPATH": "/mine"})
     assert environment["PATH"] == "/venv/bin:/bin"
-    assert environment["PYTHONPATH"] == "/compat:/mine"
+    assert environment["PYTHONPATH"] == f"/compat:/mine:{INTERPRETER}"
     assert "PYTHONPATH" in environment_of(make_task(tmp_path))
 
 
 def test_the_config_may_set_the_path_of_modules_but_not_take_the_compat_package_away(tmp_path: Path) -> None:
     config = {"environment": {"environment_variables": ["PYTHONPATH=/theirs", "DET_TRIAL_ID=fake"]}}
     environment = environment_of(make_task(tmp_path, config=config), {"PYTHONPATH": "/mine"})
-    assert environment["PYTHONPATH"] == "/compat:/theirs"
+    assert environment["PYTHONPATH"] == f"/compat:/theirs:{INTERPRETER}"
     assert environment["DET_TRIAL_ID"] == "12"
 
 
@@ -77,6 +77,24 @@ def test_the_master_is_spelled_as_every_era_read_it(tmp_path: Path) -> None:
     assert environment["DET_MASTER_ADDR"] == environment["DET_MASTER_HOST"] == "127.0.0.1"
     assert environment["DET_MASTER_PORT"] == "8080"
     assert environment["DET_UNIQUE_PORT_OFFSET"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("order", "url"),
+    [
+        ({}, "http://127.0.0.1:8080"),
+        ({"tls": ClientTls().to_json()}, "https://127.0.0.1:8080"),
+        ({"http_url": "http://127.0.0.1:8087"}, "http://127.0.0.1:8087"),
+    ],
+)
+def test_the_url_of_the_master_is_that_of_the_gateway_where_there_is_one(
+    tmp_path: Path, order: dict[str, Any], url: str
+) -> None:
+    task = make_task(tmp_path, **order)
+    info = cluster_info(task, rendezvous=single_container_rendezvous(task.order))
+    assert info.master_url == url
+    assert info.connection is not None
+    assert info.connection.tls is ("tls" in order)
 
 
 def test_a_trial_is_told_whom_to_trust(tmp_path: Path) -> None:
@@ -165,3 +183,15 @@ def test_the_spools_know_whose_they_are(tmp_path: Path) -> None:
 
 def test_the_compat_package_is_found_beside_the_launcher() -> None:
     assert (compat_path() / "determined" / "__init__.py").exists()
+
+
+def test_secrets_are_files_and_those_that_the_config_wants_variables(tmp_path: Path) -> None:
+    config = {"environment": {"secrets": ["key", "HUB=hub", "DET_TRIAL_ID=hub"]}}
+    task = make_task(tmp_path, config=config)
+    task.run.write_secrets({"key": "a private key", "hub": "a token of ä hub\r\n"})
+    environment = environment_of(task, {"HUB": "of the supervisor"})
+    assert environment["HUB"] == "a token of ä hub\r\n"
+    assert environment["DET_TRIAL_ID"] == "12"
+    assert Path(environment["RESOLUTE_SECRETS_DIR"], "key").read_text() == "a private key"
+    assert "a private key" not in environment.values()
+    assert "RESOLUTE_SECRETS_DIR" not in environment_of(make_task(tmp_path))

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import signal
 from pathlib import Path
 
@@ -8,16 +7,18 @@ import pytest
 from support.clocks import ManualClock
 
 from resolute.contracts.run.directory import RunDirectory
+from resolute.contracts.run.early_exit import EarlyExit
 from resolute.contracts.run.exit_record import ExitRecord
 from resolute.contracts.run.flags import Flags
 from resolute.contracts.spool.format import Line, Stdtype
-from resolute_launch.processes.memory_kills import MemoryKills
+from resolute.runtime.redaction import Secrets
+from resolute_launch.processes.memory_kills import MemoryFiles, MemoryKills
 from resolute_launch.ranks.failures import (
     OutputTail,
-    RankFailure,
+    RankEnd,
     describe,
     first_rank_failure,
-    record_rank_failure,
+    record_rank_end,
 )
 from resolute_launch.supervisor import exit_summary
 from resolute_launch.supervisor.exit_summary import Observations
@@ -37,7 +38,11 @@ def words(*lines: str, stdtype: Stdtype = Stdtype.STDERR) -> OutputTail:
 
 
 def ended(
-    run: RunDirectory, code: int, observations: Observations, said: OutputTail | None = None
+    run: RunDirectory,
+    code: int,
+    observations: Observations,
+    said: OutputTail | None = None,
+    secrets: Secrets | None = None,
 ) -> ExitRecord:
     return exit_summary.after_start(
         code,
@@ -45,6 +50,7 @@ def ended(
         run=run,
         flags=Flags(run.flags_file),
         words=said or OutputTail(),
+        secrets=secrets or Secrets(),
         clock=ManualClock(5.0),
     )
 
@@ -60,7 +66,7 @@ def test_a_run_failed_when_its_first_rank_did_though_its_processes_ended_later(
     observations = Observations(hook_finished=True, released=True)
     assert ended(run, 1, observations).end_time == 5.0
     for rank, time in ((0, 4.0), (1, 3.0)):
-        record_rank_failure(run, RankFailure(rank=rank, exit_code=1, time=time))
+        record_rank_end(run, RankEnd(rank=rank, exit_code=1, time=time))
     assert ended(run, 1, observations).end_time == 3.0
     assert ended(run, 0, observations).end_time == 5.0
 
@@ -105,28 +111,25 @@ def test_a_run_that_was_killed_before_it_began_has_not() -> None:
     assert exit_summary.before_start(observations, clock=ManualClock()).exit_code == 137
 
 
-@pytest.mark.parametrize(
-    ("content", "reason"),
-    [
-        ({"reason": "INVALID_HP"}, "INVALID_HP"),
-        ({"reason": "EXITED_REASON_INIT_INVALID_HP"}, "INIT_INVALID_HP"),
-        ({"reason": "EARLY_EXIT_REASON_USER_REQUESTED_STOP"}, "USER_REQUESTED_STOP"),
-        ({"reason": "NO_SUCH_REASON"}, ""),
-        ({}, ""),
-        ([], ""),
-    ],
-)
-def test_early_exits_are_told_by_names_of_the_contract(
-    run: RunDirectory, content: object, reason: str
+@pytest.mark.parametrize("exit_code", [0, 137])
+def test_what_the_code_said_when_it_left_early_is_why_it_ended(run: RunDirectory, exit_code: int) -> None:
+    run.write_early_exit(EarlyExit("INVALID_HP", "3 heads do not divide 64"))
+    forced = "it took more than 10 s to leave" if exit_code else ""
+    record = ended(run, exit_code, Observations(released=True, forced=forced))
+    assert (record.early_exit_reason, record.failure) == ("INVALID_HP", "3 heads do not divide 64")
+
+
+@pytest.mark.parametrize("before", range(480, 500))
+def test_what_the_code_said_of_its_end_shows_no_secret_nor_a_part_of_one(
+    run: RunDirectory, before: int
 ) -> None:
-    run.early_exit_file.write_text(json.dumps(content))
-    assert exit_summary.early_exit(run) == reason
-
-
-def test_a_file_that_is_cut_off_gives_no_early_exit(run: RunDirectory) -> None:
-    assert exit_summary.early_exit(run) == ""
-    run.early_exit_file.write_text('{"rea')
-    assert exit_summary.early_exit(run) == ""
+    secrets = Secrets()
+    secrets.add_printed("hf_0123456789\nsecond line of it")
+    run.write_early_exit(EarlyExit("INVALID_HP", "x" * before + "hf_0123456789\nsecond line of it"))
+    record = ended(run, 0, Observations(released=True), secrets=secrets)
+    assert record.failure.startswith("x" * before)
+    assert "hf_" not in record.failure
+    assert "sec" not in record.failure
 
 
 def test_the_last_forty_lines_are_kept_of_each_rank() -> None:
@@ -160,8 +163,8 @@ def test_exit_codes_are_put_into_words(code: int, text: str) -> None:
 
 
 def test_the_rank_that_failed_first_is_named(run: RunDirectory) -> None:
-    record_rank_failure(run, RankFailure(rank=3, exit_code=7, time=1.0))
-    record_rank_failure(run, RankFailure(rank=0, exit_code=143, time=2.0))
+    record_rank_end(run, RankEnd(rank=3, exit_code=7, time=1.0))
+    record_rank_end(run, RankEnd(rank=0, exit_code=143, time=2.0))
     said = words("[rank=0] terminated", "[rank=3] the real reason")
     assert describe(1, said, first_rank_failure(run)) == "rank 3 ended with exit code 7\nthe real reason"
 
@@ -178,16 +181,16 @@ def test_the_rank_that_failed_first_is_named(run: RunDirectory) -> None:
     ],
 )
 def test_what_a_script_has_damaged_is_no_failure_of_a_rank(run: RunDirectory, content: str) -> None:
-    failure = RankFailure(rank=0, exit_code=3, time=2.0)
-    record_rank_failure(run, failure)
-    (run.path / "failures" / "rank1.json").write_text(content)
-    (run.path / "failures" / "rank2.json").mkdir()
+    failure = RankEnd(rank=0, exit_code=3, time=2.0)
+    record_rank_end(run, failure)
+    (run.path / "ended" / "rank1.json").write_text(content)
+    (run.path / "ended" / "rank2.json").mkdir()
     assert first_rank_failure(run) == failure
 
 
 def test_ranks_that_were_started_again_speak_by_their_latest_failure(run: RunDirectory) -> None:
     for rank, time, attempt in ((3, 1.0, 0), (1, 6.0, 1), (2, 5.0, 1)):
-        record_rank_failure(run, RankFailure(rank=rank, exit_code=7, time=time, attempt=attempt))
+        record_rank_end(run, RankEnd(rank=rank, exit_code=7, time=time, attempt=attempt))
     first = first_rank_failure(run)
     assert first is not None
     assert first.rank == 2
@@ -196,11 +199,28 @@ def test_ranks_that_were_started_again_speak_by_their_latest_failure(run: RunDir
 def test_a_kill_for_lack_of_memory_is_named_where_the_kernel_counted_one(
     run: RunDirectory, tmp_path: Path
 ) -> None:
-    counter = tmp_path / "vmstat"
+    counter, total = tmp_path / "vmstat", tmp_path / "meminfo"
     counter.write_text("nr_free_pages 7\noom_kill 4\n")
-    observed = Observations(released=True, memory_kills=MemoryKills(counter))
+    total.write_text("MemTotal:       16777216 kB\n")
+    files = MemoryFiles(machine=counter, total=total, group=tmp_path)
+    observed = Observations(released=True, memory_kills=MemoryKills(files))
     assert "may have run out of memory" in ended(run, 128 + signal.SIGKILL, observed).failure
     counter.write_text("nr_free_pages 7\noom_kill 5\n")
-    assert "was killed for lack of memory" in ended(run, 128 + signal.SIGKILL, observed).failure
+    failure = ended(run, 128 + signal.SIGKILL, observed).failure
+    assert (
+        "was killed for lack of memory: the kernel ended a process of this machine, which has 16.0 GiB"
+        in failure
+    )
     assert "memory" not in ended(run, 1, observed).failure
-    assert MemoryKills(tmp_path / "missing").count() == 0
+    missing = MemoryFiles(machine=tmp_path / "no", total=tmp_path / "no", group=tmp_path / "no")
+    assert MemoryKills(missing).explain() == ""
+
+
+def test_what_a_container_used_of_its_limit_is_said(run: RunDirectory, tmp_path: Path) -> None:
+    (tmp_path / "memory.events").write_text("oom 1\noom_kill 0\n")
+    (tmp_path / "memory.max").write_text(f"{32 << 30}\n")
+    (tmp_path / "memory.peak").write_text(f"{31 << 30}\n")
+    observed = Observations(released=True, memory_kills=MemoryKills(MemoryFiles(group=tmp_path)))
+    (tmp_path / "memory.events").write_text("oom 2\noom_kill 1\n")
+    failure = ended(run, 128 + signal.SIGKILL, observed).failure
+    assert "the container used up to 31.0 GiB of its limit of 32.0 GiB; use smaller batches" in failure

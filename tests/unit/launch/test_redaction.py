@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import os
 from pathlib import Path
+from urllib.parse import quote, urlencode
 
 import pytest
 
@@ -71,3 +74,48 @@ def test_a_rank_knows_its_environment_and_the_token_of_the_moment(tmp_path: Path
     secrets.refresh_token()
     assert secrets.known.mask(b"second third") == b"*** ***"
     RankSecrets({}, None).refresh_token()
+
+
+GIVEN = 's3cr3t/token+of=a "hub"\nsecond line of it\n'
+PRINTED = {
+    "as it is": GIVEN,
+    "one line": "second line of it",
+    "in JSON": json.dumps({"token": GIVEN}),
+    "in a URL": f"https://user:{quote(GIVEN, safe='')}@hub/",
+    "in a form": urlencode({"token": GIVEN}),
+    "as Python shows it": repr({"token": GIVEN}),
+    "in base64": base64.b64encode(GIVEN.encode()).decode(),
+    "in base64 of URLs": base64.urlsafe_b64encode(GIVEN.encode()).decode(),
+    **{
+        f"in a header after {len(user)} letters": base64.b64encode(f"{user}:{GIVEN}".encode()).decode()
+        for user in ("u", "us", "use")
+    },
+}
+
+
+@pytest.mark.parametrize("form", sorted(PRINTED))
+def test_a_given_secret_is_masked_in_the_forms_in_which_programs_print_it(form: str) -> None:
+    secrets = Secrets()
+    secrets.add_printed(GIVEN)
+    shown = secrets.mask(f"before {PRINTED[form]} after".encode()).decode()
+    assert shown.startswith("before ")
+    assert shown.endswith(" after")
+    assert "***" in shown
+    for part in ("s3cr3t", "second", "token+of", base64.b64encode(GIVEN.encode()).decode()[8:20]):
+        assert part not in shown
+
+
+def test_a_rank_and_what_a_lost_supervisor_leaves_know_the_given_secrets(tmp_path: Path) -> None:
+    run = RunDirectory(tmp_path)
+    run.write_secrets({"hub": GIVEN, "key": "another one"})
+    assert (run.secrets / "hub").stat().st_mode & 0o777 == 0o600
+    known = RankSecrets({}, run).known
+    assert known.mask(b"second line of it, another one") == b"***, ***"
+    # What a script puts there does not switch off the others.
+    (run.secrets / "folder").mkdir()
+    os.mkfifo(run.secrets / "pipe")
+    (run.secrets / "picture").write_bytes(b"\xff\xd8")
+    assert sorted(run.read_secrets()) == sorted((GIVEN, "another one"))
+    run.remove_secrets()
+    assert run.read_secrets() == ()
+    run.remove_secrets()

@@ -137,7 +137,7 @@ def test_a_rank_has_ended_when_its_process_has_whatever_holds_its_output(
     # It does not outlive its rank.
     assert gone(int((tmp_path / "pid").read_text()))
     first = first_rank_failure(RunDirectory(tmp_path))
-    assert (first.said if first else "") == ("why" if code else "")
+    assert (first.stderr_tail if first else "") == ("why" if code else "")
 
 
 def test_one_that_has_left_the_group_of_its_rank_does_not_hold_it_up(tmp_path: Path) -> None:

@@ -21,3 +21,8 @@ def test_variables_are_read() -> None:
 def test_wrong_variables_are_named(value: str) -> None:
     with pytest.raises(InvalidArgumentError, match="RESOLUTE_PREEMPTION_LIFETIME"):
         PreemptionSettings.from_environment({"RESOLUTE_PREEMPTION_LIFETIME": value})
+
+
+def test_the_earlier_name_of_the_silence_timeout_is_accepted() -> None:
+    settings = PreemptionSettings.from_environment({"RESOLUTE_PREEMPTION_PATIENCE": "7"})
+    assert settings == PreemptionSettings(silence_timeout=7.0)

@@ -154,6 +154,73 @@ def test_one_model_alone_may_cast_its_forward_pass(context: pytorch.PyTorchTrial
     assert (model(batch).dtype, other(batch).dtype) == (expected, torch.float32)
 
 
+def test_options_of_torch_are_passed_on(tmp_path: Path) -> None:
+    context, _ = local_context(tmp_path)
+    scaler = {"init_scale": 4.0, "growth_interval": 3}
+    context.experimental.use_amp(autocast_options={"dtype": torch.float16}, scaler_options=scaler)
+    model = context.wrap_model(nn.Linear(2, 2))
+    batch = torch.ones(1, 2, device=context.device)
+    assert model(batch).dtype is torch.float16
+    assert context._precision.scaler.get_scale() == 4.0
+    alone = context.autocast_forward_pass(nn.Linear(2, 2), autocast_options={"enabled": False})
+    assert alone(batch.cpu()).dtype is torch.float32
+    records: Any = list(range(4))
+    loader = pytorch.DataLoader(records, in_order=False).get_data_loader()
+    assert loader.in_order is False
+    with pytest.raises(TypeError, match="in_ordr"):
+        pytorch.DataLoader(records, in_ordr=False).get_data_loader()
+
+
+@pytest.mark.parametrize(
+    ("options", "refusal"),
+    [
+        (
+            {"find_unused": True},
+            "ddp_options has find_unused; torch's DistributedDataParallel takes .*unused_",
+        ),
+        ({"static_graph": True}, "aggregation_frequency is 2: torch does not aggregate"),
+    ],
+)
+def test_options_that_would_fail_on_several_ranks_are_refused_on_one(
+    tmp_path: Path, options: dict[str, Any], refusal: str
+) -> None:
+    context, _ = local_context(tmp_path, aggregation_frequency=2)
+    with pytest.raises(InvalidExperimentException, match=refusal):
+        context.wrap_model(nn.Linear(2, 2), ddp_options=options)
+    model = context.wrap_model(nn.Linear(2, 2), ddp_options={"find_unused_parameters": True})
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with pytest.raises(InvalidExperimentException, match="backward_passes_per_step: give it to wrap_optim"):
+        context.wrap_optimizer(optimizer, horovod_options={"backward_passes_per_step": 2})
+    context.wrap_optimizer(optimizer, horovod_options={"num_groups": 2})
+
+
+@pytest.mark.parametrize("option", ["find_unused_parameters", "static_graph"])
+def test_an_error_of_torch_that_asks_for_an_option_says_how_a_trial_gives_it(
+    tmp_path: Path, option: str
+) -> None:
+    class Failing(LineTrial):
+        def train_batch(self, batch: Any, epoch_idx: int, batch_idx: int) -> dict[str, Any]:
+            raise RuntimeError(f"pass {option}=True to torch.nn.parallel.DistributedDataParallel")
+
+    context, _ = local_context(tmp_path)
+    with pytest.raises(RuntimeError, match=rf'ddp_options=\{{"{option}": True\}}'):
+        pytorch.Trainer(Failing(context), context).fit(max_length=pytorch.Batch(1))
+
+
+def test_a_sharded_model_is_refused_with_what_trains_it(tmp_path: Path) -> None:
+    from torch.distributed.fsdp import fully_shard
+
+    context, _ = local_context(tmp_path)
+    torch.distributed.init_process_group("gloo", init_method=f"file://{tmp_path}/ranks", world_size=1, rank=0)
+    try:
+        mesh = torch.distributed.device_mesh.init_device_mesh("cpu", (1,))
+        sharded: Any = fully_shard(nn.Linear(1, 1), mesh=mesh)
+        with pytest.raises(InvalidExperimentException, match=r"resolute\.pytorch\.sharded"):
+            context.wrap_model(sharded)
+    finally:
+        torch.distributed.destroy_process_group()
+
+
 def test_ways_of_mixed_precision_exclude_each_other_and_come_first(tmp_path: Path) -> None:
     context, _ = local_context(tmp_path)
     context.wrap_model(nn.Linear(1, 1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from support.training.trials import LineTrial, local_context, local_core
 
 from resolute import core
+from resolute.contracts.distribution import install_command
 from resolute.pytorch import deepspeed
 from resolute.pytorch.metrics.aggregation import TrainingMetrics
 from resolute.trial_errors import InvalidExperimentException
@@ -42,7 +44,7 @@ def absent(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("absent")
 def test_without_deepspeed_a_training_says_what_to_install(tmp_path: Path) -> None:
-    with pytest.raises(ImportError, match=r"pip install 'resolute-train\[deepspeed\]'"), deepspeed.init():
+    with pytest.raises(ImportError, match=re.escape(install_command("deepspeed"))), deepspeed.init():
         pass
     with pytest.raises(ImportError, match="needs DeepSpeed"):
         context_of(tmp_path).wrap_model_engine(object())

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import random
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -62,9 +64,24 @@ def plateau(trial: Any, context: PyTorchTrialContext) -> None:
     trial.plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(trial.optimizer)
 
 
+def torch_iterator(trial: Any, context: PyTorchTrialContext) -> None:
+    trial.unlabelled = iter(torch.utils.data.DataLoader(Noisy()))
+
+
+def held_iterator(trial: Any, context: PyTorchTrialContext) -> None:
+    trial.ahead = SimpleNamespace(batches=iter(torch.utils.data.DataLoader(Noisy())))
+
+
+def endless(trial: Any, context: PyTorchTrialContext) -> None:
+    trial.endless = itertools.cycle([1, 2])
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
+        (torch_iterator, r"self\.unlabelled \(_SingleProcessDataLoaderIter\) has begun to go through data"),
+        (held_iterator, r"self\.ahead\.batches \(_SingleProcessDataLoaderIter\).*StatefulDataLoader"),
+        (endless, r"self\.endless \(cycle\).*disable_dataset_reproducibility_checks"),
         (no_model, "Changed has wrapped no model"),
         (no_optimizer, "Changed has wrapped no optimizer"),
         (stray_parameters, r"trains 2 parameters of self\.head that belong to no wrapped model"),
@@ -78,6 +95,22 @@ def test_what_would_be_in_no_checkpoint_is_refused_by_name(
 ) -> None:
     with pytest.raises(InvalidExperimentException, match=words):
         fit(tmp_path, trial_with(change))
+
+
+def test_a_trial_that_cares_for_its_data_itself_may_have_iterators(tmp_path: Path) -> None:
+    def change(trial: Any, context: PyTorchTrialContext) -> None:
+        context.experimental.disable_dataset_reproducibility_checks()
+        endless(trial, context)
+
+    fit(tmp_path, trial_with(change))
+
+
+def test_iterators_over_parameters_are_no_data(tmp_path: Path) -> None:
+    def change(trial: Any, context: PyTorchTrialContext) -> None:
+        trial.named = (name for name in ("weight", "bias"))
+        trial.trained = filter(lambda one: one.requires_grad, trial.named)
+
+    fit(tmp_path, trial_with(change))
 
 
 def test_an_optimizer_that_was_not_wrapped_cannot_be_stepped(tmp_path: Path) -> None:

@@ -195,6 +195,10 @@ CALLS = [line for line in DOCUMENTED.splitlines() if line]
 OWN = {
     "pytorch.PyTorchTrialContext": {"backend"},
     "pytorch.PyTorchTrialContext.wrap_model": {"ddp_options"},
+    "pytorch.PyTorchTrialContext.wrap_optimizer": {"horovod_options"},
+    "pytorch.PyTorchTrialContext.autocast_forward_pass": {"autocast_options"},
+    "pytorch.PyTorchExperimentalContext.use_amp": {"autocast_options", "scaler_options"},
+    "pytorch.DataLoader": {"further"},
     "pytorch.DataLoader.get_data_loader": {"seed"},
     "pytorch.deepspeed.DeepSpeedTrialContext": {"debug_enabled"},
 }
@@ -217,7 +221,7 @@ def test_a_member_takes_the_documented_arguments(call: str) -> None:
     parameters = list(inspect.signature(found).parameters.values())
     extra = {one.name for one in parameters} & OWN.get(path, set())
     assert all(
-        one.kind is one.KEYWORD_ONLY and one.default is not one.empty
+        (one.kind is one.KEYWORD_ONLY and one.default is not one.empty) or one.kind is one.VAR_KEYWORD
         for one in parameters
         if one.name in extra
     )

@@ -137,6 +137,17 @@ def test_a_trial_can_ask_to_stop(tmp_path: Path) -> None:
     assert newest_checkpoint(tmp_path)
 
 
+def test_validations_without_a_metric_are_warned_of_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Silent(LineTrial):
+        def evaluate_batch(self, batch: Any) -> dict[str, Any]:  # type: ignore[override]  # the older form
+            return {}
+
+    fit(tmp_path, Silent, max_length=Batch(4), validation_period=Batch(2))
+    assert caplog.text.count("a validation has no metric") == 1
+
+
 def test_refused_hyperparameters_leave_a_checkpoint_and_end_callbacks(tmp_path: Path) -> None:
     ended: list[str] = []
 
@@ -243,6 +254,29 @@ def test_trials_that_make_no_sense_are_refused(
 ) -> None:
     with pytest.raises(error, match=message):
         fit(tmp_path, variant(**members))
+
+
+def test_a_period_without_a_unit_is_refused(tmp_path: Path) -> None:
+    context, _ = local_context(tmp_path)
+    with pytest.raises(
+        TypeError, match=r"checkpoint_period is 5; pytorch\.Batch\(\.\.\.\) or pytorch\.Epoch"
+    ):
+        Trainer(LineTrial(context), context).fit(max_length=Batch(1), checkpoint_period=5)  # type: ignore[arg-type]
+
+
+def test_a_step_mode_that_is_a_word_is_refused(tmp_path: Path) -> None:
+    context, _ = local_context(tmp_path)
+    optimizer = context.wrap_optimizer(torch.optim.SGD(context.wrap_model(nn.Linear(1, 1)).parameters()))
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1)
+    with pytest.raises(TypeError, match=r"step_mode is .every.; an LRScheduler\.StepMode was expected"):
+        context.wrap_lr_scheduler(scheduler, step_mode="every")  # type: ignore[arg-type]
+
+
+def test_a_validation_without_any_metric_is_warned_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    fit(tmp_path, variant(evaluate_batch=returning({})))
+    assert "the validation has no metric: return some from evaluate_batch()" in caplog.text
 
 
 def test_a_trial_without_the_required_methods_cannot_be_made() -> None:

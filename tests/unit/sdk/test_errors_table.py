@@ -8,7 +8,7 @@ import pytest
 from resolute import errors
 from resolute.api.common.v1 import error_pb2
 from resolute.contracts.calls.error_status import from_status
-from resolute_serving.server.interceptors import to_status
+from resolute_serving.server.calls import to_status
 
 
 def test_every_reason_of_the_contract_has_one_class_and_every_class_a_reason() -> None:

@@ -80,6 +80,7 @@ class Row:
     end_time: float | None = None
     start_time: float = 1.5
     failure: str = ""
+    hang: str = ""
 
 
 def test_a_message_is_read_by_the_annotations_of_the_value() -> None:
@@ -113,7 +114,7 @@ def test_a_field_that_is_nowhere_is_refused() -> None:
 def test_a_message_is_written_from_attributes_and_what_is_given() -> None:
     row = Row(run=2, allocation_id="a", outcome=State.UNSPECIFIED, exit_code=None, slot_ids=(0, 1))
     given: dict[str, Any] = dict.fromkeys(
-        ("initialize_time", "gpu_usage", "trace_id", "lost_steps", "log_policies")
+        ("initialize_time", "gpu_usage", "trace_id", "lost_steps", "log_policies", "left_out")
     )
     message = to_message(run_pb2.Run, row, **given)
     expected = run_pb2.Run(run=2, allocation_id="a", slot_ids=[0, 1])

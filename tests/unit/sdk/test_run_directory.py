@@ -1,5 +1,6 @@
 """The directory that trial and supervisor share."""
 
+import json
 import os
 import stat
 from pathlib import Path
@@ -8,6 +9,7 @@ import pytest
 
 from resolute.contracts.files.atomic_files import MalformedFileError, read_json, write_atomically
 from resolute.contracts.run.directory import RunDirectory
+from resolute.contracts.run.early_exit import EarlyExit
 from resolute.contracts.run.flags import FLAGS_SIZE, Flags
 
 
@@ -139,10 +141,42 @@ def test_the_token_of_the_moment_is_read(tmp_path: Path) -> None:
 
 def test_the_first_reason_of_an_early_exit_counts(tmp_path: Path) -> None:
     run = RunDirectory(tmp_path)
-    assert run.read_early_exit() == ""
-    assert run.write_early_exit("INVALID_HP")
-    assert not run.write_early_exit("USER_REQUESTED_STOP")
-    assert run.read_early_exit() == "INVALID_HP"
+    assert EarlyExit.read(run.early_exit_file) == EarlyExit()
+    assert run.write_early_exit(EarlyExit("INVALID_HP", "too deep"))
+    assert not run.write_early_exit(EarlyExit("USER_REQUESTED_STOP"))
+    assert EarlyExit.read(run.early_exit_file) == EarlyExit("INVALID_HP", "too deep")
+
+
+@pytest.mark.parametrize(
+    ("content", "early_exit"),
+    [
+        ({"reason": "INVALID_HP"}, EarlyExit("INVALID_HP")),
+        ({"reason": "EXITED_REASON_INIT_INVALID_HP"}, EarlyExit("INIT_INVALID_HP")),
+        ({"reason": "EARLY_EXIT_REASON_USER_REQUESTED_STOP"}, EarlyExit("USER_REQUESTED_STOP")),
+        (
+            {"reason": "INVALID_HP", "message": "a\x1b[2J\n\tb\x00c\ud800\u202ed"},
+            EarlyExit("INVALID_HP", "a [2J b c d"),
+        ),
+        ({"reason": "INVALID_HP", "message": "é" * 501}, EarlyExit("INVALID_HP", "é" * 499 + "…")),
+        ({"reason": "INVALID_HP", "message": ["too", "deep"]}, EarlyExit("INVALID_HP")),
+        ({"reason": "NO_SUCH_REASON", "message": "too deep"}, EarlyExit()),
+        ({"reason": ["INVALID_HP"]}, EarlyExit()),
+        ({}, EarlyExit()),
+        ([], EarlyExit()),
+    ],
+)
+def test_an_early_exit_has_a_reason_of_the_contract_and_one_line(
+    tmp_path: Path, content: object, early_exit: EarlyExit
+) -> None:
+    path = tmp_path / "early_exit.json"
+    path.write_text(json.dumps(content))
+    assert EarlyExit.read(path) == early_exit
+
+
+def test_a_file_that_is_cut_off_gives_no_early_exit(tmp_path: Path) -> None:
+    path = tmp_path / "early_exit.json"
+    path.write_text('{"rea')
+    assert EarlyExit.read(path) == EarlyExit()
 
 
 def test_a_file_that_holds_something_else_is_named(tmp_path: Path) -> None:

@@ -36,7 +36,9 @@ HALVING = AsyncHalvingSpec(num_rungs=2, max_length=9, max_trials=12, divisor=3, 
 
 
 def begun(method: MethodSpec, space: Space | None = None) -> Run:
-    run = Run(Search(SearchSpec(method=method, space=space or Space({"x": DoubleRange(0, 1)}), seed=3)))
+    space = space or Space({"x": DoubleRange(0, 1)})
+    time_metric = "batches" if getattr(method, "time_driven", False) else None
+    run = Run(Search(SearchSpec(method=method, space=space, seed=3, time_metric=time_metric)))
     run.record(Started())
     return run
 
@@ -70,8 +72,10 @@ def refuse_all(run: Run, *, most: int = 1000) -> None:
         HALVING,
         replace(HALVING, stop_once=True),
         AdaptiveAshaSpec(max_length=16, max_trials=12, max_rungs=3, divisor=4),
+        replace(HALVING, time_driven=True),
+        AdaptiveAshaSpec(max_length=900, max_trials=12, divisor=3, time_driven=True),
     ],
-    ids=["random", "random-many", "promotion", "stopping", "adaptive"],
+    ids=["random", "random-many", "promotion", "stopping", "adaptive", "by time", "adaptive by time"],
 )
 def test_a_search_ends_after_a_bounded_number_of_refusals(method: MethodSpec) -> None:
     run = begun(method)

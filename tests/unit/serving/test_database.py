@@ -79,7 +79,7 @@ def test_failure_of_one_piece_of_work_leaves_the_others_of_its_group(database: D
 
 def test_duplicate_key_is_a_conflict(database: Database) -> None:
     asyncio.run(database.write(lambda c: insert(c, 1)))
-    with pytest.raises(ConflictError, match="another writer was first"):
+    with pytest.raises(ConflictError, match="another writer changed it first"):
         asyncio.run(database.write(lambda c: insert(c, 1)))
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from resolute.errors import InvalidArgumentError, Violation
+from resolute_serving.server.calls import to_status
 from resolute_serving.server.error_bounds import bounded_message, bounded_violations
-from resolute_serving.server.interceptors import to_status
 
 
 @pytest.mark.parametrize("letter", ["a", "é", "中", "\n", "%"])

@@ -18,6 +18,7 @@ from resolute_serving.bounds.limits import (
     MAX_MESSAGE_BYTES,
     MIB,
 )
+from resolute_serving.bounds.streams import StreamLimits
 from resolute_serving.database.engine import MAX_WAITING_WRITES
 from resolute_serving.workers.pool import MAX_WAITING_OF_CALLER
 from resolute_serving.workers.process import WorkerLimits
@@ -37,6 +38,9 @@ def test_the_table_of_limits_is_that_of_the_code() -> None:
         f"{MAX_DEPTH} levels",
         f"{MAX_BYTES_IN_PROGRESS // MIB} MiB",
         spaced(MAX_WAITING_WRITES),
+        spaced(StreamLimits.total),
+        spaced(StreamLimits.of_address),
+        spaced(StreamLimits.of_user),
         spaced(MAX_NODES),
         f"{MAX_SAMPLE_BYTES // MIB} MiB",
         f"{MAX_INITIAL_BYTES // MIB} MiB",

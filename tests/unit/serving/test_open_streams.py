@@ -7,14 +7,17 @@ import asyncio
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from support.clocks import ManualClock
+from support.static_keys import StaticKeys
 
 from resolute.errors import UnauthenticatedError
 from resolute_serving.auth.open_streams import OpenStreams
 from resolute_serving.auth.policy.permissions import PERMISSIONS
 from resolute_serving.auth.refusals import MOST_KINDS, Refusals, client_address
-from resolute_serving.auth.tokens import StaticKeys, TokenSigner, TokenVerifier, VerifiedToken
+from resolute_serving.auth.tokens import TokenSigner, TokenVerifier, VerifiedToken
+from resolute_serving.bounds.streams import StreamLimits
 from resolute_serving.context import Role, TrialRun, User
 
+HERE = "10.0.0.1"
 RUN = TrialRun(trial_id="t", run=1, experiment_id="e", allocation_id="t.1", workspace="w")
 
 
@@ -23,10 +26,10 @@ def test_a_stream_ends_when_its_token_expires_and_others_go_on() -> None:
         clock = ManualClock()
         signer = TokenSigner(Ed25519PrivateKey.generate(), cluster_id="c", clock=clock)
         verifier = TokenVerifier(StaticKeys({signer.key_id: signer.public_key}), cluster_id="c", clock=clock)
-        streams = OpenStreams(verifier)
+        streams = OpenStreams(verifier, limits=StreamLimits())
 
         async def stream(ttl: float) -> None:
-            with streams.registered(await verifier.verify(signer.trial(RUN, ttl=ttl))):
+            with streams.registered(await verifier.verify(signer.trial(RUN, ttl=ttl)), address=HERE):
                 await asyncio.Event().wait()
 
         short, long = asyncio.create_task(stream(60)), asyncio.create_task(stream(600))
@@ -59,12 +62,16 @@ def test_streams_are_checked_again_after_a_check_that_failed_by_a_defect() -> No
         signer = TokenSigner(Ed25519PrivateKey.generate(), cluster_id="c", clock=clock)
         keys = FailingOnce({signer.key_id: signer.public_key})
         streams = OpenStreams(
-            TokenVerifier(keys, cluster_id="c", clock=clock), sleep=lambda _: asyncio.sleep(0)
+            TokenVerifier(keys, cluster_id="c", clock=clock),
+            limits=StreamLimits(),
+            sleep=lambda _: asyncio.sleep(0),
         )
-        token = VerifiedToken(User("ada", Role.EDITOR), expires=clock.time() + 600, token_id="its id")
+        token = VerifiedToken(
+            User("ada", Role.EDITOR), expires=clock.time() + 600, token_id="its id", key_id=signer.key_id
+        )
 
         async def stream() -> None:
-            with streams.registered(token):
+            with streams.registered(token, address=HERE):
                 await asyncio.Event().wait()
 
         revoked = asyncio.create_task(stream())

@@ -29,7 +29,19 @@ from resolute_serving.context import Anonymous, Principal, Role, ServiceAccount,
 
 ACCESS = "/resolute.api.experiments.v1.AccessService"
 PUBLIC = {"GetVerificationKeys", "GetSignInMethods", "Login", "LoginWithIdToken", "RedeemSignInCode"}
-READING = ("Get", "List", "Watch", "Follow", "Validate", "Preview", "Replay", "Presign", "Read", "Simulate")
+READING = (
+    "Get",
+    "List",
+    "Watch",
+    "Follow",
+    "Validate",
+    "Preview",
+    "Replay",
+    "Presign",
+    "Read",
+    "Hold",
+    "Simulate",
+)
 """How the names of calls begin that change nothing."""
 TRIAL = TrialRun(trial_id="t", run=2, experiment_id="e", allocation_id="t.2", workspace="w")
 
@@ -145,6 +157,7 @@ def test_foreign_trial_reaches_nothing_of_others(method: str) -> None:
         "GetCheckpoint",
         "PresignDownloads",
         "ReadFile",
+        "HoldCheckpoint",
         "UpdateMetadata",
         "DeleteCheckpoints",
         "DeleteFiles",

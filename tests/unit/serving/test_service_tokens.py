@@ -7,9 +7,10 @@ import asyncio
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from support.clocks import JumpingClock
+from support.static_keys import StaticKeys
 
 from resolute_serving.auth.service_tokens import ServiceTokens
-from resolute_serving.auth.tokens import StaticKeys, TokenSigner, TokenVerifier
+from resolute_serving.auth.tokens import TokenSigner, TokenVerifier
 from resolute_serving.context import ServiceAccount
 
 DAY = 86_400.0

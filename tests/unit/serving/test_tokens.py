@@ -8,17 +8,16 @@ from pathlib import Path
 
 import jwt
 import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from support.clocks import ManualClock
+from support.static_keys import StaticKeys
 
-from resolute.errors import UnauthenticatedError
-from resolute_serving.auth.tokens import (
-    RevokedTokens,
-    StaticKeys,
-    TokenSigner,
-    TokenVerifier,
-    load_or_create_key,
-)
+from resolute.errors import FailedPreconditionError, UnauthenticatedError
+from resolute_serving.auth.service_tokens import ServiceTokens
+from resolute_serving.auth.signing_keys import KeyFile, drop_old, load_or_create_key, rotate
+from resolute_serving.auth.tokens import OwnKeys, RevokedTokens, TokenSigner, TokenVerifier
 from resolute_serving.context import Principal, Role, ServiceAccount, TrialRun, User
 
 RUN = TrialRun(trial_id="t", run=3, experiment_id="e", allocation_id="t.3", workspace="w", workspace_id=7)
@@ -117,3 +116,74 @@ def test_remembered_token_still_expires() -> None:
     for _ in range(2):
         with pytest.raises(UnauthenticatedError, match="expired"):
             cluster.verify(token)
+
+
+class Rotated:
+    """A cluster whose keys are in a file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.clock = ManualClock()
+        self.signer = TokenSigner(KeyFile(path), cluster_id="here", clock=self.clock)
+        self.verifier = TokenVerifier(OwnKeys(KeyFile(path)), cluster_id="here", clock=self.clock)
+
+    def speaks_for(self, token: str) -> Principal:
+        return asyncio.run(self.verifier.verify(token)).principal
+
+
+def test_tokens_of_an_old_key_are_valid_until_it_is_dropped(tmp_path: Path) -> None:
+    cluster = Rotated(tmp_path / "key.pem")
+    ada = User("ada", Role.EDITOR, user_id=3)
+    old, device = cluster.signer.user(ada, ttl=60), cluster.signer.device(3, ttl=60, device_id="laptop")
+    secret, first = cluster.signer.derive_secret("collectives of 1"), cluster.signer.key_id
+    assert cluster.speaks_for(old) == ada
+
+    rotate(cluster.path)
+    new = cluster.signer.user(ada, ttl=60)
+    assert jwt.get_unverified_header(new)["kid"] == cluster.signer.key_id != first
+    assert cluster.speaks_for(old) == cluster.speaks_for(new) == ada
+    assert cluster.signer.device_id(device, user_id=3) == "laptop"
+    # Another node of a run that began before gets the same secret.
+    assert cluster.signer.derive_secret("collectives of 1") == secret
+    assert cluster.path.stat().st_mode & 0o777 == 0o600
+
+    assert drop_old(cluster.path, now=None) == 1
+    assert cluster.speaks_for(new) == ada
+    with pytest.raises(UnauthenticatedError, match="the key that signed the token was dropped"):
+        cluster.speaks_for(old)
+    assert cluster.signer.device_id(device, user_id=3) == ""
+    assert drop_old(cluster.path, now=None) == 0
+
+
+def test_old_keys_are_kept_while_trials_may_need_them(tmp_path: Path) -> None:
+    path = tmp_path / "key.pem"
+    with pytest.raises(FailedPreconditionError, match="no key yet"):
+        rotate(path)
+    load_or_create_key(path)
+    rotate(path)
+    rotated = path.stat().st_mtime
+    with pytest.raises(FailedPreconditionError, match=r"wait for 1 minutes, or .* --now"):
+        drop_old(path, now=rotated + 7199)
+    assert len(KeyFile(path)()) == 2
+    assert drop_old(path, now=rotated + 7200) == 1
+
+
+def test_services_call_each_other_with_the_new_key_at_once(tmp_path: Path) -> None:
+    cluster = Rotated(tmp_path / "key.pem")
+    tokens = ServiceTokens(cluster.signer, ServiceAccount("logs"), clock=cluster.clock)
+    before = tokens()
+    assert tokens() == before
+    rotate(cluster.path)
+    assert jwt.get_unverified_header(tokens())["kid"] == cluster.signer.key_id
+
+
+@pytest.mark.parametrize("content", [b"", b"nothing", "RSA"])
+def test_a_file_of_other_keys_is_refused_by_its_path(tmp_path: Path, content: bytes | str) -> None:
+    path = tmp_path / "key.pem"
+    load_or_create_key(path)
+    other = rsa.generate_private_key(public_exponent=65537, key_size=2048).private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    path.write_bytes(content if isinstance(content, bytes) else path.read_bytes() + other)
+    with pytest.raises(TypeError, match=str(path)):
+        KeyFile(path)()

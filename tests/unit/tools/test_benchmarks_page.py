@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[3]
 
 
 def load(monkeypatch: pytest.MonkeyPatch, path: str) -> ModuleType:
-    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+    monkeypatch.syspath_prepend(str(ROOT / "tools/pages"))
     spec = importlib.util.spec_from_file_location(f"tested_{Path(path).stem}", ROOT / path)
     assert spec is not None
     assert spec.loader is not None
@@ -28,7 +28,7 @@ def load(monkeypatch: pytest.MonkeyPatch, path: str) -> ModuleType:
 def test_what_a_benchmark_printed_reaches_the_page_whether_it_met_its_limit_or_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    runner, page = load(monkeypatch, "benchmarks/run.py"), load(monkeypatch, "tools/benchmarks_page.py")
+    runner, page = load(monkeypatch, "benchmarks/run.py"), load(monkeypatch, "tools/pages/benchmarks_page.py")
     monkeypatch.setattr(runner, "HERE", tmp_path)
     (tmp_path / "good.py").write_text("print('1.31x of the peer')")
     (tmp_path / "bad.py").write_text("print('0.62x of the peer')\nraise SystemExit(1)")
@@ -48,7 +48,7 @@ def test_what_a_benchmark_printed_reaches_the_page_whether_it_met_its_limit_or_n
 def test_a_later_run_with_options_takes_the_place_of_its_benchmark_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    runner, page = load(monkeypatch, "benchmarks/run.py"), load(monkeypatch, "tools/benchmarks_page.py")
+    runner, page = load(monkeypatch, "benchmarks/run.py"), load(monkeypatch, "tools/pages/benchmarks_page.py")
     monkeypatch.setattr(runner, "HERE", tmp_path)
     for name in ("one", "other"):
         (tmp_path / "folder").mkdir(exist_ok=True)
@@ -85,11 +85,11 @@ def test_a_later_run_with_options_takes_the_place_of_its_benchmark_alone(
 def test_a_peer_that_was_absent_is_said(
     output: list[str], passed: bool, outcome: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page = load(monkeypatch, "tools/benchmarks_page.py")
+    page = load(monkeypatch, "tools/pages/benchmarks_page.py")
     assert page.outcome({"output": output, "passed": passed}) == outcome
 
 
 def test_the_page_is_current(monkeypatch: pytest.MonkeyPatch) -> None:
-    page = load(monkeypatch, "tools/benchmarks_page.py")
+    page = load(monkeypatch, "tools/pages/benchmarks_page.py")
     results = json.loads(page.RESULTS.read_text()) if page.RESULTS.exists() else {}
     assert page.SECTION.holds(page.section(results))

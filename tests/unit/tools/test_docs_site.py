@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[3]
 sys.path.insert(0, str(ROOT / "tools"))
 
-from docs_site import build, command_line, config_fields, contract, pages, python_api  # noqa: E402
+from docs_site import archives, build, command_line, config_fields, contract, pages, python_api  # noqa: E402
 from support.contract_methods import methods  # noqa: E402
 
 import resolute.core  # noqa: E402
@@ -67,6 +69,25 @@ def test_every_page_is_in_the_menu_and_in_the_list_of_pages() -> None:
     guides = [page.name for page in sorted((ROOT / "docs").glob("*.md")) if page.name != "README.md"]
     assert [name for name in guides if f'"docs/{name}"' not in menu] == []
     assert [name for name in guides if f"]({name})" not in listed] == []
+
+
+def test_each_example_can_be_downloaded_from_its_page(tmp_path: Path) -> None:
+    copied = pages.copy_pages(tmp_path)
+    offered = archives.offer(tmp_path, copied)
+    examples = {path.parent.name for path in (ROOT / "examples").glob("*/README.md")}
+    assert {f"examples/{name}.tgz" for name in examples} == set(offered)
+    for archive in offered:
+        page = tmp_path / archive.removesuffix(".tgz") / "README.md"
+        (link,) = re.findall(r"\]\(([^)]*\.tgz)\)", page.read_text())
+        assert (page.parent / link).resolve() == tmp_path / archive
+    with tarfile.open(tmp_path / "examples/core_api.tgz") as files:
+        assert "core_api/1_metrics.py" in files.getnames()
+        extracted = files.extractfile("core_api/1_metrics.yaml")
+        assert extracted is not None
+        assert extracted.read() == (ROOT / "examples/core_api/1_metrics.yaml").read_bytes()
+    first = (tmp_path / "examples/core_api.tgz").read_bytes()
+    archives.offer(tmp_path, ["examples/core_api/README.md"])
+    assert (tmp_path / "examples/core_api.tgz").read_bytes() == first
 
 
 @pytest.mark.parametrize(

@@ -9,5 +9,5 @@ ROOT = Path(__file__).parents[3]
 
 
 def test_the_page_is_current() -> None:
-    tool = runpy.run_path(str(ROOT / "tools/error_page.py"))
-    assert (ROOT / "docs/errors.md").read_text() == tool["page"](), "run tools/error_page.py"
+    tool = runpy.run_path(str(ROOT / "tools/pages/error_page.py"))
+    assert (ROOT / "docs/errors.md").read_text() == tool["page"](), "run tools/pages/error_page.py"

@@ -38,6 +38,7 @@ WORKSPACE_VIEWER = frozenset(
         "ListFiles",
         "PresignDownloads",
         "ReadFile",
+        "HoldCheckpoint",
         "GetModel",
         "GetVersion",
         "ListVersions",
@@ -84,17 +85,30 @@ WORKSPACE_EDITOR = frozenset(
         "CreateVersion",
         "UpdateVersion",
         "DeleteVersion",
+        "ListSecrets",
     ]
 )
-"""Calls that change what they name."""
+"""Calls that change what they name, and what is for those who write configs."""
 WORKSPACE_ADMIN = frozenset(
-    ["DeleteWorkspace", "AssignRole", "RemoveRole", "SetConfigPolicies", "DeleteConfigPolicies"]
+    [
+        "DeleteWorkspace",
+        "AssignRole",
+        "RemoveRole",
+        "SetConfigPolicies",
+        "DeleteConfigPolicies",
+        "SetAlerts",
+        "GetAlerts",
+        "TestEndpoint",
+        "ListDeliveries",
+        "SetSecret",
+        "DeleteSecret",
+    ]
 )
 CONFIG_EDITOR = frozenset(
     ["CreateExperiment", "CreateExperimentInChunks", "BeginRun", "ForkExperiment", "ContinueTrial"]
 )
 """Calls that place an experiment where a config says."""
-LISTS = frozenset(["ListWorkspaces", "GetCluster"])
+LISTS = frozenset(["ListImported", "ListWorkspaces", "GetCluster"])
 """Calls that name nothing, and show what the caller may see."""
 ANYWHERE_EDITOR = frozenset(["CheckStorage"])
 CLUSTER: dict[str, Role] = {
@@ -132,6 +146,14 @@ CLUSTER: dict[str, Role] = {
             "EnableSlots",
             "GetServerConfig",
             "FollowServerLog",
+            "ImportExperiment",
+            "ImportTrials",
+            "FinishImport",
+            "ImportCheckpoints",
+            "ImportModel",
+            # Of trials of other clusters; those here send theirs by the tokens of their runs.
+            "IngestReports",
+            "IngestLines",
         ],
         Role.ADMIN,
     ),
@@ -146,6 +168,9 @@ PERSONAL = frozenset(
         "UpdateToken",
         "RevokeToken",
         "UpdateUserSettings",
+        "SetSecret",
+        "ListSecrets",
+        "DeleteSecret",
     ]
 )
 """Calls about a user's own account, which no script of the user's trials and no read-only token makes."""

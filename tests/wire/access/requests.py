@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping
 from typing import Any
 
@@ -27,6 +28,8 @@ def request_of(method: MethodDescriptor, tenant: Tenant) -> Any:
     _fill(request, _names(tenant, method.name), tenant)
     if method.name in _MASKS:
         request.update_mask.paths.append(_MASKS[method.name])  # type: ignore[attr-defined]
+    if method.name == "RaiseAlert":
+        request.alert_id, request.title, request.level = str(uuid.uuid4()), "late", "info"  # type: ignore[attr-defined]
     for field in ("spec", "header"):
         if method.name.startswith("CreateExperiment") and field in request.DESCRIPTOR.fields_by_name:
             inner = getattr(request, field)
@@ -49,6 +52,7 @@ def _names(tenant: Tenant, method: str) -> Mapping[str, Any]:
         "path": "weights",
         "version_number": 1,
         "answered_sequence": 1,
+        "hold_seconds": 60.0,
     }
 
 

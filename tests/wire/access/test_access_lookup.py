@@ -19,7 +19,7 @@ from resolute.errors import UnavailableError
 from resolute_experiments.blueprint import BLUEPRINT
 from resolute_serving.auth.access_lookup import RemoteAccessLookup
 from resolute_serving.auth.policy.resources import Kind, Resource
-from resolute_serving.auth.tokens import load_or_create_key
+from resolute_serving.auth.signing_keys import load_or_create_key
 from resolute_serving.context import Role, User
 
 SECONDS = 30.0
@@ -84,7 +84,7 @@ def test_answers_are_remembered_for_a_while_and_no_longer(tmp_path: Path) -> Non
         assert await lookup.roles(user) == {}
         clock.advance(SECONDS)
         for question in (lookup.workspaces({trial}), lookup.roles(user)):
-            with pytest.raises(UnavailableError, match="does not tell the roles of users"):
+            with pytest.raises(UnavailableError, match="does not return the roles of users"):
                 await question
         await channel.close()
 

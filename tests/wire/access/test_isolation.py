@@ -90,20 +90,25 @@ async def a_run_does_not_join_an_experiment_elsewhere(platform: Tenants, user: U
         assert [one.trial_id for one in listed.trials] == [beta.trial_id]
 
 
-async def no_trial_elsewhere_is_a_source(platform: Tenants, user: User) -> None:
-    config = platform.alpha.config(
-        searcher={
-            "name": "single",
-            "metric": "loss",
-            "max_length": {"batches": 1},
-            "source_trial_id": platform.beta.trial_number,
-        }
+async def nothing_elsewhere_is_a_source(platform: Tenants, user: User) -> None:
+    sources = (
+        ("source_trial_id", platform.beta.trial_number, "there is no such trial"),
+        ("source_checkpoint_uuid", platform.beta.checkpoint_id, "there is no such checkpoint"),
+        ("source_checkpoint_uuid", str(uuid.uuid4()), "there is no such checkpoint"),
+        ("source_checkpoint_uuid", "no-uuid", "there is no such checkpoint"),
+        ("source_checkpoint_uuid", platform.alpha.checkpoint_id, ""),
     )
-    spec = experiments_service_pb2.ExperimentSpec(config_yaml=config, paused=True)
-    async with platform.stub(ExperimentsServiceStub, user) as experiments:
+    for field, source, refusal in sources:
+        searcher = {"name": "single", "metric": "loss", "max_length": {"batches": 1}, field: source}
+        config = platform.alpha.config(searcher=searcher)
+        spec = experiments_service_pb2.ExperimentSpec(config_yaml=config, paused=True)
         request = experiments_service_pb2.CreateExperimentRequest(request_id=str(uuid.uuid4()), spec=spec)
-        error = await refused(experiments.CreateExperiment(request), InvalidConfigError)
-        assert "there is no such trial" in str(error)
+        async with platform.stub(ExperimentsServiceStub, user) as experiments:
+            if refusal:
+                error = await refused(experiments.CreateExperiment(request), InvalidConfigError)
+                assert refusal in str(error)
+            else:
+                assert (await experiments.CreateExperiment(request)).experiment.experiment_id
 
 
 async def nothing_moves_to_another_workspace(platform: Tenants, user: User) -> None:
@@ -209,7 +214,7 @@ async def slots_hide_who_holds_them(platform: Tenants, user: User) -> None:
 CHECKS: tuple[Check, ...] = (
     lists_show_one_workspace,
     a_run_does_not_join_an_experiment_elsewhere,
-    no_trial_elsewhere_is_a_source,
+    nothing_elsewhere_is_a_source,
     nothing_moves_to_another_workspace,
     one_object_of_another_workspace_is_enough,
     what_is_hidden_looks_like_what_is_not_there,

@@ -26,7 +26,7 @@ from resolute.client.connection.device_flow import Confirmation
 from resolute.errors import PermissionDeniedError, UnauthenticatedError
 from resolute_experiments.accounts.attempts import MOST_FOR_A_PEER
 from resolute_experiments.blueprint import BLUEPRINT
-from resolute_serving.auth.tokens import load_or_create_key
+from resolute_serving.auth.signing_keys import load_or_create_key
 
 SCOPES = ("openid", "profile", "groups")
 ACCOUNTS = {

@@ -34,6 +34,7 @@ DECISIONS = frozenset(
         "AcknowledgeSignal",
         "RequestPreemption",
         "ReportEnvironment",
+        "GetRunSecrets",
         "GetOperation",
         "CompleteOperation",
         "ReportProgress",
@@ -50,7 +51,7 @@ DECISIONS = frozenset(
 )
 """Refused: the later run decides."""
 HISTORY = frozenset(
-    ["IngestReports", "IngestLines", "EndRun", "RenewRun", "SetTrialStatus", "AbortCheckpoint"]
+    ["IngestReports", "IngestLines", "EndRun", "RenewRun", "SetTrialStatus", "AbortCheckpoint", "RaiseAlert"]
 )
 """Taken, since they concern the run's own history alone; a renewal answers that the run has ended."""
 OWN_CONTAINER = frozenset(["GetLaunchSpec", "ReportExit"])
@@ -67,6 +68,7 @@ READS = frozenset(
         "ListFiles",
         "PresignDownloads",
         "ReadFile",
+        "HoldCheckpoint",
         "WatchSignals",
     ]
 )

@@ -11,7 +11,8 @@ from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as messages
 from resolute.api.checkpoints.v1.checkpoints_service_pb2_grpc import CheckpointsServiceStub
 from resolute.contracts.clock import SYSTEM_CLOCK
 from resolute.rpc.channel import open_channel
-from resolute_serving.auth.tokens import TokenSigner, load_or_create_key
+from resolute_serving.auth.signing_keys import load_or_create_key
+from resolute_serving.auth.tokens import TokenSigner
 from resolute_serving.context import ServiceAccount
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 from collections.abc import Callable, Iterator
@@ -11,9 +12,11 @@ from pathlib import Path
 import pytest
 import structlog
 from support.logs import plain_logs
+from support.services.in_process import Running, serving
 from wire.cli.scripted import ScriptedCluster
 
 from resolute.cli.main import run
+from resolute_embedded.blueprints import BLUEPRINTS
 
 
 @dataclass(frozen=True)
@@ -54,17 +57,60 @@ def cluster(home: Path, tmp_path: Path) -> Iterator[ScriptedCluster]:
     plain_logs()
 
 
-@pytest.fixture
-def resolute(home: Path, capfd: pytest.CaptureFixture[str]) -> CommandLine:
-    """Runs command lines in this process."""
-
+def _command_line(capfd: pytest.CaptureFixture[str], program: str) -> CommandLine:
     def call(*arguments: str) -> Outcome:
         capfd.readouterr()
-        code = run(list(arguments), program="resolute")
+        code = run(list(arguments), program=program)
         out, err = capfd.readouterr()
         return Outcome(code, out, err)
 
     return call
+
+
+@pytest.fixture
+def resolute(home: Path, capfd: pytest.CaptureFixture[str]) -> CommandLine:
+    """Runs command lines in this process."""
+    return _command_line(capfd, "resolute")
+
+
+@pytest.fixture
+def determined(home: Path, capfd: pytest.CaptureFixture[str]) -> CommandLine:
+    """Runs command lines of `det` in this process."""
+    return _command_line(capfd, "det")
+
+
+@pytest.fixture(scope="module")
+def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """All services, in a thread."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
+    loop, ready, found = asyncio.new_event_loop(), threading.Event(), []
+    stop = asyncio.Event()
+
+    async def serve() -> None:
+        async with serving(BLUEPRINTS, tmp_path_factory.mktemp("services")) as running:
+            found.append(running)
+            ready.set()
+            await stop.wait()
+
+    def run() -> None:
+        asyncio.set_event_loop(loop)
+        loop.run_until_complete(serve())
+        loop.close()
+
+    thread = threading.Thread(target=run, name="all-services", daemon=True)
+    thread.start()
+    assert ready.wait(60), "the services did not start"
+    yield found[0]
+    loop.call_soon_threadsafe(stop.set)
+    thread.join(60)
+    plain_logs()
+
+
+def point_home(home: Path, services: Running) -> None:
+    """Writes the address of services into a home, and the token of an admin."""
+    (home / "token").write_text(services.user_token(name="admin"))
+    endpoint = {"address": services.address, "token_path": str(home / "token"), "cluster_id": "", "pid": 1}
+    (home / "endpoint.json").write_text(json.dumps(endpoint))
 
 
 @pytest.fixture

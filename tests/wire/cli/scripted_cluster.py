@@ -51,7 +51,7 @@ class ClusterHandlers:
     def _change_slots(self, request: Any, *, disabled: bool) -> None:
         for pool in self.state.resource_pools:
             if pool.name == request.resource_pool and pool.placed_by_engine:
-                raise InvalidArgumentError(f"the engine of pool {pool.name!r} gives out its slots by itself")
+                raise InvalidArgumentError(f"the engine of pool {pool.name!r} assigns its slots itself")
         for slot in self.state.slots:
             if slot.resource_pool == request.resource_pool and slot.slot_id in request.slot_ids:
                 slot.disabled = disabled

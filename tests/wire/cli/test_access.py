@@ -76,7 +76,8 @@ def test_a_bad_token_is_named_with_where_it_came_from(
     outcome = resolute("e", "list")
     assert outcome.code == 1
     assert outcome.err.startswith(message)
-    assert f"{cluster.address} refused the token (from {home / 'token'})" in outcome.err
+    assert (f"{cluster.address} refused the token (from {home / 'token'})" in outcome.err) == bool(token)
+    assert "`resolute user login NAME` signs in; or give a token of that cluster in" in outcome.err
 
 
 def test_a_token_of_another_cluster_is_refused_by_its_audience(
@@ -84,11 +85,11 @@ def test_a_token_of_another_cluster_is_refused_by_its_audience(
 ) -> None:
     assert cluster.running is not None
     signer = cluster.running.signer
-    other = TokenSigner(signer._key, cluster_id="another", clock=SYSTEM_CLOCK)
+    other = TokenSigner(signer._keys()[0], cluster_id="another", clock=SYSTEM_CLOCK)
     monkeypatch.setenv("RESOLUTE_TOKEN", other.user(User("ada", Role.ADMIN), ttl=3600))
     outcome = resolute("e", "list")
     assert outcome.err.startswith("error: the token is for another cluster; log in here\n")
-    assert "(from RESOLUTE_TOKEN); give one of that cluster in RESOLUTE_TOKEN" in outcome.err
+    assert "(from RESOLUTE_TOKEN); `resolute user login NAME` signs in" in outcome.err
 
 
 def test_a_viewer_may_look_and_not_touch(

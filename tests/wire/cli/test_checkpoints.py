@@ -56,7 +56,7 @@ def test_a_checkpoint_is_described_with_its_files(cluster: ScriptedCluster, reso
     for expected in (uuid, "model.pt", "sha256:", "accuracy=0.9", "lr=0.1"):
         assert expected in text
     described = json.loads(resolute("c", "describe", uuid, "--json").out)
-    assert described[0]["metrics"] == {"accuracy": 0.9, "loss": pytest.approx(0.1)}
+    assert described[0]["validation_metrics"] == {"accuracy": 0.9, "loss": pytest.approx(0.1)}
 
 
 def test_a_file_whose_bytes_an_earlier_checkpoint_sent_says_where_they_lie(
@@ -229,7 +229,7 @@ def test_a_trial_without_checkpoints_has_nothing_to_download(
     cluster: ScriptedCluster, resolute: CommandLine
 ) -> None:
     cluster.state.add_trial(cluster.state.add_experiment())
-    assert resolute("t", "download", "1", "--best").err == "error: trial 1 has no checkpoint yet\n"
+    assert resolute("t", "download", "1", "--best").err == "error: trial 1 has no checkpoint\n"
 
 
 @pytest.mark.parametrize(
@@ -275,7 +275,7 @@ def test_a_download_of_an_experiment_says_what_it_lacks(
     cluster: ScriptedCluster, resolute: CommandLine
 ) -> None:
     cluster.state.add_trial(cluster.state.add_experiment())
-    assert resolute("e", "download", "1").err == "error: experiment 1 has no checkpoint yet\n"
+    assert resolute("e", "download", "1").err == "error: experiment 1 has no checkpoint\n"
     assert resolute("e", "download", "1", "--sort-by", "loss").code == 2
     trained(cluster)
     refused = resolute("e", "download", "2", "--sort-by", "lossy", "--smaller-is-better", "true").err

@@ -2,55 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import structlog
 import yaml
-from support.logs import plain_logs
-from support.services.in_process import Running, serving
-from wire.cli.conftest import CommandLine
-
-from resolute_embedded.blueprints import BLUEPRINTS
-
-
-@pytest.fixture(scope="module")
-def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """All services, in a thread."""
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
-    loop, ready, found = asyncio.new_event_loop(), threading.Event(), []
-    stop = asyncio.Event()
-
-    async def serve() -> None:
-        async with serving(BLUEPRINTS, tmp_path_factory.mktemp("services")) as running:
-            found.append(running)
-            ready.set()
-            await stop.wait()
-
-    def run() -> None:
-        asyncio.set_event_loop(loop)
-        loop.run_until_complete(serve())
-        loop.close()
-
-    thread = threading.Thread(target=run, name="all-services", daemon=True)
-    thread.start()
-    assert ready.wait(60), "the services did not start"
-    yield found[0]
-    loop.call_soon_threadsafe(stop.set)
-    thread.join(60)
-    plain_logs()
+from support.services.in_process import Running
+from wire.cli.conftest import CommandLine, point_home
 
 
 @pytest.fixture
 def det(services: Running, home: Path, resolute: CommandLine) -> CommandLine:
     """The command line as an admin of these services."""
-    (home / "token").write_text(services.user_token(name="admin"))
-    endpoint = {"address": services.address, "token_path": str(home / "token"), "cluster_id": "", "pid": 1}
-    (home / "endpoint.json").write_text(json.dumps(endpoint))
+    point_home(home, services)
     return resolute
 
 

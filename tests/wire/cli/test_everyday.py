@@ -19,6 +19,7 @@ from resolute import errors
 from resolute.api.experiments.v1 import cluster_service_pb2
 from resolute.cli.cluster.top import rate
 from resolute.cli.registry.error_reasons import ERROR_REASONS
+from resolute.client import Client
 from resolute.client.schema.records import SeriesPoint
 from resolute.errors import NotFoundError
 
@@ -118,6 +119,8 @@ def test_settings_count_where_the_command_line_and_the_environment_say_nothing(
     assert resolute("config", "set", "server", cluster.address).code == 0
     monkeypatch.setenv("RESOLUTE_TOKEN", cluster.token())
     assert resolute("experiment", "list", "--csv").code == 0
+    with Client() as client:
+        assert [experiment.id for experiment in client.list_experiments()] == [1]
     monkeypatch.setenv("RESOLUTE_MASTER", "nowhere.invalid:1")
     assert "nowhere.invalid" in resolute("experiment", "list").err
     (home / "settings.json").write_text('{"output": "xml"}')

@@ -104,6 +104,7 @@ def test_a_warning_is_shown_when_it_comes_and_at_the_end(
     outcome = resolute("e", "create", str(code / "const.yaml"), str(code), "-f")
     lines = outcome.out.splitlines()
     assert lines[-2:] == ["experiment 1 COMPLETED", "warning: no trial has reported searcher.metric 'loss'"]
+    assert outcome.code == 1, "it is no success"
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ NOT_OF_THE_CLUSTER = {
     "config list",
     "config set",
     "help",
+    "import determined",  # asks another cluster first
     "init",
     "login",
     "mcp",

@@ -93,7 +93,7 @@ def test_all_machines_are_those_of_each_pool_that_is_placed_here(
     _three_pools(cluster)
     disabled = resolute("agent", "disable", "--all")
     assert disabled.code == 0
-    assert "left out: pool pods, whose engine gives out its slots by itself" in disabled.err
+    assert "left out: pool pods, whose engine assigns its slots itself" in disabled.err
     assert _disabled(resolute) == [("default", 0), ("hpc", 0), ("hpc", 1)]
     resolute("agent", "enable", "--all")
     assert _disabled(resolute) == []
@@ -106,7 +106,7 @@ def test_what_cannot_be_disabled_is_refused_by_its_name(
     for command in (("agent", "disable", "7"), ("slot", "disable", "0", "3"), ("slot", "enable", "0", "3")):
         refused = resolute(*command, "--resource-pool", "pods")
         assert refused.code != 0
-        assert "the engine of pool 'pods' gives out its slots by itself" in refused.err
+        assert "the engine of pool 'pods' assigns its slots itself" in refused.err
     assert "no machine 7 in pool 'default'" in resolute("agent", "disable", "7").err
     assert (
         "Machine 0 of pool 'hpc' has no slot 1"

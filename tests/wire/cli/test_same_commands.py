@@ -165,7 +165,7 @@ def policies(det: Det, folder: Path) -> None:
         assert yaml.safe_load(det(f"config-policies describe experiment --yaml {scope}")) == shown
         det(f"config-policies delete experiment {scope}")
         assert det.json(f"config-policies describe experiment --json {scope}") == {}
-    assert "those for experiments count for them" in det.fails("config-policies describe tasks")
+    assert "those for experiments apply to them" in det.fails("config-policies describe tasks")
 
 
 def state_of(det: Det, number: int) -> str:

@@ -94,6 +94,14 @@ def day(cluster: ScriptedCluster, utc: None, monkeypatch: pytest.MonkeyPatch) ->
     )
     for trial in state.trials:
         trial.create_time.FromSeconds(NOW - 3600)
+    search.estimated_end_time.FromSeconds(NOW + 2700)
+    running = trials[0]
+    running.reported_steps, running.steps_per_second = 1840, 12.3456
+    running.report_time.FromSeconds(NOW - 4)
+    running.estimated_end_time.FromSeconds(NOW + 260)
+    running.run_start_time.FromSeconds(NOW - 150)
+    failed_trial = state.trials[5]
+    failed_trial.run_seconds = 60
     for trial, value in zip((first, *trials), (0.97, 0.5, 0.912345678, 0.7), strict=False):
         state.bests.append(
             validation_pb2.BestValidation(trial_id=trial.trial_id, metric="accuracy", value=value, steps=10)
@@ -112,6 +120,7 @@ def day(cluster: ScriptedCluster, utc: None, monkeypatch: pytest.MonkeyPatch) ->
         job_pb2.Job(
             experiment_id=search.experiment_id, experiment_number=2, name=search.name, state=search.state,
             priority=42, weight=1.0, slots_per_trial=1, held_slots=3, queued_trials=1, allocated_trials=3,
+            progress=0.4, estimated_end_time=search.estimated_end_time,
         )
     )  # fmt: skip
     for number in range(2):

@@ -29,4 +29,4 @@ def test_a_support_bundle_holds_what_is_known_of_a_trial(
         "cluster.json",
         "log.txt",
     }
-    assert json.loads(resolute("trial", "list", "1", "--json").out)[0]["trial"]["id"] == trial.number
+    assert json.loads(resolute("trial", "list", "1", "--json").out)[0]["id"] == trial.number

@@ -84,8 +84,8 @@ def test_trials_are_listed_with_their_best_validations(
         "3",
     ]
     as_json = json.loads(resolute("e", "list-trials", "1", "--json").out)
-    assert as_json[2]["best"]["value"] == 0.9
-    assert as_json[3]["best"] is None
+    assert as_json[2]["best_validation"] == {"value": 0.9, "steps": 10}
+    assert as_json[3]["best_validation"] is None
     assert "net={width=2}" in resolute("e", "lt", "1").out
 
 
@@ -98,7 +98,7 @@ def test_an_experiment_is_described_with_its_best_trial(
     assert "3: accuracy 0.9 at step 10" in text
     assert "random by accuracy (larger is better)" in text
     described = json.loads(resolute("e", "describe", "1", "--json").out)
-    assert described[0]["best"]["trial"]["id"] == 3
+    assert described[0]["best"]["id"] == 3
     assert described[0]["experiment"]["config"] == {"name": "digits", "searcher": {"name": "single"}}
     assert rows(resolute("e", "describe", "1", "--csv").out)[0]["searcher"] == "random"
 

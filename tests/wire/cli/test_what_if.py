@@ -40,7 +40,7 @@ def test_another_search_is_compared_and_what_was_not_recorded_is_marked(
     assert trials == [(1, False, False), (2, True, False), (1, False, True)]
     text = resolute("search", "whatif", "1", "--searcher", str(other)).out
     assert "adaptive_asha, as it ran" in text
-    assert "1 of 3 trials train beyond what was recorded" in text
+    assert "1 of 3 trials train beyond the recorded curves" in text
 
 
 def test_without_recorded_validations_there_is_nothing_to_run_on(

@@ -16,6 +16,7 @@ from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as checkpoints
 from resolute.api.checkpoints.v1.checkpoints_service_pb2_grpc import CheckpointsServiceStub
 from resolute.api.searcher.v1 import searcher_service_pb2 as searcher
 from resolute.api.searcher.v1.searcher_service_pb2_grpc import SearcherServiceStub
+from resolute.contracts.run.early_exit import EarlyExit
 from resolute.errors import DataLossError, FailedPreconditionError, InvalidArgumentError, RunSupersededError
 from resolute.rpc.channel import open_channel
 from resolute.trial_errors import CheckpointNotFound
@@ -119,7 +120,7 @@ def test_metadata_and_status_are_kept(trial: Trial) -> None:
     assert trial.services.notes.statuses == ["training"]
 
 
-def test_a_conflicting_value_raises_nothing_and_the_first_counts(trial: Trial) -> None:
+def test_a_conflicting_value_raises_nothing_and_the_last_counts(trial: Trial) -> None:
     with core.init() as context:
         context.train.report_metrics("other", 1, {"a": 1.0})
         context.train.report_metrics("other", 1, {"b": 2.0})
@@ -129,7 +130,7 @@ def test_a_conflicting_value_raises_nothing_and_the_first_counts(trial: Trial) -
         context.train.flush(timeout=20)
         context.train.report_metrics("other", 2, {"a": 4.0})
         context.train.flush(timeout=20)
-    assert trial.series("other", "a") == [(1, 1.0), (2, 4.0)]
+    assert trial.series("other", "a") == [(1, 3.0), (2, 4.0)]
     assert trial.series("other", "b") == [(1, 2.0)]
 
 
@@ -139,7 +140,7 @@ def test_a_strict_script_hears_of_a_refusal_in_the_call(trial: Trial) -> None:
         with pytest.raises(InvalidArgumentError, match=r"refused a report: .* 'a' was reported as 1\.0"):
             context.train.report_metrics("other", 1, {"a": 3.0})
         context.train.report_metrics("other", 2, {"a": 3.0})
-    assert trial.series("other", "a") == [(1, 1.0), (2, 3.0)]
+    assert trial.series("other", "a") == [(1, 3.0), (2, 3.0)]
 
 
 def test_training_goes_on_while_the_services_are_away(trial: Trial, caplog: pytest.LogCaptureFixture) -> None:
@@ -191,7 +192,9 @@ def test_a_damaged_checkpoint_is_not_restored(trial: Trial) -> None:
     with core.init() as context:
         with context.checkpoint.store_path({"steps_completed": 1}) as (path, checkpoint):
             (path / "state").write_text("42")
-        (path / "state").write_text("43")
+        with context.checkpoint.restore_path(checkpoint) as committed:
+            (committed / "state").chmod(0o600)
+            (committed / "state").write_text("43")
         with (
             pytest.raises(DataLossError, match="state has another content"),
             context.checkpoint.restore_path(checkpoint),
@@ -225,10 +228,11 @@ def test_steps_are_mandatory_in_metadata(trial: Trial, tmp_path: Path) -> None:
 
 
 def test_checkpoints_go_where_the_script_says(trial: Trial, tmp_path: Path) -> None:
-    with core.init(checkpoint_storage=str(tmp_path / "mine")) as context:
-        with context.checkpoint.store_path({"steps_completed": 1}) as (path, checkpoint):
-            pass
-        assert path == tmp_path / "mine" / checkpoint
+    with (
+        core.init(checkpoint_storage=str(tmp_path / "mine")) as context,
+        context.checkpoint.store_path({"steps_completed": 1}) as (path, checkpoint),
+    ):
+        assert path.is_relative_to(tmp_path / "mine" / checkpoint)
     with core.init() as context, context.checkpoint.restore_path(checkpoint) as path:
         assert path == tmp_path / "mine" / checkpoint
 
@@ -237,7 +241,7 @@ def test_refused_hyperparameters_reach_the_supervisor(trial: Trial) -> None:
     with pytest.raises(SystemExit) as exit_, core.init() as context:
         _refuse(context)
     assert exit_.value.code == 0
-    assert trial.directory.read_early_exit() == "INVALID_HP"
+    assert EarlyExit.read(trial.directory.early_exit_file) == EarlyExit("INVALID_HP", "too large")
     assert trial.sender.drain(20)
     assert trial.series("training", "loss") == [(1, 1.0)]
 
@@ -251,7 +255,7 @@ def test_the_first_reason_of_an_early_exit_counts(trial: Trial, caplog: pytest.L
     with core.init() as context:
         context.train.report_early_exit(core.EarlyExitReason.USER_REQUESTED_STOP)
         context.train.report_early_exit(core.EarlyExitReason.INVALID_HP)
-    assert trial.directory.read_early_exit() == "USER_REQUESTED_STOP"
+    assert EarlyExit.read(trial.directory.early_exit_file) == EarlyExit("USER_REQUESTED_STOP")
     assert "INVALID_HP is ignored" in caplog.text
 
 
@@ -320,9 +324,11 @@ def test_events_for_tensorboard_lie_beside_the_checkpoints(trial: Trial) -> None
 
 
 def test_metadata_lie_beside_the_files(trial: Trial) -> None:
-    with core.init() as context, context.checkpoint.store_path({"steps_completed": 1}) as (path, _):
-        pass
-    assert json.loads((path / "metadata.json").read_text()) == {"steps_completed": 1}
+    with core.init() as context:
+        with context.checkpoint.store_path({"steps_completed": 1}) as (_, checkpoint):
+            pass
+        with context.checkpoint.restore_path(checkpoint) as path:
+            assert json.loads((path / "metadata.json").read_text()) == {"steps_completed": 1}
 
 
 def test_the_registry_knows_every_file(trial: Trial) -> None:

@@ -146,7 +146,7 @@ def test_wrong_names_and_checkpoints_are_refused(script: Client, checkpoints: li
     with pytest.raises(NotFoundError, match="does not exist"):
         model.register_version(str(uuid.uuid4()))
     script.get_checkpoint(checkpoints[0]).delete()
-    with pytest.raises(NotFoundError, match="its files cannot be had"):
+    with pytest.raises(NotFoundError, match="its files are not available"):
         model.register_version(checkpoints[0])
 
 

@@ -6,13 +6,14 @@ import dataclasses
 import json
 import logging
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from support.clusters.trial_cluster import Trial, cluster
-from support.training.trials import LineTrial, local_context, same, weights
+from support.training.trials import LineTrial, Noisy, local_context, same, weights
 
 import resolute
 from resolute import pytorch
@@ -131,6 +132,41 @@ def test_the_policy_none_keeps_the_end_only(trial: Trial) -> None:
 def test_a_trial_can_be_validated_before_its_first_batch(trial: Trial) -> None:
     fit(step_zero_validation=True)
     assert steps(trial, "validation") == [0, LENGTH]
+
+
+def test_the_share_of_training_that_waits_for_data_is_reported(trial: Trial) -> None:
+    never = threading.Event()
+    stalls: list[float] = []
+    trained: list[float] = []
+
+    class Stalling(Noisy):
+        def __getitems__(self, indices: list[int]) -> list[Any]:
+            began = time.perf_counter()
+            never.wait(0.05)
+            batch = [self[index] for index in indices]
+            stalls.append(time.perf_counter() - began)
+            return batch
+
+    class Stalled(Judged):
+        def build_training_data_loader(self) -> pytorch.DataLoader:
+            return pytorch.DataLoader(Stalling(), batch_size=8)
+
+        def train_batch(self, batch: Any, epoch_idx: int, batch_idx: int) -> Any:
+            began = time.perf_counter()
+            returned = super().train_batch(batch, epoch_idx, batch_idx)
+            # Of a batch 38 % is the stall, as far as a busy machine wakes in time.
+            never.wait(max(0.0, began + stalls[-1] * 62 / 38 - time.perf_counter()))
+            trained.append(time.perf_counter() - began)
+            return returned
+
+    fit(Stalled, reporting_period=Batch(4), validation_period=Batch(8))
+    parts = [(sum(stalls[first : first + 4]), sum(trained[first : first + 4])) for first in (0, 4)]
+    shares = [stall / (stall + training) for stall, training in parts]
+    waits = trial.series("throughput", "data_wait")
+    assert [step for step, _ in waits] == [4, 8]
+    assert [share for _, share in waits] == pytest.approx(shares, abs=0.03)
+    assert all(0.2 < share <= 0.4 for share in shares), "the stall was planted"
+    assert all(rate < 1 / 0.13 for _, rate in trial.series("throughput", "batches_per_second"))
 
 
 @pytest.mark.parametrize(

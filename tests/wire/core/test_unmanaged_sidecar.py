@@ -24,7 +24,7 @@ from resolute.spool.delivery.requests import RunIdentity
 from resolute.spool.delivery.shipping import SpoolShipper
 from resolute_experiments.blueprint import BLUEPRINT
 from resolute_experiments.transitions.signals import allocation_id
-from resolute_serving.auth.tokens import load_or_create_key
+from resolute_serving.auth.signing_keys import load_or_create_key
 from resolute_serving.context import Role, TrialRun
 
 

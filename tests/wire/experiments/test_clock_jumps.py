@@ -29,7 +29,7 @@ from resolute_experiments.service import ExperimentsService
 from resolute_experiments.settings import ExperimentsSettings
 from resolute_experiments.states import RunOutcome
 from resolute_experiments.store import runs
-from resolute_serving.auth.tokens import load_or_create_key
+from resolute_serving.auth.signing_keys import load_or_create_key
 from resolute_serving.context import Role
 from resolute_serving.server.service import Environment
 from resolute_serving.server.token_renewal import TokenFile, TokenRenewal

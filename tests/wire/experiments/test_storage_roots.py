@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 import yaml
+from sqlalchemy import Connection
 from support.clusters.all_services import CONFIG, AllServices, all_services
 from support.services.in_process import serving
 
@@ -21,9 +23,11 @@ from resolute.api.experiments.v1 import continuation_service_pb2 as continuation
 from resolute.api.experiments.v1 import continuation_service_pb2_grpc, experiment_pb2, trials_service_pb2
 from resolute.api.experiments.v1 import experiments_service_pb2 as pb2
 from resolute.contracts.values import to_value
-from resolute.errors import InvalidArgumentError
+from resolute.errors import InvalidArgumentError, ResoluteError
 from resolute_checkpoints.blobs.roots import BUCKETS_SETTING, DIRECTORIES_SETTING
 from resolute_checkpoints.blueprint import BLUEPRINT as CHECKPOINTS
+from resolute_experiments.admission.storage_roots import StorageRoots
+from resolute_experiments.store.schema.accounts import users
 from resolute_serving.context import Role
 
 
@@ -105,10 +109,17 @@ def test_an_experiment_whose_storage_is_no_root_any_more_does_not_continue(
     asyncio.run(scenario())
 
 
-def test_a_config_passes_while_the_checkpoints_service_does_not_answer(tmp_path: Path) -> None:
+def test_configs_of_the_cluster_s_storage_pass_while_the_checkpoints_service_is_away(
+    tmp_path: Path,
+) -> None:
     async def scenario() -> None:
         async with all_services(tmp_path, without=(CHECKPOINTS,)) as services:
-            assert (await services.create(paused=True, **shared(tmp_path / "anywhere"))).number
+            assert (await services.create(paused=True)).number
+            bucket = {"checkpoint_storage": {"type": "s3", "bucket": "b"}}
+            assert (await services.create(paused=True, **bucket)).number
+            # Where others reach the cluster, nobody but that service knows whether a directory may be named.
+            with pytest.raises(ResoluteError):
+                await services.create(paused=True, **shared(tmp_path / "anywhere"))
 
     asyncio.run(scenario())
 
@@ -126,5 +137,45 @@ def test_buckets_are_admitted_without_the_library_that_reaches_them(
             stub: Any = CheckpointsServiceStub(channel)
             assert not (await stub.AdmitStorage(request)).refusal
             await channel.close()
+
+    asyncio.run(scenario())
+
+
+def _let_another_sign_in(connection: Connection) -> None:
+    connection.execute(sa.update(users).where(users.c.name != "admin").values(password="salted"))
+
+
+@pytest.mark.parametrize("shared_with", ["nobody", "another user", "other machines"])
+def test_where_others_use_the_cluster_configs_name_directories_below_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shared_with: str
+) -> None:
+    monkeypatch.delenv(DIRECTORIES_SETTING, raising=False)
+    own = tmp_path / "own"
+    elsewhere = [
+        shared(tmp_path / "elsewhere"),
+        shared(Path("/tmp")),
+        {"checkpoint_storage": {"type": "directory", "container_path": "/etc"}},
+        {"checkpoint_storage": {"type": "shared_fs", "host_path": "/", "storage_path": "etc"}},
+    ]
+
+    async def scenario() -> None:
+        async with all_services(tmp_path, role=Role.ADMIN, checkpoints_root=own) as services:
+            roots = StorageRoots(
+                services.database,
+                services.service._clients,
+                shared=shared_with == "other machines",
+                default={"host_path": str(own)},
+            )
+            if shared_with == "another user":
+                await services.database.write(_let_another_sign_in)
+            await roots.require(shared(own))
+            await roots.require(shared(own / "team"))
+            for named in elsewhere:
+                await roots.require(named, by_operator=True)
+                if shared_with == "nobody":
+                    await roots.require(named)
+                else:
+                    with pytest.raises(InvalidArgumentError, match=rf"below {own}; .*{DIRECTORIES_SETTING}"):
+                        await roots.require(named)
 
     asyncio.run(scenario())

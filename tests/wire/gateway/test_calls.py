@@ -18,7 +18,7 @@ from support.services.scripted_grpc import scripted_grpc
 from resolute.api.experiments.v1 import cluster_service_pb2, experiments_service_pb2
 from resolute.api.metrics.v1 import metrics_service_pb2
 from resolute.errors import InvalidArgumentError, Violation
-from resolute_serving.server.interceptors import to_status
+from resolute_serving.server.calls import to_status
 
 CLUSTER = "/resolute.api.experiments.v1.ClusterService/GetCluster"
 LOGIN = "/resolute.api.experiments.v1.AccessService/Login"
@@ -266,23 +266,21 @@ def test_large_answers_are_converted_beside_the_loop() -> None:
         return response.SerializeToString()
 
     async def scenario() -> None:
-        from resolute_gateway.rpc import json_conversion
+        from resolute_serving.workers.pool import WorkerPool
 
-        threads = []
-        convert = json_conversion._to_json
+        sizes = []
+        convert = WorkerPool.run
 
-        def noted(data: bytes, kind: Any) -> bytes:
-            import threading
-
-            threads.append(threading.current_thread().name)
-            return convert(data, kind)
+        async def noted(pool: Any, work: Any, data: bytes, *kind: str) -> Any:
+            sizes.append(len(data))
+            return await convert(pool, work, data, *kind)
 
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(json_conversion, "_to_json", noted)
+            patched.setattr(WorkerPool, "run", noted)
             async with scripted_grpc(unary={SERIES: series}) as address, gateway(address) as http:
                 answered = await http.json(SERIES, {})
         assert len(answered.json()["values"]) == 20_000
-        assert threads == ["gateway-json_0"]
+        assert sizes == [response.ByteSize()]
 
     run(scenario)
 

@@ -22,6 +22,8 @@ NOWHERE = "127.0.0.1:1"
         ("PATCH", "/api/v1/experiments/1"),
         ("GET", "/docs/rest-api/"),
         ("GET", "/docs/rest-api"),
+        ("GET", "/info"),
+        ("POST", "/login"),
     ],
 )
 def test_its_paths_name_the_section_that_maps_its_calls(method: str, path: str) -> None:
@@ -29,7 +31,9 @@ def test_its_paths_name_the_section_that_maps_its_calls(method: str, path: str) 
         async with gateway(NOWHERE) as http:
             told = await http.request(method, path, headers={"content-type": "application/json"}, body=b"{}")
             assert told.status == 410
+            # Where our clients look for the message, and where those of Determined do.
             assert "docs/gateway.md" in told.json()["message"]
+            assert told.json()["error"]["error"] == told.json()["message"]
             shown = await http.request(method, path, headers={"accept": "text/html"})
             assert (shown.status, shown.headers["content-type"]) == (410, "text/plain; charset=utf-8")
             assert "docs/gateway.md" in shown.data.decode()

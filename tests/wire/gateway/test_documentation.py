@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 from support.services.gateway import gateway, need_http
 
-from resolute.errors import FailedPreconditionError
+from resolute.errors import InvalidArgumentError
+from resolute_gateway.settings import HttpSettings
 
 need_http()
-
-from resolute_gateway.web.documentation import Documentation  # noqa: E402 - skipped where HTTP cannot be served
 
 SCRIPT = b"start(1 < 2)"
 PAGE = (
@@ -82,8 +81,8 @@ def test_a_page_that_is_gone_is_not_found_and_a_failed_read_is_repeated(
 
 
 def test_a_directory_without_a_site_is_refused_when_the_gateway_starts(tmp_path: Path) -> None:
-    with pytest.raises(FailedPreconditionError, match=r"RESOLUTE_DOCS_DIR names .* there is no index"):
-        Documentation(tmp_path)
+    with pytest.raises(InvalidArgumentError, match=r"RESOLUTE_DOCS_DIR names .* there is no index"):
+        HttpSettings.from_environment({"RESOLUTE_DOCS_DIR": str(tmp_path)}, cluster_id="", grpc_port=1)
 
 
 def test_without_a_site_there_are_no_pages() -> None:

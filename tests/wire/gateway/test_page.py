@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import os
+import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,10 @@ import pytest
 from support.services.gateway import GatewayClient, gateway
 from support.services.scripted_grpc import scripted_grpc
 
-DOCUMENT = '<!doctype html><head><base href="./" /><title>Resolute</title></head>'
+DOCUMENT = (
+    '<!doctype html><head><base href="./" /><title>Resolute</title>'
+    '<script type="module" src="./assets/index.js"></script></head>'
+)
 SCRIPT = b"export const answer = 42;\n" * 50
 BROWSER = {"accept": "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8"}
 
@@ -29,9 +33,15 @@ def run(page: Path, scenario: Callable[[GatewayClient], Awaitable[None]]) -> Non
 def built(folder: Path) -> Path:
     (folder / "assets").mkdir()
     (folder / "index.html").write_text(DOCUMENT)
-    (folder / "assets/index-1.js").write_bytes(SCRIPT)
+    (folder / "assets/index.js").write_bytes(SCRIPT)
     (folder.parent / "secret.js").write_text("secret")
     return folder
+
+
+async def asset_of(http: GatewayClient) -> str:
+    """The address of the script that the document names."""
+    (source,) = re.findall(r'src="\.(/assets/[^"]+)"', (await get(http, "/", **BROWSER)).data.decode())
+    return str(source)
 
 
 async def get(http: GatewayClient, path: str, **headers: str) -> Any:
@@ -66,7 +76,8 @@ def test_browsers_get_one_document_whose_base_is_relative_to_the_view(tmp_path: 
 
 def test_assets_are_kept_for_ever_and_compressed_for_whoever_can_read_that(tmp_path: Path) -> None:
     async def scenario(http: GatewayClient) -> None:
-        plain = await get(http, "/assets/index-1.js")
+        path = await asset_of(http)
+        plain = await get(http, path)
         assert plain.data == SCRIPT
         assert plain.headers["content-type"] == "text/javascript; charset=utf-8"
         assert "immutable" in plain.headers["cache-control"]
@@ -74,7 +85,7 @@ def test_assets_are_kept_for_ever_and_compressed_for_whoever_can_read_that(tmp_p
         packed = await asyncio.to_thread(
             http.pool.request,
             "GET",
-            "/assets/index-1.js",
+            path,
             headers={"accept-encoding": "br, gzip"},
             decode_content=False,
         )
@@ -90,7 +101,9 @@ def test_nothing_but_the_assets_is_read_from_the_disk(tmp_path: Path) -> None:
         for path in (
             "/assets/%2e%2e/index.html",
             "/assets/..%2f..%2fsecret.js",
-            "/assets/index-0.js",
+            "/assets/index.js",
+            "/assets/index.html",
+            "/assets/0123456789abcdef/index.js",
             "/assets/",
         ):
             answer = await get(http, path, **BROWSER)
@@ -105,14 +118,15 @@ def test_a_page_that_is_built_again_is_read_again(tmp_path: Path) -> None:
     page = built(tmp_path)
 
     async def scenario(http: GatewayClient) -> None:
-        assert "Resolute" in (await get(http, "/", **BROWSER)).data.decode()
-        (page / "assets/index-1.js").rename(page / "assets/index-2.js")
+        before = await asset_of(http)
+        assert (await get(http, before)).data == SCRIPT
+        (page / "assets/index.js").write_bytes(SCRIPT + b"more()\n")
         (page / "index.html").write_text(DOCUMENT.replace("Resolute", "Newer"))
         written = (page / "index.html").stat().st_mtime_ns + 1_000_000_000
         os.utime(page / "index.html", ns=(written, written))
         assert "Newer" in (await get(http, "/", **BROWSER)).data.decode()
-        assert (await get(http, "/assets/index-2.js")).data == SCRIPT
-        assert (await get(http, "/assets/index-1.js")).status == 404
+        assert (await get(http, await asset_of(http))).data == SCRIPT + b"more()\n"
+        assert (await get(http, before)).status == 404
 
     run(page, scenario)
 

@@ -20,7 +20,7 @@ from support.waiting import wait_until_async
 
 from resolute.contracts.calls import openid
 from resolute_experiments.blueprint import BLUEPRINT
-from resolute_serving.auth.tokens import load_or_create_key
+from resolute_serving.auth.signing_keys import load_or_create_key
 
 BEGIN, RETURN = "/sign-in/provider", "/sign-in/provider/return"
 CURRENT_USER = "/resolute.api.experiments.v1.AccessService/GetCurrentUser"

@@ -10,18 +10,20 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+import pytest
 from support.services.access import calls
 from support.services.gateway import CLUSTER, GatewayClient, gateway
 from support.services.in_process import Running, serving
 
 from resolute.api.experiments.v1 import access_service_pb2 as pb2
 from resolute_experiments.blueprint import BLUEPRINT
-from resolute_serving.auth.tokens import load_or_create_key
+from resolute_serving.auth.signing_keys import load_or_create_key
 
 CURRENT_USER = "/resolute.api.experiments.v1.AccessService/GetCurrentUser"
 FORM = {"content-type": "application/x-www-form-urlencoded"}
 JSON = {"content-type": "application/json"}
 LISTED = "https://page.example"
+PASSWORD = "a long påss phrase & more"
 
 
 @dataclass(frozen=True)
@@ -46,11 +48,13 @@ class Browser:
             return str(created.code)
 
     async def sign_in(self, code: str, **headers: str) -> Any:
+        """Sends the form with a code."""
+        return await self.send({"code": code}, **headers)
+
+    async def send(self, fields: Mapping[str, str], **headers: str) -> Any:
         """Sends the form."""
         sent = {**FORM, **{name.replace("_", "-"): value for name, value in headers.items()}}
-        return await self.http.request(
-            "POST", "/sign-in", body=urlencode({"code": code}).encode(), headers=sent
-        )
+        return await self.http.request("POST", "/sign-in", body=urlencode(fields).encode(), headers=sent)
 
     async def session(self) -> str:
         """Signs in; returns the cookie, as a browser sends it."""
@@ -135,7 +139,47 @@ def test_other_pages_sign_nobody_in_or_out(tmp_path: Path) -> None:
             "POST", "/sign-in", body=b'{"code": "x"}', headers={**JSON, **browser.own}
         )
         assert as_json.status == 400
-        assert (await browser.sign_in("x" * 5000, **browser.own)).status == 400
+        assert (await browser.sign_in("x" * 20_000, **browser.own)).status == 400
+
+    run(tmp_path, scenario)
+
+
+@pytest.mark.usefixtures("cheap_hashes")
+def test_a_name_and_a_password_become_a_session_of_a_week(tmp_path: Path) -> None:
+    async def scenario(browser: Browser) -> None:
+        async with calls(browser.running, browser.running.user_token()) as admin:
+            grace = await admin.user("grace")
+            await admin.access.SetPassword(pb2.SetPasswordRequest(user_id=grace.user_id, password=PASSWORD))
+        right, wrong = {"user": " grace ", "password": PASSWORD}, {"user": "grace", "password": "guess"}
+        signed_in = await browser.send(right, **browser.own)
+        session, device = signed_in.headers.getlist("set-cookie")
+        assert "Max-Age=604800" in session
+        assert device.startswith(f"resolute-{CLUSTER}-device=")
+        assert "HttpOnly" in device
+        answered = await browser.call(session.partition(";")[0], browser.own)
+        assert answered.json()["user"]["name"] == "grace"
+        # The device token authenticates nobody.
+        assert (await browser.call(device.partition(";")[0], browser.own)).status == 401
+        assert (await browser.send(wrong, **browser.own)).status == 401
+        led_back = await browser.send(wrong, accept="text/html", **browser.own)
+        assert (led_back.status, led_back.headers["location"]) == (303, "sign-in?refused=password")
+        for other in (right | {"password": ""}, {"user": "grace"}, {"password": PASSWORD}, {}):
+            assert (await browser.send(other, **browser.own)).status == 400
+        assert (await browser.send(right, origin=LISTED)).status == 403
+
+    run(tmp_path, scenario)
+
+
+def test_the_form_says_why_an_attempt_was_refused_and_nothing_that_a_link_says(tmp_path: Path) -> None:
+    async def scenario(browser: Browser) -> None:
+        for word, said in (
+            ("attempts", "too many attempts"),
+            ("password", "is wrong"),
+            ("<b>x</b>", "<p></p>"),
+        ):
+            page = await browser.http.request("GET", "/sign-in?" + urlencode({"refused": word}))
+            assert said in page.data.decode()
+            assert "<b>x" not in page.data.decode()
 
     run(tmp_path, scenario)
 
@@ -164,5 +208,33 @@ def test_the_page_takes_the_code_of_a_link_and_runs_nothing(tmp_path: Path) -> N
         assert "form-action 'self'" in policy
         # With no-referrer, browsers would say that the form comes from nowhere.
         assert page.headers.getlist("referrer-policy") == ["same-origin"]
+
+    run(tmp_path, scenario)
+
+
+def test_the_page_says_whose_session_a_code_begins(tmp_path: Path) -> None:
+    async def scenario(browser: Browser) -> None:
+        async def shown(code: str) -> str:
+            page = await browser.http.request("GET", "/sign-in?" + urlencode({"code": code}))
+            return str(page.data.decode())
+
+        code = await browser.code()
+        page = await shown(code)
+        assert "This code begins a session of the user <b>ada</b>." in page
+        assert page.count("<button>") == 1
+        assert "<button>Sign in as ada</button>" in page
+        # Whoever writes another name into a link has another code, which signs nobody in.
+        forged = code.replace("ada.", "grace.", 1)
+        assert "<b>grace</b>" in await shown(forged)
+        assert (await browser.sign_in(forged, **browser.own)).status == 401
+        for other in (
+            "",
+            code.removeprefix("ada."),
+            "ada.short",
+            "<b>x</b>." + "a" * 30,
+            "a\u202eb." + "a" * 30,
+        ):
+            assert "<button>Sign in</button>" in await shown(other)
+        assert (await browser.sign_in(code, **browser.own)).status == 303
 
     run(tmp_path, scenario)

@@ -18,6 +18,8 @@ from resolute_serving.context import TrialRun
 CREATE = "/resolute.api.experiments.v1.ExperimentsService/CreateExperiment"
 LOGIN = "/resolute.api.experiments.v1.AccessService/Login"
 CLUSTER = "/resolute.api.experiments.v1.ClusterService/GetCluster"
+LIST = "/resolute.api.experiments.v1.ExperimentsService/ListExperiments"
+SIMULATE = "/resolute.api.searcher.v1.SearcherService/SimulateSearch"
 LARGE = {"config": "x" * 10_000, "noSuchField": 1}
 RUN = TrialRun("t", 1, "e", "a", "Uncategorized")
 
@@ -26,16 +28,16 @@ RUN = TrialRun("t", 1, "e", "a", "Uncategorized")
 def converted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Sizes of the messages that were converted from JSON."""
     need_http()
-    from resolute_gateway.rpc import json_conversion
+    from resolute_serving.workers.pool import WorkerPool
 
     sizes: list[int] = []
-    convert = json_conversion._to_binary
+    run = WorkerPool.run
 
-    def noted(data: bytes, kind: Any) -> bytes:
+    async def noted(pool: Any, work: Any, data: bytes, *kind: str, caller: str) -> Any:
         sizes.append(len(data))
-        return convert(data, kind)
+        return await run(pool, work, data, *kind, caller=caller)
 
-    monkeypatch.setattr(json_conversion, "_to_binary", noted)
+    monkeypatch.setattr(WorkerPool, "run", noted)
     return sizes
 
 
@@ -94,3 +96,42 @@ def run(scenario: Any, tmp_path: Path) -> None:
             await scenario(running, http)
 
     asyncio.run(asyncio.wait_for(served(), 60))
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        (SIMULATE, b'{"curves":[' + b"{}," * 4_190_000 + b"{}]}"),
+        (CREATE, b'{"config":"' + b"[," * 1_000_000 + b'"}'),
+        (LOGIN, b'{"userName":[' + b"1," * 10_000 + b"1]}"),
+        (CLUSTER, b"[" * 2_000_000),
+    ],
+)
+def test_json_with_too_many_values_is_refused_unread(
+    tmp_path: Path, converted: list[int], path: str, body: bytes
+) -> None:
+    async def scenario(running: Running, http: GatewayClient) -> None:
+        response = await http.post(path, body)
+        assert response.status == 400
+        assert "commas and brackets; this call takes at most" in response.json()["message"]
+        assert not converted
+
+    run(scenario, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(b'{"pageSize": ' + b"1" * 100_000 + b"}", id="digits of a number"),
+        pytest.param(b'{"pageSize": "' + b"1" * 100_000 + b'"}', id="digits of a text"),
+        pytest.param(b'{"a":' * 20_000 + b"1" + b"}" * 20_000, id="depth"),
+        pytest.param(b'{"pageToken": "\\ud800' + b"x" * 5000 + b'"}', id="half a surrogate"),
+        pytest.param(b"\xff" * 5000, id="no text"),
+    ],
+)
+def test_odd_json_is_an_error_of_its_caller(tmp_path: Path, body: bytes) -> None:
+    async def scenario(running: Running, http: GatewayClient) -> None:
+        response = await http.post(LIST, body)
+        assert (response.status, response.json()["code"]) == (400, "invalid_argument")
+
+    run(scenario, tmp_path)

@@ -2,59 +2,18 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
-from support.backends import missing, need_module
 from support.clusters.control_plane import control_plane
 from support.clusters.supervisors import supervised
-
-DEVICE = "GPU-11111111-2222-3333-4444-555555555555"
-LIBRARY = r"""
-/* The part of NVML that is called: a GPU that takes a joule at each reading, and works 25 % of the time. */
-#include <string.h>
-static unsigned long long millijoules = 5000;
-int nvmlInit_v2(void) { return 0; }
-int nvmlInitWithFlags(unsigned int flags) { return 0; }
-int nvmlShutdown(void) { return 0; }
-const char *nvmlErrorString(int code) { return "not found"; }
-int nvmlDeviceGetHandleByUUID(const char *uuid, void **handle) {
-    static int gpu;
-    if (strcmp(uuid, "GPU-11111111-2222-3333-4444-555555555555")) return 6;
-    *handle = &gpu;
-    return 0;
-}
-int nvmlDeviceGetTotalEnergyConsumption(void *handle, unsigned long long *energy) {
-    *energy = millijoules;
-    millijoules += 1000;
-    return 0;
-}
-int nvmlDeviceGetUtilizationRates(void *handle, unsigned int *rates) {
-    rates[0] = 25;
-    rates[1] = 0;
-    return 0;
-}
-"""
+from support.planted_nvml import DEVICE, plant
 
 
 @pytest.fixture(scope="module")
 def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the library."""
-    need_module("pynvml")
-    compiler = shutil.which("cc")
-    if compiler is None:
-        missing("there is no C compiler: `make backends` installs one")
-    folder = tmp_path_factory.mktemp("driver")
-    (folder / "nvml.c").write_text(LIBRARY)
-    subprocess.run(
-        [compiler, "-shared", "-fPIC", "-o", "libnvidia-ml.so.1", "nvml.c"],
-        cwd=folder,
-        check=True,
-        timeout=120,
-    )
-    return folder
+    return plant(tmp_path_factory.mktemp("driver"))
 
 
 def test_the_exit_of_a_run_tells_what_its_gpu_did(tmp_path: Path, driver: Path) -> None:

@@ -27,7 +27,7 @@ from resolute_serving.server.service import Blueprint
 # The promise is 15 s; the rest is for a machine that has other things to do.
 FOUND_SECONDS = 30.0
 REQUEST = WatchSignalsRequest(subscriptions=[SignalSubscription(key="a", allocation_id="a")])
-QUIET = PreemptionSettings(heartbeat=3600.0, patience=3600.0)
+QUIET = PreemptionSettings(heartbeat=3600.0, silence_timeout=3600.0)
 TRAINING = """
 import time
 from resolute.contracts.run.directory import RunDirectory

@@ -6,7 +6,7 @@ import asyncio
 import uuid
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import grpc
 import pytest
@@ -26,6 +26,7 @@ from resolute.spool.delivery.services import LineDelivery
 from resolute.spool.line_writer import LineWriter
 from resolute_logs.blueprint import BLUEPRINT
 from resolute_serving.context import Role, TrialRun
+from resolute_serving.server import calls
 
 if TYPE_CHECKING:
     from resolute.api.logs.v1 import logs_service_pb2_grpc
@@ -136,6 +137,40 @@ def test_a_stopping_service_ends_streams_with_an_error_that_can_be_retried(tmp_p
 
     asyncio.run(serve())
     assert found == ["a"]
+
+
+def test_a_client_that_reads_nothing_is_told_to_follow_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given_up = asyncio.Event()
+    write = calls._write
+
+    async def noted(context: Any, response: Any) -> None:
+        try:
+            await write(context, response)
+        except UnavailableError:
+            given_up.set()
+            raise
+
+    monkeypatch.setattr(calls, "UNREAD_SECONDS", 0.2)
+    monkeypatch.setattr(calls, "_write", noted)
+
+    async def scenario(callers: Callers) -> None:
+        trial = callers.trial()
+        for first in range(0, 1000, 250):
+            await trial.IngestLines(_batch(*["x" * 8_000] * 250, first=first))
+        seen: list[int] = []
+
+        async def follow() -> None:
+            async for response in callers.user().FollowLines(following(WANTED)):
+                seen.append(len(response.lines))
+                await given_up.wait()
+
+        with pytest.raises(UnavailableError, match="read nothing"):
+            await follow()
+        assert 0 < sum(seen) < 1000
+
+    _on_a_server(tmp_path, scenario)
 
 
 def test_a_wrong_regular_expression_is_an_error_that_names_the_field(tmp_path: Path) -> None:

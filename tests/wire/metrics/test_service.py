@@ -123,7 +123,7 @@ def test_a_superseded_run_may_still_report_and_nobody_may_for_a_later_one(tmp_pa
             with pytest.raises(PermissionDeniedError):
                 await trial.IngestReports(request)
         with pytest.raises(PermissionDeniedError):
-            await callers.user(Role.ADMIN).IngestReports(_batch())
+            await callers.user(Role.EDITOR).IngestReports(_batch())
 
     _on_a_server(tmp_path, scenario)
 

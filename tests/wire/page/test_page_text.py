@@ -37,6 +37,8 @@ VIEWS = (
     "/trials/1?tab=details",
     "/compare?trials=1,2",
     "/compare?trials=1,2&tab=differences",
+    "/now",
+    "/models?model=1",
     "/cluster",
 )
 

@@ -153,7 +153,7 @@ def test_the_service_starts_before_the_experiments_service(tmp_path: Path) -> No
 
 
 def test_a_silent_experiments_service_is_asked_anew(tmp_path: Path) -> None:
-    settings = PreemptionSettings(heartbeat=30, patience=0.05, first_pause=0.01, longest_pause=0.02)
+    settings = PreemptionSettings(heartbeat=30, silence_timeout=0.05, first_pause=0.01, longest_pause=0.02)
 
     async def scenario() -> None:
         async with (

@@ -6,13 +6,15 @@ from pathlib import Path
 
 from support.services.service_process import service_process
 from support.services.signal_source import SignalSource
+from support.static_keys import StaticKeys
 
 from resolute.api.preemption.v1.preemption_service_pb2 import SignalSubscription, WatchSignalsRequest
 from resolute.api.preemption.v1.preemption_service_pb2_grpc import PreemptionServiceStub
 from resolute.api.preemption.v1.signal_pb2 import Signal
 from resolute.contracts.clock import SYSTEM_CLOCK
 from resolute.rpc.channel import open_channel
-from resolute_serving.auth.tokens import StaticKeys, TokenSigner, TokenVerifier, load_or_create_key
+from resolute_serving.auth.signing_keys import load_or_create_key
+from resolute_serving.auth.tokens import TokenSigner, TokenVerifier
 from resolute_serving.context import ServiceAccount, TrialRun
 
 

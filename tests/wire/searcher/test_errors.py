@@ -192,7 +192,7 @@ def test_foreign_trials_are_refused(tmp_path: Path) -> None:
             # Even the platform cannot end a trial in a search that is not its own.
             with pytest.raises(NotFoundError, match="is not of this search"):
                 await session.report(exited(foreign.trial_key, event_pb.EXIT_REASON_ERRORED))
-            with pytest.raises(NotFoundError, match="no search knows trial"):
+            with pytest.raises(NotFoundError, match="no search has trial"):
                 await session.complete(str(uuid.uuid4()), 0.5, length=4)
 
     run(scenario)

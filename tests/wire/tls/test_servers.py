@@ -14,6 +14,7 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from structlog.testing import capture_logs
 from support.certificates import Authority
+from support.static_keys import StaticKeys
 
 from resolute.contracts.calls.tls import ClientTls, aio_channel
 from resolute.contracts.clock import SYSTEM_CLOCK
@@ -25,7 +26,7 @@ from resolute.errors import (
 )
 from resolute.rpc.channel import open_channel
 from resolute_serving.auth.refusals import Refusals
-from resolute_serving.auth.tokens import RevokedTokens, StaticKeys, TokenVerifier
+from resolute_serving.auth.tokens import RevokedTokens, TokenVerifier
 from resolute_serving.server.grpc_server import Server, ServerSettings
 from resolute_serving.server.peers import Peers
 from resolute_serving.tls import Listener, ServerTls, TlsFiles, client_tls, server_tls

@@ -24,8 +24,12 @@ from resolute_launch.container.task import Task
 from resolute_launch.exec.entrypoint import plan
 from resolute_launch.warm.client import WarmStart
 
-WARM = {
+WARM: dict[str, Any] = {
     "environment": {"environment_variables": {"cpu": ["FROM_CONFIG=yes"]}, "warm_start": {"enabled": True}}
+}
+AUTO: dict[str, Any] = {
+    "environment": {**WARM["environment"], "warm_start": {"enabled": "auto"}},
+    "searcher": {"name": "random", "metric": "loss", "max_trials": 9},
 }
 SCRIPT = ["python3", "train.py"]
 STARTS_A_THREAD = """
@@ -64,6 +68,7 @@ def start(
     environ: Mapping[str, str] | None = None,
     slot: int = 0,
     experiment: str = "experiment-1",
+    config: Mapping[str, Any] = WARM,
 ) -> Started:
     run = RunDirectory(folder / name)
     run.prepare()
@@ -73,7 +78,7 @@ def start(
     order = LaunchOrder(
         allocation_id=name, master="", token="", slot_ids=(slot,), warm_directory=str(folder / "warm")
     )
-    task = Task(make_spec(entrypoint, config=WARM, experiment_id=experiment), order, run)
+    task = Task(make_spec(entrypoint, config=dict(config), experiment_id=experiment), order, run)
     base = {key: value for key, value in os.environ.items() if not key.startswith(("DET_", "RESOLUTE_"))}
     environment = {
         **base,

@@ -1,4 +1,4 @@
-"""Reads what a trial of a search measured: the search service knows one number of it only."""
+"""Reads the measurements of a trial of a search, of which the search service has only one number."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def read_results(experiment_id: int, request_id: uuid.UUID) -> Mapping[str, Any]
     deadline = time.monotonic() + _WAIT_SECONDS
     with Client() as client:
         trials = client.get_experiment(experiment_id).list_trials()
-        trial = next(one for one in trials if one._record.trial_key == str(request_id))
+        trial = next(trial for trial in trials if trial._record.trial_key == str(request_id))
         while True:
             reports = list(trial.iter_metrics("validation"))
             if reports:

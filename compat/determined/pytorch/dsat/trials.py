@@ -116,23 +116,23 @@ class DSATTrialTracker:
     @property
     def tuning(self) -> list[DSATTrial]:
         """Trials that measured a training, in their order."""
-        return [one for one in self.trials.values() if not isinstance(one, DSATModelProfileInfoTrial)]
+        return [trial for trial in self.trials.values() if not isinstance(trial, DSATModelProfileInfoTrial)]
 
     @property
     def profile(self) -> DSATModelProfileInfoTrial | None:
         """The profile of the model, once it began."""
-        found = (one for one in self.trials.values() if isinstance(one, DSATModelProfileInfoTrial))
-        return next(found, None)
+        profiles = (trial for trial in self.trials.values() if isinstance(trial, DSATModelProfileInfoTrial))
+        return next(profiles, None)
 
     @property
     def completed(self) -> int:
         """How many trials are over."""
-        return sum(one.closed for one in self.trials.values())
+        return sum(trial.closed for trial in self.trials.values())
 
     @property
     def may_start(self) -> bool:
         """Whether another trial may begin."""
-        running = sum(not one.closed for one in self.trials.values())
+        running = sum(not trial.closed for trial in self.trials.values())
         return bool(self.queue) and running < self.width and len(self.trials) < self.max_trials
 
     def start(self, trial: DSATTrial) -> DSATTrial:
@@ -169,12 +169,12 @@ class DSATTrialTracker:
 
     def of_stage(self, stage: int) -> list[DSATTrial]:
         """Trials of a stage of ZeRO."""
-        return [one for one in self.tuning if one.stage == stage]
+        return [trial for trial in self.tuning if trial.stage == stage]
 
     def of_lineage(self, lineage: int) -> list[DSATTrial]:
         """Trials of a lineage, in their order."""
-        return [one for one in self.tuning if one.lineage == lineage]
+        return [trial for trial in self.tuning if trial.lineage == lineage]
 
     def works(self, stage: int) -> bool:
         """Whether a trial of a stage was measured."""
-        return any(one.metric is not None for one in self.of_stage(stage))
+        return any(trial.metric is not None for trial in self.of_stage(stage))

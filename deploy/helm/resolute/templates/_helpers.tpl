@@ -23,7 +23,7 @@ gateway: 8080
 {{- define "resolute.trialsNamespace" -}}
 {{- $namespace := required "trials.namespace: name a namespace for trials, where no Secrets of the services are" .Values.trials.namespace -}}
 {{- if eq $namespace .Release.Namespace -}}
-{{- fail (printf "trials.namespace: %s has the Secrets of the services, and a pod_spec may mount every Secret beside it: name another namespace" $namespace) -}}
+{{- fail (printf "trials.namespace: %s has the Secrets of the services, and allowed_pod_spec may let trials mount every Secret beside it: name another namespace" $namespace) -}}
 {{- end -}}
 {{ $namespace }}
 {{- end }}

@@ -1,1 +1,1 @@
-"""Runs by their directories, one for each container: what became of them, and what they left to be sent."""
+"""Run directories, one for each container: the state of a run, and its unsent data."""

@@ -1,7 +1,7 @@
-"""One container of a run that has a run directory: its supervisor, and what it left there.
+"""One container of a run with a run directory: its supervisor, and its data there.
 
-What it is at any time follows from the directory alone: a lock that is held means alive, an exit record means
-exited, neither means lost. Everything here blocks for a short while and belongs in a thread.
+The directory alone determines its state: a held lock means alive, an exit record means exited, neither means
+lost. Everything here blocks for a short while and belongs in a thread.
 """
 
 from __future__ import annotations
@@ -159,8 +159,13 @@ class RunContainer:
         family = ProcessTree(
             leader=_identity(self.run.child_file), variable=f"{ENVIRONMENT_VARIABLE}={self.run.path}".encode()
         )
-        with saved_output(self.run.path):
-            left = family.end(timeout=ORPHAN_SECONDS)
+        try:
+            with saved_output(self.run.path):
+                left = family.end(timeout=ORPHAN_SECONDS)
+        except FileNotFoundError:
+            if self.run.path.exists():
+                raise
+            return True  # it was released meanwhile, which its end comes before
         if left:
             _log.error("orphans do not end", run=str(self.run.path), pids=[process.pid for process in left])
         else:
@@ -207,6 +212,7 @@ class RunContainer:
             self.run.user_token_file,
         ):
             path.unlink(missing_ok=True)
+        self.run.remove_secrets()
         # The links alone: what they lead to may be in use.
         shutil.rmtree(self.run.external_resources, ignore_errors=True)
 

@@ -1,4 +1,4 @@
-"""What ended runs left in run directories: it is sent, and the directories are removed once it arrived."""
+"""Deliveries of unsent data in directories of ended runs, which are removed once it has arrived."""
 
 from __future__ import annotations
 
@@ -143,7 +143,11 @@ class Deliveries:
         return [
             folder.name
             for folder in folders
-            if folder.name not in removed and folder.is_dir() and not (folder / _RELEASED).exists()
+            # A dot begins what runs share.
+            if not folder.name.startswith(".")
+            and folder.name not in removed
+            and folder.is_dir()
+            and not (folder / _RELEASED).exists()
         ]
 
     async def unreported(self) -> list[str]:
@@ -151,7 +155,11 @@ class Deliveries:
         return await self._storage.walk(self._look_for_reports)
 
     def _look_for_reports(self) -> list[str]:
-        waiting = (one.run.path.parent.name for one in self._containers() if one.spools.reports_wait())
+        waiting = (
+            container.run.path.parent.name
+            for container in self._containers()
+            if container.spools.reports_wait()
+        )
         return sorted(set(waiting))
 
     async def backlog_seconds(self) -> float:
@@ -170,7 +178,7 @@ class Deliveries:
 
     def _containers(self) -> list[RunContainer]:
         folders = [folder.name for folder in self._runs.iterdir()] if self._runs.is_dir() else []
-        return [one for name in folders for one in containers_in(self._runs, name)]
+        return [container for name in folders for container in containers_in(self._runs, name)]
 
     async def close(self) -> None:
         """Ends the cleaning; the processes that send continue."""

@@ -1,4 +1,4 @@
-"""Which variables of this process supervisors, and so trials, inherit.
+"""The environment variables of this process that supervisors, and so trials, inherit.
 
 The process may have been started with secrets of services in its environment: the URL of a database with its
 password, keys of object stores, passwords of other programs. Anyone who may submit an experiment could read
@@ -52,7 +52,14 @@ INHERITED: tuple[str, ...] = (
     *("TORCH_*", "PYTORCH_*", "TORCHINDUCTOR_*", "TRITON_*", "TF_*", "XLA_*", "JAX_*", "HOROVOD_*", "DS_*"),
     *("HF_*", "TRANSFORMERS_*", "DATASETS_*", "TOKENIZERS_*", "MPLBACKEND", "MPLCONFIGDIR"),
     # The platform's own that concern trials.
-    *("RESOLUTE_SPOOL_LIMIT", "RESOLUTE_PATIENCE_SECONDS", "RESOLUTE_CHECKPOINT_CACHE_*"),
+    *(
+        "RESOLUTE_OPEN_FILES",
+        "RESOLUTE_SPOOL_LIMIT",
+        "RESOLUTE_OUTAGE_TIMEOUT_SECONDS",
+        "RESOLUTE_PATIENCE_SECONDS",
+        "RESOLUTE_CHECKPOINT_CACHE_*",
+        "RESOLUTE_HOOK_CACHE_*",
+    ),
 )
 """Variables that trials inherit, as names and patterns."""
 

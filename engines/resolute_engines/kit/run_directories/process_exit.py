@@ -1,4 +1,4 @@
-"""Waiting, inside an event loop, for processes that need not be children of this one."""
+"""Waits in an event loop for processes that need not be children of this one."""
 
 from __future__ import annotations
 

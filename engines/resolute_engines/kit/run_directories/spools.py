@@ -1,4 +1,4 @@
-"""Spools of runs: what waits to be sent, and for how long."""
+"""Spools of runs: the unsent data and its age."""
 
 from __future__ import annotations
 

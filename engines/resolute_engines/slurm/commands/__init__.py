@@ -1,1 +1,1 @@
-"""Slurm's commands: how they are run, here or over `ssh`, and what their output says."""
+"""Slurm's commands: running them, here or over `ssh`, and parsing their output."""

@@ -1,4 +1,4 @@
-"""What Slurm's accounting keeps of jobs that ended, and that the controller has forgotten."""
+"""Slurm's accounting records of ended jobs that the controller has forgotten."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ENDS = "BOOT_FAIL,CANCELLED,COMPLETED,DEADLINE,FAILED,NODE_FAIL,OUT_OF_MEMORY,P
 """States that are asked for. Without any, jobs that were cancelled while they were held are left out."""
 _DAYS = 30
 """For how long after their ends jobs are asked for: left alone, `sacct` begins at midnight."""
-_PATIENCE_SECONDS = 300.0
+_TIMEOUT_SECONDS = 300.0
 """How long the end of a job is asked for in vain: a database that was away is told of it once it is back."""
 _PAUSE_SECONDS = 10.0
 """Time between two questions for one job."""
@@ -27,7 +27,7 @@ _DEADLINE_SECONDS = 15.0
 """How long a question may take: no look at other jobs is taken meanwhile."""
 _NO_FAILURE = "0:0"
 """No exit code, and no signal."""
-_NOBODY = "resolute-doctor"
+_UNUSED_NAME = "resolute-doctor"
 """A name that no job has."""
 _log = structlog.get_logger("slurm")
 
@@ -66,7 +66,7 @@ class Accounting:
         Raises:
             UnavailableError: It does not answer.
         """
-        await self._ask(_NOBODY)
+        await self._ask(_UNUSED_NAME)
         return self._kept
 
     async def find(self, name: str) -> Job | None:
@@ -83,7 +83,7 @@ class Accounting:
         if not self._kept:
             return None
         now = self._clock.monotonic()
-        wait = self._waits.setdefault(name, _Wait(until=now + _PATIENCE_SECONDS, again=now))
+        wait = self._waits.setdefault(name, _Wait(until=now + _TIMEOUT_SECONDS, again=now))
         if now >= max(wait.again, self._again):
             wait.again = now + _PAUSE_SECONDS
             job = await self._try(name)

@@ -1,4 +1,4 @@
-"""What Slurm's commands print, as values."""
+"""The output of Slurm's commands as values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the complaints of ``sbatch`` mean: a job is refused for good, has to wait, or may have been taken."""
+"""Errors of ``sbatch``: the job is refused, has to wait, or may have been accepted."""
 
 from __future__ import annotations
 

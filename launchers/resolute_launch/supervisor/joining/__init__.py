@@ -1,1 +1,1 @@
-"""Where the containers of a run find each other before the script starts."""
+"""The rendezvous of a run's containers before the script starts."""

@@ -1,4 +1,4 @@
-"""Ports that nobody else takes while the containers of a run find each other."""
+"""Ports that are reserved during the rendezvous of a run's containers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the containers of a run learn of each other."""
+"""The rendezvous, in which the containers of a run learn each other's addresses."""
 
 from __future__ import annotations
 

@@ -58,14 +58,19 @@ class StartBarrier:
         self._hook_finished.set()
         self._notify()
 
+    def hook_has_finished(self) -> bool:
+        """Tells once, and then no more, that the startup hook has finished."""
+        if self._observations.hook_finished or not self._hook_finished.is_set():
+            return False
+        self._observations.hook_finished = True
+        return True
+
     def try_release(self, child: EntrypointProcess, argv: Sequence[str]) -> bool:
         """Releases the shell if all conditions hold.
 
         Returns:
             Whether this call released it.
         """
-        if self._hook_finished.is_set():
-            self._observations.hook_finished = True
         if (
             not self._observations.hook_finished
             or self._observations.released

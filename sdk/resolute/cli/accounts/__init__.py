@@ -1,4 +1,4 @@
-"""Commands about who may do what.
+"""Commands about accounts and permissions.
 
 `resolute user`, `token`, `workspace`, `project` and `audit`, and the reading of passwords.
 """

@@ -31,7 +31,7 @@ def login(settings: Settings, name: str, sso: bool, piped: bool, fingerprint: st
 
     if sso and (name or piped):
         raise click.UsageError("--sso takes no NAME and no password: the provider knows both")
-    confirmed = _confirm_certificate(settings, fingerprint)
+    confirmed = _confirm_certificate(settings, fingerprint, asks=not piped)
     if sso:
         log_in_with_provider(settings)
         return
@@ -49,8 +49,13 @@ def login(settings: Settings, name: str, sso: bool, piped: bool, fingerprint: st
     click.echo(f"logged in at {endpoint.address} as {name}")
 
 
-def _confirm_certificate(settings: Settings, fingerprint: str) -> ClientTls | None:
+def _confirm_certificate(settings: Settings, fingerprint: str, *, asks: bool) -> ClientTls | None:
     """Asks a person whether an unknown certificate is the cluster's, before a password is sent.
+
+    Args:
+        settings: Name the cluster.
+        fingerprint: What the person knows of the certificate; empty to ask.
+        asks: Whether standard input has answers, and not a password.
 
     Returns:
         The certificate, if it was not trusted before.
@@ -68,12 +73,19 @@ def _confirm_certificate(settings: Settings, fingerprint: str) -> ClientTls | No
             f"{home.trust_file(address)} and log in again"
         )
     shown = trust.presented(address)
-    click.echo(f"Nobody known signed the certificate of {address}. Its SHA-256 fingerprint is", err=True)
-    found = fingerprint_of(shown.authority or b"")
-    click.echo(f"  {found}", err=True)
+    click.echo(
+        f"No known authority signed the certificate of {address}. Its SHA-256 fingerprint is", err=True
+    )
+    actual = fingerprint_of(shown.authority or b"")
+    click.echo(f"  {actual}", err=True)
+    if not fingerprint and not asks:
+        raise FailedPreconditionError(
+            "with --password-stdin nobody can be asked whether that is the cluster's: compare it with what "
+            f"`resolute up` printed, and add --fingerprint {actual}"
+        )
     if not fingerprint:
         click.confirm("Is it the one that `resolute up` printed?", abort=True, err=True)
-    elif fingerprint.strip().upper() != found:
+    elif fingerprint.strip().upper() != actual:
         raise FailedPreconditionError(f"that is not {fingerprint}: somebody else may answer at {address}")
     trust.save(home, address, shown)
     return shown

@@ -46,7 +46,7 @@ _EXPERIMENT_SORT_FIELDS: dict[str, Callable[[ExperimentRecord], Any]] = {
     "name": lambda one: one.name,
     "owner": lambda one: one.owner,
     "progress": lambda one: one.progress,
-    "state": lambda one: one.state.value,
+    "state": lambda one: one.state.name,
     "start_time": lambda one: one.create_time,
     "end_time": lambda one: one.end_time,
 }
@@ -123,8 +123,8 @@ def list_experiments(
     """List the experiments of the project NAME in WORKSPACE, newest first."""
     services = settings.services()
     project = services.workspaces.find_project(workspace, name)
-    found = sort(_experiments(services, project, everything=everything))
-    print_items(page.of(found), EXPERIMENT_COLUMNS, output=output)
+    experiments = sort(_experiments(services, project, everything=everything))
+    print_items(page.of(experiments), EXPERIMENT_COLUMNS, output=output)
 
 
 def _experiments(
@@ -150,7 +150,7 @@ def edit(
 ) -> None:
     """Change the name and the description of the project NAME in WORKSPACE."""
     if new_name is None and description is None:
-        raise click.UsageError("Nothing is to change; give --new-name or --description.")
+        raise click.UsageError("Nothing to change; give --new-name or --description.")
     calls = settings.services().workspaces
     number = calls.find_project(workspace, name).id
     project = calls.update_project(number, name=new_name, description=description)

@@ -1,4 +1,4 @@
-"""``resolute rbac``: roles by the names and words of the documented command line."""
+"""``resolute rbac``: roles, with the names and options of Determined's command line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from resolute.client.services import Services
 
 
 @dataclass(frozen=True)
-class _Role:
+class Role:
     """A role by its documented name."""
 
     name: str
@@ -24,44 +24,44 @@ class _Role:
     text: str
 
 
-_ROLES = (
-    _Role(
+ROLES = (
+    Role(
         "ClusterAdmin",
         UserRole.ADMIN,
         True,
         False,
         "users, quotas and the audit log; all of a WorkspaceAdmin",
     ),
-    _Role(
+    Role(
         "WorkspaceAdmin",
         UserRole.ADMIN,
         False,
         True,
         "roles in the workspace, its deletion; all of an Editor",
     ),
-    _Role(
+    Role(
         "Editor", UserRole.EDITOR, True, True, "experiments, projects, checkpoints, models; all of a Viewer"
     ),
-    _Role("Viewer", UserRole.VIEWER, True, True, "read everything"),
+    Role("Viewer", UserRole.VIEWER, True, True, "read everything"),
 )
-_BY_NAME = {role.name.lower(): role for role in _ROLES}
+_BY_NAME = {role.name.lower(): role for role in ROLES}
 
 
 @dataclass(frozen=True)
-class _Assignment:
+class Assignment:
     """A role that a user has."""
 
     role: str
     workspace: str
 
 
-_ROLE_COLUMNS: tuple[Column[_Role], ...] = (
+_ROLE_COLUMNS: tuple[Column[Role], ...] = (
     Column("Role", lambda role: role.name),
     Column("Cluster", lambda role: role.in_cluster),
     Column("Workspace", lambda role: role.in_workspace),
     Column("Allows", lambda role: role.text),
 )
-_ASSIGNMENT_COLUMNS: tuple[Column[_Assignment], ...] = (
+_ASSIGNMENT_COLUMNS: tuple[Column[Assignment], ...] = (
     Column("Role", lambda one: one.role),
     Column("Workspace", lambda one: one.workspace or "(all)"),
 )
@@ -99,7 +99,7 @@ def unassign_role(settings: Settings, role_name: str, workspace_name: str, user:
     role = _role(role_name, workspace_name)
     _check_user(user)
     services = settings.services()
-    if _Assignment(role.name, workspace_name) not in _assignments(services, user):
+    if Assignment(role.name, workspace_name) not in _assignments(services, user):
         raise click.ClickException(f"user {user} is not {role.name} in {_where(workspace_name)}")
     if workspace_name:
         services.roles.remove(user, workspace_name)
@@ -116,8 +116,8 @@ def unassign_role(settings: Settings, role_name: str, workspace_name: str, user:
 @format_option
 def list_roles(exclude_global_roles: bool, page: Page, output: Format) -> None:
     """List the roles that there are."""
-    found = [role for role in _ROLES if role.in_workspace or not exclude_global_roles]
-    print_items(page.of(found), _ROLE_COLUMNS, output=output)
+    roles = [role for role in ROLES if role.in_workspace or not exclude_global_roles]
+    print_items(page.of(roles), _ROLE_COLUMNS, output=output)
 
 
 @click.command()
@@ -146,23 +146,23 @@ def my_permissions(settings: Settings, output: Format) -> None:
     print_items(_assignments(services, services.cluster.current_user()), _ASSIGNMENT_COLUMNS, output=output)
 
 
-def _assignments(services: Services, user: str) -> list[_Assignment]:
+def _assignments(services: Services, user: str) -> list[Assignment]:
     account = next(services.access.list_users(names=[user]), None)
     if account is None:
         raise click.ClickException(f"user {user!r} does not exist; `resolute user list` lists all users")
     in_cluster = [
-        _Assignment(role.name, "") for role in _ROLES if role.in_cluster and role.role is account.role
+        Assignment(role.name, "") for role in ROLES if role.in_cluster and role.role is account.role
     ]
     in_workspaces = [
-        _Assignment(role.name, one.workspace)
+        Assignment(role.name, one.workspace)
         for one in services.roles.list(user=account.id)
-        for role in _ROLES
+        for role in ROLES
         if role.in_workspace and role.role is one.role
     ]
     return in_cluster + in_workspaces
 
 
-def _role(name: str, workspace: str) -> _Role:
+def _role(name: str, workspace: str) -> Role:
     role = _named(name)
     if workspace and not role.in_workspace:
         raise click.UsageError(f"{role.name} is a role in the cluster; leave --workspace-name out.")
@@ -171,10 +171,10 @@ def _role(name: str, workspace: str) -> _Role:
     return role
 
 
-def _named(name: str) -> _Role:
+def _named(name: str) -> Role:
     role = _BY_NAME.get(name.lower())
     if role is None:
-        names = ", ".join(role.name for role in _ROLES)
+        names = ", ".join(role.name for role in ROLES)
         raise click.UsageError(f"There is no role {name!r}; the roles are {names}.")
     return role
 

@@ -9,10 +9,9 @@ from resolute.cli.display.output import (
     Format,
     format_option,
     json_option,
+    print_document,
     print_items,
     print_json,
-    print_yaml,
-    to_plain,
     yaml_option,
 )
 from resolute.cli.options.settings import Settings
@@ -76,7 +75,7 @@ def create(
     if as_json:
         print_json(facts)
     elif as_yaml:
-        print_yaml(to_plain(facts))
+        print_document(facts, output=Format.YAML)
     else:
         click.echo(token.text)
 
@@ -101,14 +100,14 @@ def list_(settings: Settings, owner: str, username: str, show_inactive: bool, ou
 @click.pass_obj
 def describe(settings: Settings, token_ids: tuple[str, ...], output: Format) -> None:
     """Show tokens that have not expired."""
-    found = {token.id: token for token in settings.services().access.list_tokens()}
+    tokens = {token.id: token for token in settings.services().access.list_tokens()}
     for wanted in token_ids:
-        if wanted not in found:
+        if wanted not in tokens:
             raise NotFoundError(
                 f"there is no token {wanted!r}, or it has expired; `resolute token list` lists all tokens",
                 resource=f"token {wanted}",
             )
-    print_items([found[wanted] for wanted in token_ids], _COLUMNS, output=output)
+    print_items([tokens[wanted] for wanted in token_ids], _COLUMNS, output=output)
 
 
 @click.command()
@@ -123,7 +122,7 @@ def edit(settings: Settings, token_id: str, description: str, as_json: bool, as_
     if as_json:
         print_json(token)
     elif as_yaml:
-        print_yaml(to_plain(token))
+        print_document(token, output=Format.YAML)
     else:
         click.echo(f"token {token.id} is described as {token.description!r}")
 

@@ -60,7 +60,7 @@ def edit(
 ) -> None:
     """Change the user NAME. When the role changes, the tokens of the user are revoked."""
     if username is None and admin is None and active is None:
-        raise click.UsageError("Nothing is to change; give --username, --admin or --active.")
+        raise click.UsageError("Nothing to change; give --username, --admin or --active.")
     access = settings.services().access
     account = next(access.list_users(names=[name]), None)
     role = None if account is None or admin is None else _role(account, admin=admin)
@@ -119,7 +119,7 @@ def deactivate(settings: Settings, name: str) -> None:
 @password_option
 @click.pass_obj
 def change_password(settings: Settings, name: str, piped: bool) -> None:
-    """Change the password of the user NAME, or your own; the tokens of the user are revoked."""
+    """Change the password of the user NAME, or your own; all other tokens of the user are revoked."""
     services = settings.services()
     name = name or services.cluster.current_user()
     password = ask(f"New password of {name}", piped=piped, confirm=True)

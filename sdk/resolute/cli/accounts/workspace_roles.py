@@ -47,5 +47,5 @@ def remove(settings: Settings, workspace: str, user: str) -> None:
 @click.pass_obj
 def list_(settings: Settings, workspace: str, user: str, output: Format) -> None:
     """List roles in WORKSPACE, or in all workspaces. `resolute user list` shows roles in the cluster."""
-    found = settings.services().roles.list(user=user or None, workspace=workspace or None)
-    print_items(found, _COLUMNS, output=output)
+    roles = settings.services().roles.list(user=user or None, workspace=workspace or None)
+    print_items(roles, _COLUMNS, output=output)

@@ -1,4 +1,4 @@
-"""``resolute workspace list|create|describe|edit|archive|unarchive|set-quota|delete`` and what is in one."""
+"""``resolute workspace list|create|describe|edit|archive|unarchive|set-quota|delete|list-projects``."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _COLUMNS: tuple[Column[WorkspaceRecord], ...] = (
 
 
 @dataclass(frozen=True)
-class _Member:
+class Member:
     """A user with a role in a workspace, by the role there or by the one in the cluster."""
 
     user: str
@@ -56,7 +56,7 @@ class _Member:
     where: str
 
 
-_MEMBER_COLUMNS: tuple[Column[_Member], ...] = (
+_MEMBER_COLUMNS: tuple[Column[Member], ...] = (
     Column("User", lambda member: member.user),
     Column("Role", lambda member: member.role),
     Column("Where", lambda member: member.where),
@@ -83,8 +83,8 @@ def list_projects(
     settings: Settings, name: str, sort: Callable[..., Any], page: Page, output: Format
 ) -> None:
     """List the projects of the workspace NAME."""
-    found = sort(settings.services().workspaces.list_projects(name))
-    print_items(page.of(found), PROJECT_COLUMNS, output=output)
+    projects = sort(settings.services().workspaces.list_projects(name))
+    print_items(page.of(projects), PROJECT_COLUMNS, output=output)
 
 
 @click.command(name="list-members")
@@ -96,11 +96,11 @@ def list_members(settings: Settings, name: str, output: Format) -> None:
     """List the users with a role in the workspace NAME, by a role there or in the whole cluster."""
     services = settings.services()
     everywhere = [
-        _Member(user.name, user.role.value, "cluster")
+        Member(user.name, user.role.value, "cluster")
         for user in services.access.list_users()
         if user.active and user.role is not UserRole.MEMBER
     ]
-    here = [_Member(role.user, role.role.value, "workspace") for role in services.roles.list(workspace=name)]
+    here = [Member(role.user, role.role.value, "workspace") for role in services.roles.list(workspace=name)]
     print_items([*here, *everywhere], _MEMBER_COLUMNS, output=output)
 
 
@@ -190,7 +190,7 @@ def set_quota(
 ) -> None:
     """Set the quotas that the experiments of the workspace NAME share; other quotas are unchanged."""
     if experiments is None and slots is None and storage is None:
-        raise click.UsageError("Name a bound: --experiments, --slots, --storage, or several.")
+        raise click.UsageError("Name a limit: --experiments, --slots, --storage, or several.")
     calls = settings.services().workspaces
     now = calls.get(name).quota
     changed = calls.set_quota(

@@ -5,12 +5,12 @@ from __future__ import annotations
 import click
 
 from resolute.cli.options.confirmation import confirm
-from resolute.cli.options.identifiers import CHECKPOINTS
+from resolute.cli.options.identifiers import CHECKPOINTS, keys_argument
 from resolute.cli.options.settings import Settings
 
 
 @click.command()
-@click.argument("uuids", metavar="UUID[,UUID...]", type=CHECKPOINTS)
+@keys_argument("uuids", metavar="UUID[,UUID...]", type_=CHECKPOINTS)
 @click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.pass_obj
 def delete(settings: Settings, uuids: tuple[str, ...], yes: bool) -> None:
@@ -19,7 +19,7 @@ def delete(settings: Settings, uuids: tuple[str, ...], yes: bool) -> None:
 
 
 @click.command()
-@click.argument("uuids", metavar="UUID[,UUID...]", type=CHECKPOINTS)
+@keys_argument("uuids", metavar="UUID[,UUID...]", type_=CHECKPOINTS)
 @click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.option(
     "--glob",
@@ -43,4 +43,4 @@ def _remove(settings: Settings, uuids: tuple[str, ...], *, globs: tuple[str, ...
     services.checkpoints.delete(uuids, globs=globs)
     for uuid in uuids:
         record = services.checkpoints.get(uuid)
-        click.echo(f"checkpoint {uuid} is {record.state.value}")
+        click.echo(f"checkpoint {uuid} is {record.state.name}")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import click
 
-from resolute.cli.display.checkpoint_table import INHERITED
-from resolute.cli.display.output import Column, Format, print_fields, print_items, print_json
-from resolute.cli.options.identifiers import CHECKPOINTS
+from resolute.cli.display.checkpoint_table import INHERITED, print_json_of
+from resolute.cli.display.output import Column, Format, print_fields, print_items
+from resolute.cli.display.rendering import rendering
+from resolute.cli.options.identifiers import CHECKPOINTS, keys_argument
 from resolute.cli.options.settings import Settings
 from resolute.client.objects.checkpoint_ranking import ValidatedCheckpoint, with_validations
 from resolute.client.schema.records import DirectoryStorage, FileRecord
@@ -23,17 +24,20 @@ _HOME: Column[FileRecord] = Column("Lies at", lambda file: file.home or "this ch
 
 
 @click.command()
-@click.argument("uuids", metavar="UUID[,UUID...]", type=CHECKPOINTS)
+@keys_argument("uuids", metavar="UUID[,UUID...]", type_=CHECKPOINTS)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def describe(settings: Settings, uuids: tuple[str, ...], as_json: bool) -> None:
     """Show checkpoints with their files, metadata and validation."""
     services = settings.services()
-    found = [_read(services, uuid) for uuid in uuids]
+    checkpoints = [_read(services, uuid) for uuid in uuids]
     if as_json:
-        print_json(found)
+        print_json_of(checkpoints)
         return
-    for item in found:
+    if rendering() is not None:
+        print_items(checkpoints, (), output=Format.TABLE)
+        return
+    for item in checkpoints:
         _show(item)
 
 

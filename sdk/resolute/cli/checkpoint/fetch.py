@@ -1,4 +1,4 @@
-"""Fetching a checkpoint and saying where it is."""
+"""Downloads a checkpoint and prints its directory."""
 
 from __future__ import annotations
 

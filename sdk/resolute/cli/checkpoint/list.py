@@ -24,11 +24,11 @@ def list_(settings: Settings, experiment_id: str | None, trial_id: str | None, o
     if trial_id is not None:
         trials = [services.trials.get(trial_id)]
         experiment = services.experiments.get(trials[0].experiment_uuid)
-        found = services.checkpoints.of_trial(trials[0].uuid)
+        checkpoints = services.checkpoints.of_trial(trials[0].uuid)
     else:
         assert experiment_id is not None
         experiment = services.experiments.get(experiment_id)
         trials = list(services.trials.list(experiment.uuid))
-        found = services.checkpoints.of_experiment(experiment.uuid)
-    items = with_validations(found, trials, metrics=services.metrics)
+        checkpoints = services.checkpoints.of_experiment(experiment.uuid)
+    items = with_validations(checkpoints, trials, metrics=services.metrics)
     print_checkpoints(items, metric=experiment.searcher_metric, output=output)

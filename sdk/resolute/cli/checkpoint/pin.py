@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from resolute.cli.options.identifiers import CHECKPOINTS
+from resolute.cli.options.identifiers import CHECKPOINTS, keys_argument
 from resolute.cli.options.settings import Settings
 
 
 @click.command()
-@click.argument("uuids", metavar="UUID[,UUID...]", type=CHECKPOINTS)
+@keys_argument("uuids", metavar="UUID[,UUID...]", type_=CHECKPOINTS)
 @click.pass_obj
 def pin(settings: Settings, uuids: tuple[str, ...]) -> None:
     """Protect checkpoints: no user and no policy can delete them until they are unpinned."""
@@ -19,7 +19,7 @@ def pin(settings: Settings, uuids: tuple[str, ...]) -> None:
 
 
 @click.command()
-@click.argument("uuids", metavar="UUID[,UUID...]", type=CHECKPOINTS)
+@keys_argument("uuids", metavar="UUID[,UUID...]", type_=CHECKPOINTS)
 @click.pass_obj
 def unpin(settings: Settings, uuids: tuple[str, ...]) -> None:
     """Remove the protection of pinned checkpoints."""

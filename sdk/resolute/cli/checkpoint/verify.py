@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from resolute.cli.options.identifiers import CHECKPOINTS
+from resolute.cli.options.identifiers import CHECKPOINTS, keys_argument
 from resolute.cli.options.settings import Settings
 from resolute.client.downloads.sources import DownloadMode
 from resolute.client.downloads.verification import verify as read_files
@@ -12,7 +12,7 @@ from resolute.contracts.sizes import human_size
 
 
 @click.command()
-@click.argument("uuids", metavar="UUID[,UUID...]", type=CHECKPOINTS)
+@keys_argument("uuids", metavar="UUID[,UUID...]", type_=CHECKPOINTS)
 @click.option("-v", "--verbose", is_flag=True, help="Print every file, not only the damaged ones.")
 @click.option(
     "--mode",

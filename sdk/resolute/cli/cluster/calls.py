@@ -1,4 +1,4 @@
-"""``resolute dev curl|list|auth-token``: calls of the services as a program makes them."""
+"""``resolute dev curl|list|auth-token``: gRPC calls of the services."""
 
 from __future__ import annotations
 
@@ -67,11 +67,11 @@ def _find(call: str) -> Any:
     from resolute.contracts.calls.methods import methods, path_of
 
     wanted = call.strip("/").replace("/", ".")
-    found = [method for method in methods() if f".{method.full_name}".endswith(f".{wanted}")]
-    if len(found) != 1:
+    matches = [method for method in methods() if f".{method.full_name}".endswith(f".{wanted}")]
+    if len(matches) != 1:
         raise click.UsageError(f"There is no call {call!r}; `resolute dev list` lists all calls.")
-    if found[0].client_streaming:
+    if matches[0].client_streaming:
         raise click.UsageError(
-            f"{path_of(found[0])[1:]} takes a stream; make it from a program (docs/clients.md)."
+            f"{path_of(matches[0])[1:]} takes a stream; make it from a program (docs/clients.md)."
         )
-    return found[0]
+    return matches[0]

@@ -16,7 +16,7 @@ _WORKLOADS = ("experiment", "tasks")
 
 def _experiments_only(_ctx: click.Context, _parameter: click.Parameter, value: str) -> str:
     if value == "tasks":
-        raise click.UsageError("Tasks have no policies of their own: those for experiments count for them.")
+        raise click.UsageError("Tasks have no separate policies; those for experiments apply to them.")
     return value
 
 

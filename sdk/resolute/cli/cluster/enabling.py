@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,7 +13,37 @@ from resolute.cli.display.output import Format, format_option, print_items
 from resolute.cli.options.settings import Settings
 from resolute.client.schema.records import ClusterRecord, PoolRecord, SlotRecord
 
-_MACHINE = click.argument("machine", type=click.IntRange(0), required=False)
+
+@dataclass(frozen=True)
+class _Machine:
+    """A machine as the command line names it."""
+
+    pool: str
+    """Empty where it does not say."""
+    number: int
+
+
+if TYPE_CHECKING:
+    _MachineParam = click.ParamType[_Machine]
+else:  # generic only in newer releases of click
+    _MachineParam = click.ParamType
+
+
+class _MachineType(_MachineParam):
+    """A number, or a name as `det agent list` prints it: ``POOL/NUMBER``."""
+
+    name = "machine"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> _Machine:
+        """Parses the text."""
+        pool, _, number = str(value).rpartition("/")
+        if not number.isdecimal():
+            self.fail(f"{value!r} is no machine such as 0 or default/0.", param, ctx)
+        return _Machine(pool, int(number))
+
+
+_MACHINE = click.argument("machine", type=_MachineType(), required=False)
+_ITS_MACHINE = click.argument("machine", type=_MachineType())
 _ALL = click.option(
     "--all", "all_machines", is_flag=True, help="All machines, of every pool if none is named."
 )
@@ -31,7 +63,7 @@ _POOL = click.option(
 @format_option
 @click.pass_obj
 def disable_machine(
-    settings: Settings, machine: int | None, all_machines: bool, pool: str, drain: bool, output: Format
+    settings: Settings, machine: _Machine | None, all_machines: bool, pool: str, drain: bool, output: Format
 ) -> None:
     """Start no more runs on the slots of a MACHINE; trials that hold them checkpoint and go on elsewhere.
 
@@ -47,29 +79,31 @@ def disable_machine(
 @_ALL
 @_POOL
 @click.pass_obj
-def enable_machine(settings: Settings, machine: int | None, all_machines: bool, pool: str) -> None:
+def enable_machine(settings: Settings, machine: _Machine | None, all_machines: bool, pool: str) -> None:
     """Start runs on the slots of a MACHINE again."""
     _enable(settings, _of_machines(machine, all_machines=all_machines, pool=pool))
 
 
 @click.command(name="disable")
-@click.argument("machine", type=click.IntRange(0))
+@_ITS_MACHINE
 @click.argument("slot", type=click.IntRange(0))
 @_POOL
 @_DRAIN
 @format_option
 @click.pass_obj
-def disable_slot(settings: Settings, machine: int, slot: int, pool: str, drain: bool, output: Format) -> None:
+def disable_slot(
+    settings: Settings, machine: _Machine, slot: int, pool: str, drain: bool, output: Format
+) -> None:
     """Start no more runs on a SLOT of a MACHINE; a trial that holds it checkpoints and goes on elsewhere."""
     _disable(settings, _one(machine, slot, pool=pool), drain=drain, output=output)
 
 
 @click.command(name="enable")
-@click.argument("machine", type=click.IntRange(0))
+@_ITS_MACHINE
 @click.argument("slot", type=click.IntRange(0))
 @_POOL
 @click.pass_obj
-def enable_slot(settings: Settings, machine: int, slot: int, pool: str) -> None:
+def enable_slot(settings: Settings, machine: _Machine, slot: int, pool: str) -> None:
     """Start runs on a SLOT of a MACHINE again."""
     _enable(settings, _one(machine, slot, pool=pool))
 
@@ -80,37 +114,48 @@ _Choice = Callable[[ClusterRecord], _Chosen]
 """Chooses slots of the cluster."""
 
 
-def _of_machines(machine: int | None, *, all_machines: bool, pool: str) -> _Choice:
+def _of_machines(machine: _Machine | None, *, all_machines: bool, pool: str) -> _Choice:
     if (machine is None) != all_machines:
         raise click.UsageError("Name a machine, or all of them with --all.")
 
     def choose(cluster: ClusterRecord) -> _Chosen:
         if all_machines and not pool:
             return _everywhere(cluster)
-        found = _pool(cluster, pool)
+        target = _pool(cluster, _one_pool(machine, pool))
         # A pool that cannot be changed here is refused by the server, which knows the remedy.
-        there = [slot for slot in _slots(cluster, found) if all_machines or slot.node == machine]
-        if not there and not found.placed_by_engine:
+        there = [slot for slot in _slots(cluster, target) if machine is None or slot.node == machine.number]
+        if not there and not target.placed_by_engine:
             raise click.UsageError(
-                f"There is no machine {machine} in pool {found.name!r}; `resolute agent list` shows them."
+                f"There is no machine {machine.number if machine else ''} in pool {target.name!r}; "
+                "`resolute agent list` shows them."
             )
-        return {found.name: _numbers(there)}
+        return {target.name: _numbers(there)}
 
     return choose
 
 
-def _one(machine: int, number: int, *, pool: str) -> _Choice:
+def _one(machine: _Machine, number: int, *, pool: str) -> _Choice:
     def choose(cluster: ClusterRecord) -> _Chosen:
-        found = _pool(cluster, pool)
-        there = [one for one in _slots(cluster, found) if (one.node, one.slot_id) == (machine, number)]
-        if not there and not found.placed_by_engine:
+        target = _pool(cluster, _one_pool(machine, pool))
+        place = (machine.number, number)
+        there = [one for one in _slots(cluster, target) if (one.node, one.slot_id) == place]
+        if not there and not target.placed_by_engine:
             raise click.UsageError(
-                f"Machine {machine} of pool {found.name!r} has no slot {number}; `resolute slot list` shows "
-                "them."
+                f"Machine {machine.number} of pool {target.name!r} has no slot {number}; "
+                "`resolute slot list` shows them."
             )
-        return {found.name: _numbers(there)}
+        return {target.name: _numbers(there)}
 
     return choose
+
+
+def _one_pool(machine: _Machine | None, pool: str) -> str:
+    """The pool that the machine's name or the option says; empty for neither."""
+    if machine is None or not machine.pool:
+        return pool
+    if pool and pool != machine.pool:
+        raise click.UsageError(f"Machine {machine.pool}/{machine.number} is not in pool {pool!r}.")
+    return machine.pool
 
 
 def _everywhere(cluster: ClusterRecord) -> _Chosen:
@@ -118,7 +163,7 @@ def _everywhere(cluster: ClusterRecord) -> _Chosen:
     ours = [pool for pool in cluster.resource_pools if not pool.placed_by_engine]
     for pool in cluster.resource_pools:
         if ours and pool.placed_by_engine:
-            click.echo(f"left out: pool {pool.name}, whose engine gives out its slots by itself", err=True)
+            click.echo(f"left out: pool {pool.name}, whose engine assigns its slots itself", err=True)
     return {pool.name: _numbers(_slots(cluster, pool)) for pool in ours or cluster.resource_pools}
 
 

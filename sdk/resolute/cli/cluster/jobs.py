@@ -27,6 +27,7 @@ _COLUMNS: tuple[Column[JobRecord], ...] = (
     Column("Max slots", lambda job: job.max_slots, right=True),
     Column("Holds", lambda job: job.held_slots, right=True),
     Column("Waiting", lambda job: job.queued_trials, right=True),
+    Column("Done", lambda job: job.estimated_end_time),
     Column("Why it waits", lambda job: job.explanation, note=True),
 )
 
@@ -84,7 +85,7 @@ def update(
         raise click.UsageError("--priority, --ahead-of and --behind-of exclude each other.")
     if all(one is None for one in (priority, weight, max_slots, ahead_of, behind_of)):
         raise click.UsageError(
-            "nothing is to change; give --priority, --ahead-of, --behind-of, --weight or --max-slots"
+            "nothing to change; give --priority, --ahead-of, --behind-of, --weight or --max-slots"
         )
     if ahead_of is not None:
         priority = _priority_beside(settings, ahead_of, step=-1)

@@ -13,11 +13,9 @@ from resolute.cli.display.output import (
     Column,
     Format,
     format_option,
+    print_document,
     print_fields,
     print_items,
-    print_json,
-    print_yaml,
-    to_plain,
     yaml_option,
 )
 from resolute.cli.options.settings import Settings
@@ -25,7 +23,7 @@ from resolute.client.schema.records import ClusterRecord, SlotRecord
 
 
 @dataclass(frozen=True)
-class _Machine:
+class Machine:
     """A machine of the cluster."""
 
     resource_pool: str
@@ -36,10 +34,17 @@ class _Machine:
     slots_disabled: int
     draining: bool
     """Whether trials that hold disabled slots go on to their end."""
+    runs: int
+    """How many hold its slots."""
+
+    @property
+    def name(self) -> str:
+        """What names it in the whole cluster."""
+        return f"{self.resource_pool}/{self.id}"
 
 
 @dataclass(frozen=True)
-class _Pool:
+class Pool:
     """Machines that configs name together; the numbers are None where its engine alone knows them."""
 
     name: str
@@ -51,7 +56,7 @@ class _Pool:
     """None where there are several pools: the queue is one for all."""
 
 
-_MACHINE_COLUMNS: tuple[Column[_Machine], ...] = (
+_MACHINE_COLUMNS: tuple[Column[Machine], ...] = (
     Column("Pool", lambda one: one.resource_pool),
     Column("Machine", lambda one: one.id, right=True),
     Column("Kind", lambda one: one.kinds),
@@ -71,7 +76,7 @@ SLOT_COLUMNS: tuple[Column[SlotRecord], ...] = (
     Column("Draining", lambda slot: slot.draining),
 )
 """Of a table of slots."""
-_POOL_COLUMNS: tuple[Column[_Pool], ...] = (
+_POOL_COLUMNS: tuple[Column[Pool], ...] = (
     Column("Name", lambda pool: pool.name),
     Column("Machines", lambda pool: pool.machines, right=True),
     Column("Slots", lambda pool: pool.slots, right=True),
@@ -136,10 +141,8 @@ def info(settings: Settings, output: Format) -> None:
         "queued_trials": cluster.queued_trials,
         "problems": list(cluster.problems),
     }
-    if output is Format.JSON:
-        print_json(facts)
-    elif output is Format.YAML:
-        print_yaml(to_plain(facts))
+    if output in {Format.JSON, Format.YAML}:
+        print_document(facts, output=output)
     elif output is Format.CSV:
         columns = [Column[dict[str, object]](name, itemgetter(name)) for name in facts]
         print_items([dict(facts)], columns, output=output)
@@ -147,15 +150,15 @@ def info(settings: Settings, output: Format) -> None:
         print_fields((name.replace("_", " ").capitalize(), value) for name, value in facts.items())
 
 
-def _machines(slots: Sequence[SlotRecord]) -> list[_Machine]:
+def _machines(slots: Sequence[SlotRecord]) -> list[Machine]:
     machine = attrgetter("resource_pool", "node")
     ordered = groupby(sorted(slots, key=machine), key=machine)
     return [_machine(pool, number, list(held)) for (pool, number), held in ordered]
 
 
-def _machine(pool: str, number: int, slots: Sequence[SlotRecord]) -> _Machine:
+def _machine(pool: str, number: int, slots: Sequence[SlotRecord]) -> Machine:
     kinds = tuple(sorted({slot.kind for slot in slots}))
-    return _Machine(
+    return Machine(
         pool,
         number,
         kinds,
@@ -163,10 +166,11 @@ def _machine(pool: str, number: int, slots: Sequence[SlotRecord]) -> _Machine:
         sum(bool(slot.allocation_id) for slot in slots),
         sum(slot.disabled for slot in slots),
         any(slot.draining for slot in slots),
+        len({slot.allocation_id for slot in slots if slot.allocation_id}),
     )
 
 
-def _pools(cluster: ClusterRecord) -> list[_Pool]:
+def _pools(cluster: ClusterRecord) -> list[Pool]:
     ordered = groupby(_machines(cluster.slots), key=attrgetter("resource_pool"))
     machines = {name: list(held) for name, held in ordered}
     # A service of an earlier version tells of slots alone.
@@ -175,14 +179,14 @@ def _pools(cluster: ClusterRecord) -> list[_Pool]:
     return [_pool(name, machines.get(name, ()), queued) for name in names]
 
 
-def _pool(name: str, machines: Sequence[_Machine], queued: int | None) -> _Pool:
+def _pool(name: str, machines: Sequence[Machine], queued: int | None) -> Pool:
     if not machines:
-        return _Pool(name, None, None, None, None, queued)
-    return _Pool(
+        return Pool(name, None, None, None, None, queued)
+    return Pool(
         name,
         len(machines),
-        sum(one.slots for one in machines),
-        sum(one.slots_in_use for one in machines),
-        sum(one.slots_disabled for one in machines),
+        sum(machine.slots for machine in machines),
+        sum(machine.slots_in_use for machine in machines),
+        sum(machine.slots_disabled for machine in machines),
         queued,
     )

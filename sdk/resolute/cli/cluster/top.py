@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import click
 
-from resolute.cli.display.fitted_table import FittedColumn, print_fitted
 from resolute.cli.display.output import console, format_value, print_json
+from resolute.cli.display.tables.fitted_table import FittedColumn, print_fitted
 from resolute.cli.display.terminal import neutralised
 from resolute.cli.options.settings import Settings
 from resolute.client.schema.records import MetricSummary, SeriesPoint, TrialRecord
@@ -148,13 +148,13 @@ def _columns(trials: Sequence[Activity]) -> list[FittedColumn]:
         return FittedColumn(name, cells, right=not text, whole=not text, kept=name == "State")
 
     return [
-        column("Trial", [one.trial for one in trials]),
-        column("Experiment", [one.experiment for one in trials]),
-        column("Name", [one.name for one in trials], text=True),
-        column("State", [one.state for one in trials]),
-        column("Slots", [one.slots for one in trials]),
-        column("Steps", [one.steps for one in trials]),
-        column("Steps/s", [one.steps_per_second for one in trials]),
+        column("Trial", [trial.trial for trial in trials]),
+        column("Experiment", [trial.experiment for trial in trials]),
+        column("Name", [trial.name for trial in trials], text=True),
+        column("State", [trial.state for trial in trials]),
+        column("Slots", [trial.slots for trial in trials]),
+        column("Steps", [trial.steps for trial in trials]),
+        column("Steps/s", [trial.steps_per_second for trial in trials]),
     ]
 
 

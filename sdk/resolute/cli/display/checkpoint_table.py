@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any
 
 import click
 
 from resolute.cli.display.output import Column, Format, print_items, print_json
+from resolute.cli.display.rendering import rendering
 from resolute.client.objects.checkpoint_ranking import ValidatedCheckpoint
 from resolute.client.schema.records import CheckpointRecord
 from resolute.contracts.sizes import human_size
@@ -16,6 +19,17 @@ INHERITED = (
     "if it is gone for good, `resolute take-over` makes them this cluster's own"
 )
 """Why the files of some checkpoints stay, whoever deletes them."""
+_REASONS: Mapping[str, str] = {
+    "experiment_best": "best of the experiment",
+    "trial_best": "best of the trial",
+    "trial_latest": "latest",
+    "milestone": "milestone",
+    "restorable": "the trial can continue from it",
+    "source": "another trial began from it",
+    "held": "being read",
+    "pinned": "pinned or registered",
+    "awaits_reports": "reports are on their way",
+}
 
 
 def print_checkpoints(items: Sequence[ValidatedCheckpoint], *, metric: str, output: Format) -> None:
@@ -27,16 +41,7 @@ def print_checkpoints(items: Sequence[ValidatedCheckpoint], *, metric: str, outp
         output: The format.
     """
     if output is Format.JSON:
-        print_json(
-            [
-                {
-                    "trial_id": item.trial.id if item.trial else None,
-                    "checkpoint": item.checkpoint,
-                    "validation_metrics": dict(item.metrics),
-                }
-                for item in items
-            ]
-        )
+        print_json_of(items)
         return
     sized = output is Format.TABLE
     columns: tuple[Column[ValidatedCheckpoint], ...] = (
@@ -44,6 +49,7 @@ def print_checkpoints(items: Sequence[ValidatedCheckpoint], *, metric: str, outp
         Column("Steps", lambda item: item.checkpoint.steps_completed, right=True),
         Column(metric or "Metric", lambda item: item.metrics.get(metric), right=True),
         Column("State", lambda item: _state(item.checkpoint), kept=True),
+        Column("Kept as", lambda item: shown_reasons(item.checkpoint.keep_reasons)),
         Column("Committed", lambda item: item.checkpoint.commit_time),
         Column(
             "Size",
@@ -57,5 +63,21 @@ def print_checkpoints(items: Sequence[ValidatedCheckpoint], *, metric: str, outp
         click.echo(f"Inherited checkpoints are kept: {INHERITED}", err=True)
 
 
+def shown_reasons(keep_reasons: Sequence[str]) -> str:
+    """Why a policy keeps a checkpoint, for people: ``best of the trial, latest``."""
+    return ", ".join(_REASONS.get(reason, reason) for reason in keep_reasons)
+
+
+def print_json_of(items: Sequence[ValidatedCheckpoint]) -> None:
+    """Prints checkpoints as JSON, each with the number of its trial and the validation at its steps."""
+    print_json(items if rendering() is not None else [_flat(item) for item in items])
+
+
+def _flat(item: ValidatedCheckpoint) -> dict[str, Any]:
+    own = {field.name: getattr(item.checkpoint, field.name) for field in fields(item.checkpoint)}
+    trial_id = item.trial.id if item.trial else None
+    return {**own, "trial_id": trial_id, "validation_metrics": dict(item.metrics)}
+
+
 def _state(checkpoint: CheckpointRecord) -> str:
-    return f"{checkpoint.state.value} (inherited)" if checkpoint.inherited else checkpoint.state.value
+    return f"{checkpoint.state.name} (inherited)" if checkpoint.inherited else checkpoint.state.name

@@ -1,4 +1,4 @@
-"""Lines and reports of trials that were dropped because a limit was reached, beside what commands show."""
+"""Warnings of commands about log lines and reports that were dropped because of a limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Log lines on the command line: which are wanted, and how they are shown."""
+"""Log lines on the command line: their filters and their format."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from resolute.cli.display.output import to_plain
+from resolute.cli.display.rendering import rendering
 from resolute.cli.display.terminal import direct, neutralised
 from resolute.cli.display.tracebacks import Folding
 from resolute.client.remote.logs import LineFilter
@@ -40,6 +41,14 @@ class Timestamp(_TimeType):
             return datetime.fromisoformat(str(value).strip().replace("Z", "+00:00"))
         except ValueError:
             self.fail(f"{value!r} is not a time such as 2030-01-31T12:00:00Z.", param, ctx)
+
+
+@dataclass(frozen=True)
+class TrialLine:
+    """A line with the number of its trial."""
+
+    line: LineRecord
+    trial_id: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +81,7 @@ _OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
     click.option("--timestamp-before", "until", type=Timestamp(), help="Only lines before this time."),
     click.option(
         "--level",
-        type=click.Choice([level.value for level in LogLevel][1:], case_sensitive=False),
+        type=click.Choice([level.name for level in LogLevel][1:], case_sensitive=False),
         help="Only lines of at least this severity.",
     ),
     click.option("--source", "origins", multiple=True, metavar="NAME", help="Only from this part: task, ..."),
@@ -167,7 +176,7 @@ def print_lines(services: Services, trial: TrialRecord, request: LogRequest) -> 
     # Lines are neutralised already and may return to their own beginning, as progress bars do.
     file = direct(sys.stdout)
     nothing = True
-    for text in _written(lines, as_json=request.as_json):
+    for text in _as_json(lines, trial) if request.as_json else map(format_line, lines):
         click.echo(text, file=file)
         nothing = False
     if nothing and 0 not in {request.head, request.tail}:
@@ -211,9 +220,11 @@ def _in_one_line(text: str, *, colours: bool) -> str:
     return neutralised(text.replace("\n", "\u240a"), colours=colours)
 
 
-def _written(lines: Iterable[LineRecord], *, as_json: bool) -> Iterator[str]:
+def _as_json(lines: Iterable[LineRecord], trial: TrialRecord) -> Iterator[str]:
+    rendered = rendering()
     for line in lines:
-        yield neutralised(json.dumps(to_plain(line), ensure_ascii=False)) if as_json else format_line(line)
+        document = line if rendered is None else rendered.document(TrialLine(line, trial.id))
+        yield neutralised(json.dumps(to_plain(document), ensure_ascii=False))
 
 
 def _nothing(trial: TrialRecord, request: LogRequest) -> str:

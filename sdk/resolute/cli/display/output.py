@@ -1,8 +1,7 @@
-"""What commands print: tables for people; JSON, YAML and CSV for programs; all from one description."""
+"""The output of commands: tables for people; JSON, YAML and CSV for programs; all from one description."""
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 import sys
@@ -15,11 +14,21 @@ from typing import IO, TYPE_CHECKING, Any, Generic, TypeVar
 
 import click
 
-from resolute.cli.display.fitted_table import FittedColumn, print_fitted, relative_time, unfitted, utc_now
-from resolute.cli.display.table_choice import TableChoice, column_key, table_options
+from resolute.cli.display.rendering import rendering
+from resolute.cli.display.tables.csv_rows import write_rows
+from resolute.cli.display.tables.fitted_table import (
+    FittedColumn,
+    print_fitted,
+    relative_time,
+    unfitted,
+    utc_now,
+)
+from resolute.cli.display.tables.ruled_table import print_tables
+from resolute.cli.display.tables.table_choice import TableChoice, column_key, table_options
 from resolute.cli.display.terminal import for_programs, neutralised
 from resolute.cli.display.tracebacks import fold_text
-from resolute.cli.preferences import Preferences
+from resolute.client.preferences import Preferences
+from resolute.client.schema.states import word
 from resolute.contracts.clock import SYSTEM_CLOCK
 
 if TYPE_CHECKING:
@@ -95,7 +104,12 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON."
 
 
 def print_items(
-    items: Iterable[ItemT], columns: Sequence[Column[ItemT]], *, output: Format, title: str = ""
+    items: Iterable[ItemT],
+    columns: Sequence[Column[ItemT]],
+    *,
+    output: Format,
+    title: str = "",
+    part: bool = False,
 ) -> None:
     """Prints items in the wanted format; as JSON or YAML each with all it has, else by columns.
 
@@ -104,11 +118,16 @@ def print_items(
         columns: The columns of a table or of CSV.
         output: The format.
         title: Stands above a table.
+        part: Whether it is a part of what the command shows, which looks alike under every program.
     """
+    rendered = None if part else rendering()
     if output is Format.JSON:
         print_json(list(items))
     elif output is Format.YAML:
-        print_yaml(to_plain(list(items)))
+        print_document(list(items), output=output)
+    elif rendered is not None and rendered.tables:
+        as_csv = output is Format.CSV
+        print_tables(rendered, list(items), for_programs() if as_csv else sys.stdout, as_csv=as_csv)
     else:
         choice = TableChoice.current()
         rows, chosen = choice.sorted(items, columns), choice.of_columns(columns)
@@ -124,15 +143,25 @@ def print_items(
 
 def write_csv(file: IO[str], items: Iterable[ItemT], columns: Sequence[Column[ItemT]]) -> None:
     """Writes items as CSV, with a line of names first."""
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow([column_key(column.name) for column in columns])
-    for item in items:
-        writer.writerow([_for_csv(column.value(item)) for column in columns])
+    rows = ([_for_csv(column.value(item)) for column in columns] for item in items)
+    write_rows(file, [column_key(column.name) for column in columns], rows)
 
 
 def print_json(value: Any) -> None:
     """Prints a value as JSON."""
-    click.echo(json.dumps(to_plain(value), indent=2, ensure_ascii=False, allow_nan=False))
+    print_document(value, output=Format.JSON)
+
+
+def print_document(value: Any, *, output: Format) -> None:
+    """Prints records as JSON, or else as YAML."""
+    rendered = rendering()
+    plain = to_plain(value if rendered is None else rendered.document(value))
+    if output is Format.JSON:
+        click.echo(
+            json.dumps(plain, indent=2, ensure_ascii=False, allow_nan=False, sort_keys=rendered is not None)
+        )
+    else:
+        print_yaml(plain)
 
 
 def print_yaml(value: Any) -> None:
@@ -157,6 +186,11 @@ def print_fields(facts: Iterable[tuple[str, Any]]) -> None:
     console().print(table)
 
 
+def current_time() -> datetime:
+    """The moment that times are shown relative to."""
+    return utc_now(SYSTEM_CLOCK.time())
+
+
 def console(*, wide: bool = False) -> Console:
     """The terminal; as wide as needed with ``wide``, and when the output goes elsewhere."""
     from rich.console import Console
@@ -170,7 +204,7 @@ def to_plain(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: to_plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Enum):
-        return value.value
+        return word(value)
     if isinstance(value, (datetime, date)):
         return value.isoformat()
     if isinstance(value, dict):
@@ -193,7 +227,7 @@ def format_value(value: Any) -> str:
     if isinstance(value, datetime):
         return value.astimezone().strftime("%Y-%m-%d %H:%M:%S")
     if isinstance(value, Enum):
-        return str(value.value)
+        return word(value)
     if isinstance(value, (list, tuple)):
         return ", ".join(format_value(item) for item in value)
     if isinstance(value, dict):
@@ -222,28 +256,28 @@ def _print_fitted(
     from rich.markup import escape
 
     rows, terminal = list(items), console()
-    now = utc_now(SYSTEM_CLOCK.time())
+    now = current_time()
     if title:
         terminal.print(escape(neutralised(title)), style="bold", soft_wrap=True)
     fitted = [_fitted(column, rows, now) for column in columns if in_rows or not column.note]
-    said = [
+    notes = [
         (_plain(columns[0].value(item)), neutralised(column.name), text)
         for item in rows
         for column in columns
         if column.note and not in_rows and (text := neutralised(format_value(column.value(item))))
     ]
-    print_fitted(terminal, fitted, notes=notes_of(columns[0].name, said))
+    print_fitted(terminal, fitted, notes=notes_of(columns[0].name, notes))
 
 
-def notes_of(kind: str, said: Iterable[tuple[str, str, str]]) -> list[str]:
+def notes_of(kind: str, notes: Iterable[tuple[str, str, str]]) -> list[str]:
     """Writes what is to be said of rows below a table: what is true of several rows once, tracebacks folded.
 
     Args:
         kind: What a row is, such as ``Run``.
-        said: Of each text, its row, its column and the text itself.
+        notes: Of each text, its row, its column and the text itself.
     """
     rows: dict[tuple[str, str], list[str]] = {}
-    for row, column, text in said:
+    for row, column, text in notes:
         rows.setdefault((column, text), []).append(row)
     return [
         f"{kind} {_named(names)}: {column.lower()}: {fold_text(text)}"

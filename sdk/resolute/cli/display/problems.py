@@ -1,4 +1,4 @@
-"""What keeps the cluster from working, such as a full disk, beside what commands were asked for."""
+"""Warnings of commands about problems of the cluster, such as a full disk."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ class ProblemWatch:
             return
         self._asked_at = now
         with suppress(ResoluteError):
-            found = self._services.cluster.get().problems
+            problems = self._services.cluster.get().problems
             # The numbers in a text change all the time; that there is a problem does not.
-            if len(found) > len(self._known):
-                for problem in found:
+            if len(problems) > len(self._known):
+                for problem in problems:
                     self._show(f"warning: {problem}")
-            elif self._known and not found:
+            elif self._known and not problems:
                 self._show("the cluster works again: its problems are over")
-            self._known = found
+            self._known = problems

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from typing import TextIO
 
 _COLOUR = r"\x1b\[[0-9;:]*m"
+_HIDING = {"5", "6", "8"}
+"""Blinking, slow and fast, and concealed."""
+_COLOUR_FOLLOWS = {"38", "48", "58"}
+_COLOUR_WIDTHS = {"5": 3, "2": 5}
 _RESET = "\x1b[0m"
 # C0 without tab and line feed, DEL and C1, then what changes the direction or the end of a line, then halves
 # of surrogate pairs, which cannot be encoded.
@@ -39,20 +43,34 @@ def neutralised(text: str, *, colours: bool = False) -> str:
     """
     if _CONTROLS.search(text) is None:
         return text
-    found = _CONTROLS.sub(lambda match: _visible(match, colours=colours), text)
-    last = _LAST_COLOUR.search(found) if colours else None
+    shown = _CONTROLS.sub(lambda match: _visible(match, colours=colours), text)
+    last = _LAST_COLOUR.search(shown) if colours else None
     if last is None or last[0] in {_RESET, "\x1b[m"}:
-        return found
-    body = found.rstrip("\n")
-    return f"{body}{_RESET}{found[len(body) :]}"
+        return shown
+    body = shown.rstrip("\n")
+    return f"{body}{_RESET}{shown[len(body) :]}"
 
 
 def _visible(match: re.Match[str], *, colours: bool) -> str:
     text = match[0]
     if match[1] is not None:
-        return text if colours else f"\u241b{text[1:]}"
+        return _without_hiding(text) if colours else f"\u241b{text[1:]}"
     code = ord(text)
     return chr(0x2400 + code) if code < 0x20 else f"\\u{code:04x}"
+
+
+def _without_hiding(sequence: str) -> str:
+    """A sequence that sets colours, without what hides the text after it or lets it blink."""
+    parameters = sequence[2:-1].split(";")
+    kept: list[str] = []
+    while parameters:
+        # 38, 48 and 58 are followed by a colour: 5 and its number, or 2 and three numbers.
+        colour = parameters[0] in _COLOUR_FOLLOWS and len(parameters) > 1
+        width = _COLOUR_WIDTHS.get(parameters[1], 1) if colour else 1
+        if parameters[0].partition(":")[0].lstrip("0") not in _HIDING:
+            kept += parameters[:width]
+        del parameters[:width]
+    return f"\x1b[{';'.join(kept)}m" if kept else ""
 
 
 class NeutralisingStream:

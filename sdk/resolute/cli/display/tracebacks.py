@@ -1,4 +1,4 @@
-"""Tracebacks as people want to see them: frames of libraries are folded, so that their own stay in sight."""
+"""Tracebacks with the frames of libraries folded, so that those of the user's code stand out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a transfer is, for the one who waits for it."""
+"""The progress of a transfer on the terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
 """Commands of `resolute experiment`.
 
-What only shows something is in `views`; what only changes an experiment's state is in `change`.
+`views` has the commands that only show something, `change` those that only change an experiment's state.
 """

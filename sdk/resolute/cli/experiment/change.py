@@ -8,12 +8,12 @@ import click
 
 from resolute.cli.failures import explain
 from resolute.cli.options.confirmation import confirm
-from resolute.cli.options.identifiers import EXPERIMENT, EXPERIMENTS
+from resolute.cli.options.identifiers import EXPERIMENT, EXPERIMENTS, keys_argument
 from resolute.cli.options.settings import Settings
 from resolute.client.schema.records import ExperimentRecord
 from resolute.errors import AuthError, ResoluteError, UnavailableError
 
-_IDS = click.argument("experiment_ids", metavar="ID[,ID...]", type=EXPERIMENTS)
+_IDS = keys_argument("experiment_ids", metavar="ID[,ID...]", type_=EXPERIMENTS)
 
 
 @click.command()

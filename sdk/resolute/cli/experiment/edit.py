@@ -32,7 +32,7 @@ def set_name(settings: Settings, experiment_id: str, name: str) -> None:
 def set_description(settings: Settings, experiment_id: str, description: str) -> None:
     """Give experiment ID the description DESCRIPTION."""
     record = settings.services().experiments.update(experiment_id, description=description)
-    click.echo(f"experiment {record.id} has another description")
+    click.echo(f"experiment {record.id} has a new description")
 
 
 @click.command(name="notes")
@@ -42,7 +42,7 @@ def set_description(settings: Settings, experiment_id: str, description: str) ->
 def set_notes(settings: Settings, experiment_id: str, notes: str) -> None:
     """Replace the notes of experiment ID by NOTES."""
     record = settings.services().experiments.update(experiment_id, notes=notes)
-    click.echo(f"experiment {record.id} has other notes")
+    click.echo(f"experiment {record.id} has new notes")
 
 
 @click.command(name="priority")

@@ -1,1 +1,1 @@
-"""Commands that answer questions about what happened: why, what differs, what it took."""
+"""Commands that explain decisions, compare trials, and add up costs."""

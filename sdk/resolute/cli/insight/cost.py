@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 import click
 
 from resolute.cli.display.output import Column, Format, format_option, print_items
-from resolute.cli.options.identifiers import EXPERIMENTS
+from resolute.cli.options.identifiers import EXPERIMENTS, keys_argument
 from resolute.cli.options.settings import Settings
 from resolute.client.insight.costs import Cost, Grouping, Period, Work, costs
 from resolute.client.remote.experiments import ExperimentFilter
@@ -20,7 +20,7 @@ _DATE = click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"])
 
 
 @click.command()
-@click.argument("experiment_ids", metavar="[ID[,ID...]]", type=EXPERIMENTS, required=False)
+@keys_argument("experiment_ids", metavar="[ID[,ID...]]", type_=EXPERIMENTS, required=False)
 @click.option(
     "--by",
     type=click.Choice([one.value for one in Grouping]),
@@ -68,18 +68,18 @@ def cost(  # noqa: PLR0913 - one for each option
     kinds = tuple(kind for kind in ExperimentKind if kind is not ExperimentKind.UNSPECIFIED)
     wanted = ExperimentFilter(owners=owners, labels=labels, include_archived=True, kinds=kinds)
     if experiment_ids:
-        found: Iterator[ExperimentRecord] = map(services.experiments.get, experiment_ids)
+        experiments: Iterator[ExperimentRecord] = map(services.experiments.get, experiment_ids)
     else:
-        found = services.experiments.list(wanted, order_by="number")
+        experiments = services.experiments.list(wanted, order_by="number")
     now = datetime.now(timezone.utc)
     period = Period(since=since and since.astimezone(), until=min(now, until.astimezone()) if until else now)
     gpus = {slot.slot_id for slot in services.cluster.get().slots if slot.kind == "gpu"}
-    work = _work(services, found, with_metrics=point is not None)
+    work = _work(services, experiments, with_metrics=point is not None)
     print_items(costs(work, by=grouping, period=period, gpus=gpus), _columns(grouping, point), output=output)
 
 
-def _work(services: Services, found: Iterator[ExperimentRecord], *, with_metrics: bool) -> Iterator[Work]:
-    for experiment in found:
+def _work(services: Services, chosen: Iterator[ExperimentRecord], *, with_metrics: bool) -> Iterator[Work]:
+    for experiment in chosen:
         trials = list(services.trials.list(experiment.uuid, with_runs=True))
         values = _validations(services, experiment, trials) if with_metrics else {}
         for trial in trials:
@@ -93,7 +93,9 @@ def _validations(
         (trial.uuid for trial in trials), group="validation", names=[experiment.searcher_metric]
     )
     return {
-        one.trial_uuid: (one.min, one.max) for one in summaries if one.min is not None and one.max is not None
+        summary.trial_uuid: (summary.min, summary.max)
+        for summary in summaries
+        if summary.min is not None and summary.max is not None
     }
 
 

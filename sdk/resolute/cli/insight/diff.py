@@ -52,16 +52,18 @@ def diff(ctx: click.Context, a: RunKey, b: RunKey, output: Format) -> None:
     trials, such as 12, or runs of trials, such as 12.3. The exit code is 1 if anything differs.
     """
     settings: Settings = ctx.obj
-    found = compare(settings.services(), a, b)
+    result = compare(settings.services(), a, b)
     if output is Format.JSON:
-        print_json({"differs": found.differs, "comparison": found})
+        print_json({"differs": result.differs, "comparison": result})
     elif output is Format.CSV:
         print_items(
-            [(name, one) for name in _SECTIONS for one in getattr(found, name)], _CSV_COLUMNS, output=output
+            [(name, one) for name in _SECTIONS for one in getattr(result, name)],
+            _CSV_COLUMNS,
+            output=output,
         )
     else:
-        _show(found)
-    if found.differs:
+        _show(result)
+    if result.differs:
         ctx.exit(1)
 
 
@@ -81,20 +83,20 @@ def _short(value: Any) -> Any:
     return value
 
 
-def _show(found: Comparison) -> None:
+def _show(comparison: Comparison) -> None:
     columns: tuple[Column[Difference], ...] = (
         Column("Name", lambda one: one.path),
-        Column(found.a, lambda one: _short(one.a)),
-        Column(found.b, lambda one: _short(one.b)),
+        Column(comparison.a, lambda one: _short(one.a)),
+        Column(comparison.b, lambda one: _short(one.b)),
     )
     for name in _SECTIONS:
-        rows: tuple[Difference, ...] = getattr(found, name)
+        rows: tuple[Difference, ...] = getattr(comparison, name)
         if rows:
             print_items(rows, columns, output=Format.TABLE, title=name.capitalize())
             click.echo()
-    if found.code:
+    if comparison.code:
         click.secho("Code", bold=True)
-        for file in found.code:
+        for file in comparison.code:
             click.echo(file.diff or f"{file.path}: {file.change}")
-    if not found.differs:
-        click.echo(f"{found.a} and {found.b} do not differ")
+    if not comparison.differs:
+        click.echo(f"{comparison.a} and {comparison.b} do not differ")

@@ -63,22 +63,22 @@ def trial(settings: Settings, trial_id: str, output: Format) -> None:
 
     Everything is shown as it was recorded when it was decided.
     """
-    found = explain_trial(settings.services(), trial_id)
+    answer = explain_trial(settings.services(), trial_id)
     if output is Format.JSON:
-        print_json(found)
+        print_json(answer)
         return
-    lines = _lines(found)
+    lines = _lines(answer)
     if output is Format.TABLE:
-        click.secho(f"Trial {found.trial.id} of experiment {found.trial.experiment_id}", bold=True)
+        click.secho(f"Trial {answer.trial.id} of experiment {answer.trial.experiment_id}", bold=True)
         print_fields(
             [
-                ("State", found.trial.state),
-                ("Why it exists", because(found.origin) if found.origin else ""),
-                ("Why it is there", _current(found)),
+                ("State", answer.trial.state),
+                ("Why it exists", because(answer.origin) if answer.origin else ""),
+                ("Why it is there", _current(answer)),
             ]
         )
         click.echo()
-        if not found.transitions:
+        if not answer.transitions:
             click.echo(
                 "its changes of state were not recorded: it ran before the cluster was upgraded", err=True
             )
@@ -91,19 +91,19 @@ def trial(settings: Settings, trial_id: str, output: Format) -> None:
 @click.pass_obj
 def experiment(settings: Settings, experiment_id: str, output: Format) -> None:
     """Explain what experiment ID does next, when it is expected to end, and what waits for what."""
-    found = explain_experiment(settings.services(), experiment_id)
+    explanation = explain_experiment(settings.services(), experiment_id)
     if output is Format.JSON:
-        print_json(found)
+        print_json(explanation)
         return
     if output is Format.TABLE:
-        _show(found)
-    print_items(found.open_trials, _OPEN_COLUMNS, output=output, title="Trials that have not ended")
-    if output is Format.TABLE and found.open_count > len(found.open_trials):
-        click.echo(f"and {found.open_count - len(found.open_trials)} more")
+        _show(explanation)
+    print_items(explanation.open_trials, _OPEN_COLUMNS, output=output, title="Trials that have not ended")
+    if output is Format.TABLE and explanation.open_count > len(explanation.open_trials):
+        click.echo(f"and {explanation.open_count - len(explanation.open_trials)} more")
 
 
-def _show(found: ExperimentExplanation) -> None:
-    record, search, job = found.experiment, found.search, found.job
+def _show(explanation: ExperimentExplanation) -> None:
+    record, search, job = explanation.experiment, explanation.search, explanation.job
     click.secho(f"Experiment {record.id}: {record.name}", bold=True)
     slots = ""
     if job is not None:
@@ -114,42 +114,47 @@ def _show(found: ExperimentExplanation) -> None:
             ("State", record.shown_state),
             ("Failure", record.failure),
             ("Warning", record.warning),
-            ("Progress", f"{record.progress:.0%}"),
+            ("Progress", record.shown_progress),
             ("Trials", f"{search.trials_requested} created, {search.trials_closed} closed" if search else ""),
-            ("Trials to come", found.trials_to_come),
+            ("Trials to come", explanation.trials_to_come),
             ("Slots", slots),
             ("Why it waits", record.explanation),
-            ("Expected end", _expected(found)),
+            ("Expected end", _expected(explanation)),
         ]
     )
     click.echo()
-    if found.recent:
-        recent = [_Line(one.event.time, decided(one), because(one)) for one in found.recent]
+    if explanation.recent:
+        recent = [_Line(one.event.time, decided(one), because(one)) for one in explanation.recent]
         print_items(recent, _LINE_COLUMNS, output=Format.TABLE, title="Last decisions of the search")
         click.echo()
 
 
-def _expected(found: ExperimentExplanation) -> str:
-    if found.expected_end is None:
+def _expected(explanation: ExperimentExplanation) -> str:
+    if explanation.expected_end is None:
         return ""
-    return f"{found.expected_end.astimezone():%Y-%m-%d %H:%M:%S}, if it goes on at its pace so far"
+    return f"{explanation.expected_end.astimezone():%Y-%m-%d %H:%M:%S}, if it goes on at its pace so far"
 
 
-def _current(found: TrialExplanation) -> str:
+def _current(explanation: TrialExplanation) -> str:
     """Why a trial is where it is."""
-    record, last, request = found.trial, found.last_decision, found.last_request
+    record, last, request = explanation.trial, explanation.last_decision, explanation.last_request
     if record.state in (TrialState.PAUSED, TrialState.CANCELED) and request is not None:
         return moved(request)
     if record.state is TrialState.COMPLETED and last is not None and last.kind in ("close", "stop"):
         return because(last)
     if record.explanation:
         return record.explanation
-    if record.state is TrialState.WAITING and found.reports:
-        return f"{happened(found.reports[-1])}; the search has not decided about it since"
-    return moved(found.transitions[-1]) if found.transitions else ""
+    if record.state is TrialState.WAITING and explanation.reports:
+        return f"{happened(explanation.reports[-1])}; the search has not decided about it since"
+    return moved(explanation.transitions[-1]) if explanation.transitions else ""
 
 
-def _lines(found: TrialExplanation) -> list[_Line]:
-    lines = [_Line(one.event.time, decided(one), because(one)) for one in found.decisions]
-    lines += [_Line(one.time, one.to_state.value, moved(one)) for one in found.transitions]
+def _lines(explanation: TrialExplanation) -> list[_Line]:
+    lines = [
+        _Line(decision.event.time, decided(decision), because(decision)) for decision in explanation.decisions
+    ]
+    lines += [
+        _Line(transition.time, transition.to_state.name, moved(transition))
+        for transition in explanation.transitions
+    ]
     return sorted(lines, key=lambda line: line.time or _LONG_AGO)

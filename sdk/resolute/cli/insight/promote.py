@@ -62,7 +62,7 @@ def promote(
         return
     click.echo(f"{context}: trial {done.trial} has its history and checkpoint {done.checkpoint}")
     if done.experiment is not None:
-        click.echo(f"{context}: experiment {done.experiment} goes on from it")
+        click.echo(f"{context}: experiment {done.experiment} continues from it")
     else:
         click.echo(
             "its command is not known, as it ran outside of a cluster; submit its script there with "

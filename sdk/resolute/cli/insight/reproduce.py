@@ -51,12 +51,12 @@ def reproduce(
     for line in _differences(recipe):
         click.echo(line, err=True)
     run(directory, output=sys.stderr.fileno() if as_json else None)
-    found = compare_weights(recipe, directory, services.checkpoints)
+    comparison = compare_weights(recipe, directory, services.checkpoints)
     if as_json:
-        print_json({"directory": str(directory), "equal": found.equal, "comparison": found})
+        print_json({"directory": str(directory), "equal": comparison.equal, "comparison": comparison})
     else:
-        _show(recipe, found)
-    if not found.equal:
+        _show(recipe, comparison)
+    if not comparison.equal:
         ctx.exit(1)
 
 
@@ -65,21 +65,21 @@ def _differences(recipe: Recipe) -> list[str]:
     if recipe.environment is None:
         return ["the packages of the trial were not recorded, so they are not compared"]
     changed = changed_packages(recipe.environment)
-    said = [f"warning: packages differ from the trial's: {_listed(changed)}"] if changed else []
+    warnings = [f"warning: packages differ from the trial's: {_listed(changed)}"] if changed else []
     if recipe.gpu:
-        said.append("warning: the trial ran on GPUs, which do not always repeat a result bit for bit")
+        warnings.append("warning: the trial ran on GPUs, which do not always repeat a result bit for bit")
     if len(recipe.trial.runs) > 1:
-        said.append(f"the trial had {len(recipe.trial.runs)} runs; here it runs without a break")
-    return said
+        warnings.append(f"the trial had {len(recipe.trial.runs)} runs; here it runs without a break")
+    return warnings
 
 
-def _show(recipe: Recipe, found: WeightComparison) -> None:
-    for file in found.files:
+def _show(recipe: Recipe, comparison: WeightComparison) -> None:
+    for file in comparison.files:
         click.echo(f"  {file.path}: {_result(file)}")
-    word = "equal" if found.equal else "different"
+    word = "equal" if comparison.equal else "different"
     click.echo(
-        f"trial {recipe.trial.id} and its reproduction have {word} weights after {found.steps} steps "
-        f"(checkpoint {found.checkpoint})"
+        f"trial {recipe.trial.id} and its reproduction have {word} weights after {comparison.steps} steps "
+        f"(checkpoint {comparison.checkpoint})"
     )
 
 

@@ -1,4 +1,4 @@
-"""Decisions of searches and changes of states in words."""
+"""Sentences about decisions of searches and changes of states."""
 
 from __future__ import annotations
 

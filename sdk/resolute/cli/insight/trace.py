@@ -49,18 +49,18 @@ def trace(
         return
     if run is None:
         raise click.UsageError("Name a run: 12.3 is the third run of trial 12, and 12 its latest.")
-    found = read_timeline(services, run)
+    timeline = read_timeline(services, run)
     if output is Format.JSON:
-        print_json(found)
+        print_json(timeline)
     else:
         print_items(
-            found.phases,
-            _columns(found, datetime.now(timezone.utc)),
+            timeline.phases,
+            _columns(timeline, datetime.now(timezone.utc)),
             output=output,
-            title=f"Run {found.run} of trial {found.trial}",
+            title=f"Run {timeline.run} of trial {timeline.trial}",
         )
     if export:
-        sent = send(found, otlp_exporter(), cluster_id=services.cluster.get().cluster_id)
+        sent = send(timeline, otlp_exporter(), cluster_id=services.cluster.get().cluster_id)
         click.echo(f"sent as trace {sent}", err=True)
 
 
@@ -78,21 +78,21 @@ def _export(exporting: SpanExport) -> None:
         raise click.exceptions.Exit(1)
 
 
-def _columns(found: Timeline, now: datetime) -> tuple[Column[Phase], ...]:
+def _columns(timeline: Timeline, now: datetime) -> tuple[Column[Phase], ...]:
     return (
         Column("Phase", lambda phase: phase.name),
-        Column("After", lambda phase: _seconds(found.start, phase.start), right=True),
+        Column("After", lambda phase: _seconds(timeline.start, phase.start), right=True),
         Column("Seconds", lambda phase: _seconds(phase.start, phase.end or now), right=True),
-        Column("Time", lambda phase: bar(phase, found, now=now)),
+        Column("Time", lambda phase: bar(phase, timeline, now=now)),
         Column("Detail", lambda phase: phase.detail if phase.end else f"{phase.detail} (goes on)".strip()),
     )
 
 
-def bar(phase: Phase, found: Timeline, *, now: datetime, width: int = _WIDTH) -> str:
+def bar(phase: Phase, timeline: Timeline, *, now: datetime, width: int = _WIDTH) -> str:
     """Draws a phase on the time axis of its run; at least one character, however short it is."""
-    whole = _seconds(found.start, max(one.end or now for one in found.phases)) or 1.0
-    first = min(int(_seconds(found.start, phase.start) / whole * width), width - 1)
-    last = max(first + 1, round(_seconds(found.start, phase.end or now) / whole * width))
+    whole = _seconds(timeline.start, max(phase.end or now for phase in timeline.phases)) or 1.0
+    first = min(int(_seconds(timeline.start, phase.start) / whole * width), width - 1)
+    last = max(first + 1, round(_seconds(timeline.start, phase.end or now) / whole * width))
     return "·" * first + "█" * (min(last, width) - first) + "·" * (width - last)
 
 

@@ -11,6 +11,7 @@ import click
 
 from resolute.cli.options.settings import Settings
 from resolute.client.connection.home import Home
+from resolute.contracts.distribution import install_command
 
 
 @click.command()
@@ -26,7 +27,7 @@ from resolute.client.connection.home import Home
 def mcp(settings: Settings, allow_changes: bool, address: str, token_file: Path | None) -> None:
     """Serve the Model Context Protocol, by which language models read experiments, over stdin and stdout."""
     if importlib.util.find_spec("mcp") is None:
-        raise click.ClickException("MCP is not installed; install it with: pip install 'resolute-train[mcp]'")
+        raise click.ClickException(f"MCP is not installed; install it with: {install_command('mcp')}")
     # These import what the extra installs.
     from resolute.cli.mcp.http import PATH, http_server, listen, token_from
     from resolute.cli.mcp.server import make_server

@@ -68,7 +68,7 @@ def token_from(path: Path) -> str:
         InvalidArgumentError: The token is too short.
     """
     try:
-        token = path.read_text().strip()
+        token = path.read_text(encoding="utf-8-sig").strip()
     except FileNotFoundError:
         token = secrets.token_urlsafe(32)
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

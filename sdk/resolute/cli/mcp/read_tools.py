@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from resolute.cli.display.trial_table import trials_with_best
+from resolute.cli.display.trial_table import best_steps, best_value
 from resolute.cli.insight.sentences import because, decided, moved
 from resolute.cli.mcp.results import page
 from resolute.client.insight.differences import RunKey, compare
@@ -59,9 +59,9 @@ class ReadTools:
 
     def list_trials(self, experiment: Key, limit: Limit = 100) -> dict[str, Any]:
         """List the trials of an experiment with hyperparameters and best validation."""
-        found = self._services.experiments.get(experiment)
-        trials = self._services.trials.list(found.uuid, limit=limit + 1)
-        return {"metric": found.searcher_metric, **page("trials", trials, limit)}
+        record = self._services.experiments.get(experiment)
+        trials = self._services.trials.list(record.uuid, limit=limit + 1)
+        return {"metric": record.searcher_metric, **page("trials", trials, limit)}
 
     def describe_trial(self, trial: Key) -> dict[str, Any]:
         """Show a trial with its runs, and how they ended."""
@@ -69,25 +69,26 @@ class ReadTools:
 
     def explain_experiment(self, experiment: Key) -> dict[str, Any]:
         """Explain what an experiment does next, what waits for what, and the last decisions of its search."""
-        found = explain_experiment(self._services, str(experiment))
-        recent = [f"{decided(one)}: {because(one)}" for one in found.recent]
-        return {"explanation": found, "recent_decisions": recent}
+        explanation = explain_experiment(self._services, str(experiment))
+        recent = [f"{decided(one)}: {because(one)}" for one in explanation.recent]
+        return {"explanation": explanation, "recent_decisions": recent}
 
     def explain_trial(self, trial: Key) -> dict[str, Any]:
         """Explain why a trial exists, and why it was stopped, promoted or paused, or waits."""
-        found = explain_trial(self._services, str(trial))
+        explanation = explain_trial(self._services, str(trial))
         return {
-            "trial": found.trial,
-            "decisions": [f"{decided(one)}: {because(one)}" for one in found.decisions],
+            "trial": explanation.trial,
+            "decisions": [f"{decided(decision)}: {because(decision)}" for decision in explanation.decisions],
             "state_changes": [
-                {"time": one.time, "what": moved(one), "to": one.to_state} for one in found.transitions
+                {"time": transition.time, "what": moved(transition), "to": transition.to_state}
+                for transition in explanation.transitions
             ],
         }
 
     def diff_trials(self, trial_a: Key, trial_b: Key) -> dict[str, Any]:
         """Show what differs between two trials: config, hyperparameters, code, environment and metrics."""
-        found = compare(self._services, RunKey(str(trial_a)), RunKey(str(trial_b)))
-        return {"differs": found.differs, "comparison": found}
+        comparison = compare(self._services, RunKey(str(trial_a)), RunKey(str(trial_b)))
+        return {"differs": comparison.differs, "comparison": comparison}
 
     def compare_experiments(
         self, experiments: Annotated[list[Key], Field(min_length=1, max_length=10)], limit: Limit = 50
@@ -98,16 +99,16 @@ class ReadTools:
             record = self._services.experiments.get(key)
             sign = 1.0 if record.smaller_is_better else -1.0
             ranked = sorted(
-                trials_with_best(self._services, record),
-                key=lambda one: (one.best is None, sign * one.best.value if one.best else 0.0, one.trial.id),
+                self._services.trials.list(record.uuid),
+                key=lambda one: (best_value(one) is None, sign * (best_value(one) or 0.0), one.id),
             )
             rows = [
                 {
-                    "trial": one.trial.id,
-                    "state": one.trial.state,
-                    "best": one.best.value if one.best else None,
-                    "at_step": one.best.steps if one.best else None,
-                    "hyperparameters": one.trial.hparams,
+                    "trial": one.id,
+                    "state": one.state,
+                    "best": best_value(one),
+                    "at_step": best_steps(one),
+                    "hyperparameters": one.hparams,
                 }
                 for one in ranked
             ]

@@ -1,4 +1,4 @@
-"""What tools return: plain values of bounded size, in which strangers' text can control nothing."""
+"""The results of tools: plain values of bounded size, with control characters in texts made visible."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def page(name: str, items: Iterable[ItemT], limit: int) -> dict[str, Any]:
         items: The items; no more than needed are read.
         limit: Most of them.
     """
-    found: Iterator[ItemT] = iter(items)
-    shown = list(islice(found, limit))
-    return {name: shown, "more": next(found, None) is not None}
+    remaining: Iterator[ItemT] = iter(items)
+    shown = list(islice(remaining, limit))
+    return {name: shown, "more": next(remaining, None) is not None}
 
 
 def _safe(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What the commands about models read and print alike."""
+"""Arguments and output that the commands about models share."""
 
 from __future__ import annotations
 

@@ -67,22 +67,22 @@ def list_versions(settings: Settings, model: str, output: Format) -> None:
 @click.pass_obj
 def describe_version(settings: Settings, model: str, version: int | None, as_json: bool) -> None:
     """Show a version of MODEL: VERSION, or the latest."""
-    found = settings.services().models.version(model, version)
+    record = settings.services().models.version(model, version)
     if as_json:
-        print_json(found)
+        print_json(record)
         return
-    click.secho(f"Model {found.model_name}, version {found.version}", bold=True)
+    click.secho(f"Model {record.model_name}, version {record.version}", bold=True)
     print_fields(
         [
-            ("Name", found.name or None),
-            ("Comment", found.comment or None),
-            ("Checkpoint", found.checkpoint.uuid),
-            ("Steps", found.checkpoint.steps_completed),
-            ("Registered", found.create_time),
-            ("Owner", found.owner),
-            ("Labels", ", ".join(found.labels) or None),
-            ("Metadata", found.metadata or None),
-            ("Notes", found.notes or None),
+            ("Name", record.name or None),
+            ("Comment", record.comment or None),
+            ("Checkpoint", record.checkpoint.uuid),
+            ("Steps", record.checkpoint.steps_completed),
+            ("Registered", record.create_time),
+            ("Owner", record.owner),
+            ("Labels", ", ".join(record.labels) or None),
+            ("Metadata", record.metadata or None),
+            ("Notes", record.notes or None),
         ]
     )
 
@@ -100,8 +100,8 @@ def download(
 ) -> None:
     """Download the files of a version of MODEL: VERSION, or the latest."""
     services = settings.services()
-    found = services.models.version(model, version)
-    fetch(services, services.checkpoints.get(found.checkpoint.uuid), output_dir, quiet=quiet)
+    record = services.models.version(model, version)
+    fetch(services, services.checkpoints.get(record.checkpoint.uuid), output_dir, quiet=quiet)
 
 
 @click.command(name="delete-version")

@@ -1,5 +1,5 @@
-"""What commands are given.
+"""Arguments of commands.
 
-The global options and the services that they lead to, identifiers of experiments, trials and checkpoints,
-and the options of everything that continues.
+The global options and the services that they select, identifiers of experiments, trials and checkpoints, and
+the options of commands that continue something.
 """

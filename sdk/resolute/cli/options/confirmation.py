@@ -1,4 +1,4 @@
-"""Asking before something cannot be undone."""
+"""The question before a command does something that cannot be undone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the commands that let something go on share: they say what will be kept, and ask, before they act."""
+"""The shared part of commands that continue something: they say what is kept and ask for confirmation."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def _lines(plan: Continuation, *, new: bool) -> Iterator[str]:
         yield f"config:        changes {', '.join(plan.changed_fields)}"
     for one in [] if new else plan.trials[:_MOST_TRIALS]:
         where = f"goes on at step {one.trial.steps_completed}" if one.keeps_weights else "begins anew"
-        yield f"trial {one.trial.id} ({one.trial.state.value}) {where}"
+        yield f"trial {one.trial.id} ({one.trial.state.name}) {where}"
     if not new and len(plan.trials) > _MOST_TRIALS:
         yield f"… and {len(plan.trials) - _MOST_TRIALS} more trials"
     for warning in plan.warnings:

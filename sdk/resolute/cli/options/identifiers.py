@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 else:  # generic only in newer releases of click
     _KeyType = _KeysType = click.ParamType
 
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
 
 class Key(_KeyType):
     """The number or UUID of one object.
@@ -20,13 +23,15 @@ class Key(_KeyType):
     Args:
         noun: What it names, for messages.
         numbered: Whether such objects have numbers.
+        prefix: What may stand before the UUID.
     """
 
     name = "id"
 
-    def __init__(self, noun: str, *, numbered: bool = True) -> None:
+    def __init__(self, noun: str, *, numbered: bool = True, prefix: str = "") -> None:
         self.noun = noun
         self._numbered = numbered
+        self._prefix = prefix
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Checks the form; whether there is such an object, the service knows."""
@@ -34,7 +39,7 @@ class Key(_KeyType):
         if self._numbered and text.isascii() and text.isdigit() and 0 < int(text) < 2**63:
             return text
         try:
-            return str(uuid.UUID(text))
+            return str(uuid.UUID(text.removeprefix(self._prefix)))
         except ValueError:
             kind = "the number or UUID" if self._numbered else "the UUID"
             self.fail(f"{text!r} is not {kind} of {self.noun}.", param, ctx)
@@ -60,13 +65,33 @@ class Keys(_KeysType):
             return value
         parts = [part for part in str(value).split(",") if part.strip()]
         if not parts:
-            self.fail(f"name {self._each.noun}, or several separated by commas.", param, ctx)
+            self.fail(f"name {self._each.noun}, or several separated by commas or spaces.", param, ctx)
         return tuple(dict.fromkeys(self._each.convert(part, param, ctx) for part in parts))
+
+
+def keys_argument(
+    name: str, *, metavar: str, type_: Keys, required: bool = True
+) -> Callable[[_Command], _Command]:
+    """Adds an argument for one or several objects, which commas or spaces separate.
+
+    Args:
+        name: Name of the parameter, which gets a tuple; an optional one gets None if nothing is given.
+        metavar: How help names it.
+        type_: The form of the objects.
+        required: Whether at least one must be given.
+    """
+
+    def flatten(
+        _: click.Context, __: click.Parameter, given: tuple[tuple[str, ...], ...]
+    ) -> tuple[str, ...] | None:
+        return tuple(dict.fromkeys(key for keys in given for key in keys)) or None
+
+    return click.argument(name, metavar=metavar, type=type_, nargs=-1, required=required, callback=flatten)
 
 
 EXPERIMENT = Key("an experiment")
 EXPERIMENTS = Keys(EXPERIMENT)
-TRIAL = Key("a trial")
+TRIAL = Key("a trial", prefix="trial-")  # as $DET_TASK_ID has it
 TRIALS = Keys(TRIAL)
 CHECKPOINT = Key("a checkpoint", numbered=False)
 CHECKPOINTS = Keys(CHECKPOINT)

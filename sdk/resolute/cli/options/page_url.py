@@ -1,4 +1,4 @@
-"""Where the page of the cluster is."""
+"""The URL of the cluster's page."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from resolute.cli.options.settings import Settings
 from resolute.client.connection import discovery
 from resolute.client.connection.endpoint import find_tls, named_master
 from resolute.client.connection.home import Home
+from resolute.contracts.distribution import install_command
 from resolute.errors import FailedPreconditionError
 
 
@@ -30,7 +31,7 @@ def page_url(settings: Settings) -> str:
             return local.http_url
         raise FailedPreconditionError(
             "the cluster of this machine serves no HTTP, so there is no page to open; start it without "
-            "--no-http, with `pip install 'resolute-train[gateway]'` and Python 3.11 or later"
+            f"--no-http, with `{install_command('gateway')}` and Python 3.11 or later"
         )
     raise FailedPreconditionError(
         f"the HTTP address of the cluster at {given} is not known; give it with -m http://HOST:PORT"

@@ -1,4 +1,4 @@
-"""Which part of a long list is wanted: ``--limit``, ``--offset`` and ``--pages``."""
+"""The options for a part of a long list: ``--limit``, ``--offset`` and ``--pages``."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import click
 
 ItemT = TypeVar("ItemT")
+_OPTIONS = frozenset({"limit", "offset", "pages"})
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,12 @@ class Page:
     def end(self) -> int | None:
         """How many items of the whole list have to be read; None for all."""
         return None if self.limit is None else self.offset + self.limit
+
+    @classmethod
+    def of_command(cls) -> Page:
+        """The part that the options of the command that runs ask for."""
+        given = click.get_current_context().params
+        return cls(given["offset"], None if given["pages"] == "all" else given["limit"])
 
     def of(self, items: Iterable[ItemT]) -> Iterator[ItemT]:
         """Takes this part of a list."""
@@ -51,8 +58,10 @@ def page_options(*, limit: int | None) -> Callable[[Callable[..., Any]], Callabl
             "--pages", type=click.Choice(["1", "all"]), default="1", help="With `all`: no maximum of rows."
         )
         @wraps(command)
-        def wrapped(*args: Any, limit: int | None, offset: int, pages: str, **options: Any) -> Any:
-            return command(*args, page=Page(offset, None if pages == "all" else limit), **options)
+        def wrapped(*args: Any, **options: Any) -> Any:
+            page = Page.of_command()
+            others = {name: value for name, value in options.items() if name not in _OPTIONS}
+            return command(*args, page=page, **others)
 
         return wrapped
 

@@ -1,4 +1,4 @@
-"""What the global options say, and the services that they lead to."""
+"""The values of the global options, and the services that they select."""
 
 from __future__ import annotations
 
@@ -41,14 +41,9 @@ class Settings:
 
     def apply_preferences(self) -> None:
         """Takes what the command line leaves open from `resolute config set`."""
-        from resolute.cli.preferences import Preferences
-        from resolute.client.connection.endpoint import MASTER_VARIABLES, names_user
+        from resolute.client.preferences import preferred
 
-        preferences = Preferences.of_home().all()
-        if not any(os.environ.get(name) for name in MASTER_VARIABLES):
-            self.master = self.master or preferences.get("server", "")
-        if not names_user(os.environ):
-            self.user = self.user or preferences.get("user", "")
+        self.master, self.user = preferred(self.master, self.user, os.environ)
 
     def endpoint(self) -> Endpoint | None:
         """The cluster that calls went to; None before there was any."""

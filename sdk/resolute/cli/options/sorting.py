@@ -1,4 +1,4 @@
-"""In which order a list is wanted: ``--sort-by`` and ``--order-by``."""
+"""The options for the order of a list: ``--sort-by`` and ``--order-by``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from resolute.cli.display.table_choice import without_table_sort
+from resolute.cli.display.tables.table_choice import without_table_sort
 
 
 def sort_options(
@@ -30,12 +30,12 @@ def sort_options(
         @wraps(command)
         def wrapped(*args: Any, sort_by: str | None, order_by: str | None, **options: Any) -> Any:
             def sort(items: Iterable[Any]) -> list[Any]:
-                found = list(items)
+                rows = list(items)
                 if sort_by is not None:
                     read = fields[sort_by]
                     # What has no value comes first, as the smallest.
-                    found.sort(key=lambda item: (read(item) is not None, read(item)))
-                return found[::-1] if order_by == "desc" else found
+                    rows.sort(key=lambda item: (read(item) is not None, read(item)))
+                return rows[::-1] if order_by == "desc" else rows
 
             return command(*args, sort=sort, **options)
 

@@ -1,5 +1,5 @@
-"""Which commands there are.
+"""The registry of commands.
 
-The table of all groups and commands, their loading when they run, and the commands that other distributions
+It has the table of all groups and commands, their lazy loading, and the commands that other distributions
 add.
 """

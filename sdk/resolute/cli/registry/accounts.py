@@ -41,6 +41,13 @@ TOKEN_COMMANDS = (
 )
 """Commands of ``resolute token``."""
 
+SECRET_COMMANDS = (
+    LazyCommand("set", "Set a secret from standard input.", f"{_USER}.secrets:set_"),
+    LazyCommand("list", "List secrets, without their values.", f"{_USER}.secrets:list_", ("ls",)),
+    LazyCommand("delete", "Delete a secret.", f"{_USER}.secrets:delete"),
+)
+"""Commands of ``resolute secret``."""
+
 WORKSPACE_COMMANDS = (
     LazyCommand("list", "List workspaces and the resources they use.", f"{_WORKSPACE}:list_", ("ls",)),
     LazyCommand("create", "Create a workspace.", f"{_WORKSPACE}:create"),
@@ -107,6 +114,11 @@ def user() -> None:
 @click.group(cls=LazyGroup, entries=TOKEN_COMMANDS, counterparts=COUNTERPARTS["token"])
 def token() -> None:
     """Manage access tokens for programs."""
+
+
+@click.group(cls=LazyGroup, entries=SECRET_COMMANDS)
+def secret() -> None:
+    """Manage secrets for scripts: of yours, and of workspaces."""
 
 
 @click.group(name="role", cls=LazyGroup, entries=WORKSPACE_ROLE_COMMANDS)

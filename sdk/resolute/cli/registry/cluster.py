@@ -18,6 +18,13 @@ TEMPLATE_COMMANDS = (
 )
 """Commands of ``resolute template``."""
 
+ALERT_COMMANDS = (
+    LazyCommand("set", "Set alerts from a file.", f"{_CLUSTER}.alerts:set_"),
+    LazyCommand("describe", "Print alerts without secrets.", f"{_CLUSTER}.alerts:describe"),
+    LazyCommand("delete", "Delete alerts.", f"{_CLUSTER}.alerts:delete"),
+    LazyCommand("test", "Send an alert to an endpoint.", f"{_CLUSTER}.alerts:test"),
+    LazyCommand("log", "Show the latest deliveries.", f"{_CLUSTER}.alerts:log"),
+)
 CONFIG_POLICIES_COMMANDS = (
     LazyCommand("describe", "Print the policies for configs.", f"{_CLUSTER}.config_policies:describe"),
     LazyCommand("set", "Set the policies for configs from a file.", f"{_CLUSTER}.config_policies:set_"),
@@ -88,6 +95,11 @@ def storage() -> None:
 @click.group(cls=LazyGroup, entries=TEMPLATE_COMMANDS, counterparts=COUNTERPARTS["template"])
 def template() -> None:
     """Manage templates: shared parts of configs."""
+
+
+@click.group(cls=LazyGroup, entries=ALERT_COMMANDS)
+def alert() -> None:
+    """Manage alerts: what is told to whom."""
 
 
 @click.group(name="config-policies", cls=LazyGroup, entries=CONFIG_POLICIES_COMMANDS)

@@ -10,6 +10,7 @@ import click
 from resolute.cli.registry.counterparts import COUNTERPARTS
 from resolute.cli.registry.lazy import LazyCommand, LazyGroup
 from resolute.cli.registry.refused_options import explained
+from resolute.cli.registry.sections import ADMIN, SAME, SECTIONS
 
 _COMMANDS = "resolute.cli.registry.commands"
 _ACCOUNTS = "resolute.cli.registry.accounts"
@@ -177,6 +178,13 @@ EXPLAIN_COMMANDS = (
 )
 """Commands of ``resolute explain``."""
 
+IMPORT_COMMANDS = (
+    LazyCommand("determined", "Import a Determined cluster.", "resolute.cli.imports.determined:determined"),
+    LazyCommand("find", "Show where something imported is now.", "resolute.cli.imports.moved:find"),
+    LazyCommand("table", "List everything imported, old and new.", "resolute.cli.imports.moved:table"),
+)
+"""Commands of ``resolute import``."""
+
 COMPAT_COMMANDS = (
     LazyCommand("install", "Make `import determined` reach Resolute.", "resolute.cli.compat:install"),
     LazyCommand("uninstall", "Undo `resolute compat install`.", "resolute.cli.compat:uninstall"),
@@ -219,6 +227,7 @@ ROOT_COMMANDS = (
         f"{_CLUSTER}:template",
         ("tpl",),
     ),
+    LazyCommand("alert", "Manage alerts: what is told to whom.", f"{_CLUSTER}:alert"),
     LazyCommand(
         "config-policies",
         "Manage what admins decide for configs.",
@@ -260,6 +269,7 @@ ROOT_COMMANDS = (
     LazyCommand("user", "Manage users, log in and log out.", f"{_ACCOUNTS}:user", ("u",)),
     LazyCommand("login", "Log in as a user.", "resolute.cli.accounts.login:login"),
     LazyCommand("token", "Manage access tokens for programs.", f"{_ACCOUNTS}:token", ("tkn",)),
+    LazyCommand("secret", "Manage secrets for scripts.", f"{_ACCOUNTS}:secret"),
     LazyCommand("rbac", "Give users roles, by their documented names.", f"{_ACCOUNTS}:rbac"),
     LazyCommand("audit", "Show the audit log: who changed what.", "resolute.cli.accounts.audit:audit"),
     LazyCommand(
@@ -268,6 +278,7 @@ ROOT_COMMANDS = (
     LazyCommand("tensorboard", "Start TensorBoard on the cluster.", f"{_TASKS}:tensorboard"),
     LazyCommand("mcp", "Serve experiments to MCP clients.", "resolute.cli.mcp.command:mcp"),
     LazyCommand("compat", "Use the import name `determined` outside of trials.", f"{_COMMANDS}:compat"),
+    LazyCommand("import", "Take over what another cluster knows.", f"{_COMMANDS}:import_"),
     LazyCommand("sync", "Upload runs that were recorded offline.", "resolute.cli.sync:sync"),
     LazyCommand(
         "completion",
@@ -275,6 +286,7 @@ ROOT_COMMANDS = (
         "resolute.cli.completion:completion",
     ),
     LazyCommand("config", "Set defaults for all commands: cluster, user, output.", f"{_COMMANDS}:config"),
+    LazyCommand("admin", "Show commands that few people need.", "resolute.cli.admin:admin"),
     LazyCommand("help", "Explain a command, or the reason of an error.", "resolute.cli.help:help_"),
     LazyCommand(
         "version", "Print the versions of the client and the cluster.", "resolute.cli.cluster.version:version"
@@ -292,6 +304,14 @@ class RootGroup(LazyGroup):
         from resolute.cli.registry.plugins import plugin_commands
 
         return (*super().entries(), *plugin_commands())
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes the commands of every day by what they are for, then those of other distributions."""
+        for title, names in SECTIONS.items():
+            self.write_section(formatter, title, names)
+        known = {*ADMIN, *SAME, *(name for names in SECTIONS.values() for name in names)}
+        others = [name for name in self.list_commands(ctx) if name not in known]
+        self.write_section(formatter, "Of other distributions", others)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Runs the command; its errors become messages while it is still known which cluster they concern."""
@@ -350,6 +370,11 @@ def search() -> None:
 @click.group(cls=LazyGroup, entries=EXPLAIN_COMMANDS)
 def explain() -> None:
     """Explain why trials and experiments are where they are."""
+
+
+@click.group(name="import", cls=LazyGroup, entries=IMPORT_COMMANDS)
+def import_() -> None:
+    """Take over what another cluster knows."""
 
 
 @click.group(cls=LazyGroup, entries=COMPAT_COMMANDS)

@@ -1,6 +1,6 @@
-"""Words of the documented command line that are not commands here, each with what to use instead.
+"""Commands of Determined that do not exist here, each with what to use instead.
 
-They are known so that none of them is taken for the prefix or the misspelling of another command.
+They are listed so that none of them is taken for a prefix or a misspelling of another command.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What each reason of an error means and what helps: for `resolute help errors` and docs/errors.md."""
+"""The meaning and the remedy of each reason of an error, for `resolute help errors` and docs/errors.md."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ ERROR_REASONS: Mapping[str, ErrorReason] = {
     "CLIENT_TOO_OLD": ErrorReason(
         "The client is older than what this cluster accepts.",
         "`resolute version` prints both versions. Install the version of the cluster: "
-        "`pip install --upgrade resolute-train`.",
+        "`pip install '.'` in the commit or tag of the repository that the cluster was installed from.",
     ),
     "RUN_SUPERSEDED": ErrorReason(
         "A later run of the same trial has started, for example because the machine of this one was not "

@@ -1,4 +1,4 @@
-"""Words of the command lines of other programs, each with what does the same here."""
+"""Commands of other programs, each with its counterpart here."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ _OF_EXPERIMENTS = "`resolute experiment {0}` is for an experiment"
 FOREIGN_WORDS: Mapping[str, str] = {
     # kubectl, docker and queues
     "apply": _CREATE,
+    "compare": "`resolute experiment compare` compares trials, `resolute diff` two of them",
     "cancel": _OF_EXPERIMENTS.format("cancel"),
     "create": _CREATE,
     "delete": _OF_EXPERIMENTS.format("delete"),

@@ -1,7 +1,7 @@
 """Command groups that load a command's module only when the command runs.
 
-Help, completion and prefix matching need names and one line of help, and these stand in a table:
-`resolute --help` imports neither gRPC nor rich.
+Help, completion and prefix matching need only names and one line of help, which are in a table: `resolute
+--help` imports neither gRPC nor rich.
 """
 
 from __future__ import annotations
@@ -33,6 +33,10 @@ class LazyCommand:
         command = getattr(import_module(module), attribute)
         assert isinstance(command, click.Command)
         return command
+
+
+def _names(entry: LazyCommand) -> str:
+    return ", ".join((entry.name, *entry.aliases))
 
 
 class LazyGroup(click.Group):
@@ -98,9 +102,18 @@ class LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Writes the list of commands without loading any."""
-        rows = [(", ".join((entry.name, *entry.aliases)), entry.help) for entry in self.entries()]
-        with formatter.section("Commands"):
-            formatter.write_dl(rows)
+        self.write_section(formatter, "Commands", self.list_commands(ctx))
+
+    def write_section(self, formatter: click.HelpFormatter, title: str, names: Sequence[str]) -> None:
+        """Writes a list of those commands that there are, in the order of their names here."""
+        entries = {entry.name: entry for entry in self.entries()}
+        found = [entries[name] for name in names if name in entries]
+        if found:
+            # All sections of a help have their texts at the same column.
+            width = max(len(_names(entry)) for entry in entries.values())
+            rows = [(_names(entry).ljust(width), entry.help) for entry in found]
+            with formatter.section(title):
+                formatter.write_dl(rows)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Completes names of commands without loading any, and options."""
@@ -121,7 +134,7 @@ class LazyGroup(click.Group):
 
     def _own(self, typed: str) -> LazyCommand | None:
         """Finds a command of this group's own table by its full name, without asking for others."""
-        return next((one for one in self._entries if typed in (one.name, *one.aliases)), None)
+        return next((entry for entry in self._entries if typed in (entry.name, *entry.aliases)), None)
 
     def _names(self) -> set[str]:
         return {name for entry in self.entries() for name in (entry.name, *entry.aliases)}

@@ -9,11 +9,13 @@ from importlib.metadata import EntryPoint, entry_points
 import click
 
 from resolute.cli.registry.lazy import LazyCommand
+from resolute.contracts.distribution import install_command
 
 GROUP = "resolute.commands"
 """Entry points of this group are commands of `resolute`."""
 
 _OWN_HELP = {
+    "demo": "Show all of it: a cluster, a search on real data, the best model.",
     "up": "Start a cluster on this machine.",
     "down": "Stop the cluster of this machine.",
     "status": "Show the cluster of this machine and the use of its slots.",
@@ -21,6 +23,7 @@ _OWN_HELP = {
     "restore": "Restore a backup into a new home.",
     "adopt-copy": "Make a copied or moved home a cluster of its own.",
     "take-over": "Let a restored or copied cluster remove checkpoints of its original.",
+    "rotate-key": "Sign tokens with a new key, even while the cluster runs.",
     "db": "Manage the databases of the services.",
     "doctor": "Diagnose problems of the cluster of this machine.",
 }
@@ -45,7 +48,7 @@ class PluginCommand(LazyCommand):
             if self.name in _OWN_HELP:
                 raise click.ClickException(
                     f"`resolute {self.name}` needs the services, which are not installed here ({error}); "
-                    "install them with: pip install 'resolute-train[server]'"
+                    f"install them with: {install_command('server')}"
                 ) from error
             raise click.ClickException(f"the command {self.name} cannot be loaded: {error}") from error
         if not isinstance(command, click.Command):
@@ -56,10 +59,10 @@ class PluginCommand(LazyCommand):
 @lru_cache(maxsize=1)
 def plugin_commands() -> tuple[PluginCommand, ...]:
     """Lists the commands of all installed distributions, our own first."""
-    found = {point.name: point for point in entry_points(group=GROUP)}
-    order = [name for name in _OWN_HELP if name in found]
-    order += sorted(found.keys() - _OWN_HELP.keys())
-    return tuple(_command(found[name]) for name in order)
+    points = {point.name: point for point in entry_points(group=GROUP)}
+    order = [name for name in _OWN_HELP if name in points]
+    order += sorted(points.keys() - _OWN_HELP.keys())
+    return tuple(_command(points[name]) for name in order)
 
 
 def _command(point: EntryPoint) -> PluginCommand:

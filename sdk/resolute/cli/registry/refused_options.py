@@ -1,4 +1,4 @@
-"""Options of the documented command line that commands do not take here, each with what to do instead."""
+"""Options of Determined's commands that are refused here, each with what to use instead."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ _NO_GROUPS = "there are no groups of users; give roles to users, with --username
 _NO_KUBERNETES = "there are no namespaces; `resolute workspace set-quota` limits what a workspace may use"
 _STORAGE = "name the storage in a template (`resolute template set`) or in the config"
 _REMOTE = "users of an OpenID provider are created when they first `resolute login --sso`"
+
+_OF_THE_ROOT = {"-m": "HOST:PORT", "--master": "HOST:PORT", "-u": "NAME", "--user": "NAME"}
 
 REFUSED_OPTIONS: Mapping[str, Mapping[str, str]] = {
     "command run": {
@@ -92,13 +94,19 @@ REFUSED_OPTIONS: Mapping[str, Mapping[str, str]] = {
 
 
 def explained(error: click.NoSuchOption) -> click.UsageError:
-    """Says what to use instead, where an option that a command does not have is a documented one."""
+    """Says what to use instead of an option of Determined, or where one of the root stands."""
     names, context = [], error.ctx
     while context is not None and context.parent is not None:
         names.append(context.info_name or "")
         context = context.parent
     path = " ".join(reversed(names))
-    clause = REFUSED_OPTIONS.get(path, {}).get(error.option_name.partition("=")[0])
+    option = error.option_name.partition("=")[0]
+    clause = REFUSED_OPTIONS.get(path, {}).get(option)
+    if clause is None and path and option in _OF_THE_ROOT:
+        return click.UsageError(
+            f"{option} stands before the command: `resolute {option} {_OF_THE_ROOT[option]} {path}`.",
+            error.ctx,
+        )
     if clause is None:
         return error
     return click.UsageError(f"`resolute {path}` has no {error.option_name}: {clause}.", error.ctx)

@@ -1,4 +1,4 @@
-"""The config that a command about a search is given, checked by the cluster."""
+"""The config argument of commands about searches, checked by the cluster."""
 
 from __future__ import annotations
 

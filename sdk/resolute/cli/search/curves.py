@@ -24,10 +24,10 @@ def read_curves(path: Path) -> list[Curve]:
     """
     try:
         if path.suffix.lower() == ".csv":
-            with path.open(newline="") as stream:
+            with path.open(newline="", encoding="utf-8-sig") as stream:
                 curves = _from_rows(csv.DictReader(stream))
         else:
-            curves = _from_list(yaml.safe_load(path.read_text()))
+            curves = _from_list(yaml.safe_load(path.read_text(encoding="utf-8-sig")))
     except (OSError, KeyError, TypeError, ValueError, yaml.YAMLError) as error:
         raise InvalidArgumentError(
             f"{path} cannot be read as learning curves ({error!r}); write CSV with the columns trial, length "
@@ -43,8 +43,8 @@ def _from_rows(rows: Iterable[Mapping[str, str]]) -> list[Curve]:
     for row in rows:
         points.setdefault(row["trial"], []).append((float(row["length"]), float(row["metric"])))
     return [
-        Curve(tuple(length for length, _ in found), tuple(metric for _, metric in found))
-        for found in (sorted(one) for one in points.values())
+        Curve(tuple(length for length, _ in curve), tuple(metric for _, metric in curve))
+        for curve in map(sorted, points.values())
     ]
 
 

@@ -29,11 +29,11 @@ def importance(ctx: click.Context, experiment_id: str, output: Format) -> None:
     settings: Settings = ctx.obj
     services = settings.services()
     experiment = services.experiments.get(experiment_id)
-    told = services.searches.importances(experiment.uuid)
-    print_items(told.found, _COLUMNS, output=output)
-    notes = [f"From the results of {told.trials} of {told.trials_with_result} trials that have one."]
-    if not told.found:
+    shares = services.searches.importances(experiment.uuid)
+    print_items(shares.found, _COLUMNS, output=output)
+    notes = [f"From the results of {shares.trials} of {shares.trials_with_result} trials that have one."]
+    if not shares.found:
         notes.append("At least 3 results that differ are needed, and a hyperparameter with several values.")
-    if told.omitted:
-        notes.append(f"{told.omitted} more hyperparameters were left out.")
+    if shares.omitted:
+        notes.append(f"{shares.omitted} more hyperparameters were left out.")
     click.echo(" ".join(notes), err=True)

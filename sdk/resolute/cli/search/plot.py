@@ -1,4 +1,4 @@
-"""A picture of a simulated search: trials over rungs, and how each went."""
+"""A plot of a simulated search: the trials on each rung, and the course of each trial."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from resolute.client.remote.searches import SimulatedRung, SimulationResult
+from resolute.contracts.distribution import install_command
 
 _FORMATS = (".png", ".svg")
 _MOST_LINES = 2000
@@ -24,9 +25,7 @@ def require(path: Path) -> None:
     if path.suffix.lower() not in _FORMATS:
         raise click.ClickException(f"{path}: a plot can be a .png or a .svg file.")
     if importlib.util.find_spec("matplotlib") is None:
-        raise click.ClickException(
-            "Plots need matplotlib; install it with: pip install 'resolute-train[plot]'"
-        )
+        raise click.ClickException(f"Plots need matplotlib; install it with: {install_command('plot')}")
 
 
 def draw(result: SimulationResult, path: Path, *, name: str, metric: str, units: str) -> None:

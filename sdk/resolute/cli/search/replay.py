@@ -78,7 +78,7 @@ def show(result: ReplayResult, *, in_full: bool) -> None:
     """
     state = result.state
     if result.equal:
-        click.echo(f"{state['sequence']} events decided again: every decision came out as recorded")
+        click.echo(f"{state['sequence']} events decided again: every decision is as recorded")
     else:
         click.echo(f"event {result.first_difference} comes out otherwise: {result.detail}", err=True)
     if not in_full and result.equal:

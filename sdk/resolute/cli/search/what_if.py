@@ -59,7 +59,7 @@ def whatif(settings: Settings, experiment_id: str, path: Path, slots: int, outpu
     checked = services.experiments.validate(config_text(config))
     if checked.search is None:
         raise UnimplementedError("this cluster is too old to simulate a search; upgrade it")
-    found = what_if(
+    outcome = what_if(
         services.searches,
         experiment,
         checked.search,
@@ -67,20 +67,20 @@ def whatif(settings: Settings, experiment_id: str, path: Path, slots: int, outpu
         slots=slots,
     )
     if output is Format.JSON:
-        print_json(found)
+        print_json(outcome)
     elif output is Format.CSV:
-        print_items(found.trials, _COLUMNS, output=output)
+        print_items(outcome.trials, _COLUMNS, output=output)
     else:
-        _show(found, names=(experiment.searcher_name, checked.config["searcher"]["name"]))
+        _show(outcome, names=(experiment.searcher_name, checked.config["searcher"]["name"]))
 
 
-def _show(found: WhatIf, *, names: tuple[str, str]) -> None:
-    rows = [(f"{names[0]}, as it ran", found.recorded), (f"{names[1]}, on its curves", found.other)]
+def _show(result: WhatIf, *, names: tuple[str, str]) -> None:
+    rows = [(f"{names[0]}, as it ran", result.recorded), (f"{names[1]}, on its curves", result.other)]
     print_items(rows, _SUMMARY_COLUMNS, output=Format.TABLE)
     click.echo()
-    print_items(found.trials, _COLUMNS, output=Format.TABLE, title="Trials of the other search")
-    if found.extrapolated:
+    print_items(result.trials, _COLUMNS, output=Format.TABLE, title="Trials of the other search")
+    if result.extrapolated:
         click.echo(
-            f"{found.extrapolated} of {len(found.trials)} trials train beyond what was recorded: there the "
-            "last recorded value is taken"
+            f"{result.extrapolated} of {len(result.trials)} trials train beyond the recorded curves: the "
+            "last value is used there"
         )

@@ -1,5 +1,5 @@
-"""Tasks: commands and TensorBoard, which run on the cluster beside its searches; and trials, seen as tasks.
+"""Tasks: commands and TensorBoards that run on the cluster, and trials, seen as tasks.
 
-A command, or a TensorBoard, is an experiment of one trial: it has a number, a config, a log and a place in
-the queue as every other one. Only lists of experiments leave it out.
+A command or a TensorBoard is an experiment of one trial, with a number, a config, a log and a place in the
+queue. Lists of experiments leave it out.
 """

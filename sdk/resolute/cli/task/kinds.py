@@ -1,4 +1,4 @@
-"""The kinds of tasks, and how one is found."""
+"""The kinds of tasks, and the lookup of a task."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def find(services: Services, key: str, kind: ExperimentKind) -> ExperimentRecord
         NotFoundError: Nothing has that number or UUID.
         click.UsageError: What has it is no such task.
     """
-    found = services.experiments.get(key)
-    if found.kind is not kind:
-        is_ = NOUNS.get(found.kind, "experiment")
+    record = services.experiments.get(key)
+    if record.kind is not kind:
+        is_ = NOUNS.get(record.kind, "experiment")
         raise click.UsageError(f"{key} is no {NOUNS[kind]} but {'an' if is_[0] == 'e' else 'a'} {is_}.")
-    return found
+    return record

@@ -1,4 +1,4 @@
-"""How a task is submitted: as an experiment of one trial."""
+"""Submits a task as an experiment of one trial."""
 
 from __future__ import annotations
 

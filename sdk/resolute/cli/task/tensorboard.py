@@ -82,8 +82,8 @@ def start(
 def open_(settings: Settings, task: str) -> None:
     """Print the address of a TensorBoard, once it has one, and open it in a browser."""
     services = settings.services()
-    found = find(services, task, ExperimentKind.TENSORBOARD)
-    _show(_wait_for_address(services, found.uuid), browser=True)
+    record = find(services, task, ExperimentKind.TENSORBOARD)
+    _show(_wait_for_address(services, record.uuid), browser=True)
 
 
 def _sources(
@@ -93,7 +93,8 @@ def _sources(
     cluster = services.cluster.get().cluster_id
     experiments = [services.experiments.get(key) for key in experiment_ids]
     places = [
-        (one, f"experiment {one.id}", get_experiment_sync_path(cluster, str(one.id))) for one in experiments
+        (experiment, f"experiment {experiment.id}", get_experiment_sync_path(cluster, str(experiment.id)))
+        for experiment in experiments
     ]
     for trial in map(services.trials.get, trial_ids):
         one = services.experiments.get(trial.experiment_uuid)
@@ -118,7 +119,7 @@ def _wait_for_address(services: Services, key: str) -> str:
         task = services.experiments.get(key)
         if task.state.is_terminal:
             raise FailedPreconditionError(
-                f"TensorBoard {task.id} has ended; `resolute tensorboard logs {task.id}` tells why"
+                f"TensorBoard {task.id} has ended; `resolute tensorboard logs {task.id}` says why"
             )
         trial = next(services.trials.list(key, limit=1), None)
         endpoints = () if trial is None else services.trials.get(trial.uuid).endpoints

@@ -49,11 +49,11 @@ def _list(kind: ExperimentKind) -> click.Command:
         settings: Settings, quiet: bool, of_all: bool, workspace: str | None, sort: _Sort, output: Format
     ) -> None:
         services = settings.services()
-        found = services.workspaces.get(workspace) if workspace is not None else None
+        chosen = services.workspaces.get(workspace) if workspace is not None else None
         wanted = ExperimentFilter(
             kinds=(kind,),
             owners=() if of_all else (services.cluster.current_user(),),
-            workspace_ids=() if found is None else (found.id,),
+            workspace_ids=() if chosen is None else (chosen.id,),
             include_archived=True,
         )
         tasks = sort(services.experiments.list(wanted))

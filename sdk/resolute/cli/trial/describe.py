@@ -9,10 +9,12 @@ import click
 from resolute.cli.display.dropped_records import warn_of_dropped_records
 from resolute.cli.display.output import Column, Format, format_option, print_fields, print_items, print_json
 from resolute.cli.display.problems import warn_of_problems
-from resolute.cli.display.table_choice import TableChoice
+from resolute.cli.display.rendering import rendering
+from resolute.cli.display.tables.table_choice import TableChoice
 from resolute.cli.display.tracebacks import fold_text
+from resolute.cli.display.trial_table import shown_estimate, shown_steps, shown_times
 from resolute.cli.experiment.views.describe import METRICS_COLUMNS
-from resolute.cli.options.identifiers import TRIALS
+from resolute.cli.options.identifiers import TRIALS, keys_argument
 from resolute.cli.options.pagination import Page, page_options
 from resolute.cli.options.settings import Settings
 from resolute.client.schema.records import MetricSummary, RunRecord, TrialMetrics, TrialRecord
@@ -20,7 +22,7 @@ from resolute.client.services import Services
 
 
 @dataclass(frozen=True)
-class _Description:
+class Description:
     """What is told of one trial."""
 
     trial: TrialRecord
@@ -32,6 +34,9 @@ _TRIAL_COLUMNS: tuple[Column[TrialRecord], ...] = (
     Column("Trial", lambda trial: trial.id, right=True),
     Column("Experiment", lambda trial: trial.experiment_id, right=True),
     Column("State", lambda trial: trial.state),
+    Column("Steps", lambda trial: trial.reported_steps, right=True),
+    Column("Steps/s", lambda trial: trial.steps_per_second, right=True),
+    Column("Done", lambda trial: trial.estimated_end_time),
     Column("Restarts", lambda trial: trial.restarts, right=True),
     Column("Runs", lambda trial: trial.run, right=True),
     Column("Started", lambda trial: trial.runs[0].start_time if trial.runs else None),
@@ -57,6 +62,8 @@ _RUN_COLUMNS: tuple[Column[RunRecord], ...] = (
     Column("Lost", lost_steps_text, right=True),
     Column("Failure", lambda run: run.failure, note=True),
     Column("Log policies", lambda run: run.log_policies, note=True),
+    Column("Stood still", lambda run: run.hang, note=True),
+    Column("Left out of reports", lambda run: run.left_out, note=True),
 )
 _SUMMARY_COLUMNS: tuple[Column[MetricSummary], ...] = (
     Column("Group", lambda item: item.group),
@@ -71,7 +78,7 @@ _SUMMARY_COLUMNS: tuple[Column[MetricSummary], ...] = (
 
 
 @click.command()
-@click.argument("trial_ids", metavar="ID[,ID...]", type=TRIALS)
+@keys_argument("trial_ids", metavar="ID[,ID...]", type_=TRIALS)
 @click.option("--metrics", is_flag=True, help="Also show all metrics that it reported.")
 @click.option("--metrics-summary", is_flag=True, help="Also show a summary of each metric.")
 @page_options(limit=None)
@@ -88,34 +95,38 @@ def describe(
     """Show trials with their runs. --limit, --offset and --pages choose among the reports of --metrics."""
     services = settings.services()
     reports = page if metrics else None
-    found = [_describe(services, key, reports=reports, summary=metrics_summary) for key in trial_ids]
+    described = [_describe(services, key, reports=reports, summary=metrics_summary) for key in trial_ids]
     warn_of_problems(services)
-    for item in found:
+    for item in described:
         trial = item.trial
         warn_of_dropped_records(services, trial.experiment_uuid, {trial.uuid: trial.id})
     if output is Format.JSON:
-        print_json(found)
+        print_json(described)
+    elif output is Format.CSV and rendering() is not None:
+        print_items(described, (), output=output)
     elif output is Format.CSV and metrics:
-        print_items((report for item in found for report in item.metrics), METRICS_COLUMNS, output=output)
+        print_items((report for item in described for report in item.metrics), METRICS_COLUMNS, output=output)
     elif output is Format.CSV and metrics_summary:
-        print_items((row for item in found for row in item.metrics_summary), _SUMMARY_COLUMNS, output=output)
+        print_items(
+            (row for item in described for row in item.metrics_summary), _SUMMARY_COLUMNS, output=output
+        )
     elif output is Format.CSV:
-        print_items((item.trial for item in found), _TRIAL_COLUMNS, output=output)
+        print_items((item.trial for item in described), _TRIAL_COLUMNS, output=output)
     else:
-        for item in found:
+        for item in described:
             _show(item)
 
 
-def _describe(services: Services, key: str, *, reports: Page | None, summary: bool) -> _Description:
+def _describe(services: Services, key: str, *, reports: Page | None, summary: bool) -> Description:
     trial = services.trials.get(key)
-    return _Description(
+    return Description(
         trial,
         list(reports.of(services.metrics.reports(trial))) if reports is not None else [],
         services.metrics.summaries([trial.uuid]) if summary else [],
     )
 
 
-def _show(item: _Description) -> None:
+def _show(item: Description) -> None:
     trial = item.trial
     click.secho(f"Trial {trial.id} of experiment {trial.experiment_id}", bold=True)
     print_fields(
@@ -130,6 +141,9 @@ def _show(item: _Description) -> None:
             ("Seed", trial.seed),
             ("Restarts", trial.restarts),
             ("Excluded nodes", trial.excluded_nodes),
+            ("Steps", shown_steps(trial)),
+            ("Done", shown_estimate(trial.estimated_end_time)),
+            ("Time", shown_times(trial)),
             ("Latest checkpoint", _checkpoint_line(trial)),
             ("Created", trial.create_time),
             ("Ended", trial.end_time),
@@ -139,13 +153,13 @@ def _show(item: _Description) -> None:
     )
     if trial.runs:
         click.echo()
-        print_items(trial.runs, _RUN_COLUMNS, output=Format.TABLE)
+        print_items(trial.runs, _RUN_COLUMNS, output=Format.TABLE, part=True)
     if item.metrics_summary:
         click.echo()
-        print_items(item.metrics_summary, _SUMMARY_COLUMNS, output=Format.TABLE)
+        print_items(item.metrics_summary, _SUMMARY_COLUMNS, output=Format.TABLE, part=True)
     if item.metrics:
         click.echo()
-        print_items(item.metrics, METRICS_COLUMNS, output=Format.TABLE)
+        print_items(item.metrics, METRICS_COLUMNS, output=Format.TABLE, part=True)
     click.echo()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -11,10 +10,12 @@ from typing import Any, TextIO
 import click
 
 from resolute.cli.display.output import to_plain
+from resolute.cli.display.tables.csv_rows import write_rows
 from resolute.cli.display.terminal import for_programs
-from resolute.cli.options.identifiers import TRIALS
+from resolute.cli.options.identifiers import TRIALS, keys_argument
 from resolute.cli.options.settings import Settings
 from resolute.client.schema.records import TrialMetrics
+from resolute.contracts.distribution import install_command
 
 _FIXED = ("trial_id", "run", "group", "steps_completed", "time")
 _PREFIX = "metrics."
@@ -22,7 +23,7 @@ _PREFIX = "metrics."
 
 
 @click.command()
-@click.argument("trial_ids", metavar="ID[,ID...]", type=TRIALS)
+@keys_argument("trial_ids", metavar="ID[,ID...]", type_=TRIALS)
 @click.option("--group", default="", help="Only this group [all groups].")
 @click.option(
     "-o",
@@ -35,7 +36,7 @@ _PREFIX = "metrics."
 def export(settings: Settings, trial_ids: tuple[str, ...], group: str, target: Path | None) -> None:
     """Export the metrics of trials as a table: one row per report, one column per metric.
 
-    Parquet needs pyarrow: pip install 'resolute-train[export]'. There, a metric with non-numeric values
+    Parquet needs pyarrow, the extra `export`. There, a metric with non-numeric values
     becomes a column of JSON texts.
     """
     if target is not None and target.suffix not in {".csv", ".parquet"}:
@@ -62,12 +63,11 @@ def _row(report: TrialMetrics, names: Sequence[str]) -> list[Any]:
 
 
 def _write_csv(file: TextIO, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(header)
-    for row in rows:
-        writer.writerow(
-            [_json(value) if isinstance(value, (dict, list)) else to_plain(value) for value in row]
-        )
+    plain = (
+        [_json(value) if isinstance(value, (dict, list)) else to_plain(value) for value in row]
+        for row in rows
+    )
+    write_rows(file, header, plain)
 
 
 def _write_parquet(target: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
@@ -76,7 +76,7 @@ def _write_parquet(target: Path, header: Sequence[str], rows: Iterable[Sequence[
         from pyarrow import parquet
     except ImportError as error:
         raise click.ClickException(
-            "Parquet needs pyarrow: pip install 'resolute-train[export]', or write .csv"
+            f"Parquet needs pyarrow: {install_command('export')}, or write .csv"
         ) from error
     columns = list(zip(*rows, strict=True)) or [()] * len(header)
     arrays = [pa.array(column) for column in columns[: len(_FIXED)]]

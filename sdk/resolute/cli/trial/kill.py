@@ -5,13 +5,13 @@ from __future__ import annotations
 import click
 
 from resolute.cli.failures import explain
-from resolute.cli.options.identifiers import TRIALS
+from resolute.cli.options.identifiers import TRIALS, keys_argument
 from resolute.cli.options.settings import Settings
 from resolute.errors import AuthError, ResoluteError, UnavailableError
 
 
 @click.command()
-@click.argument("trial_ids", metavar="ID[,ID...]", type=TRIALS)
+@keys_argument("trial_ids", metavar="ID[,ID...]", type_=TRIALS)
 @click.pass_context
 def kill(ctx: click.Context, trial_ids: tuple[str, ...]) -> None:
     """Stop trials immediately; their experiments continue."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from resolute.cli.display.output import Format, format_option, print_items
-from resolute.cli.display.trial_table import columns, with_best
+from resolute.cli.display.trial_table import columns
 from resolute.cli.options.identifiers import EXPERIMENT
 from resolute.cli.options.pagination import Page, page_options
 from resolute.cli.options.settings import Settings
@@ -23,9 +23,8 @@ def list_(settings: Settings, experiment_id: str | None, page: Page, output: For
     """List the trials of an experiment, by default the newest, with their best validations, newest first."""
     services = settings.services()
     experiment = services.experiments.get(experiment_id) if experiment_id else _newest(services)
-    trials = page.of(services.trials.list(experiment.uuid, order_by="number desc", limit=page.end))
-    rows = [with_best(experiment, trial) for trial in trials]
-    print_items(rows, columns(experiment.searcher_metric, rows), output=output)
+    trials = list(page.of(services.trials.list(experiment.uuid, order_by="number desc", limit=page.end)))
+    print_items(trials, columns(experiment.searcher_metric, trials), output=output)
 
 
 def _newest(services: Services) -> ExperimentRecord:

@@ -61,12 +61,12 @@ def plot(
     if follow:
         _draw_live(picture, watch_metric(services, trial, group=where, name=metric, max_points=points))
         return
-    found = services.metrics.series(trial.uuid, group=where, name=metric, max_points=points)
+    series = services.metrics.series(trial.uuid, group=where, name=metric, max_points=points)
     if output is not Format.TABLE:
-        print_items(found, _COLUMNS, output=output)
+        print_items(series, _COLUMNS, output=output)
         return
     try:
-        lines = picture.lines(found)
+        lines = picture.lines(series)
     except (ValueError, IndexError) as error:
         raise click.ClickException(f"trial {trial.id} has no finite value of {where}.{metric} yet") from error
     click.secho(picture.title, bold=True)

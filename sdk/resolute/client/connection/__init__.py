@@ -1,5 +1,5 @@
-"""Reaching a cluster.
+"""The connection to a cluster.
 
-Its address and token, the embedded cluster's home, stored credentials, the session that all calls share,
-and the ways to read answers that come in pages or streams.
+Its address and token, the embedded cluster's home, stored credentials, the session that all calls share, and
+readers for paged and streamed responses.
 """

@@ -1,4 +1,4 @@
-"""Clusters by name: the file ``contexts.json`` of the home."""
+"""Named clusters, in the file ``contexts.json`` of the home."""
 
 from __future__ import annotations
 
@@ -100,14 +100,14 @@ class Contexts:
         Raises:
             NotFoundError: There is none of this name.
         """
-        found = {one.name: one for one in self.all()}
-        if name not in found:
-            known = f"the contexts are {', '.join(found)}" if found else "there are no contexts"
+        contexts = {one.name: one for one in self.all()}
+        if name not in contexts:
+            known = f"the contexts are {', '.join(contexts)}" if contexts else "there are no contexts"
             raise NotFoundError(
                 f"there is no context {name!r}: {known}; "
                 f"`resolute config set-context {name} --server HOST:PORT` makes it"
             )
-        return found[name]
+        return contexts[name]
 
     def set(self, context: ClusterContext) -> None:
         """Adds a context, or replaces the one of its name.
@@ -152,7 +152,7 @@ class Contexts:
             yield
 
     def _write(self, contexts: list[ClusterContext]) -> None:
-        content = {one.name: _fields(one) for one in contexts}
+        content = {context.name: _fields(context) for context in contexts}
         write_atomically(self._path, json.dumps(content, indent=2) + "\n")
 
 

@@ -1,4 +1,4 @@
-"""Tokens that logins got, kept for later commands: one file for each cluster, readable by its owner alone."""
+"""Tokens of logins, stored for later commands: one file for each cluster, readable by its owner alone."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def device_file(credential: Path, user: str) -> Path:
 def read(path: Path) -> str:
     """Reads what was kept; empty if there is nothing."""
     try:
-        return path.read_text().strip()
+        return path.read_text(encoding="utf-8-sig").strip()
     except OSError:
         return ""
 

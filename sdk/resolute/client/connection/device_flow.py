@@ -121,8 +121,8 @@ def _start(provider: Provider, described: Mapping[str, Any]) -> Mapping[str, Any
 
 def _seconds(answer: Mapping[str, Any], name: str, default: float) -> float:
     """A number of seconds that a provider names; the default for what is none."""
-    found = answer.get(name)
-    return float(found) if isinstance(found, (int, float)) and 0 < found < math.inf else default
+    value = answer.get(name)
+    return float(value) if isinstance(value, (int, float)) and 0 < value < math.inf else default
 
 
 def _id_token(answer: Mapping[str, Any], provider: Provider) -> str:

@@ -1,4 +1,4 @@
-"""Learns where gRPC is served from the URL of a gateway."""
+"""Looks up the address of gRPC at the URL of a gateway."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which cluster to talk to, and with which token."""
+"""The address of the cluster to call, and the token to use."""
 
 from __future__ import annotations
 
@@ -49,6 +49,13 @@ class Endpoint:
     """What to do when the address does not answer, for messages."""
     tls: ClientTls | None = None
     """Whom to trust; None for a plain port."""
+    http_url: str = ""
+    """URL of its HTTP gateway; empty if none is known."""
+
+    @property
+    def master_url(self) -> str:
+        """URL of the cluster: that of the gateway, or else of gRPC."""
+        return self.http_url or f"{'http' if self.tls is None else 'https'}://{self.address}"
 
 
 class NoClusterError(FailedPreconditionError):
@@ -76,15 +83,15 @@ def find_endpoint(master: str = "", *, environment: Mapping[str, str]) -> Endpoi
         origin = f"the address from {variable}"
     if not master:
         if local is None:
-            raise NoClusterError(
-                "no cluster is known: none was started on this machine, no address is given, "
-                f"and {MASTER_VARIABLES[0]} is not set"
-            )
+            found = "no cluster is known: none was started on this machine"
+            if home.identity_file.exists():
+                found = f"the cluster in {home.path} is down"
+            raise NoClusterError(f"{found}, no address is given, and {MASTER_VARIABLES[0]} is not set")
         return _local_endpoint(local, home, environment)
     if local is not None and local.http_url and master.rstrip("/") == local.http_url:
         return _local_endpoint(local, home, environment)
     tls = find_tls(master, home, environment)
-    address = _address_of(master, tls)
+    address, http_url = _addresses_of(master, tls)
     if local is not None and _same(local.address, address):
         return _local_endpoint(local, home, environment)
     given = _given_token(home.credential_file(address), environment)
@@ -96,6 +103,7 @@ def find_endpoint(master: str = "", *, environment: Mapping[str, str]) -> Endpoi
         credential_file=home.credential_file(address),
         remedy=f"check {origin} and that the cluster runs",
         tls=tls,
+        http_url=http_url,
     )
 
 
@@ -149,12 +157,13 @@ def find_tls(master: str, home: Home, environment: Mapping[str, str]) -> ClientT
     return confirmed or (ClientTls() if master.lower().startswith("https://") else None)
 
 
-def _address_of(master: str, tls: ClientTls | None) -> str:
+def _addresses_of(master: str, tls: ClientTls | None) -> tuple[str, str]:
+    """The address of gRPC, and the URL of the gateway; the latter is empty if none is named."""
     address = parse_address(master)
     if not master.lower().startswith(("http://", "https://")):
-        return address
-    found = discovery.grpc_address(master, tls=tls)
-    return parse_address(found) if found else address
+        return address, ""
+    discovered = discovery.grpc_address(master, tls=tls)
+    return (parse_address(discovered), master.rstrip("/")) if discovered else (address, "")
 
 
 def parse_address(master: str) -> str:
@@ -188,6 +197,7 @@ def _local_endpoint(local: LocalCluster, home: Home, environment: Mapping[str, s
         token_origin=origin,
         credential_file=credential,
         remedy=f"{home.endpoint_file} names it, so it has stopped or died: start it with `resolute up`",
+        http_url=local.http_url,
     )
 
 
@@ -217,7 +227,7 @@ def _file_token(path: Path) -> tuple[Callable[[], str], str]:
     def read() -> str:
         # Read for every call: a cluster that starts again may have written a new one.
         try:
-            return path.read_text().strip()
+            return path.read_text(encoding="utf-8-sig").strip()
         except FileNotFoundError:
             return ""
         except OSError as error:

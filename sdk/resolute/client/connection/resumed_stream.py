@@ -1,4 +1,4 @@
-"""Streams of responses that survive a service which restarts."""
+"""Streams of responses that survive a restart of the service."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A connection to one cluster on behalf of one person."""
+"""A connection to one cluster on behalf of one user."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ def user_id(access: Any, name: str) -> int:
     Raises:
         NotFoundError: There is none.
     """
-    found = access.ListUsers(access_service_pb2.ListUsersRequest(names=[name])).users
-    if not found:
+    users = access.ListUsers(access_service_pb2.ListUsersRequest(names=[name])).users
+    if not users:
         raise NotFoundError(f"user {name!r} does not exist", resource=f"user {name}")
-    return int(found[0].user_id)
+    return int(users[0].user_id)

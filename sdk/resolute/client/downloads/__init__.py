@@ -1,5 +1,5 @@
-"""Bringing back what the cluster keeps.
+"""Downloads from the cluster.
 
-The files of checkpoints, from the store or through the service, in parallel and resumable; their
-verification; and model definitions.
+Files of checkpoints, from the store or through the service, in parallel and resumable; their verification;
+and model definitions.
 """

@@ -1,7 +1,7 @@
-"""Downloads the files of a checkpoint: a directory of its own, complete once ``metadata.json`` is in it.
+"""Downloads the files of a checkpoint into a directory, which is complete once ``metadata.json`` is in it.
 
-Files are fetched beside the places they go to, and moved there when they are whole and compared. A repeated
-download skips those that are there, so an interrupted one continues where it stopped.
+Each file is written under a temporary name and renamed when it is complete and verified. A repeated download
+skips existing files, so an interrupted one continues where it stopped.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def download(
         _refuse_others(checkpoint, destination, missing=missing, places=places, of=len(files))
     if checkpoint.state not in {CheckpointState.COMPLETED, CheckpointState.PARTIALLY_DELETED}:
         raise FailedPreconditionError(
-            f"checkpoint {checkpoint.uuid} is {checkpoint.state.value}; only committed ones can be downloaded"
+            f"checkpoint {checkpoint.uuid} is {checkpoint.state.name}; only committed ones can be downloaded"
         )
     with (
         open_source(checkpoint, registry, mode, sleep=stop.sleep) as source,
@@ -101,13 +101,13 @@ def _missing(
     """Compares what is there, and gives the files that are not."""
 
     def look(file: FileRecord) -> bool:
-        found = is_intact(file, places.of(file.path), stop=stop)
-        if found:
+        is_there = is_intact(file, places.of(file.path), stop=stop)
+        if is_there:
             progress.advance(file.size)
-        return found
+        return is_there
 
     there = map_in_threads(look, files, stop=stop)
-    return [file for file, found in zip(files, there, strict=True) if not found]
+    return [file for file, is_there in zip(files, there, strict=True) if not is_there]
 
 
 def _refuse_others(
@@ -130,11 +130,11 @@ def _refuse_others(
 
 
 def _make_directories(checkpoint: CheckpointRecord, places: DownloadPaths) -> None:
-    found = {
+    directories = {
         places.of(file.path) if file.path.endswith("/") else places.of(file.path).parent
         for file in checkpoint.files
     }
-    for directory in sorted(found | {places.partials}):
+    for directory in sorted(directories | {places.partials}):
         directory.mkdir(parents=True, exist_ok=True)
 
 

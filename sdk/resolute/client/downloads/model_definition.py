@@ -1,4 +1,4 @@
-"""Getting a submitted model definition back."""
+"""Downloads a submitted model definition."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the files of a checkpoint go in the directory that it is downloaded into."""
+"""The paths of a checkpoint's files in the directory of a download."""
 
 from __future__ import annotations
 
@@ -65,9 +65,9 @@ class DownloadPaths:
         Raises:
             FailedPreconditionError: One is.
         """
-        for found in self._destination.glob(f"{_PARTIALS}*"):
-            if found != self.partials and (found.name,) not in self._own:
-                other = found.name.removeprefix(_PARTIALS).rstrip("_")
+        for partial in self._destination.glob(f"{_PARTIALS}*"):
+            if partial != self.partials and (partial.name,) not in self._own:
+                other = partial.name.removeprefix(_PARTIALS).rstrip("_")
                 raise FailedPreconditionError(
                     f"{self._destination} holds an unfinished download of checkpoint {other}; download "
                     f"{self._uuid} into an empty directory, or remove this one"

@@ -1,4 +1,4 @@
-"""Bringing single files of a checkpoint to their places."""
+"""Downloads a single file of a checkpoint to its place."""
 
 from __future__ import annotations
 

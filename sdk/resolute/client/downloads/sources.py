@@ -1,4 +1,4 @@
-"""Where the bytes of a checkpoint's files come from."""
+"""The sources of the bytes of a checkpoint's files."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from resolute.client.remote.checkpoints import Checkpoints
 from resolute.client.schema.records import CheckpointRecord, DirectoryStorage
 from resolute.errors import FailedPreconditionError, NotFoundError
+from resolute.transfer.holds import HOLD_SECONDS, held
 from resolute.transfer.sources import FileSource, PresignedUrls, url_source
 from resolute.transfer.transport import BLOCK_BYTES, Sink, Transport
 
@@ -61,7 +63,8 @@ def open_source(
     Raises:
         FailedPreconditionError: The store cannot be reached directly, and ``mode`` wants that.
     """
-    with Transport() as transport:
+    hold = partial(registry.hold, checkpoint.uuid, seconds=HOLD_SECONDS)
+    with held(hold, name=f"checkpoint {checkpoint.uuid}"), Transport() as transport:
         direct = None
         if mode is not DownloadMode.MASTER:
             direct = _direct(checkpoint, registry, transport, sleep)

@@ -1,4 +1,4 @@
-"""Reads every byte of a checkpoint where it lies, and says which files are not what was committed."""
+"""Reads every byte of a checkpoint in its storage, and names the files that differ from the commit."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def verify(
     """
     if checkpoint.state not in {CheckpointState.COMPLETED, CheckpointState.PARTIALLY_DELETED}:
         raise FailedPreconditionError(
-            f"checkpoint {checkpoint.uuid} is {checkpoint.state.value}; only committed ones can be verified"
+            f"checkpoint {checkpoint.uuid} is {checkpoint.state.name}; only committed ones can be verified"
         )
     with open_source(checkpoint, registry, mode) as source:
         for file in checkpoint.files:

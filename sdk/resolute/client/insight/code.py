@@ -44,13 +44,13 @@ def read_code(experiments: Experiments, key: str) -> dict[str, bytes]:
 
 def code_differences(a: Mapping[str, bytes], b: Mapping[str, bytes]) -> list[CodeDifference]:
     """Finds the files that differ, by path."""
-    found = []
+    differences = []
     for path in sorted({*a, *b}):
         first, second = a.get(path), b.get(path)
         if first != second:
             change = "added" if first is None else "removed" if second is None else "changed"
-            found.append(CodeDifference(path, change, _diff(path, first or b"", second or b"")))
-    return found
+            differences.append(CodeDifference(path, change, _diff(path, first or b"", second or b"")))
+    return differences
 
 
 def _diff(path: str, first: bytes, second: bytes) -> str:

@@ -1,4 +1,4 @@
-"""What trials took: slot-hours, GPU-hours and energy of their runs, and what their metric gained by it."""
+"""The costs of trials: slot-hours, GPU-hours and energy of their runs, and the gain of their metric."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class _Share:
 
 
 def costs(
-    found: Iterable[Work],
+    items: Iterable[Work],
     *,
     by: Grouping,
     period: Period,
@@ -96,7 +96,7 @@ def costs(
     """Adds up what trials took.
 
     Args:
-        found: The trials.
+        items: The trials.
         by: What costs are added up for; an experiment with several labels counts for each.
         period: Time that counts.
         gpus: The slots that are GPUs.
@@ -105,7 +105,7 @@ def costs(
         The groups in the order in which they were found. Groups without a run in the period are left out.
     """
     groups: dict[str, list[_Share]] = {}
-    for work in found:
+    for work in items:
         for share in _shares(work, by=by, period=period, gpus=gpus):
             groups.setdefault(share.group, []).append(share)
     return [_cost(group, shares) for group, shares in groups.items()]

@@ -1,4 +1,4 @@
-"""What a search decided, with the reasons that it recorded."""
+"""The decisions of a search, with the recorded reasons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What differs between two trials, or two runs: config, hyperparameters, code, environment and metrics."""
+"""The differences between two trials or two runs: config, hyperparameters, code, environment and metrics."""
 
 from __future__ import annotations
 
@@ -129,13 +129,13 @@ def differences(a: Mapping[str, Any], b: Mapping[str, Any], *, nested: bool = Tr
 
 def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Writes nested maps as one, with dotted paths."""
-    found: dict[str, Any] = {}
+    flattened: dict[str, Any] = {}
     for name, value in values.items():
         if isinstance(value, Mapping) and value:
-            found |= flat(value, f"{prefix}{name}.")
+            flattened |= flat(value, f"{prefix}{name}.")
         else:
-            found[f"{prefix}{name}"] = value
-    return found
+            flattened[f"{prefix}{name}"] = value
+    return flattened
 
 
 def _read(services: Services, key: RunKey) -> _Subject:
@@ -165,15 +165,15 @@ def _source_facts(source: SourceRecord) -> dict[str, Any]:
 
 
 def _environment(services: Services, trial: TrialRecord, run: int) -> dict[str, Any] | None:
-    found = services.trials.environment(trial.uuid, run) if run else None
-    return None if found is None else asdict(found)
+    environment = services.trials.environment(trial.uuid, run) if run else None
+    return None if environment is None else asdict(environment)
 
 
 def _metrics(services: Services, trial: TrialRecord, run: int | None) -> dict[str, Any]:
     """The last value of each metric, by group and name."""
     if run is None:
         summaries = services.metrics.summaries([trial.uuid])
-        return {f"{one.group}.{one.name}": one.last for one in summaries}
+        return {f"{summary.group}.{summary.name}": summary.last for summary in summaries}
     last: dict[str, Any] = {}
     for report in services.metrics.reports(trial):
         if report.trial_run_id == run:

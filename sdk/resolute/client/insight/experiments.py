@@ -1,4 +1,4 @@
-"""What an experiment does next, when it is expected to end, and what waits for what."""
+"""The next steps of an experiment, its expected end, and what its trials wait for."""
 
 from __future__ import annotations
 

@@ -72,9 +72,9 @@ class SpanExport:
         for run in trial.runs:
             if run.end_time is None or run.run in sent:
                 continue
-            found = read_timeline(self.services, RunKey(trial.uuid, run.run))
+            timeline = read_timeline(self.services, RunKey(trial.uuid, run.run))
             try:
-                trace_id = send(found, self.open_exporter(), cluster_id=cluster_id)
+                trace_id = send(timeline, self.open_exporter(), cluster_id=cluster_id)
             except UnavailableError as failure:
                 yield SentRun(trial=trial.id, run=run.run, failure=str(failure))
             else:

@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace.export import SpanExporter
 
 
-def send(found: Timeline, exporter: SpanExporter, *, cluster_id: str) -> str:
+def send(timeline: Timeline, exporter: SpanExporter, *, cluster_id: str) -> str:
     """Sends a span for the run, and one below it for each phase.
 
     They are of the trace in which services and supervisors send theirs, and their identifiers follow from it,
     so that a run that is sent again replaces what was sent of it.
 
     Args:
-        found: The run.
+        timeline: The run.
         exporter: Takes the spans.
         cluster_id: UUID of the cluster.
 
@@ -35,12 +35,12 @@ def send(found: Timeline, exporter: SpanExporter, *, cluster_id: str) -> str:
     from opentelemetry.sdk.trace.export import SpanExportResult
     from opentelemetry.trace import SpanContext, SpanKind, TraceFlags
 
-    trace_id = int(found.trace_id, 16)
+    trace_id = int(timeline.trace_id, 16)
     resource = Resource.create({"service.name": "resolute", "resolute.cluster_id": cluster_id})
     flags = TraceFlags(TraceFlags.SAMPLED)
 
     def context(number: int) -> SpanContext:
-        name = run_span_id(f"{found.trace_id} {number}" if number else found.trace_id)
+        name = run_span_id(f"{timeline.trace_id} {number}" if number else timeline.trace_id)
         return SpanContext(trace_id, name, is_remote=False, trace_flags=flags)
 
     now = datetime.now(timezone.utc)
@@ -53,9 +53,9 @@ def send(found: Timeline, exporter: SpanExporter, *, cluster_id: str) -> str:
             parent=parent,
             resource=resource,
             attributes={
-                "resolute.experiment": found.experiment,
-                "resolute.trial": found.trial,
-                "resolute.run": found.run,
+                "resolute.experiment": timeline.experiment,
+                "resolute.trial": timeline.trial,
+                "resolute.run": timeline.run,
             }
             | ({"resolute.detail": phase.detail} if phase.detail else {}),
             kind=SpanKind.INTERNAL,
@@ -63,10 +63,10 @@ def send(found: Timeline, exporter: SpanExporter, *, cluster_id: str) -> str:
             end_time=_nanoseconds(phase.end or now),
         )
 
-    last = max(phase.end or now for phase in found.phases)
-    whole = Phase(name=f"run {found.trial}.{found.run}", start=found.start, end=last)
+    last = max(phase.end or now for phase in timeline.phases)
+    whole = Phase(name=f"run {timeline.trial}.{timeline.run}", start=timeline.start, end=last)
     spans = [span(0, whole, None)]
-    spans += [span(number, phase, root) for number, phase in enumerate(found.phases, start=1)]
+    spans += [span(number, phase, root) for number, phase in enumerate(timeline.phases, start=1)]
     try:
         if exporter.export(spans) is not SpanExportResult.SUCCESS:
             raise UnavailableError(
@@ -74,7 +74,7 @@ def send(found: Timeline, exporter: SpanExporter, *, cluster_id: str) -> str:
             )
     finally:
         exporter.shutdown()
-    return found.trace_id
+    return timeline.trace_id
 
 
 def _nanoseconds(moment: datetime) -> int:

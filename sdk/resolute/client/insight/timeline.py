@@ -74,7 +74,7 @@ def read_timeline(services: Services, key: RunKey) -> Timeline:
     """
     trial = services.trials.get(key.trial)
     number = trial.run if key.run is None else key.run
-    run = next((one for one in trial.runs if one.run == number), None)
+    run = next((run for run in trial.runs if run.run == number), None)
     if run is None:
         raise NotFoundError(
             f"trial {trial.id} has had no run yet; `resolute explain trial {trial.id}` tells why it waits"
@@ -88,7 +88,7 @@ def read_timeline(services: Services, key: RunKey) -> Timeline:
             trial=trial,
             run=run,
             transitions=list(services.trials.transitions(trial.uuid)),
-            first_report=min((one for one in firsts if one is not None), default=None),
+            first_report=min((first for first in firsts if first is not None), default=None),
             checkpoints=list(services.checkpoints.of_trial(trial.uuid)),
         )
     )
@@ -121,7 +121,12 @@ def _phases(times: RecordedTimes) -> Iterator[Phase]:
     running = _time(_first(times.transitions, "CONFIRM_RUNNING", run.run))
     yield Phase(name="start", start=run.start_time, end=running or run.end_time, detail=f"slots {slots}")
     signal = next(
-        (one for one in times.transitions if one.run == run.run and one.signal_reason and one.time), None
+        (
+            transition
+            for transition in times.transitions
+            if transition.run == run.run and transition.signal_reason and transition.time
+        ),
+        None,
     )
     stopped = run.end_time if signal is None else signal.time
     if running is not None:
@@ -142,14 +147,14 @@ def _phases(times: RecordedTimes) -> Iterator[Phase]:
 
 
 def _checkpoints(checkpoints: Iterable[CheckpointRecord], run: int) -> Iterator[Phase]:
-    for one in checkpoints:
-        written = one.state in (CheckpointState.COMPLETED, CheckpointState.PARTIALLY_DELETED)
-        if one.run == run and one.create_time is not None and written:
+    for checkpoint in checkpoints:
+        written = checkpoint.state in (CheckpointState.COMPLETED, CheckpointState.PARTIALLY_DELETED)
+        if checkpoint.run == run and checkpoint.create_time is not None and written:
             yield Phase(
                 name="checkpoint",
-                start=one.create_time,
-                end=one.commit_time,
-                detail=f"{one.uuid} after {one.steps_completed} steps",
+                start=checkpoint.create_time,
+                end=checkpoint.commit_time,
+                detail=f"{checkpoint.uuid} after {checkpoint.steps_completed} steps",
             )
 
 
@@ -158,15 +163,20 @@ def _last(
 ) -> datetime | None:
     """When the trial last changed its state before a run: that made it wait for slots."""
     earlier = [
-        one.time
-        for one in transitions
-        if one.time is not None and one.run < runs_before and (before is None or one.time <= before)
+        transition.time
+        for transition in transitions
+        if transition.time is not None
+        and transition.run < runs_before
+        and (before is None or transition.time <= before)
     ]
     return earlier[-1] if earlier else None
 
 
 def _first(transitions: Iterable[TransitionRecord], event: str, run: int) -> TransitionRecord | None:
-    return next((one for one in transitions if one.event == event and one.run == run), None)
+    return next(
+        (transition for transition in transitions if transition.event == event and transition.run == run),
+        None,
+    )
 
 
 def _time(transition: TransitionRecord | None) -> datetime | None:

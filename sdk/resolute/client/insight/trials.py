@@ -1,4 +1,4 @@
-"""Why a trial exists, and why it is where it is."""
+"""Why a trial was created, and why it is in its state."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class TrialExplanation:
     @property
     def origin(self) -> Decision | None:
         """Why it exists; None for a trial without a search."""
-        return next((one for one in self.decisions if one.kind == "create"), None)
+        return next((decision for decision in self.decisions if decision.kind == "create"), None)
 
     @property
     def last_decision(self) -> Decision | None:
@@ -36,7 +36,7 @@ class TrialExplanation:
     @property
     def last_request(self) -> TransitionRecord | None:
         """The last change of its state that a user asked for."""
-        return next((one for one in reversed(self.transitions) if one.actor), None)
+        return next((transition for transition in reversed(self.transitions) if transition.actor), None)
 
 
 def explain_trial(services: Services, key: str) -> TrialExplanation:
@@ -53,11 +53,11 @@ def explain_trial(services: Services, key: str) -> TrialExplanation:
     # Other trials' reports cause decisions about this one.
     strangers = any(trial_key(entry.event) not in ("", trial.trial_key) for entry in entries)
     others = services.trials.list(trial.experiment_uuid) if strangers else [trial]
-    numbers = {one.trial_key: one.id for one in others}
+    numbers = {other.trial_key: other.id for other in others}
     reports = [search_event(entry.event, numbers) for entry in entries]
     return TrialExplanation(
         trial=trial,
         reports=tuple(event for event in reports if event.trial == trial.id),
-        decisions=tuple(one for one in decisions(entries, numbers) if one.trial == trial.id),
+        decisions=tuple(decision for decision in decisions(entries, numbers) if decision.trial == trial.id),
         transitions=tuple(services.trials.transitions(trial.uuid)),
     )

@@ -1,4 +1,4 @@
-"""Another search on the curves that an experiment recorded: what it would have cost and found."""
+"""Simulates another search on the recorded curves of an experiment: its cost and its best result."""
 
 from __future__ import annotations
 
@@ -68,12 +68,12 @@ def recorded_trials(
     points: dict[int, dict[float, float]] = {}
     for entry in entries:
         event = search_event(entry.event, numbers)
-        told = event.trial is not None and event.metric is not None and event.length is not None
-        if told and math.isfinite(event.metric or 0.0):
+        is_report = event.trial is not None and event.metric is not None and event.length is not None
+        if is_report and math.isfinite(event.metric or 0.0):
             points.setdefault(event.trial or 0, {})[event.length or 0.0] = event.metric or 0.0
     curves = {
-        trial: Curve(tuple(sorted(found)), tuple(found[length] for length in sorted(found)))
-        for trial, found in points.items()
+        trial: Curve(tuple(sorted(metrics)), tuple(metrics[length] for length in sorted(metrics)))
+        for trial, metrics in points.items()
     }
     return [RecordedTrial(trial=trial, curve=curves[trial]) for trial in sorted(curves)]
 
@@ -112,9 +112,11 @@ def what_if(
         recorded=_summary(
             [(one.trial, one.curve.lengths[-1], one.curve.metrics[-1]) for one in recorded], smaller=smaller
         ),
-        other=_summary([(one.recorded, one.length, one.metric) for one in outcomes], smaller=smaller),
+        other=_summary(
+            [(outcome.recorded, outcome.length, outcome.metric) for outcome in outcomes], smaller=smaller
+        ),
         trials=tuple(outcomes),
-        extrapolated=sum(one.extrapolated for one in outcomes),
+        extrapolated=sum(outcome.extrapolated for outcome in outcomes),
     )
 
 

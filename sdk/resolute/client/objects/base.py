@@ -1,4 +1,4 @@
-"""What the objects of scripts share: a record read from the cluster, and reading it again."""
+"""The shared part of the objects of scripts: a record of the cluster that can be read again."""
 
 from __future__ import annotations
 

@@ -176,13 +176,13 @@ class Checkpoint(RemoteObject[CheckpointRecord]):
     def _read_training(self) -> CheckpointTraining:
         trial = self._services.trials.get(self._record.trial_uuid)
         experiment = self._services.experiments.get(trial.experiment_uuid)
-        found = self._validation
-        if found is None:
-            found = with_validations([self._record], [trial], metrics=self._services.metrics)[0]
+        validation = self._validation
+        if validation is None:
+            validation = with_validations([self._record], [trial], metrics=self._services.metrics)[0]
         return CheckpointTraining(
             experiment_config=experiment.config or {},
             experiment_id=experiment.id,
             trial_id=trial.id,
             hparams=trial.hparams,
-            validation_metrics=dict(found.metrics),
+            validation_metrics=dict(validation.metrics),
         )

@@ -27,10 +27,10 @@ class ValidatedCheckpoint:
 
     def value(self, metric: str) -> float | None:
         """The metric as a number that can be ranked; None when it has none."""
-        found = self.metrics.get(metric)
-        if isinstance(found, bool) or not isinstance(found, (int, float)) or math.isnan(found):
+        measured = self.metrics.get(metric)
+        if isinstance(measured, bool) or not isinstance(measured, (int, float)) or math.isnan(measured):
             return None
-        return float(found)
+        return float(measured)
 
 
 def with_validations(
@@ -103,5 +103,5 @@ _KEYS: Mapping[CheckpointSortBy, Any] = {
     CheckpointSortBy.BATCH_NUMBER: lambda item: item.checkpoint.steps_completed,
     CheckpointSortBy.START_TIME: lambda item: item.checkpoint.create_time or _EPOCH,
     CheckpointSortBy.END_TIME: lambda item: item.checkpoint.commit_time or _EPOCH,
-    CheckpointSortBy.STATE: lambda item: item.checkpoint.state.value,
+    CheckpointSortBy.STATE: lambda item: item.checkpoint.state.name,
 }

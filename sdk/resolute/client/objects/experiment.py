@@ -236,10 +236,10 @@ class Experiment(ArchivableObject[ExperimentRecord]):
         Raises:
             ValueError: The config has none.
         """
-        found = (self.config.get("integrations") or {}).get("pachyderm")
-        if found is None:
+        section = (self.config.get("integrations") or {}).get("pachyderm")
+        if section is None:
             raise ValueError(f"the config of experiment {self.id} has no integrations.pachyderm")
-        return found
+        return section
 
     def move_to_project(self, workspace_name: str, project_name: str) -> None:
         """Moves it to another project; to another workspace only when it has ended."""
@@ -276,10 +276,10 @@ class Experiment(ArchivableObject[ExperimentRecord]):
             records = self._services.trials.list(self.uuid, order_by=order, limit=limit)
         else:
             key = _duration if sort_by is TrialSortBy.DURATION else self._sizes()
-            found = sorted(
+            ordered = sorted(
                 self._services.trials.list(self.uuid), key=key, reverse=order_by is OrderBy.DESCENDING
             )
-            records = iter(found[:limit])
+            records = iter(ordered[:limit])
         for record in records:
             yield Trial(self._services, record)
 
@@ -360,12 +360,12 @@ class Experiment(ArchivableObject[ExperimentRecord]):
             AssertionError: Only one of ``sort_by`` and ``order_by`` is given.
         """
         check_sorting(sort_by, order_by)
-        found = with_validations(
+        records = with_validations(
             self._services.checkpoints.of_experiment(self.uuid),
             self._services.trials.list(self.uuid),
             metrics=self._services.metrics,
         )
-        sorted_items = ranked(found, self._record, sort_by=sort_by, order_by=order_by)[:max_results]
+        sorted_items = ranked(records, self._record, sort_by=sort_by, order_by=order_by)[:max_results]
         return [Checkpoint(self._services, item.checkpoint, validation=item) for item in sorted_items]
 
     def top_checkpoint(self, sort_by: str | None = None, smaller_is_better: bool | None = None) -> Checkpoint:
@@ -378,10 +378,10 @@ class Experiment(ArchivableObject[ExperimentRecord]):
         Raises:
             NotFoundError: It has none.
         """
-        found = self.top_n_checkpoints(1, sort_by, smaller_is_better)
-        if not found:
-            raise NotFoundError(f"experiment {self.id} has no checkpoint yet")
-        return found[0]
+        checkpoints = self.top_n_checkpoints(1, sort_by, smaller_is_better)
+        if not checkpoints:
+            raise NotFoundError(f"experiment {self.id} has no checkpoint")
+        return checkpoints[0]
 
     def top_n_checkpoints(
         self, limit: int, sort_by: str | None = None, smaller_is_better: bool | None = None

@@ -95,15 +95,16 @@ class Model(_Annotated[ModelRecord], ArchivableObject[ModelRecord]):
     def get_version(self, version: int = -1) -> ModelVersion | None:
         """Returns a version; the latest for -1. None if there is none."""
         try:
-            found = self._services.models.version(self._record.uuid, version if version > 0 else None)
+            record = self._services.models.version(self._record.uuid, version if version > 0 else None)
         except NotFoundError:
             return None
-        return ModelVersion(self._services, found)
+        return ModelVersion(self._services, record)
 
     def list_versions(self, order_by: OrderBy = OrderBy.DESC) -> list[ModelVersion]:
         """Lists its versions, by default the newest first."""
         versions = [
-            ModelVersion(self._services, found) for found in self._services.models.versions(self._record.uuid)
+            ModelVersion(self._services, version)
+            for version in self._services.models.versions(self._record.uuid)
         ]
         return versions if order_by is OrderBy.DESC else versions[::-1]
 

@@ -1,4 +1,4 @@
-"""What older scripts can call and this platform does not have: each call says what to use instead."""
+"""Calls of older scripts that are not supported: each raises an error that says what to use instead."""
 
 from __future__ import annotations
 

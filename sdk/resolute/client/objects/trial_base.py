@@ -1,4 +1,4 @@
-"""What scripts can ask of a trial, without what makes experiments of it."""
+"""The operations of a trial, except those that create experiments."""
 
 from __future__ import annotations
 
@@ -29,8 +29,15 @@ MetricsT = TypeVar("MetricsT", bound=TrialMetrics)
 
 def of_kind(kind: type[MetricsT], reports: Iterable[TrialMetrics]) -> Iterator[MetricsT]:
     """Yields reports of one group under its own type."""
-    for one in reports:
-        yield kind(one.trial_id, one.trial_run_id, one.steps_completed, one.end_time, one.metrics, one.group)
+    for report in reports:
+        yield kind(
+            report.trial_id,
+            report.trial_run_id,
+            report.steps_completed,
+            report.end_time,
+            report.metrics,
+            report.group,
+        )
 
 
 def _summary(one: MetricSummary) -> dict[str, Any]:
@@ -85,14 +92,34 @@ class TrialBase(RemoteObject[TrialRecord]):
         return self._record.state
 
     @property
+    def reported_steps(self) -> int | None:
+        """Steps of its last report of training or validation when it was last read; None before the first."""
+        return self._record.reported_steps
+
+    @property
+    def steps_per_second(self) -> float | None:
+        """How fast it last trained, averaged over about half a minute; None before its second report."""
+        return self._record.steps_per_second
+
+    @property
+    def estimated_end_time(self) -> datetime | None:
+        """When it will have trained as long as its search lets the longest trial, at that rate.
+
+        None unless it runs, and where the config does not tell how many steps that is.
+        """
+        return self._record.estimated_end_time
+
+    @property
     def summary_metrics(self) -> dict[str, dict[str, dict[str, Any]]]:
         """Every metric that it reported, summarized: by group, then by name.
 
         The groups ``training`` and ``validation`` are called ``avg_metrics`` and ``validation_metrics``.
         """
         groups: dict[str, dict[str, dict[str, Any]]] = {}
-        for one in self._services.metrics.summaries([self.uuid]):
-            groups.setdefault(_SUMMARY_GROUPS.get(one.group, one.group), {})[one.name] = _summary(one)
+        for summary in self._services.metrics.summaries([self.uuid]):
+            groups.setdefault(_SUMMARY_GROUPS.get(summary.group, summary.group), {})[summary.name] = _summary(
+                summary
+            )
         return groups
 
     def _read(self) -> TrialRecord:
@@ -200,10 +227,10 @@ class TrialBase(RemoteObject[TrialRecord]):
         """
         check_sorting(sort_by, order_by)
         experiment = self._services.experiments.get(self._record.experiment_uuid)
-        found = with_validations(
+        records = with_validations(
             self._services.checkpoints.of_trial(self.uuid), [self._record], metrics=self._services.metrics
         )
-        sorted_items = ranked(found, experiment, sort_by=sort_by, order_by=order_by)[:max_results]
+        sorted_items = ranked(records, experiment, sort_by=sort_by, order_by=order_by)[:max_results]
         return [Checkpoint(self._services, item.checkpoint, validation=item) for item in sorted_items]
 
     get_checkpoints = list_checkpoints
@@ -249,15 +276,15 @@ class TrialBase(RemoteObject[TrialRecord]):
         if uuid is not None:
             return self._with_uuid(uuid)
         if latest:
-            found = self.list_checkpoints(CheckpointSortBy.BATCH_NUMBER, OrderBy.DESCENDING, 1)
+            checkpoints = self.list_checkpoints(CheckpointSortBy.BATCH_NUMBER, OrderBy.DESCENDING, 1)
         elif sort_by is None:
-            found = self.list_checkpoints(max_results=1)
+            checkpoints = self.list_checkpoints(max_results=1)
         else:
             order_by = OrderBy.ASCENDING if smaller_is_better else OrderBy.DESCENDING
-            found = self.list_checkpoints(sort_by, order_by, 1)
-        if not found:
-            raise NotFoundError(f"trial {self.id} has no checkpoint yet")
-        return found[0]
+            checkpoints = self.list_checkpoints(sort_by, order_by, 1)
+        if not checkpoints:
+            raise NotFoundError(f"trial {self.id} has no checkpoint")
+        return checkpoints[0]
 
     def _with_uuid(self, uuid: str) -> Checkpoint:
         record = self._services.checkpoints.get(uuid)

@@ -114,9 +114,9 @@ class Project(ArchivableObject[ProjectRecord]):
             ValueError: None or several have this name.
         """
         self.reload()
-        found = [note for note in self.notes if note["name"] == name]
-        if len(found) != 1:
-            raise ValueError(f"project {self.name} has {len(found)} notes named {name!r}")
+        notes = [note for note in self.notes if note["name"] == name]
+        if len(notes) != 1:
+            raise ValueError(f"project {self.name} has {len(notes)} notes named {name!r}")
         self.set_notes(project_notes.text_of([note for note in self.notes if note["name"] != name]))
 
     def set_name(self, name: str) -> None:
@@ -226,8 +226,8 @@ class Workspace(ArchivableObject[WorkspaceRecord]):
 
     def list_projects(self) -> list[Project]:
         """Lists its projects by name."""
-        found = self._services.workspaces.list_projects(self.id)
-        return [Project(self._services, record) for record in found]
+        records = self._services.workspaces.list_projects(self.id)
+        return [Project(self._services, record) for record in records]
 
     def delete_project(self, name: str) -> None:
         """Removes a project of it.

@@ -58,8 +58,8 @@ class Checkpoints:
             NotFoundError: There is none.
         """
         request = _pb.GetCheckpointRequest(checkpoint_id=convert.checkpoint_id(key))
-        found = self._stub.GetCheckpoint(request).checkpoint
-        return convert.checkpoint(found, files=checkpoint_files.files_of(self._stub, found))
+        message = self._stub.GetCheckpoint(request).checkpoint
+        return convert.checkpoint(message, files=checkpoint_files.files_of(self._stub, message))
 
     def pin(self, keys: Sequence[str], *, pinned: bool) -> None:
         """Pins checkpoints, so that nothing deletes them, or unpins them."""
@@ -73,6 +73,14 @@ class Checkpoints:
     def of_experiment(self, experiment_uuid: str) -> Iterator[CheckpointRecord]:
         """Yields the committed checkpoints of an experiment, newest first."""
         return self._list(_pb.ListCheckpointsRequest(experiment_ids=[experiment_uuid]))
+
+    def hold(self, key: str, *, seconds: float) -> None:
+        """Keeps a committed checkpoint for some seconds from policies that delete.
+
+        Raises:
+            NotFoundError: There is none, or its files are gone.
+        """
+        self._stub.HoldCheckpoint(_pb.HoldCheckpointRequest(checkpoint_id=key, hold_seconds=seconds))
 
     def presigned(self, key: str, paths: Sequence[str]) -> list[Presigned]:
         """Returns URLs of at most 1000 files; none when the store has no URLs."""

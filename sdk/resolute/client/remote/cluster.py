@@ -94,8 +94,8 @@ class Cluster:
         Raises:
             NotFoundError: There is none.
         """
-        found = self._stub.GetTemplate(_pb.GetTemplateRequest(name=name)).template
-        return from_message(TemplateRecord, found)
+        template = self._stub.GetTemplate(_pb.GetTemplateRequest(name=name)).template
+        return from_message(TemplateRecord, template)
 
     def list_templates(self) -> Iterator[TemplateRecord]:
         """Yields all templates by name."""

@@ -108,9 +108,11 @@ def _continuation(
         experiment=convert.experiment(response.experiment) if response.HasField("experiment") else None,
         trials=tuple(
             ContinuedTrial(
-                trial=convert.trial(one.trial), keeps_weights=one.keeps_weights, keeps_steps=one.keeps_steps
+                trial=convert.trial(trial.trial),
+                keeps_weights=trial.keeps_weights,
+                keeps_steps=trial.keeps_steps,
             )
-            for one in kept.trials
+            for trial in kept.trials
         ),
         keeps_search=kept.keeps_search,
         max_trials=kept.max_trials if kept.HasField("max_trials") else None,

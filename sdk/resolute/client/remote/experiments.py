@@ -1,4 +1,4 @@
-"""The experiments service: submission, lists and lives of experiments."""
+"""The experiments service: submission, lists and states of experiments."""
 
 from __future__ import annotations
 
@@ -110,8 +110,8 @@ class ExperimentFilter:
 
     def takes(self, record: ExperimentRecord) -> bool:
         """Whether the state of an experiment is wanted; what it is doing counts as its state too."""
-        shown = {record.state.value, record.shown_state}
-        return not self.states or any(state.value in shown for state in self.states)
+        shown = {record.state.name, record.shown_state}
+        return not self.states or any(state.name in shown for state in self.states)
 
 
 class Experiments:
@@ -240,8 +240,8 @@ class Experiments:
         # What an active experiment is doing is filtered here, so that more may have to be read.
         most = limit if _STATES.keys() >= set(wanted.states) else None
         messages = all_items(self._stub.ListExperiments, request, "experiments", limit=most)
-        found = map(convert.experiment, messages)
-        yield from itertools.islice((record for record in found if wanted.takes(record)), limit)
+        records = map(convert.experiment, messages)
+        yield from itertools.islice((record for record in records if wanted.takes(record)), limit)
 
     def update(
         self,

@@ -1,4 +1,4 @@
-"""The lines that trials wrote."""
+"""The log lines of trials."""
 
 from __future__ import annotations
 
@@ -79,22 +79,22 @@ class Logs:
             filter=_message(trial_uuid, wanted), order_by="line_id" if tail is None else "line_id desc"
         )
         limit = head if tail is None else tail
-        found = (
+        records = (
             convert.line(line)
             for line in all_items(
                 self._stub.ListLines, request, "lines", limit=limit, page_size=MAX_PAGE_SIZE
             )
         )
         if tail is None:
-            yield from found
+            yield from records
         else:
-            newest_first = deque(found)
+            newest_first = deque(records)
             yield from reversed(newest_first)
 
     def dropped(self, experiment_uuid: str) -> dict[str, str]:
         """Tells of which trials of an experiment lines were dropped: what, by UUID of the trial."""
         request = logs_service_pb2.ListDroppedLinesRequest(experiment_id=experiment_uuid)
-        return {one.trial_id: one.explanation for one in self._stub.ListDroppedLines(request).trials}
+        return {trial.trial_id: trial.explanation for trial in self._stub.ListDroppedLines(request).trials}
 
     def read(
         self,

@@ -1,9 +1,10 @@
-"""What trials reported."""
+"""The reported metrics of trials."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -82,7 +83,7 @@ class Metrics:
     def dropped(self, experiment_uuid: str) -> dict[str, str]:
         """Tells of which trials of an experiment reports were dropped: what, by UUID of the trial."""
         request = metrics_service_pb2.ListDroppedReportsRequest(experiment_id=experiment_uuid)
-        return {one.trial_id: one.explanation for one in self._stub.ListDroppedReports(request).trials}
+        return {trial.trial_id: trial.explanation for trial in self._stub.ListDroppedReports(request).trials}
 
     def summaries(
         self, trial_uuids: Iterable[str], *, group: str = "", names: Iterable[str] = ()
@@ -95,24 +96,24 @@ class Metrics:
             names: Only these metrics, by dotted name; empty for all.
         """
         uuids = list(trial_uuids)
-        found: list[MetricSummary] = []
+        collected: list[MetricSummary] = []
         for start in range(0, len(uuids), _MOST_TRIALS):
             request = metrics_service_pb2.ListSummariesRequest(
                 trial_ids=uuids[start : start + _MOST_TRIALS], groups=_groups(group), names=names
             )
-            found += map(
+            collected += map(
                 convert.summary,
                 all_items(self._stub.ListSummaries, request, "summaries", page_size=MAX_PAGE_SIZE),
             )
-        return found
+        return collected
 
     def series(self, trial_uuid: str, *, group: str, name: str, max_points: int = 0) -> list[SeriesPoint]:
         """Gives the values of one metric by steps; with ``max_points`` downsampled so that extremes stay."""
         request = metrics_service_pb2.GetSeriesRequest(
             trial_id=trial_uuid, group=group, name=name, max_points=max_points or None
         )
-        found = self._stub.GetSeries(request)
-        return list(map(SeriesPoint, found.steps, found.values, found.times))
+        response = self._stub.GetSeries(request)
+        return list(map(SeriesPoint, response.steps, response.values, response.times))
 
     def watch(self, trial_uuid: str, *, group: str, name: str, max_points: int = 0) -> WatchedSeries:
         """Follows the values of one metric as they arrive.
@@ -130,18 +131,36 @@ class Metrics:
         return WatchedSeries(lambda: self._stub.WatchSeries(request))
 
     def reports(self, trial: TrialRecord, *, group: str = "") -> Iterator[TrialMetrics]:
-        """Yields the reports of a trial by group and steps; ``group`` is empty for all."""
+        """Yields the reports of a trial by group and steps; ``group`` is empty for all.
+
+        Of a metric that a run reported several times at the same steps, the last report has it.
+        """
         request = metrics_service_pb2.ListReportsRequest(trial_id=trial.uuid, groups=_groups(group))
-        for message in all_items(self._stub.ListReports, request, "reports", page_size=MAX_PAGE_SIZE):
-            yield convert.report(message, trial.id)
+        messages = all_items(self._stub.ListReports, request, "reports", page_size=MAX_PAGE_SIZE)
+        reports = (convert.report(message, trial.id) for message in messages)
+        for _, at_once in itertools.groupby(
+            reports, lambda one: (one.group, one.trial_run_id, one.steps_completed)
+        ):
+            yield from _without_replaced(list(at_once))
 
     def first_report(self, trial: TrialRecord, *, run: int, group: str) -> datetime | None:
         """Returns when a run first reported metrics of a group; None if it has not."""
         request = metrics_service_pb2.ListReportsRequest(
             trial_id=trial.uuid, groups=[group], runs=[run], include_superseded=True, page_size=1
         )
-        found = self._stub.ListReports(request).reports
-        return datetime_field(found[0], "time") if found else None
+        reports = self._stub.ListReports(request).reports
+        return datetime_field(reports[0], "time") if reports else None
+
+
+def _without_replaced(reports: list[TrialMetrics]) -> Iterator[TrialMetrics]:
+    later: set[str] = set()
+    kept: list[TrialMetrics] = []
+    for report in reversed(reports):
+        metrics = {name: value for name, value in report.metrics.items() if name not in later}
+        later.update(metrics)
+        if metrics or not report.metrics:
+            kept.append(replace(report, metrics=metrics))
+    return reversed(kept)
 
 
 def _groups(group: str) -> list[str]:

@@ -215,7 +215,7 @@ class Models:
         if not message.HasField("workspace_id"):
             return ""
         if message.workspace_id not in self._workspace_names:
-            self._workspace_names = {found.id: found.name for found in self._workspaces.list()}
+            self._workspace_names = {workspace.id: workspace.name for workspace in self._workspaces.list()}
         # A model outlives its workspace.
         return self._workspace_names.get(message.workspace_id, "")
 

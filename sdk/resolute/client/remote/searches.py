@@ -1,4 +1,4 @@
-"""The searcher, as far as people ask it: what a search would run, and whether its log is right."""
+"""The searcher's calls for users: previews, simulations and replays of searches."""
 
 from __future__ import annotations
 
@@ -310,7 +310,10 @@ class Searches:
             searcher_service_pb2.GetImportancesRequest(search_id=search_id), timeout=_LONG_SECONDS
         )
         return Importances(
-            found=tuple(Importance(one.name, one.share, one.error) for one in result.importances),
+            found=tuple(
+                Importance(importance.name, importance.share, importance.error)
+                for importance in result.importances
+            ),
             trials=result.trials,
             trials_with_result=result.trials_with_result,
             omitted=result.omitted_hparams,

@@ -167,7 +167,7 @@ class Trials:
         elif ended.exit_code == 0:
             outcome = run_pb2.RUN_OUTCOME_COMPLETED
         request = trials_service_pb2.EndRunRequest(
-            trial_id=trial_uuid, run=run, outcome=outcome, failure=ended.failure
+            trial_id=trial_uuid, run=run, outcome=outcome, failure=ended.failure, left_out=ended.left_out
         )
         request.end_time.FromMicroseconds(round(ended.end_time * 1e6))
         self._stub.EndRun(request)

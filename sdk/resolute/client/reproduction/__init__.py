@@ -1,5 +1,5 @@
-"""Running a trial again without its cluster, and comparing what comes out.
+"""Runs a trial again without its cluster and compares the results.
 
-`recipe` reads what decided the trial, `directory` writes it down, `running` runs it, `comparison` compares
-checkpoints, whose weights `weights` reads.
+`recipe` reads everything that determined the trial, `directory` writes it down, `running` runs it,
+`comparison` compares checkpoints, whose weights `weights` reads.
 """

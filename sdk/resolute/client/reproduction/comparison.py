@@ -69,31 +69,34 @@ def compare_weights(recipe: Recipe, directory: Path, checkpoints: Checkpoints) -
             f"{_listed(reproduced)}: none can be compared"
         )
     steps = common[-1]
-    record, found = checkpoints.get(recorded[steps].uuid), reproduced[steps]  # lists may leave out files
+    record, actual = (
+        checkpoints.get(recorded[steps].uuid),
+        reproduced[steps],
+    )  # lists may leave out files
     with tempfile.TemporaryDirectory(prefix="resolute-") as scratch:
         expected = download(record, Path(scratch) / record.uuid, registry=checkpoints)
-        files = compare_directories(expected, found)
-    return WeightComparison(steps=steps, checkpoint=record.uuid, reproduced=found.name, files=tuple(files))
+        files = compare_directories(expected, actual)
+    return WeightComparison(steps=steps, checkpoint=record.uuid, reproduced=actual.name, files=tuple(files))
 
 
-def compare_directories(expected: Path, found: Path) -> list[ComparedFile]:
+def compare_directories(expected: Path, actual: Path) -> list[ComparedFile]:
     """Compares the files of two checkpoints, except their metadata."""
     paths = {
         path.relative_to(root).as_posix()
-        for root in (expected, found)
+        for root in (expected, actual)
         for path in root.rglob("*")
         if path.is_file() and path != root / METADATA_FILE
     }
-    return [_compare(expected / path, found / path, name=path) for path in sorted(paths)]
+    return [_compare(expected / path, actual / path, name=path) for path in sorted(paths)]
 
 
-def _compare(expected: Path, found: Path, *, name: str) -> ComparedFile:
+def _compare(expected: Path, actual: Path, *, name: str) -> ComparedFile:
     weights = holds_weights(name)
-    if not (expected.is_file() and found.is_file()):
+    if not (expected.is_file() and actual.is_file()):
         return ComparedFile(path=name, equal=False, weights=weights)
-    if filecmp.cmp(expected, found, shallow=False):
+    if filecmp.cmp(expected, actual, shallow=False):
         return ComparedFile(path=name, equal=True, weights=weights)
-    first, second = (read_tensors(path) if weights else None for path in (expected, found))
+    first, second = (read_tensors(path) if weights else None for path in (expected, actual))
     if not first or not second:  # bytes are all that can be compared, and they differ
         return ComparedFile(path=name, equal=False, weights=weights)
     differing = tuple(
@@ -104,20 +107,20 @@ def _compare(expected: Path, found: Path, *, name: str) -> ComparedFile:
 
 def _written(directory: Path, source: str) -> dict[int, Path]:
     """The finished checkpoints of a reproduction, by their steps."""
-    found = {}
+    directories = {}
     for path in sorted(directory.iterdir(), key=lambda path: path.stat().st_mtime_ns):
         metadata = path / METADATA_FILE
         if path.name != source and metadata.is_file():
             steps = json.loads(metadata.read_bytes()).get(_STEPS)
             if isinstance(steps, int):
-                found[steps] = path
-    return found
+                directories[steps] = path
+    return directories
 
 
 def _by_steps(records: Iterable[CheckpointRecord]) -> dict[int, CheckpointRecord]:
-    return {one.steps_completed: one for one in records if one.state is CheckpointState.COMPLETED}
+    return {record.steps_completed: record for record in records if record.state is CheckpointState.COMPLETED}
 
 
 def _listed(steps: Iterable[int]) -> str:
-    found = sorted(steps)
-    return f"steps {', '.join(map(str, found))}" if found else "no step"
+    ordered = sorted(steps)
+    return f"steps {', '.join(map(str, ordered))}" if ordered else "no step"

@@ -1,4 +1,4 @@
-"""The directory that a trial is reproduced in."""
+"""The directory in which a trial is reproduced."""
 
 from __future__ import annotations
 

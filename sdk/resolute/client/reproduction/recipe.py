@@ -1,4 +1,4 @@
-"""Everything that decided a trial: code, config, hyperparameters, seed, lengths, and where it started."""
+"""Everything that determined a trial: code, config, hyperparameters, seed, lengths, first checkpoint."""
 
 from __future__ import annotations
 

@@ -45,9 +45,9 @@ def run(directory: Path, *, output: int | None = None) -> None:
 def changed_packages(recorded: EnvironmentRecord) -> list[str]:
     """Says which recorded packages are installed here in other versions, or are missing."""
     here = {
-        str(one.metadata["Name"]).replace("_", "-").lower(): one.version
-        for one in distributions()
-        if one.metadata["Name"]
+        str(distribution.metadata["Name"]).replace("_", "-").lower(): distribution.version
+        for distribution in distributions()
+        if distribution.metadata["Name"]
     }
     return [
         f"{name} {here.get(name, 'missing')} instead of {version}"

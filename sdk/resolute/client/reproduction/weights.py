@@ -31,11 +31,11 @@ def read_tensors(path: Path) -> dict[str, Tensor] | None:
     A pickle is unpickled, which can run code: read only what a trial wrote whose code may run here.
     """
     try:
-        found = list(_READERS[path.suffix](path))
+        pairs = list(_READERS[path.suffix](path))
     except Exception:  # noqa: BLE001 - what the libraries raise for a damaged or strange file is not documented
         return None
-    tensors = dict(found)
-    return tensors if len(tensors) == len(found) else None  # two of one name: one would not be compared
+    tensors = dict(pairs)
+    return tensors if len(tensors) == len(pairs) else None  # two of one name: one would not be compared
 
 
 def _torch(path: Path) -> Iterator[tuple[str, Tensor]]:
@@ -124,7 +124,7 @@ def _keras(path: Path) -> Iterator[tuple[str, Tensor]]:
 
 def _array(content: Any) -> Tensor:
     if content.dtype.hasobject:
-        raise TypeError("an array of objects holds their addresses, which say nothing")
+        raise TypeError("an array of objects holds addresses, which cannot be compared")
     return str(content.dtype), tuple(content.shape), content.tobytes()
 
 

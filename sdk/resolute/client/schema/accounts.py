@@ -1,4 +1,4 @@
-"""Users, their tokens and what they did, as plain immutable values."""
+"""Users, their tokens and audit entries, as plain immutable values."""
 
 from __future__ import annotations
 
@@ -104,6 +104,8 @@ class WorkspaceRecord:
     """The small number that people use."""
     name: str
     owner: str
+    owner_id: int | None = None
+    """None for nobody."""
     archived: bool
     quota: QuotaRecord
     used: QuotaRecord
@@ -136,6 +138,8 @@ class ProjectRecord:
     description: str
     notes: str
     owner: str
+    owner_id: int | None = None
+    """None for nobody."""
     archived: bool
     experiment_count: int
     create_time: datetime | None

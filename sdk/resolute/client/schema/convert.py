@@ -1,4 +1,4 @@
-"""From messages of the contract to plain values. Nothing outside of this package sees the messages."""
+"""Converts messages of the contract to plain values. Nothing outside of this package uses the messages."""
 
 from __future__ import annotations
 

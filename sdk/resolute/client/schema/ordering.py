@@ -109,7 +109,7 @@ class CheckpointSortBy(Enum):
         >>> from resolute import client
         >>> trial = client.get_trial(1)
         >>> found = trial.list_checkpoints(client.CheckpointSortBy.END_TIME, client.OrderBy.DESCENDING)
-        >>> [checkpoint.state.value for checkpoint in found]
+        >>> [checkpoint.state.name for checkpoint in found]
         ['COMPLETED']
     """
 

@@ -62,18 +62,20 @@ _WORDS = {
 _ORDINALS = {1: "st", 2: "nd", 3: "rd"}
 
 
-def describe_reason(found: ReasonRecord) -> str:
+def describe_reason(reason: ReasonRecord) -> str:
     """Tells why something was decided, such as "it is not among the best: 0.871 was 7th of 9 on rung 2"."""
-    text = _WORDS.get(found.kind, found.kind.replace("_", " ").lower())
-    if found.rank is not None:
-        value = f"{found.metric:g}" if found.metric is not None else "without a metric it"
-        text += f": {value} was {ordinal(found.rank)} of {found.rank_of}"
-    if found.rung is not None:
-        text += f" on rung {found.rung}" + ("" if found.bracket is None else f" of bracket {found.bracket}")
-    if found.top_size is not None:
-        text += f"; the best {found.top_size} go on"
-    if found.threshold is not None:
-        text += f", the last of them with {found.threshold:g}"
+    text = _WORDS.get(reason.kind, reason.kind.replace("_", " ").lower())
+    if reason.rank is not None:
+        value = f"{reason.metric:g}" if reason.metric is not None else "without a metric it"
+        text += f": {value} was {ordinal(reason.rank)} of {reason.rank_of}"
+    if reason.rung is not None:
+        text += f" on rung {reason.rung}" + (
+            "" if reason.bracket is None else f" of bracket {reason.bracket}"
+        )
+    if reason.top_size is not None:
+        text += f"; the best {reason.top_size} go on"
+    if reason.threshold is not None:
+        text += f", the last of them with {reason.threshold:g}"
     return text
 
 

@@ -1,4 +1,4 @@
-"""What the services tell, as plain immutable values."""
+"""Records of the services, as plain immutable values."""
 
 from __future__ import annotations
 
@@ -45,6 +45,8 @@ class ExperimentRecord:
     """What an ACTIVE experiment is doing: QUEUED, STARTING or RUNNING; empty otherwise."""
     archived: bool
     owner: str
+    owner_id: int | None = None
+    """None for nobody."""
     workspace: str
     project: str
     workspace_id: int = 0
@@ -72,6 +74,8 @@ class ExperimentRecord:
     """Why the first of its waiting trials waits; empty when none does."""
     warning: str = ""
     """What is wrong with it although it runs or has ended well; empty otherwise."""
+    importing: bool = False
+    """Whether its import from another cluster has begun and is not whole."""
     notes: str = ""
     """What people noted of it; empty in lists and watches."""
     etag: str = ""
@@ -80,11 +84,20 @@ class ExperimentRecord:
     """Where its code came from; None when that is not known, and in lists and watches."""
     kind: ExperimentKind = ExperimentKind.SEARCH
     """What it is for."""
+    start_time: datetime | None = None
+    """When one of its trials first got slots; None before."""
+    estimated_end_time: datetime | None = None
+    """When it will be done, as fast as it was so far; None until that can be told, and unless it runs."""
 
     @property
     def shown_state(self) -> str:
         """The activity of an active experiment, else its state."""
-        return self.activity or self.state.value
+        return self.activity or self.state.name
+
+    @property
+    def shown_progress(self) -> str:
+        """Its progress in percent; empty for a failed one: trials that failed count as far as they came."""
+        return "" if self.state is ExperimentState.ERROR else f"{self.progress:.0%}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +125,10 @@ class RunRecord:
     """The trace of OpenTelemetry of which its spans are."""
     lost_steps: int | None = None
     """Steps that the next run repeats; None if it has not ended, no run follows it, or that is not known."""
+    left_out: tuple[str, ...] = ()
+    """What was left out of its reports: one text for each kind, with how often. Empty until it has ended."""
+    hang: str = ""
+    """What kept it from moving on when it last stood still; empty if it always moved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +179,20 @@ class TrialRecord:
     last_validation: ValidationRecord | None = None
     lost_steps: int = 0
     """Steps that its runs left to the next ones to repeat, as far as they are known."""
+    external_id: str = ""
+    """What names it outside of the cluster; empty for none."""
+    reported_steps: int | None = None
+    """Steps of its last report of training or validation; None before the first."""
+    report_time: datetime | None = None
+    """When that report was made."""
+    steps_per_second: float | None = None
+    """About its last half minute; None before its second report."""
+    estimated_end_time: datetime | None = None
+    """When it will have trained as long as its search lets the longest trial; None unless that is known."""
+    run_seconds: float = 0.0
+    """Seconds for which runs that have ended held their slots."""
+    run_start_time: datetime | None = None
+    """When its current run got its slots; None without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +250,36 @@ class CheckpointRecord:
     inherited: bool = False
     """Whether it was written before the cluster was restored or copied; nothing removes its files until the
     operator takes them over."""
+    keep_reasons: tuple[str, ...] = ()
+    """Why the policy of the experiment keeps it, such as ``trial_best``; empty before it decided."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlertDeliveryRecord:
+    """An alert on its way to an endpoint."""
+
+    key: str
+    endpoint: str
+    title: str
+    create_time: datetime | None
+    deliver_time: datetime | None
+    """None before it was delivered."""
+    due_time: datetime | None
+    """When it is sent again; None once it was delivered or given up."""
+    attempts: int
+    problem: str
+    """Why the last attempt failed; empty if it did not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecretRecord:
+    """A secret for scripts, without its value."""
+
+    name: str
+    create_time: datetime | None
+    """When it was first set."""
+    update_time: datetime | None
+    """When its value was last set."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,6 +298,8 @@ class ModelRecord:
     workspace_id: int | None = None
     """None for a model of no workspace."""
     owner: str
+    owner_id: int | None = None
+    """None for nobody."""
     archived: bool
     version_count: int
     create_time: datetime | None
@@ -394,6 +457,11 @@ class SlotRecord:
     resource_pool: str = "default"
     """Its pool, in which its number and that of its machine are unique."""
 
+    @property
+    def machine_name(self) -> str:
+        """What names its machine in the whole cluster."""
+        return f"{self.resource_pool}/{self.node}"
+
 
 @dataclass(frozen=True, slots=True)
 class PoolRecord:
@@ -460,3 +528,7 @@ class JobRecord:
     """Trials that hold slots."""
     explanation: str
     """Why its first waiting trial waits; empty when none does."""
+    progress: float = 0.0
+    """Done share in [0, 1]."""
+    estimated_end_time: datetime | None = None
+    """When it will be done, as fast as it was so far; None until that can be told, and unless it runs."""

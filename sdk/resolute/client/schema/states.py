@@ -1,4 +1,7 @@
-"""The lives of experiments, trials, runs and checkpoints, as people and programs read them."""
+"""The states of experiments, trials, runs and checkpoints.
+
+The values of members are those of Determined's JSON, such as ``STATE_COMPLETED``; their names are ours.
+"""
 
 from __future__ import annotations
 
@@ -14,28 +17,32 @@ class ExperimentState(Enum):
         True
     """
 
-    UNSPECIFIED = "UNSPECIFIED"
+    UNSPECIFIED = "STATE_UNSPECIFIED"
     """A state that this client is too old to know."""
-    ACTIVE = "ACTIVE"
-    PAUSED = "PAUSED"
-    STOPPING_COMPLETED = "STOPPING_COMPLETED"
-    STOPPING_CANCELED = "STOPPING_CANCELED"
-    STOPPING_KILLED = "STOPPING_KILLED"
-    STOPPING_ERROR = "STOPPING_ERROR"
-    COMPLETED = "COMPLETED"
-    CANCELED = "CANCELED"
-    ERROR = "ERROR"
-    DELETING = "DELETING"
-    DELETED = "DELETED"
-    DELETE_FAILED = "DELETE_FAILED"
-    QUEUED = "QUEUED"
+    ACTIVE = "STATE_ACTIVE"
+    PAUSED = "STATE_PAUSED"
+    STOPPING_COMPLETED = "STATE_STOPPING_COMPLETED"
+    STOPPING_CANCELED = "STATE_STOPPING_CANCELED"
+    STOPPING_KILLED = "STATE_STOPPING_KILLED"
+    STOPPING_ERROR = "STATE_STOPPING_ERROR"
+    COMPLETED = "STATE_COMPLETED"
+    CANCELED = "STATE_CANCELED"
+    ERROR = "STATE_ERROR"
+    DELETING = "STATE_DELETING"
+    DELETED = "STATE_DELETED"
+    DELETE_FAILED = "STATE_DELETE_FAILED"
+    QUEUED = "STATE_QUEUED"
     """Active; its trials wait for slots."""
-    PULLING = "PULLING"
+    PULLING = "STATE_PULLING"
     """Active; what its trials need is being fetched."""
-    STARTING = "STARTING"
+    STARTING = "STATE_STARTING"
     """Active; its first processes are starting."""
-    RUNNING = "RUNNING"
+    RUNNING = "STATE_RUNNING"
     """Active; trials run."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> ExperimentState | None:
+        return cls.__members__.get(str(value).removeprefix("STATE_"))
 
     @property
     def is_terminal(self) -> bool:
@@ -83,25 +90,29 @@ class TrialState(Enum):
         True
     """
 
-    UNSPECIFIED = "UNSPECIFIED"
+    UNSPECIFIED = "STATE_UNSPECIFIED"
     """A state that this client is too old to know."""
-    QUEUED = "QUEUED"
-    STARTING = "STARTING"
-    RUNNING = "RUNNING"
-    STOPPING = "STOPPING"
-    PAUSED = "PAUSED"
-    WAITING = "WAITING"
+    QUEUED = "STATE_QUEUED"
+    STARTING = "STATE_STARTING"
+    RUNNING = "STATE_RUNNING"
+    STOPPING = "STATE_STOPPING_CANCELED"
+    PAUSED = "STATE_PAUSED"
+    WAITING = "STATE_WAITING"
     """It completed its operation and waits for the search."""
-    COMPLETED = "COMPLETED"
-    CANCELED = "CANCELED"
-    ERROR = "ERROR"
+    COMPLETED = "STATE_COMPLETED"
+    CANCELED = "STATE_CANCELED"
+    ERROR = "STATE_ERROR"
     # Older names: the platform does not tell these apart.
-    ACTIVE = "RUNNING"  # noqa: PIE796 - an alias
-    PULLING = "STARTING"  # noqa: PIE796 - an alias
-    STOPPING_COMPLETED = "STOPPING"  # noqa: PIE796 - an alias
-    STOPPING_CANCELED = "STOPPING"  # noqa: PIE796 - an alias
-    STOPPING_KILLED = "STOPPING"  # noqa: PIE796 - an alias
-    STOPPING_ERROR = "STOPPING"  # noqa: PIE796 - an alias
+    ACTIVE = "STATE_RUNNING"  # noqa: PIE796 - an alias
+    PULLING = "STATE_STARTING"  # noqa: PIE796 - an alias
+    STOPPING_COMPLETED = "STATE_STOPPING_CANCELED"  # noqa: PIE796 - an alias
+    STOPPING_CANCELED = "STATE_STOPPING_CANCELED"  # noqa: PIE796 - an alias
+    STOPPING_KILLED = "STATE_STOPPING_CANCELED"  # noqa: PIE796 - an alias
+    STOPPING_ERROR = "STATE_STOPPING_CANCELED"  # noqa: PIE796 - an alias
+
+    @classmethod
+    def _missing_(cls, value: object) -> TrialState | None:
+        return cls.__members__.get(str(value).removeprefix("STATE_"))
 
     @property
     def is_terminal(self) -> bool:
@@ -134,20 +145,24 @@ class CheckpointState(Enum):
     Examples:
         >>> from resolute import client
         >>> client.CheckpointState("COMPLETED")
-        <CheckpointState.COMPLETED: 'COMPLETED'>
+        <CheckpointState.COMPLETED: 'STATE_COMPLETED'>
     """
 
-    UNSPECIFIED = "UNSPECIFIED"
+    UNSPECIFIED = "STATE_UNSPECIFIED"
     """A state that this client is too old to know."""
-    UPLOADING = "UPLOADING"
-    COMPLETED = "COMPLETED"
-    PARTIALLY_DELETED = "PARTIALLY_DELETED"
-    DELETING = "DELETING"
-    DELETED = "DELETED"
-    ABORTED = "ABORTED"
+    UPLOADING = "STATE_ACTIVE"
+    COMPLETED = "STATE_COMPLETED"
+    PARTIALLY_DELETED = "STATE_PARTIALLY_DELETED"
+    DELETING = "STATE_DELETING"
+    DELETED = "STATE_DELETED"
+    ABORTED = "STATE_ERROR"
     # Older names.
-    ACTIVE = "UPLOADING"  # noqa: PIE796 - an alias
-    ERROR = "ABORTED"  # noqa: PIE796 - an alias
+    ACTIVE = "STATE_ACTIVE"  # noqa: PIE796 - an alias
+    ERROR = "STATE_ERROR"  # noqa: PIE796 - an alias
+
+    @classmethod
+    def _missing_(cls, value: object) -> CheckpointState | None:
+        return cls.__members__.get(str(value).removeprefix("STATE_"))
 
 
 class LogLevel(Enum):
@@ -156,14 +171,24 @@ class LogLevel(Enum):
     Examples:
         >>> from resolute import client
         >>> client.LogLevel["ERROR"].value
-        'ERROR'
+        'LOG_LEVEL_ERROR'
     """
 
-    UNSPECIFIED = "UNSPECIFIED"
+    UNSPECIFIED = "LOG_LEVEL_UNSPECIFIED"
     """The line says nothing of its severity."""
-    TRACE = "TRACE"
-    DEBUG = "DEBUG"
-    INFO = "INFO"
-    WARNING = "WARNING"
-    ERROR = "ERROR"
-    CRITICAL = "CRITICAL"
+    TRACE = "LOG_LEVEL_TRACE"
+    DEBUG = "LOG_LEVEL_DEBUG"
+    INFO = "LOG_LEVEL_INFO"
+    WARNING = "LOG_LEVEL_WARNING"
+    ERROR = "LOG_LEVEL_ERROR"
+    CRITICAL = "LOG_LEVEL_CRITICAL"
+
+    @classmethod
+    def _missing_(cls, value: object) -> LogLevel | None:
+        return cls.__members__.get(str(value).removeprefix("LOG_LEVEL_"))
+
+
+def word(member: Enum) -> str:
+    """Writes a member of any enumeration as our output does."""
+    named = isinstance(member, (ExperimentState, TrialState, CheckpointState, LogLevel))
+    return member.name if named else str(member.value)

@@ -1,4 +1,4 @@
-"""What an experiment is submitted with.
+"""The submission of an experiment.
 
 Reading and changing its config, choosing the files of its model definition, and packing them.
 """

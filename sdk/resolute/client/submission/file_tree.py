@@ -54,7 +54,7 @@ def collect(model_definition: Path | None, includes: Sequence[Path], *, limit: i
         ModelDefinitionError: Something is missing or unreadable, leads outside, has a name that another has
             too, or the whole is larger than ``limit``.
     """
-    found: list[Entry] = []
+    entries: list[Entry] = []
     total = 0
     owners: dict[str, tuple[int, Path]] = {}
     for number, (root, prefix) in enumerate(_roots(model_definition, includes)):
@@ -66,11 +66,11 @@ def collect(model_definition: Path | None, includes: Sequence[Path], *, limit: i
                     f"{owner_root} and {root} both bring {top!r} into the model definition; "
                     "rename one or leave it out"
                 )
-            found.append(entry)
+            entries.append(entry)
             total += entry.size
             if total > limit:
-                raise _too_large(found, total, limit)
-    return sorted(found, key=lambda entry: entry.name)
+                raise _too_large(entries, total, limit)
+    return sorted(entries, key=lambda entry: entry.name)
 
 
 def _roots(model_definition: Path | None, includes: Sequence[Path]) -> Iterator[tuple[Path, str]]:

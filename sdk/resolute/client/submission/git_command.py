@@ -64,9 +64,9 @@ class Git:
     def _disabled_filters(self) -> list[str]:
         # `git diff` runs the filters of changed files. Exit code 1: there are none.
         arguments = ("config", "--name-only", "-z", "--get-regexp", _FILTERS)
-        found = self._read(arguments, limit=_CHUNK, accepted=(0, 1))
-        names = [name.decode() for name in found.split(b"\0") if name]
-        if len(found) > _CHUNK or any("=" in name for name in names):
+        output = self._read(arguments, limit=_CHUNK, accepted=(0, 1))
+        names = [name.decode() for name in output.split(b"\0") if name]
+        if len(output) > _CHUNK or any("=" in name for name in names):
             raise ValueError("the filters of the repository cannot be disabled")
         return [f"{name}={'false' if name.endswith('.required') else ''}" for name in names]
 

@@ -1,4 +1,4 @@
-"""The git work tree that code is submitted from: its commit, and what was changed since."""
+"""The state of the git work tree from which code is submitted: its commit and the changes since."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ def known_secrets(token: str, environ: Mapping[str, str]) -> Secrets:
 
     URLs with a password in them are secrets whatever the variable is named.
     """
-    found = (part for name, value in environ.items() for part in _secrets_of(name, value))
-    return Secrets(token, *(part for part in found if len(part) >= _SHORTEST_SECRET))
+    secrets = (part for name, value in environ.items() for part in _secrets_of(name, value))
+    return Secrets(token, *(part for part in secrets if len(part) >= _SHORTEST_SECRET))
 
 
 def _secrets_of(name: str, value: str) -> Iterator[str]:
@@ -139,8 +139,8 @@ def _changed_files(git: Git, root: Path, model_definition: Path) -> tuple[list[s
     arguments = (*_DIFF, "--name-only", "--relative", "-z", "HEAD", "--", only)
     names = git.read(*arguments, limit=_MAX_NAMES_BYTES)
     whole = names[:_MAX_NAMES_BYTES].split(b"\0")[:-1]
-    found = [name.decode(errors="surrogateescape") for name in whole]
-    submitted = [f":(literal){name}" for name in found if not _skipped(rules, name)]
+    changed = [name.decode(errors="surrogateescape") for name in whole]
+    submitted = [f":(literal){name}" for name in changed if not _skipped(rules, name)]
     return submitted[:_MAX_FILES], len(names) > _MAX_NAMES_BYTES or len(submitted) > _MAX_FILES
 
 

@@ -1,4 +1,4 @@
-"""Which files stay out of a model definition: ``.detignore`` and what nobody wants to submit."""
+"""The files that are left out of a model definition: those of ``.detignore``, and caches."""
 
 from __future__ import annotations
 

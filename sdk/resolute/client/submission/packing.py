@@ -1,4 +1,4 @@
-"""Packing a model definition: a directory or a file of code, and what is included beside it.
+"""Packs a model definition: a directory or a file of code, and included files.
 
 Equal content gives equal bytes: entries are sorted, and times and owners are left out.
 """

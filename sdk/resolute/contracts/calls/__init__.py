@@ -1,1 +1,1 @@
-"""What both ends of a gRPC connection do alike: retries, keepalive, versions, and details of errors."""
+"""The code that both ends of a gRPC connection share: retries, keepalive, versions, and details of errors."""

@@ -1,8 +1,8 @@
-"""Repeating what fails: the pauses between attempts, and the loop that makes them.
+"""Retries: the pauses between attempts, and the loop that makes them.
 
-Everything that is repeated takes its pauses from `Backoff`: calls, streams that are opened again, and loops
-that continue after a failure. A library for retries would replace only `retry`, a loop of ten lines, and be
-one more dependency of every training environment.
+All retries take their pauses from `Backoff`: calls, streams that are opened again, and loops that continue
+after a failure. A library for retries would replace only `retry`, a loop of ten lines, and be one more
+dependency of every training environment.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How a client tells a server which version it is."""
+"""The header by which a client sends its version to a server."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def release_of(version: str) -> tuple[int, ...] | None:
 
     What follows them is left out: ``0.2.0.dev1`` counts as ``0.2.0``.
     """
-    found = _RELEASE.match(version)
-    if found is None:
+    match = _RELEASE.match(version)
+    if match is None:
         return None
-    numbers = [int(part) for part in found[1].split(".")]
+    numbers = [int(part) for part in match[1].split(".")]
     while numbers and numbers[-1] == 0:
         numbers.pop()
     return tuple(numbers)

@@ -1,8 +1,8 @@
-"""How both ends of a connection find out that the other is gone, though the network says nothing.
+"""Keepalive options, by which each end of a connection detects the loss of the other.
 
-A machine that loses its power or its network closes no connection: without pings a stream over it looks quiet
-for ever. Every channel and every server takes these options, so that a connection of which one end is gone
-is closed within 15 seconds, also when no call uses it.
+A machine that loses its power or its network closes no connection: without pings, a stream over it would stay
+open forever. With these options of every channel and server, a connection whose other end is lost is closed
+within 15 seconds, even if no call uses it.
 """
 
 from __future__ import annotations

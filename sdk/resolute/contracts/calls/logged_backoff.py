@@ -1,4 +1,4 @@
-"""Failures of a loop: ever longer pauses, and one line in the log for each different failure."""
+"""The failures of a loop: increasing pauses, and one log line for each different failure."""
 
 from __future__ import annotations
 
@@ -91,8 +91,8 @@ async def until_found(
         What was found.
     """
     while True:
-        found = await until_it_succeeds(look, failures)
-        if found is not None:
-            return found
+        result = await until_it_succeeds(look, failures)
+        if result is not None:
+            return result
         failures.succeeded()
         await asyncio.sleep(pauses.failed())

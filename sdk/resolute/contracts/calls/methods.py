@@ -13,8 +13,8 @@ import resolute.api
 
 def methods() -> Iterator[MethodDescriptor]:
     """Yields every RPC of every service, in the order of their modules' names."""
-    found = (module.name for module in pkgutil.walk_packages(resolute.api.__path__, "resolute.api."))
-    for module in sorted(found):
+    names = (module.name for module in pkgutil.walk_packages(resolute.api.__path__, "resolute.api."))
+    for module in sorted(names):
         if module.endswith("_service_pb2"):
             for service in importlib.import_module(module).DESCRIPTOR.services_by_name.values():
                 yield from service.methods

@@ -6,12 +6,13 @@ import ipaddress
 import json
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urlsplit
 
-import urllib3
-
 from resolute.errors import UnavailableError
+
+if TYPE_CHECKING:
+    from urllib3 import BaseHTTPResponse
 
 _SECONDS = 10.0
 _MOST_BYTES = 1_000_000
@@ -39,10 +40,10 @@ def describe(issuer: str) -> Mapping[str, Any]:
     if not is_safe_url(issuer):
         raise UnavailableError(f"the OpenID provider {issuer!r} has no TLS; ask an operator")
     url = f"{issuer.rstrip('/')}/.well-known/openid-configuration"
-    found = ask(url)
-    if found.get("issuer") != issuer:
+    document = ask(url)
+    if document.get("issuer") != issuer:
         raise UnavailableError(f"{url} does not describe the provider {issuer}; ask an operator")
-    return found
+    return document
 
 
 def endpoint(described: Mapping[str, Any], name: str) -> str:
@@ -79,6 +80,8 @@ def ask(url: str, fields: Mapping[str, str] | None = None, *, seconds: float = _
     Raises:
         UnavailableError: It does not answer as an OpenID provider.
     """
+    import urllib3  # here: most clusters have no provider, and start without it
+
     body = None if fields is None else urlencode(fields)
     headers = {"accept": "application/json"}
     if fields is not None:
@@ -95,14 +98,14 @@ def ask(url: str, fields: Mapping[str, str] | None = None, *, seconds: float = _
                 preload_content=False,
             )
             try:
-                found = json.loads(_read(response, seconds))
+                answer = json.loads(_read(response, seconds))
             finally:
                 response.close()
     except (urllib3.exceptions.HTTPError, ValueError, RecursionError) as error:
         raise UnavailableError(f"{url} does not answer as an OpenID provider: {error}") from error
-    if not isinstance(found, dict):
+    if not isinstance(answer, dict):
         raise UnavailableError(f"{url} does not answer as an OpenID provider")
-    return found
+    return answer
 
 
 def _is_local(url: str) -> bool:
@@ -113,16 +116,16 @@ def _is_local(url: str) -> bool:
         return False
 
 
-def _read(response: urllib3.BaseHTTPResponse, seconds: float) -> bytes:
+def _read(response: BaseHTTPResponse, seconds: float) -> bytes:
     ends_at = time.monotonic() + seconds
-    found = b""
+    body = b""
     while chunk := response.read1(_CHUNK_BYTES):
-        found += chunk
-        if len(found) > _MOST_BYTES:
+        body += chunk
+        if len(body) > _MOST_BYTES:
             raise ValueError(f"it sends more than {_MOST_BYTES} bytes")
         if time.monotonic() > ends_at:
             raise ValueError(f"its answer takes more than {seconds:g} seconds")
-    return found
+    return body
 
 
 def reason(answer: Mapping[str, Any]) -> str:

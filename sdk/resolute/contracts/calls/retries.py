@@ -1,9 +1,9 @@
-"""How often a call is repeated that found no service, before its caller hears of it.
+"""Retries of calls that reached no service, before the caller gets the error.
 
-gRPC could repeat calls by itself, and is told not to: since its release 1.72 a call whose repetition is cut
-off by its deadline, a cancellation or the loss of the connection may never end
-(https://github.com/grpc/grpc/issues/41036). A server that was stopped and then killed left one stream in five
-open for good, and none without its retries.
+The retries of gRPC itself are disabled: since release 1.72, a call whose retry is interrupted by its
+deadline, a cancellation or the loss of the connection may never end
+(https://github.com/grpc/grpc/issues/41036). After a server was stopped and then killed, one stream in five
+stayed open forever; without gRPC's retries, none did.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""TLS as those see it who make calls: whom they trust, and who they say they are."""
+"""TLS of clients: the authorities that they trust, and the certificate that they present."""
 
 from __future__ import annotations
 
@@ -113,6 +113,24 @@ def aio_channel(
     return grpc.aio.secure_channel(
         address, tls.credentials(), options=[*all_options, *tls.options], interceptors=interceptors
     )
+
+
+def blocking_channel(
+    address: str, *, tls: ClientTls | None, options: Sequence[tuple[str, str | int]]
+) -> grpc.Channel:
+    """Opens a channel whose calls block their thread.
+
+    Args:
+        address: ``host:port``.
+        tls: How it is made safe; None for a plain port.
+        options: Options of gRPC.
+    """
+    import grpc
+
+    all_options = [*options, *NO_GRPC_RETRIES]
+    if tls is None:
+        return grpc.insecure_channel(address, options=all_options)
+    return grpc.secure_channel(address, tls.credentials(), options=[*all_options, *tls.options])
 
 
 def fingerprint_of(certificate: bytes) -> str:

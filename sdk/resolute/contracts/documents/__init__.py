@@ -1,4 +1,4 @@
-"""Documents that people write, configs and settings: how they are read, and what is wrong with them.
+"""Configs and settings that people write: parsing, and error messages.
 
 `document` reads YAML into plain values, `section` is the base of models and their simple fields, `variants`
 tells kinds of a section apart by a field, `rejections` and `faults` name each thing that is wrong, with its

@@ -135,10 +135,10 @@ def _load(text: str, name: str) -> Any:
 
 
 def _distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    mapping = dict(pairs)
+    if len(mapping) < len(pairs):
         raise ValueError("a key is given twice")
-    return found
+    return mapping
 
 
 def _load_yaml(text: str, name: str) -> Any:

@@ -1,4 +1,4 @@
-"""What is wrong with a config: single faults, and the one exception that carries all of them."""
+"""Faults of a config, and the exception that carries all of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The refusal of a config that can be read and that the cluster does not take."""
+"""The refusal of a valid config that the cluster does not accept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How validators say no, and how what pydantic collected becomes faults."""
+"""Errors of validators, and the conversion of pydantic's errors to faults."""
 
 from __future__ import annotations
 
@@ -106,8 +106,8 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 
 def faults_of(error: ValidationError, *, source: str = "") -> list[Fault]:
     """Translate what pydantic collected into faults, in order and without repetitions."""
-    found = (_fault(detail, source) for detail in error.errors(include_url=False))
-    return list(dict.fromkeys(found))
+    faults = (_fault(detail, source) for detail in error.errors(include_url=False))
+    return list(dict.fromkeys(faults))
 
 
 def _fault(detail: ErrorDetails, source: str) -> Fault:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import threading
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, ClassVar, TypeAlias
 
@@ -36,6 +37,7 @@ INT64 = (-(2**63), 2**63 - 1)
 
 _SIZE = re.compile(r"(?P<number>(?:[0-9]*\.)?[0-9]+) ?(?:(?P<prefix>[kmgtp])(?:i?b)?|b)?", re.IGNORECASE)
 _PREFIXES = " kmgtp"
+_BUILDING = threading.RLock()
 
 
 def _integral(value: Any) -> Any:
@@ -103,16 +105,23 @@ class Section(BaseModel):
         advice: For fields that once existed: what to use now.
         renamed: Earlier names of fields that are still accepted, each with the name now.
         null_is_value: Fields for which null is a value like any other.
-        secrets: Fields whose values are never shown in faults.
+        hidden: Fields whose values are never shown in faults.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=False)
+    # Deferred: a cluster starts without a config to read, and the many models of one take long to build.
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=False, defer_build=True)
 
     shape: ClassVar[str] = "a map"
     advice: ClassVar[Mapping[str, str]] = {}
     renamed: ClassVar[Mapping[str, str]] = {}
     null_is_value: ClassVar[frozenset[str]] = frozenset()
-    secrets: ClassVar[frozenset[str]] = frozenset()
+    hidden: ClassVar[frozenset[str]] = frozenset()
+
+    @classmethod
+    def model_rebuild(cls, *, _parent_namespace_depth: int = 2, **options: Any) -> bool | None:
+        """Build the model at its first use, by one thread at a time: pydantic before 2.14 has no lock."""
+        with _BUILDING:
+            return super().model_rebuild(_parent_namespace_depth=_parent_namespace_depth + 1, **options)
 
     @classmethod
     def expand_shorthand(cls, data: Any) -> Any:
@@ -167,7 +176,7 @@ class Section(BaseModel):
                     detail["loc"], None, _missing(cls.model_fields[str(field)].description or "")
                 )
             else:
-                yield to_init_error(detail, hidden=field in cls.secrets)
+                yield to_init_error(detail, hidden=field in cls.hidden)
 
 
 def _missing(description: str) -> PydanticCustomError:

@@ -49,7 +49,10 @@ def choose(
         if isinstance(value, str) and value in variants:
             return variants[value].model_validate(data)
         wrong = located_error((tag,), value, _tag_error(value, variants, removed or {}))
-        raise combined_error([wrong, *_shared_faults(data, tag, common, variants)])
+        # The other fields of a variant that was removed went with it.
+        was_removed = isinstance(value, str) and value in (removed or {})
+        given = {key: data[key] for key in data if key in common.model_fields} if was_removed else data
+        raise combined_error([wrong, *_shared_faults(given, tag, common, variants)])
 
     return validate
 

@@ -1,1 +1,1 @@
-"""Files that both sides read or write: names, digests, archives of code, files replaced whole or mapped."""
+"""Files that both sides read or write: names, digests, archives of code, atomic and mapped files."""

@@ -1,7 +1,7 @@
-"""Model definitions as archives: checking and unpacking what a stranger may have packed.
+"""Model definitions as archives: checking and unpacking archives from untrusted users.
 
-An archive is a gzipped tar. Taken are regular files, directories, and links that stay inside; everything else
-is refused by name, before or while it is unpacked, and nothing is ever written outside of the destination.
+An archive is a gzipped tar. It may contain regular files, directories, and links that stay inside; everything
+else is refused by name, before or while it is unpacked. Nothing is ever written outside of the destination.
 """
 
 from __future__ import annotations
@@ -52,6 +52,8 @@ class ArchiveSummary:
     """Files, directories and links."""
     size: int
     """Bytes of all files together."""
+    names: frozenset[str] = frozenset()
+    """The paths of the entries."""
 
 
 class _Readable(Protocol):
@@ -72,10 +74,12 @@ def check_archive(stream: IO[bytes], *, limits: ArchiveLimits = DEFAULT_LIMITS) 
     """
     entries = size = 0
     with _opened(stream, limits) as opened:
-        for member, _ in _checked_members(opened, limits):
+        names = set()
+        for member, path in _checked_members(opened, limits):
             entries += 1
             size += member.size if member.isreg() else 0
-    return ArchiveSummary(entries=entries, size=size)
+            names.add(path.as_posix())
+    return ArchiveSummary(entries=entries, size=size, names=frozenset(names))
 
 
 def extract_archive(

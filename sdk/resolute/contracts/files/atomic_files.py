@@ -1,4 +1,4 @@
-"""Small files that are replaced as a whole, so that a reader never sees a part of one."""
+"""Small files that are replaced atomically, so that a reader never sees a partial one."""
 
 from __future__ import annotations
 

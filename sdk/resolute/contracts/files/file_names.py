@@ -1,4 +1,4 @@
-"""How long and deep the names of files may be that one side sends to another: in archives, in checkpoints."""
+"""Limits of length and depth of file names in archives and checkpoints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The place where checkpoints are stored, in one line: as tokens carry it and operators write it."""
+"""Storages of checkpoints as one line of text: in tokens and in operators' settings."""
 
 from __future__ import annotations
 

@@ -1,16 +1,18 @@
-"""How a process reaches an object store."""
+"""The address and the credentials by which a process reaches an object store."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
-
-import urllib3
 
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 from resolute.errors import InvalidArgumentError, Violation
+
+if TYPE_CHECKING:
+    from urllib3 import PoolManager
 
 CONNECT_SECONDS, READ_SECONDS = 5.0, 60.0
 """How long a store may take to accept a connection, and to send or take something."""
@@ -40,7 +42,7 @@ class StoreAccess:
     """How long a signed URL is valid."""
     clock: Clock = SYSTEM_CLOCK
     """Tells from when on."""
-    guard: Callable[[urllib3.PoolManager], urllib3.PoolManager] = lambda pool: pool
+    guard: Callable[[PoolManager], PoolManager] = lambda pool: pool
     """S3: limits where connections may lead."""
     caller: str = "this process"
     """Names who uses the store, in error messages."""

@@ -164,12 +164,12 @@ class AzureContainer:
         with self._errors(key):
             offset = start if start or size else None
             try:
-                found = self._container.download_blob(key, offset, size or None)
+                download = self._container.download_blob(key, offset, size or None)
             except answers.HttpResponseError as error:
                 if error.status_code == _BEYOND:
                     return
                 raise
-            yield from found.chunks()
+            yield from download.chunks()
 
     def sizes(self, prefix: str) -> Iterator[tuple[str, int]]:
         """Yields names and bytes."""
@@ -250,9 +250,9 @@ class AzureContainer:
                 if not code and error.status_code in {401, 403}:
                     code = ACCESS_DENIED
                 # Lines after the first hold the request's number and the answer in full.
-                said = shortened(error).partition("\n")[0]
+                message = shortened(error).partition("\n")[0]
                 raise self._answers.from_code(
-                    code or str(error.status_code), said, status=error.status_code or 0, key=key
+                    code or str(error.status_code), message, status=error.status_code or 0, key=key
                 ) from error
             except answers.AzureError as error:
                 raise UnavailableError(

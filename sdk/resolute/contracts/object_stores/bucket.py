@@ -1,4 +1,4 @@
-"""What every object store can do."""
+"""The protocol of an object store's bucket."""
 
 from __future__ import annotations
 

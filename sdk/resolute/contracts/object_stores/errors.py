@@ -1,4 +1,4 @@
-"""What stores answer, and that they do not, in the platform's own errors."""
+"""Errors of object stores as the platform's own errors."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Answers:
             status: Status of the answer, where it is known.
             key: The object that was asked for, if it was one.
         """
-        said = f"{code}: {message}"[:_SHOWN] if message else code
+        shown = f"{code}: {message}"[:_SHOWN] if message else code
         place, caller = self.place, self.access.caller
         if code in _ABSENT:
             kind = place.partition(" ")[0]
@@ -93,22 +93,22 @@ class Answers:
                 f"{place} is not there; make the {kind}, {self.access.bucket_help}"
             )
         if code in _MISSING:
-            return NotFoundError(f"{place} has no object {key!r} ({said})")
+            return NotFoundError(f"{place} has no object {key!r} ({shown})")
         if code in _MISNAMED:
             return FailedPreconditionError(
-                f"{place} has a name that the store does not accept ({said}); correct the name"
+                f"{place} has a name that the store does not accept ({shown}); correct the name"
             )
         if code == _SKEWED:
             return FailedPreconditionError(
-                f"{place} refuses {caller} because their clocks differ ({said}); set this machine's clock"
+                f"{place} refuses {caller} because their clocks differ ({shown}); set this machine's clock"
             )
         if code in _FULL:
-            return QuotaError(f"{place} is full ({said}); free some space and repeat")
+            return QuotaError(f"{place} is full ({shown}); free some space and repeat")
         if code in _REFUSED or (400 <= status < 500 and status not in _BUSY):
             return FailedPreconditionError(
-                f"{place} refuses {caller} ({said}); check its credentials and what they allow"
+                f"{place} refuses {caller} ({shown}); check its credentials and what they allow"
             )
-        return UnavailableError(f"{place} answered {said or 'with an error'}; try again")
+        return UnavailableError(f"{place} answered {shown or 'with an error'}; try again")
 
     def from_text(self, answer: object, *, key: str = "") -> ResoluteError:
         """Makes an error of an answer whose form is not known, by the code that is in it."""

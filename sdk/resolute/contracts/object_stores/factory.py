@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 
+from resolute.contracts.distribution import install_command
 from resolute.contracts.object_stores.access import StoreAccess
 from resolute.contracts.object_stores.bucket import Bucket, Store
 from resolute.contracts.object_stores.location import BucketStorage
@@ -28,7 +29,7 @@ def open_store(kind: str, access: StoreAccess, *, extras: str = "") -> Store:
     except ImportError as failure:
         raise FailedPreconditionError(
             f"{access.caller} needs a library for stores of type {kind} that is not installed ({failure}); "
-            f"pip install 'resolute-train[{extras or kind}]'"
+            + install_command(extras or kind)
         ) from failure
     store: Store = module.open_store(access)
     return store

@@ -109,8 +109,8 @@ class GcsStore:
     def _signing_credentials(self) -> tuple[Any, str | None]:
         file = self.access.credentials_file
         if file is None:
-            found, project = google.auth.default(scopes=[_SCOPE])
-            return found, project
+            credentials, project = google.auth.default(scopes=[_SCOPE])
+            return credentials, project
         try:
             own = service_account.Credentials.from_service_account_file(str(file), scopes=[_SCOPE])
         except (OSError, ValueError) as error:
@@ -239,8 +239,8 @@ class GcsBucket:
             except auth.RefreshError as error:
                 raise self._answers.from_code(ACCESS_DENIED, shortened(error)) from error
             except (answers.RetryError, auth.TransportError) as error:
-                said = shortened(getattr(error, "cause", None) or error)
-                raise UnavailableError(f"{self.place} does not answer ({said}); try again") from error
+                message = shortened(getattr(error, "cause", None) or error)
+                raise UnavailableError(f"{self.place} does not answer ({message}); try again") from error
             except auth.GoogleAuthError as error:
                 raise self._answers.no_credentials(shortened(error), _CREDENTIALS) from error
             except ValueError as error:
@@ -249,15 +249,15 @@ class GcsBucket:
                 ) from error
 
     def _refusal(self, error: answers.GoogleAPICallError, key: str) -> ResoluteError:
-        said, status = shortened(error), int(error.code or 0)
+        message, status = shortened(error), int(error.code or 0)
         if isinstance(error, answers.NotFound):
-            if key and "bucket does not exist" not in said:
+            if key and "bucket does not exist" not in message:
                 return NotFoundError(f"{self.place} has no object {key!r}")
             return self._answers.from_code(NO_BUCKET, "")
-        if status < 500 and "quota" in said.lower() and not isinstance(error, answers.TooManyRequests):
-            return QuotaError(f"{self.place} is full ({said}); free some space and repeat")
+        if status < 500 and "quota" in message.lower() and not isinstance(error, answers.TooManyRequests):
+            return QuotaError(f"{self.place} is full ({message}); free some space and repeat")
         if isinstance(error, (answers.Forbidden, answers.Unauthorized)):
-            return self._answers.from_code(ACCESS_DENIED, said)
+            return self._answers.from_code(ACCESS_DENIED, message)
         if isinstance(error, answers.BadRequest):
-            return self._answers.from_code("InvalidBucketName", said)
-        return self._answers.from_code(str(status), said, status=status)
+            return self._answers.from_code("InvalidBucketName", message)
+        return self._answers.from_code(str(status), message, status=status)

@@ -1,4 +1,4 @@
-"""How large files are cut into parts, for stores that take them so."""
+"""The division of large files into parts for multipart uploads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with a name for an object: each store takes most of them, and refuses or changes some."""
+"""Faults in names of objects: some names are refused or changed by one store or another."""
 
 from __future__ import annotations
 

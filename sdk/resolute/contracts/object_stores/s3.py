@@ -1,4 +1,4 @@
-"""Buckets of S3, and of whatever speaks it, by the minio library."""
+"""Buckets of S3 and compatible stores, by the minio library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the credentials for S3 come from."""
+"""The sources of credentials for S3."""
 
 from __future__ import annotations
 

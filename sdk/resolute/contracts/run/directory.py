@@ -7,12 +7,17 @@
     supervisor.json child.json    process identities, to find and end orphans
     token           the current token of the trial (0600), replaced with every lease renewal
     user-token      the current token of the SDK in the scripts (0600), replaced with every lease renewal
+    secrets/        values of the secrets that the config names (0600), until the run has ended
     info/           what ``get_cluster_info`` reads
     flags           the signal and its acknowledgement, mapped into memory by both sides
     ready.json      when the script had initialized the Core API, written by its first rank
     early_exit.json why the trial's own code ended early, written by the trial
+    movement/       signs of life of the scripts, mapped into memory by both sides
+    stacks          what the processes answered when the supervisor asked where they are
+    flight/         what NCCL wrote of its last collectives
     spool/          reports and lines on their way to the services
     work/           the model definition; the entrypoint's working directory
+    overlay/        what the startup hook has installed for this run
     remains/        links to resources elsewhere, which are removed when all processes have ended
     exit.json       how the entrypoint ended, written by the supervisor
 """
@@ -20,10 +25,14 @@
 from __future__ import annotations
 
 import os
+import shutil
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
-from resolute.contracts.files.atomic_files import read_json, write_json
+from resolute.contracts.files.atomic_files import read_json, write_atomically, write_json
 from resolute.contracts.run import external_resources
+from resolute.contracts.run.early_exit import EarlyExit
 from resolute.contracts.run.flags import Flags
 
 ENVIRONMENT_VARIABLE = "RESOLUTE_RUN_DIR"
@@ -48,10 +57,14 @@ class RunDirectory:
         self.log_file = self.path / "supervisor.log"
         self.token_file = self.path / "token"
         self.user_token_file = self.path / "user-token"
+        self.secrets = self.path / "secrets"
         self.info = self.path / "info"
         self.flags_file = self.path / "flags"
         self.ready_file = self.path / "ready.json"
         self.early_exit_file = self.path / "early_exit.json"
+        self.movement = self.path / "movement"
+        self.stacks_file = self.path / "stacks"
+        self.flight = self.path / "flight"
         self.spool = self.path / "spool"
         self.work = self.path / "work"
         self.external_resources = self.path / "remains"
@@ -73,7 +86,7 @@ class RunDirectory:
             QuotaError: The disk is full.
         """
         self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
-        for directory in (self.info, self.spool, self.work):
+        for directory in (self.info, self.spool, self.work, self.flight):
             directory.mkdir(exist_ok=True, mode=0o700)
         Flags.create(self.flags_file)
 
@@ -92,25 +105,16 @@ class RunDirectory:
             return 0.0
         return time if 0 <= time <= LATEST_TIME else 0.0
 
-    def write_early_exit(self, reason: str) -> bool:
-        """Writes the reason of an early exit for the supervisor, unless there is one already.
-
-        Args:
-            reason: Name of an ``EarlyExitReason`` of the contract, without its prefix, such as
-                ``INVALID_HP``.
+    def write_early_exit(self, early_exit: EarlyExit) -> bool:
+        """Writes why the trial's code ends early for the supervisor, unless that was written before.
 
         Returns:
             Whether it was the first.
         """
         if self.early_exit_file.exists():
             return False
-        write_json(self.early_exit_file, {"reason": reason}, sync=True)
+        early_exit.write(self.early_exit_file)
         return True
-
-    def read_early_exit(self) -> str:
-        """Returns the reason of an early exit, or an empty text if there is none."""
-        content = read_json(self.early_exit_file)
-        return str(content["reason"]) if content else ""
 
     def record_external_resource(self, path: Path) -> None:
         """Records a path elsewhere that is to be removed when the run's processes have ended. Idempotent.
@@ -123,6 +127,34 @@ class RunDirectory:
     def remove_external_resources(self) -> None:
         """Removes what was recorded, as far as a run may have created it there. Idempotent."""
         external_resources.remove_all(self.external_resources)
+
+    def write_secrets(self, values: Mapping[str, str]) -> None:
+        """Writes secrets, each into a file of its name that only the owner reads."""
+        self.secrets.mkdir(exist_ok=True, mode=0o700)
+        for name, value in values.items():
+            write_atomically(self.secrets / name, value, mode=0o600)
+
+    def read_secrets(self) -> tuple[str, ...]:
+        """Returns the values of the secrets; none once they are removed."""
+        values = []
+        # Scripts can write to the directory too: what is no secret neither hides one nor keeps the reader.
+        for path in filter(Path.is_file, self.secrets.glob("*")):
+            with suppress(OSError, UnicodeDecodeError):
+                values.append(self.read_secret(path.name))
+        return tuple(values)
+
+    def read_secret(self, name: str) -> str:
+        """Returns the value of a secret as it was set, with its ends of lines, whatever the locale.
+
+        Raises:
+            OSError: It cannot be read.
+            UnicodeDecodeError: The file is none of a secret.
+        """
+        return (self.secrets / name).read_bytes().decode()
+
+    def remove_secrets(self) -> None:
+        """Removes the files of the secrets. Idempotent."""
+        shutil.rmtree(self.secrets, ignore_errors=True)
 
     def read_token(self) -> str:
         """Returns the current token, or an empty text if there is none."""

@@ -1,4 +1,4 @@
-"""How a container's part of a run ended: ``exit.json`` of the run directory, there before anyone is told."""
+"""The exit record of a run's container: ``exit.json``, written before the exit is reported."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ class ExitRecord:
     early_exit_reason: str = ""
     """Why its own code ended early, such as ``INVALID_HP``; empty when it did not say."""
     failure: str = ""
-    """What failed, for people: the last words of the first failing rank; empty for an exit 0."""
+    """What failed, for people: what its code said when it ended early, else the last words of the first
+    failing rank; else empty."""
     failed_before_entrypoint: bool = False
     """Whether the entrypoint never ran: fetching, the hook or the rendezvous failed."""
     end_time: float = 0.0
@@ -42,6 +43,8 @@ class ExitRecord:
     """Unix time at which its script had initialized the Core API; zero if it never did."""
     gpu_usage: GpuUsage | None = None
     """What its GPUs did; None if nothing was measured."""
+    left_out: tuple[str, ...] = ()
+    """What was left out of its reports, for people: one text for each kind."""
 
     @classmethod
     def withdrawn(cls) -> ExitRecord:
@@ -102,12 +105,17 @@ class ExitRecord:
         usage = GpuUsage.parse(content.get("gpu_usage"))
         # What a program printed may hold NUL and halves of characters, which databases refuse.
         failure = known.get("failure", "")[-_LONGEST_FAILURE:]
-        known["failure"] = failure.replace("\0", "\ufffd").encode(errors="replace").decode()
+        known["failure"] = _storable(failure)
+        known["left_out"] = tuple(map(_storable, known.get("left_out", ())))
         return cls(**known, gpu_usage=usage)
 
     def write(self, path: Path) -> None:
         """Writes the record so that it survives a crash of the machine once this returns."""
         write_json(path, asdict(self), sync=True)
+
+
+def _storable(text: str) -> str:
+    return text.replace("\0", "\ufffd").encode(errors="replace").decode()
 
 
 def _is_flag(value: object) -> bool:
@@ -127,5 +135,6 @@ _FIELDS: Mapping[str, Callable[[object], bool]] = {
     "failed_before_entrypoint": _is_flag,
     "end_time": _is_time,
     "initialized_at": _is_time,
+    "left_out": lambda texts: isinstance(texts, list) and all(isinstance(text, str) for text in texts),
 }
 """What the value of each field must be."""

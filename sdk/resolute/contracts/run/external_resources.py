@@ -1,4 +1,4 @@
-"""What a run creates outside of its directory, and which of it may be removed.
+"""Resources that a run creates outside of its directory, and which of them may be removed.
 
 Each resource is recorded as a link in a folder of the run. The trial's processes can write to that folder,
 and the process that removes the resources may have more permissions than they have. Therefore only what the

@@ -1,4 +1,4 @@
-"""What the GPUs of a run did, as their driver measured it."""
+"""The usage of a run's GPUs, as measured by their driver."""
 
 from __future__ import annotations
 

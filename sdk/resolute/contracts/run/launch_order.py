@@ -1,4 +1,4 @@
-"""What a resource manager tells a supervisor before it starts it: ``launch.json`` of the run directory."""
+"""The launch order, by which an engine configures a supervisor: ``launch.json`` of the run directory."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ class LaunchOrder:
     """Container within the allocation, from 0."""
     master: str
     """``host:port`` of the control plane."""
+    http_url: str = ""
+    """URL of its HTTP gateway; empty if it has none that the trial reaches."""
     tls: Mapping[str, str] | None = None
     """Whom to trust there, as ``ClientTls.to_json`` has it; None for a plain port."""
     token: str
@@ -53,6 +55,8 @@ class LaunchOrder:
     """Seconds that the containers of one run have to find each other."""
     warm_directory: str = ""
     """Directory of the parked processes that runs are forked from; empty where every run starts cold."""
+    overlays: str = ""
+    """Directory of what startup hooks have installed; empty where each run has a file system of its own."""
     links: Mapping[str, str] = field(default_factory=dict)
     """Links in the working directory beside the code, by their paths in it: to what is mounted elsewhere."""
     log_level: str = "INFO"

@@ -1,4 +1,4 @@
-"""The lock of a run directory: held for as long as its supervisor lives, by whoever is about to become it."""
+"""The lock of a run directory, held from before the start of its supervisor until the supervisor ends."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
-"""What the processes of a run wrote and its supervisor, which was lost, did not read.
+"""Output of a run that its supervisor had not read when it was lost.
 
 The output of a run goes through two named pipes. Its processes hold both ends of them, so that what they
-wrote stays in the pipes when the supervisor dies. Whoever ends the processes saves it first::
+wrote stays in the pipes when the supervisor dies. The code that ends the processes first saves this output::
 
     stdout.rest stderr.rest   bytes that nobody has read
     lost.json                 the supervisor was lost; the log does not say so yet
     lost.told                 the same, and the log says so
 
-The process that then sends what the run left makes lines of them.
+The process that then sends the run's remaining data turns these files into log lines.
 """
 
 from __future__ import annotations
@@ -46,16 +46,16 @@ def note_loss(run: Path, *, now: float) -> None:
     Raises:
         OSError: The disk is full, for example.
     """
-    if not lost_file(run).exists() and not _told_file(run).exists():
+    if not lost_file(run).exists() and not _delivered_file(run).exists():
         write_json(lost_file(run), {"time": now}, sync=True)
 
 
-def mark_told(run: Path) -> None:
+def mark_delivered(run: Path) -> None:
     """Notes that what was saved, and the loss, have become lines of the log. Idempotent."""
     for pipe in PIPES:
         rest_file(run, pipe).unlink(missing_ok=True)
     if lost_file(run).exists():
-        lost_file(run).replace(_told_file(run))
+        lost_file(run).replace(_delivered_file(run))
 
 
 @contextmanager
@@ -80,7 +80,7 @@ def saved_output(run: Path) -> Iterator[None]:
             _save(pipe, rest_file(run, name))
 
 
-def _told_file(run: Path) -> Path:
+def _delivered_file(run: Path) -> Path:
     return run / "lost.told"
 
 

@@ -1,4 +1,4 @@
-"""How a run on storage that several machines share is ended: names of files that its shims look for.
+"""Files by which a run on shared storage is ended: its shims look for them.
 
 ::
 

@@ -1,4 +1,4 @@
-"""The termination message of a container: how its run ended, in the few kilobytes that Kubernetes keeps."""
+"""The termination message of a container: the end of its run, in a few kilobytes for Kubernetes."""
 
 from __future__ import annotations
 

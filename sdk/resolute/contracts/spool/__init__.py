@@ -1,1 +1,1 @@
-"""The files of a spool: their format, and how far their service has stored them."""
+"""The files of a spool: their format, and the acknowledged position."""

@@ -1,4 +1,4 @@
-"""How much of a source its service has stored: two numbers that sender and writer share in memory."""
+"""The acknowledged position of a source: two numbers in memory that sender and writer share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checkpoints that are sent while training continues."""
+"""Uploads of checkpoints in the background, while training continues."""
 
 from __future__ import annotations
 

@@ -22,7 +22,12 @@ from resolute.core.checkpoint.files.manifest import (
     list_directory,
     selected,
 )
-from resolute.core.checkpoint.files.protection import check_closed
+from resolute.core.checkpoint.files.protection import (
+    check_closed,
+    directory_to_write,
+    own_files,
+    take_over,
+)
 from resolute.core.checkpoint.registry import CheckpointRegistry, LocalRegistry
 from resolute.core.checkpoint.shards import merged_metadata
 from resolute.core.checkpoint.stores.base import CheckpointStore, RecordKeepingStore
@@ -192,10 +197,11 @@ class CheckpointContext:
             DataLossError: A file is not what was committed.
         """
         self._background.wait()
-        if DownloadMode(download_mode) is DownloadMode.NoSharedDownload:
-            self._downloads.alone(storage_id, Path(ckpt_dir), selector)
-        else:
-            self._downloads.shared(storage_id, Path(ckpt_dir), selector)
+        with self._downloads.held(storage_id):
+            if DownloadMode(download_mode) is DownloadMode.NoSharedDownload:
+                self._downloads.alone(storage_id, Path(ckpt_dir), selector)
+            else:
+                self._downloads.shared(storage_id, Path(ckpt_dir), selector)
 
     @contextlib.contextmanager
     def restore_path(
@@ -221,14 +227,15 @@ class CheckpointContext:
         """
         self._background.wait()
         shared = DownloadMode(download_mode) is DownloadMode.LocalWorkersShareDownload
-        directory = self._downloads.in_place(storage_id, shared=shared)
-        if directory is not None:
-            if selector is not None:
-                _log.warning("restore_path() ignores its selector: the files are read where they lie")
-            yield directory
-            return
-        with self._downloaded(storage_id, shared=shared, selector=selector) as downloaded:
-            yield downloaded
+        with self._downloads.held(storage_id):
+            directory = self._downloads.in_place(storage_id, shared=shared)
+            if directory is not None:
+                if selector is not None:
+                    _log.warning("restore_path() ignores its selector: the files are read where they lie")
+                yield directory
+                return
+            with self._downloaded(storage_id, shared=shared, selector=selector) as downloaded:
+                yield downloaded
 
     def get_metadata(self, storage_id: str) -> dict[str, Any]:
         """Returns the metadata of a checkpoint.
@@ -268,9 +275,13 @@ class CheckpointContext:
             place = stack.enter_context(self._place(checkpoint_id))
             yield place.directory, checkpoint_id
             check_closed(place.directory)
+            directory = place.directory
+            if place.in_store:
+                own_files(directory)
+                directory = take_over(directory)
             commit = self._uploads.commit_in_place if place.in_store else self._uploads.write_and_commit
             if not background:
-                commit(checkpoint_id, place.directory, metadata)
+                commit(checkpoint_id, directory, metadata)
                 return
             # The script may continue to change what it has given.
             kept = copy.deepcopy(dict(metadata or {}))
@@ -278,7 +289,7 @@ class CheckpointContext:
 
         def finish() -> None:
             with ending:
-                commit(checkpoint_id, place.directory, kept)
+                commit(checkpoint_id, directory, kept)
 
         self._background.begin(finish)
 
@@ -319,29 +330,26 @@ class CheckpointContext:
         raise failure
 
     def _commit_shards_in_place(
-        self, checkpoint_id: str, directory: Path, metadata: Mapping[str, Any] | None
+        self, checkpoint_id: str, written: Path, metadata: Mapping[str, Any] | None
     ) -> None:
+        def commit() -> None:
+            if self._dist.rank == 0:
+                own_files(written)
+                self._uploads.commit_in_place(checkpoint_id, take_over(written), merged)
+
         def flush() -> Mapping[str, Any] | None:
             self._uploads.flush()
             return metadata
 
         merged = merged_metadata(run_on_all_ranks(self._dist, flush))
-        run_on_all_ranks(
-            self._dist,
-            lambda: (
-                self._uploads.commit_in_place(checkpoint_id, directory, merged)
-                if self._dist.rank == 0
-                else None
-            ),
-        )
+        run_on_all_ranks(self._dist, commit)
 
     @contextlib.contextmanager
     def _place(self, checkpoint_id: str) -> Iterator[_Place]:
         """Returns a directory to write to: that of the store, or one that is copied and removed."""
         directory = self._store.in_place(checkpoint_id)
         if directory is not None:
-            directory.mkdir(parents=True, exist_ok=True)
-            yield _Place(directory, in_store=True)
+            yield _Place(directory_to_write(directory), in_store=True)
             return
         with tempfile.TemporaryDirectory(prefix="resolute-checkpoint-") as temporary:
             yield _Place(Path(temporary), in_store=False)

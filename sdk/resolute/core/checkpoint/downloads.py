@@ -1,10 +1,11 @@
-"""Brings the files of a checkpoint to where they are wanted, and checks them."""
+"""Downloads and verifies the files of a checkpoint."""
 
 from __future__ import annotations
 
 import enum
 import logging
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from resolute.core.checkpoint.collective_steps import run_on_local_ranks
@@ -13,6 +14,7 @@ from resolute.core.checkpoint.files.progress_log import log_progress
 from resolute.core.checkpoint.registry import CheckpointRegistry, RegisteredCheckpoint
 from resolute.core.distributed import DistributedContext
 from resolute.errors import DataLossError
+from resolute.transfer.holds import held
 
 _log = logging.getLogger("resolute.core")
 
@@ -47,6 +49,10 @@ class Downloader:
         self._dist = dist
         self._registry = registry
 
+    def held(self, checkpoint_id: str) -> AbstractContextManager[None]:
+        """Keeps a checkpoint from policies that delete, for as long as the context is entered."""
+        return held(lambda: self._registry.hold(checkpoint_id), name=f"checkpoint {checkpoint_id}")
+
     def alone(self, checkpoint_id: str, target: Path, selector: Selector | None) -> None:
         """Copies the selected files to a directory of this process."""
         registered = self._registry.find(checkpoint_id)
@@ -57,20 +63,20 @@ class Downloader:
     def shared(self, checkpoint_id: str, target: Path, selector: Selector | None) -> None:
         """Copies what any process of this machine selects, once; returns when it is there."""
         is_local_chief = self._dist.local_rank == 0
-        found: list[RegisteredCheckpoint] = []
+        records: list[RegisteredCheckpoint] = []
 
         def look_up() -> list[str]:
             if not is_local_chief:
                 return []
-            found.append(self._registry.find(checkpoint_id))
-            return _paths(found[0], checkpoint_id)
+            records.append(self._registry.find(checkpoint_id))
+            return _paths(records[0], checkpoint_id)
 
         paths = run_on_local_ranks(self._dist, look_up)[0]
         choices = run_on_local_ranks(self._dist, lambda: _choose(paths, selector))
         union = set().union(*choices)
         wanted = [path for path in paths if path in union]
         run_on_local_ranks(
-            self._dist, lambda: _copy(found[0], checkpoint_id, target, wanted) if is_local_chief else None
+            self._dist, lambda: _copy(records[0], checkpoint_id, target, wanted) if is_local_chief else None
         )
 
     def in_place(self, checkpoint_id: str, *, shared: bool) -> Path | None:
@@ -82,10 +88,10 @@ class Downloader:
         """
         if not shared:
             return self._check(checkpoint_id)
-        found = run_on_local_ranks(
+        directory = run_on_local_ranks(
             self._dist, lambda: self._check(checkpoint_id) if self._dist.local_rank == 0 else None
         )
-        return found[0]
+        return directory[0]
 
     def _check(self, checkpoint_id: str) -> Path | None:
         registered = self._registry.find(checkpoint_id)

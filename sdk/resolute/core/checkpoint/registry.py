@@ -1,4 +1,4 @@
-"""Which checkpoints count."""
+"""The registry of committed checkpoints."""
 
 from __future__ import annotations
 
@@ -44,6 +44,9 @@ class CheckpointRegistry(Protocol):
 
     def abort(self, checkpoint_id: str) -> None:
         """Gives up a checkpoint that was begun. Never fails."""
+
+    def hold(self, checkpoint_id: str) -> None:
+        """Keeps a checkpoint for a minute from policies that delete; a ``ResoluteError`` if that fails."""
 
     def find(self, checkpoint_id: str) -> RegisteredCheckpoint:
         """Returns a checkpoint that counts; ``CheckpointNotFound`` if there is none."""
@@ -98,6 +101,9 @@ class LocalRegistry:
                 failure,
             )
 
+    def hold(self, checkpoint_id: str) -> None:
+        """Off cluster no policy deletes."""
+
     def find(self, checkpoint_id: str) -> RegisteredCheckpoint:
         """Returns a checkpoint that was finished.
 
@@ -118,12 +124,12 @@ class LocalRegistry:
             return dict(record.metadata)
         directory = self._store.in_place(checkpoint_id)
         try:
-            found = json.loads(((directory or Path()) / METADATA_FILE).read_bytes())
+            metadata_read = json.loads(((directory or Path()) / METADATA_FILE).read_bytes())
         except FileNotFoundError as failure:
             raise CheckpointNotFound(
                 f"checkpoint {checkpoint_id} has no metadata: there is no file {failure.filename}"
             ) from failure
-        return dict(found)
+        return dict(metadata_read)
 
     def delete(self, checkpoint_id: str) -> None:
         """Removes the files; from before the first one on it is no checkpoint any more."""

@@ -1,7 +1,7 @@
-"""One checkpoint out of the files and the metadata of many ranks.
+"""Merges the files and the metadata of many ranks into one checkpoint.
 
-Plain functions over what the ranks report; nothing here reads a file. A resource is a path below the
-checkpoint with its size in bytes; directories end in ``/`` and count as 0.
+The functions work on the ranks' reports and read no files. A resource is a path below the checkpoint with its
+size in bytes; directories end in ``/`` and count as 0.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What ``core.init(checkpoint_storage=...)`` takes."""
+"""The argument ``checkpoint_storage`` of ``core.init``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Takes checkpoints from directories of the ranks to a store: alone, or with a share of every rank."""
+"""Uploads checkpoints from directories of the ranks: by one rank, or in shards by all."""
 
 from __future__ import annotations
 

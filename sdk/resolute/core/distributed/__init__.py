@@ -1,4 +1,4 @@
-"""How the processes of one trial find and reach each other.
+"""Communication between the processes of one trial.
 
 `DistributedContext` with gather, allgather and broadcast, the topology that launchers announce, settings
 from the environment, and the errors. `group` implements process groups, `transport` carries their messages.

@@ -1,4 +1,4 @@
-"""How the processes of one trial know and reach each other."""
+"""``DistributedContext``, by which the processes of one trial communicate."""
 
 import dataclasses
 import os
@@ -168,12 +168,12 @@ class DistributedContext:
         """
         from resolute.core.distributed import tensorflow
 
-        found = tensorflow.read(os.environ)
-        strategy = tensorflow.choose_strategy(found)
-        if found is None:
+        cluster = tensorflow.read(os.environ)
+        strategy = tensorflow.choose_strategy(cluster)
+        if cluster is None:
             return cls(), strategy
         return cls._from_launcher(
-            found.topology, os.environ.get(CHIEF_IP_VARIABLE) or found.chief_host
+            cluster.topology, os.environ.get(CHIEF_IP_VARIABLE) or cluster.chief_host
         ), strategy
 
     @classmethod

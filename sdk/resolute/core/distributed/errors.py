@@ -1,6 +1,6 @@
-"""What can go wrong between the processes of one trial.
+"""Errors between the processes of one trial.
 
-Everything is a `RuntimeError`, and names the ranks at fault in `ranks`.
+Each is a `RuntimeError` and names the ranks at fault in `ranks`.
 """
 
 from collections.abc import Sequence

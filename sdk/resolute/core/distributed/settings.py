@@ -1,4 +1,4 @@
-"""What the environment says about the collectives of this process."""
+"""Settings of collectives from the environment."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

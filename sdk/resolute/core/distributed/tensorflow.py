@@ -1,4 +1,4 @@
-"""What TensorFlow's own launch variable says, and the strategy that fits it."""
+"""TensorFlow's launch variable ``TF_CONFIG``, and the strategy for it."""
 
 import json
 from collections.abc import Mapping

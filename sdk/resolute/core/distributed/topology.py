@@ -1,4 +1,4 @@
-"""Which process of the job this one is, and how launchers say so."""
+"""The position of this process in its job, read from the variables of launchers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

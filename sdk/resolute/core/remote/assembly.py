@@ -13,12 +13,15 @@ from resolute.contracts.clock import SYSTEM_CLOCK
 from resolute.contracts.object_stores.location import BucketStorage
 from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.flags import Flags
+from resolute.contracts.run.movement import Movement
 from resolute.core.checkpoint import CheckpointContext
+from resolute.core.checkpoint.files.progress_log import watch_progress
 from resolute.core.checkpoint.storage import DirectoryStorage, Storage
 from resolute.core.context import Parts
 from resolute.core.distributed import DistributedContext
 from resolute.core.preempt import PreemptContext, PreemptMode
 from resolute.core.profiler import ProfilerContext
+from resolute.core.remote.alerts import RemoteAlerts
 from resolute.core.remote.operations import RemoteOperations
 from resolute.core.remote.presigned_urls import open_remote_store
 from resolute.core.remote.registry import RemoteRegistry, parse_connection_storage, storage_of, to_message
@@ -44,6 +47,7 @@ from resolute.errors import FailedPreconditionError
 from resolute.info import ClusterInfo
 from resolute.runtime.connection import Connection
 from resolute.runtime.experiment_config import ExperimentConfig
+from resolute.spool.omissions import LEFT_OUT_SUFFIX
 from resolute.spool.report_writer import ReportWriter, limit_from_environment
 
 _log = logging.getLogger("resolute.core")
@@ -76,11 +80,13 @@ def assemble(
     connection, run_directory = _run_environment(info, run_directory or RunDirectory.from_environment())
     session = open_session(info, connection)
     flags = Flags.create(run_directory.flags_file)
+    movement = Movement(run_directory.movement, rank=distributed.rank)
+    source = f"rank{distributed.rank}"
     reports = ReportWriter(
         run_directory.spool,
-        name=f"rank{distributed.rank}",
+        name=source,
         limit=limit_from_environment(),
-        omissions=strictness.omissions(),
+        omissions=strictness.omissions(run_directory.spool / f"{source}{LEFT_OUT_SUFFIX}"),
     )
     if isinstance(checkpoint_storage, BucketStorage) and checkpoint_storage.has_secrets:
         _log.warning(
@@ -95,6 +101,7 @@ def assemble(
     record = make_record(
         session,
         run_directory=run_directory,
+        movement=movement,
         flush=lambda: reports.flush(session.outage_timeout),
         length=1 if connection.time_driven else max_length_of(_search_config(info)) or 1,
     )
@@ -106,21 +113,24 @@ def assemble(
             tensorboard=tensorboard,
             rank=distributed.rank,
             confirms=strictness is Strictness.STRICT,
+            reported=movement.step,
         ),
         checkpoint=CheckpointContext(
             distributed,
-            store=open_remote_store(storage, session),
+            store=open_remote_store(storage, session, watch=watch_progress(movement.advance)),
             registry=RemoteRegistry(session, storage=to_message(storage)),
             flush=lambda: reports.flush(session.outage_timeout),
             committed=tensorboard.sync,
         ),
         searcher=_searcher(info, distributed, session=session, record=record, flags=flags),
-        preempt=PreemptContext(distributed, preempt_mode, open_signal=lambda: flags),
+        preempt=PreemptContext(distributed, preempt_mode, open_signal=lambda: flags, asked=movement.step),
         profiler=ProfilerContext(
             distributed, reporter=reports, agent=info.agent_id, open_sampler=MachineSampler
         ),
         tensorboard=tensorboard,
-        closers=(reports.close, session.close),
+        raise_alert=RemoteAlerts(session).raise_alert,
+        # What a script does after the end of its context says nothing any more.
+        closers=(reports.close, session.close, movement.begin_phase),
     )
 
 
@@ -146,15 +156,15 @@ def open_session(info: ClusterInfo, connection: Connection) -> Session:
     """Opens the services to a process of a trial."""
     return Session(
         connection,
-        tls=_tls(info),
+        tls=_tls(info, connection),
         fallback_token=info.session_token,
     )
 
 
-def _tls(info: ClusterInfo) -> ClientTls | None:
+def _tls(info: ClusterInfo, connection: Connection) -> ClientTls | None:
     if info.master_cert_file:
         return ClientTls.read(Path(info.master_cert_file), server_name=info.master_cert_name or "")
-    return ClientTls() if info.master_url.startswith("https://") else None
+    return ClientTls() if connection.tls else None
 
 
 def _searcher(

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from resolute.api.checkpoints.v1 import checkpoint_pb2 as checkpoint
 from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as checkpoints
 from resolute.core.checkpoint.files.manifest import FileEntry
+from resolute.core.checkpoint.files.progress_log import ProgressFactory, log_progress
 from resolute.core.checkpoint.files.reuse import Reusable, Reuse
 from resolute.core.checkpoint.storage import DirectoryStorage, Storage
 from resolute.core.checkpoint.stores.base import CheckpointStore
@@ -60,11 +61,11 @@ class RemoteUrlSigner:
     def sizes(self, checkpoint_id: str) -> dict[str, int]:
         """Returns sizes in bytes by path."""
         request = checkpoints.GetCheckpointRequest(checkpoint_id=checkpoint_id)
-        found = self._session.retry_during_outage(
+        response = self._session.retry_during_outage(
             lambda: self._session.checkpoints.GetCheckpoint(request), purpose="asking for a checkpoint"
         ).checkpoint
         files = self._session.retry_during_outage(
-            lambda: checkpoint_files.files_of(self._session.checkpoints, found),
+            lambda: checkpoint_files.files_of(self._session.checkpoints, response),
             purpose="asking for a checkpoint",
         )
         return {file.path: file.size for file in files}
@@ -104,15 +105,24 @@ class RemoteFileIndex:
         return Reusable(candidates=frozenset(response.candidate_paths), held=homes)
 
 
-def open_remote_store(storage: Storage, session: Session) -> CheckpointStore:
+def open_remote_store(
+    storage: Storage, session: Session, *, watch: ProgressFactory = log_progress
+) -> CheckpointStore:
     """Returns the store of a storage, as a trial on a cluster reaches it.
+
+    Args:
+        storage: Where checkpoints lie.
+        session: The services.
+        watch: Makes what counts the bytes of each upload and download.
 
     Raises:
         InvalidArgumentError: The variables of the machine's cache are wrong.
     """
     reuse = Reuse(RemoteFileIndex(session))
     if isinstance(storage, DirectoryStorage):
-        return DirectoryStore(storage.path, reuse=reuse, full_timeout=session.outage_timeout)
-    store = PresignedStore(RemoteUrlSigner(session), outage_timeout=session.outage_timeout, reuse=reuse)
+        return DirectoryStore(storage.path, reuse=reuse, full_timeout=session.outage_timeout, watch=watch)
+    store = PresignedStore(
+        RemoteUrlSigner(session), outage_timeout=session.outage_timeout, reuse=reuse, watch=watch
+    )
     cache = FileCache.from_environment()
     return store if cache is None else CachedStore(store, cache)

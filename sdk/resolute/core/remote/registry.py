@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,13 +14,14 @@ from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as checkpoints
 from resolute.api.checkpoints.v1 import storage_pb2
 from resolute.contracts.object_stores.location import BucketStorage
 from resolute.contracts.values import to_mapping, to_value
-from resolute.core.checkpoint.files.manifest import FileEntry
+from resolute.core.checkpoint.files.manifest import FileEntry, metadata_text
 from resolute.core.checkpoint.registry import RegisteredCheckpoint
 from resolute.core.checkpoint.storage import DirectoryStorage, Storage
 from resolute.core.remote.presigned_urls import open_remote_store
 from resolute.core.remote.session import Session
 from resolute.errors import NotFoundError, ResoluteError, UnimplementedError
 from resolute.rpc import checkpoint_files, storage_providers
+from resolute.transfer.holds import HOLD_SECONDS
 from resolute.trial_errors import CheckpointNotFound
 
 _COMMIT_DEADLINE = 300.0
@@ -29,6 +29,7 @@ _COMMIT_DEADLINE = 300.0
 _VERIFIED_PER_SECOND = 50e6
 """Bytes that a service reads at least, where it compares files with their digests."""
 _ABORT_DEADLINE = 5.0
+_HOLD_DEADLINE = 5.0
 _RESTORABLE = frozenset(
     {checkpoint.CHECKPOINT_STATE_COMPLETED, checkpoint.CHECKPOINT_STATE_PARTIALLY_DELETED}
 )
@@ -101,19 +102,28 @@ class RemoteRegistry:
         except ResoluteError as failure:
             _log.info("checkpoint %s is left unfinished: %s", checkpoint_id, failure)
 
+    def hold(self, checkpoint_id: str) -> None:
+        """Keeps a checkpoint for a while from policies that delete.
+
+        Raises:
+            ResoluteError: The service did not answer in time, or the checkpoint is gone.
+        """
+        request = checkpoints.HoldCheckpointRequest(checkpoint_id=checkpoint_id, hold_seconds=HOLD_SECONDS)
+        self._session.checkpoints.HoldCheckpoint(request, timeout=_HOLD_DEADLINE)
+
     def find(self, checkpoint_id: str) -> RegisteredCheckpoint:
         """Returns a committed checkpoint.
 
         Raises:
             CheckpointNotFound: There is none.
         """
-        found = self._get(checkpoint_id)
+        message = self._get(checkpoint_id)
         listed = self._session.retry_during_outage(
-            lambda: checkpoint_files.files_of(self._session.checkpoints, found),
+            lambda: checkpoint_files.files_of(self._session.checkpoints, message),
             purpose="asking for a checkpoint",
         )
         files = tuple(FileEntry(file.path, file.size, file.digest) for file in listed)
-        return RegisteredCheckpoint(open_remote_store(storage_of(found.storage), self._session), files)
+        return RegisteredCheckpoint(open_remote_store(storage_of(message.storage), self._session), files)
 
     def metadata(self, checkpoint_id: str) -> dict[str, Any]:
         """Returns the metadata of a committed checkpoint.
@@ -133,16 +143,16 @@ class RemoteRegistry:
     def _get(self, checkpoint_id: str) -> checkpoint.Checkpoint:
         request = checkpoints.GetCheckpointRequest(checkpoint_id=checkpoint_id)
         try:
-            found = self._session.retry_during_outage(
+            response = self._session.retry_during_outage(
                 lambda: self._session.checkpoints.GetCheckpoint(request), purpose="asking for a checkpoint"
             ).checkpoint
         except NotFoundError as failure:
             raise CheckpointNotFound(str(failure), resource=failure.resource) from failure
-        if found.state not in _RESTORABLE:
+        if response.state not in _RESTORABLE:
             # Its own trial may see a checkpoint before it counts, and after it is gone.
-            state = checkpoint.CheckpointState.Name(found.state).removeprefix("CHECKPOINT_STATE_")
+            state = checkpoint.CheckpointState.Name(response.state).removeprefix("CHECKPOINT_STATE_")
             raise CheckpointNotFound(f"checkpoint {checkpoint_id} is {state}; restore from another one")
-        return found
+        return response
 
 
 def parse_connection_storage(content: Mapping[str, Any]) -> storage_pb2.Storage:
@@ -189,7 +199,7 @@ def metadata_with_steps(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
 
     Raises:
         ValueError: The steps are missing or no whole number.
-        TypeError: Something in the metadata has no form in JSON.
+        TypeError: Something in the metadata has no form in JSON, such as a NumPy value.
         InvalidArgumentError: It has keys that are no text, too large whole numbers, or nests too deep.
     """
     prepared = dict(metadata or {})
@@ -198,10 +208,11 @@ def metadata_with_steps(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
         raise ValueError(f"metadata of a checkpoint must contain {_STEPS!r}: how many steps are in it")
     if isinstance(steps, bool) or not isinstance(steps, int):
         raise ValueError(  # noqa: TRY004 - the documented class
-            f"{_STEPS!r} in the metadata of a checkpoint is {steps!r}; a whole number was expected"
+            f"{_STEPS!r} in the metadata of a checkpoint is {steps!r}; a whole number was expected, such as "
+            "int(steps)"
         )
     # Before the first byte is sent, not when the commit is refused.
-    json.dumps(prepared)
+    metadata_text(prepared)
     to_value(prepared, path="metadata")
     prepared.setdefault(_STEPS, steps)
     prepared.setdefault(_OLD_STEPS, steps)

@@ -14,6 +14,7 @@ from typing import TypeVar
 import grpc
 
 from resolute.api.checkpoints.v1.checkpoints_service_pb2_grpc import CheckpointsServiceStub
+from resolute.api.experiments.v1.alerts_service_pb2_grpc import AlertsServiceStub
 from resolute.api.experiments.v1.allocations_service_pb2_grpc import AllocationsServiceStub
 from resolute.api.experiments.v1.trials_service_pb2_grpc import TrialsServiceStub
 from resolute.api.metrics.v1.metrics_service_pb2_grpc import MetricsServiceStub
@@ -26,8 +27,10 @@ from resolute.errors import ForkedProcessError, UnauthenticatedError, Unavailabl
 from resolute.rpc.channel import open_channel
 from resolute.runtime.connection import Connection
 
-OUTAGE_TIMEOUT_VARIABLE = "RESOLUTE_PATIENCE_SECONDS"
-"""Names, in the environment, how long a call waits for services that are away."""
+OUTAGE_TIMEOUT_VARIABLE = "RESOLUTE_OUTAGE_TIMEOUT_SECONDS"
+"""Variable of the environment: seconds that a call waits for services that do not answer."""
+_EARLIER_VARIABLE = "RESOLUTE_PATIENCE_SECONDS"
+"""The earlier name of that variable, which is still accepted."""
 DEFAULT_OUTAGE_TIMEOUT = 3600.0
 _FIRST_PAUSE = 0.25
 _LONGEST_PAUSE = 10.0
@@ -48,7 +51,7 @@ class Session:
         clock: Measures outages.
         sleep: Waits some seconds.
         outage_timeout: Seconds that a call waits for services that are away; None reads
-            ``RESOLUTE_PATIENCE_SECONDS``, one hour by default.
+            ``RESOLUTE_OUTAGE_TIMEOUT_SECONDS``, one hour by default.
     """
 
     def __init__(
@@ -88,6 +91,11 @@ class Session:
     def trials(self) -> TrialsServiceStub:
         """The trial itself."""
         return TrialsServiceStub(self._channel)
+
+    @functools.cached_property
+    def alerts(self) -> AlertsServiceStub:
+        """Who is told of what."""
+        return AlertsServiceStub(self._channel)
 
     @functools.cached_property
     def allocations(self) -> AllocationsServiceStub:
@@ -166,4 +174,5 @@ def _freeze_gc_in_forked_children() -> None:
 
 
 def _outage_timeout_from_environment() -> float:
-    return float(os.environ.get(OUTAGE_TIMEOUT_VARIABLE) or DEFAULT_OUTAGE_TIMEOUT)
+    given = os.environ.get(OUTAGE_TIMEOUT_VARIABLE) or os.environ.get(_EARLIER_VARIABLE)
+    return float(given or DEFAULT_OUTAGE_TIMEOUT)

@@ -11,6 +11,8 @@ from resolute.api.metrics.v1 import metrics_service_pb2 as metrics
 from resolute.api.searcher.v1 import searcher_service_pb2 as searcher
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 from resolute.contracts.run.directory import RunDirectory
+from resolute.contracts.run.early_exit import EarlyExit
+from resolute.contracts.run.movement import Movement
 from resolute.contracts.values import to_mapping, to_value
 from resolute.core.remote.session import Session
 from resolute.core.reporting.early_exit import EarlyExitReason
@@ -29,6 +31,7 @@ class RemoteTrialRecord:
         run_directory: Where the supervisor looks for the reason of an early exit.
         flush: Waits until this process's reports have arrived, so that answers about metrics include them.
         length: Length that the whole trial is counted in; 1 where the search has no lengths.
+        movement: Where the supervisor sees that the script goes on.
         clock: Decides when a status is tried again after a failure.
     """
 
@@ -38,10 +41,12 @@ class RemoteTrialRecord:
         *,
         run_directory: RunDirectory,
         flush: Callable[[], None],
+        movement: Movement,
         length: int = 1,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self._session = session
+        self._movement = movement
         self._run_directory = run_directory
         self._flush = flush
         self._length = length
@@ -51,6 +56,7 @@ class RemoteTrialRecord:
     def set_status(self, status: str) -> None:
         """Shows a word or two to people; a failure is logged, and the next half minute is quiet."""
         self._session.check_process()
+        self._movement.begin_phase()
         if self._clock.monotonic() < self._quiet_until:
             return
         request = trials.SetTrialStatusRequest(trial_id=self._trial_id, run=self._run, status=status)
@@ -82,6 +88,7 @@ class RemoteTrialRecord:
 
     def report_progress(self, progress: float) -> None:
         """Says which share of the trial is done."""
+        self._movement.advance()
         request = searcher.ReportProgressRequest(
             trial_id=self._trial_id, run=self._run, progress=progress * self._length
         )
@@ -89,9 +96,9 @@ class RemoteTrialRecord:
             lambda: self._session.searcher.ReportProgress(request), purpose="reporting progress"
         )
 
-    def report_early_exit(self, reason: EarlyExitReason) -> None:
+    def report_early_exit(self, reason: EarlyExitReason, message: str) -> None:
         """Leaves the reason for the supervisor, whose report of the exit carries it."""
-        if not self._run_directory.write_early_exit(reason.name):
+        if not self._run_directory.write_early_exit(EarlyExit(reason.name, message)):
             _log.warning("an early exit was reported before; %s is ignored", reason.name)
 
     def set_metadata(self, metadata: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import logging
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from resolute.spool.omissions import CountedWarnings, Omissions, Raised
@@ -38,6 +39,10 @@ class Strictness(enum.Enum):
         """
         return cls.STRICT if config.get("reports") == cls.STRICT.value else least
 
-    def omissions(self) -> Omissions:
-        """Makes what hears of the parts that are left out."""
-        return CountedWarnings(_log.warning) if self is Strictness.WARN else Raised()
+    def omissions(self, counts: Path | None = None) -> Omissions:
+        """Makes what hears of the parts that are left out.
+
+        Args:
+            counts: The file that keeps how many there were; None to keep them nowhere.
+        """
+        return CountedWarnings(_log.warning, file=counts) if self is Strictness.WARN else Raised()

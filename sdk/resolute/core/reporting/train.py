@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,7 @@ class TrainContext:
         tensorboard: Where TensorBoard files go.
         rank: Rank of this process; only rank 0 reports.
         confirms: Whether each report waits for the answer of its service and raises what that refuses.
+        reported: Called at each report, of every rank: training goes on.
 
     Examples:
         >>> from resolute import core
@@ -54,11 +55,13 @@ class TrainContext:
         tensorboard: Tensorboard,
         rank: int = 0,
         confirms: bool = False,
+        reported: Callable[[], None] = lambda: None,
     ) -> None:
         self._reporter = reporter
         self._omissions = reporter.omissions
         self._rank = rank
         self._confirms = confirms
+        self._reported = reported
         self._record = record
         self._tensorboard = tensorboard
 
@@ -127,7 +130,7 @@ class TrainContext:
     ) -> None:
         """Reports metrics of any group. Several reports of one group at the same steps add up.
 
-        Within a run the first value of a metric at a step counts; another one is left out with a warning.
+        Within a run the last value of a metric at a step counts, of the metric of the search the first.
 
         Args:
             group: ``training``, ``validation`` or any other name without a dot.
@@ -157,15 +160,19 @@ class TrainContext:
         """Returns the best value of the searcher's metric in the whole experiment, or None before any."""
         return self._record.best_validation()
 
-    def report_early_exit(self, reason: EarlyExitReason) -> None:
+    def report_early_exit(self, reason: EarlyExitReason, *, message: str = "") -> None:
         """Says that the trial is about to end early, and why. A second reason is ignored.
+
+        Args:
+            reason: Why.
+            message: The same for people, who see its first 500 characters in one line.
 
         Raises:
             TypeError: ``reason`` is no ``EarlyExitReason``.
         """
         if not isinstance(reason, EarlyExitReason):
             raise TypeError(f"an EarlyExitReason was expected, not {reason!r}")
-        self._record.report_early_exit(reason)
+        self._record.report_early_exit(reason, message)
 
     def report_progress(self, progress: float) -> None:
         """Says which share of the trial is done. For scripts without searcher operations.
@@ -218,6 +225,7 @@ class TrainContext:
         return self._record.last_validation_steps()
 
     def _report(self, group: str, steps: Any, metrics: Any) -> None:
+        self._reported()
         if self._rank:
             message = f"only rank 0 reports; this is rank {self._rank}: its reports are left out"
             self._omissions.leave_out(f"reports of rank {self._rank}", RuntimeError(message))

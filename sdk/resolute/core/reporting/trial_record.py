@@ -1,4 +1,4 @@
-"""What the platform knows and is told of a trial besides its metrics."""
+"""The record of a trial besides its metrics: status, progress, metadata."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class TrialRecord(Protocol):
     def report_progress(self, progress: float) -> None:
         """Says which share of the trial is done."""
 
-    def report_early_exit(self, reason: EarlyExitReason) -> None:
-        """Says why the trial ends early; only the first reason counts."""
+    def report_early_exit(self, reason: EarlyExitReason, message: str) -> None:
+        """Says why the trial ends early, the message for people; only the first reason counts."""
 
     def set_metadata(self, metadata: Mapping[str, Any]) -> dict[str, Any]:
         """Replaces the trial's free metadata and returns it."""
@@ -58,9 +58,9 @@ class LocalTrialRecord:
         """Logs the share."""
         _log.info("progress: %.1f %%", progress * 100)
 
-    def report_early_exit(self, reason: EarlyExitReason) -> None:
+    def report_early_exit(self, reason: EarlyExitReason, message: str) -> None:
         """Logs the reason."""
-        _log.info("early exit: %s", reason.name)
+        _log.info("early exit: %s", f"{reason.name}: {message}" if message else reason.name)
 
     def set_metadata(self, metadata: Mapping[str, Any]) -> dict[str, Any]:
         """Keeps the metadata for this process."""

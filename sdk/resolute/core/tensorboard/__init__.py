@@ -1,7 +1,6 @@
 """TensorBoard files of a trial.
 
-Reported metrics written as events by a background thread, and files copied to where the experiment keeps
-them.
+Reported metrics written as events by a background thread, and files copied to the experiment's storage.
 """
 
 from resolute.core.tensorboard.manager import (

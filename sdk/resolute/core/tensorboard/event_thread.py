@@ -1,4 +1,4 @@
-"""Turns reports into events in the background, with a small share of the processor."""
+"""Writes reports as events in a background thread with little processor time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Copies files that have changed to where others read them."""
+"""Copies changed files to their destination."""
 
 from __future__ import annotations
 

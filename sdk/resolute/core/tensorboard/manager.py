@@ -1,4 +1,4 @@
-"""Who copies TensorBoard files, and when."""
+"""Decides which rank copies TensorBoard files, and when."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a script says of a run outside of the cluster."""
+"""The configuration of an unmanaged run by its script."""
 
 from __future__ import annotations
 
@@ -44,10 +44,12 @@ class Config:
     external_trial_id: str | None = None
     """Names the trial of that experiment across runs, so that a script that starts again continues with it;
     None for a trial of its own."""
+    reports: str | None = None
+    """``strict`` makes a report that cannot be recorded raise in its call; None has it left out."""
 
     def fields(self) -> dict[str, Any]:
         """Returns the fields of the experiment's config."""
-        found = {
+        fields_given = {
             "data": None if self.data is None else dict(self.data),
             "description": self.description,
             "labels": None if self.labels is None else list(self.labels),
@@ -55,8 +57,9 @@ class Config:
             "project": self.project,
             "checkpoint_storage": _storage_section(self.checkpoint_storage),
             "searcher": None if self.searcher is None else dict(self.searcher),
+            "reports": self.reports,
         }
-        return {name: value for name, value in found.items() if value is not None}
+        return {name: value for name, value in fields_given.items() if value is not None}
 
     def check_names(self) -> None:
         """Checks the names across runs.
@@ -78,11 +81,11 @@ class Config:
 
     def placed_by(self, other: Config | None) -> Config:
         """Takes from another config where the run belongs, unless this one says so."""
-        found = {field.name: getattr(self, field.name) for field in fields(Config)}
+        values = {field.name: getattr(self, field.name) for field in fields(Config)}
         for name in _PLACE:
-            if other is not None and found[name] is None:
-                found[name] = getattr(other, name)
-        return Config(**found)
+            if other is not None and values[name] is None:
+                values[name] = getattr(other, name)
+        return Config(**values)
 
 
 _PLACE = ("workspace", "project", "external_experiment_id", "external_trial_id")

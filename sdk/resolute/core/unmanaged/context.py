@@ -30,6 +30,7 @@ from resolute.core.distributed import DistributedContext
 from resolute.core.preempt import PreemptMode
 from resolute.core.remote.assembly import assemble
 from resolute.core.reporting.offline import OFFLINE_DIRECTORY
+from resolute.core.reporting.strictness import Strictness
 from resolute.core.tensorboard import TensorboardMode
 from resolute.core.unmanaged.config import Config
 from resolute.core.unmanaged.output_tee import OutputTee
@@ -122,9 +123,14 @@ def begin(
     begun = distributed.broadcast(begun)
     assert begun is not None
     run = RunDirectory(begun.directory)
+    strictness = Strictness.of_config(config.fields(), least=Strictness.WARN)
     if begun.info.connection is None:
         parts = recording_parts(
-            begun.directory, begun.info, distributed=distributed, preempt_mode=preempt_mode
+            begun.directory,
+            begun.info,
+            distributed=distributed,
+            preempt_mode=preempt_mode,
+            omissions=strictness.omissions(),
         )
     else:
         parts = assemble(
@@ -133,6 +139,7 @@ def begin(
             checkpoint_storage=checkpoint_storage,
             preempt_mode=preempt_mode,
             tensorboard_mode=tensorboard_mode,
+            strictness=strictness,
             run_directory=run,
         )
     output = OutputTee(run.spool, rank=distributed.rank, size=distributed.size)
@@ -231,14 +238,14 @@ def _info(services: Services, begun: StartedRun, files: RunDirectory, run: Offli
         write_atomically(certificate, authority)
     latest = next(
         (
-            found
-            for found in services.checkpoints.of_trial(trial.uuid)
-            if found.state is CheckpointState.COMPLETED
+            record
+            for record in services.checkpoints.of_trial(trial.uuid)
+            if record.state is CheckpointState.COMPLETED
         ),
         None,
     )
     return ClusterInfo(
-        master_url=f"{'http' if endpoint.tls is None else 'https'}://{endpoint.address}",
+        master_url=endpoint.master_url,
         cluster_id=begun.cluster_id,
         agent_id=os.uname().nodename,
         slot_ids=[],
@@ -264,6 +271,7 @@ def _info(services: Services, begun: StartedRun, files: RunDirectory, run: Offli
             trial_id=trial.uuid,
             run=begun.run,
             token_path=str(files.token_file),
+            tls=endpoint.tls is not None,
             storage=begun.storage,
             searcher_metric=begun.searcher_metric,
             smaller_is_better=begun.smaller_is_better,

@@ -1,4 +1,4 @@
-"""Copies what a script prints to the log of its trial, and lets it be printed as ever."""
+"""Copies the output of a script to the log of its trial; it is still printed."""
 
 from __future__ import annotations
 

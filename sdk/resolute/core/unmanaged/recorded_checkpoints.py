@@ -39,7 +39,7 @@ class RecordedCheckpoints:
             record = Record.read(path.read_bytes(), checkpoint_id=path.stem)
             if record.finished:
                 records.append((path.stem, record))
-        yield from sorted(records, key=lambda found: (found[1].metadata["steps_completed"], found[0]))
+        yield from sorted(records, key=lambda one: (one[1].metadata["steps_completed"], one[0]))
 
     def send(self, upload: Callable[[str, Path, Record], None]) -> None:
         """Sends what was not sent yet, and remembers what was.
@@ -82,6 +82,9 @@ class RecordingRegistry:
     def abort(self, checkpoint_id: str) -> None:
         """Gives up a checkpoint that was begun."""
         self._own.abort(checkpoint_id)
+
+    def hold(self, checkpoint_id: str) -> None:
+        """Here no policy deletes."""
 
     def find(self, checkpoint_id: str) -> RegisteredCheckpoint:
         """Returns a checkpoint of any run that was recorded here.
@@ -128,15 +131,15 @@ def latest_of_trial(runs: Sequence[OfflineRun], run: OfflineRun) -> tuple[str, i
     """
     if run.trial is None:
         return None
-    found: list[tuple[int, str]] = []
+    candidates: list[tuple[int, str]] = []
     for earlier in runs:
         if earlier.trial == run.trial:
             try:
                 for checkpoint_id, record in RecordedCheckpoints(earlier.directory).finished():
-                    found.append((int(record.metadata["steps_completed"]), checkpoint_id))
+                    candidates.append((int(record.metadata["steps_completed"]), checkpoint_id))
             except (OSError, DataLossError) as failure:
                 _log.warning("the checkpoints in %s cannot be read: %s", earlier.directory, failure)
-    if not found:
+    if not candidates:
         return None
-    steps, checkpoint_id = max(found)
+    steps, checkpoint_id = max(candidates)
     return checkpoint_id, steps

@@ -1,7 +1,7 @@
 """Records a run outside of the cluster while no cluster is in reach, to be sent later.
 
-The run's directory is that of a run with a sidecar. Every process of the script holds its lock, shared, so
-that nobody sends a run that goes on; ``recorded.json`` marks it, and names the cluster that was out of reach.
+The run's directory is that of a run with a sidecar. Every process of the script holds a shared lock on it, so
+that a running run is not sent. ``recorded.json`` marks it and names the unreachable cluster.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 
 from resolute.contracts.files.atomic_files import read_json, write_json
 from resolute.contracts.run.directory import RunDirectory
+from resolute.contracts.run.early_exit import EarlyExit
 from resolute.contracts.run.lock import RunLock
 from resolute.core.checkpoint import CheckpointContext
 from resolute.core.context import Parts
@@ -30,6 +31,7 @@ from resolute.core.unmanaged.recorded_checkpoints import RecordingRegistry, late
 from resolute.errors import DataLossError
 from resolute.info import TRIAL, ClusterInfo, TrialInfo
 from resolute.runtime.offline_run import OfflineRun, load_runs
+from resolute.spool.omissions import Omissions
 
 _MARK = "recorded.json"
 _log = logging.getLogger("resolute.core")
@@ -122,13 +124,18 @@ def _warn_of_unreadable(failure: Exception) -> None:
 class _RecordedTrial(OfflineTrialRecord):
     """A trial whose metadata and early exit are kept for its end."""
 
-    def report_early_exit(self, reason: EarlyExitReason) -> None:
+    def report_early_exit(self, reason: EarlyExitReason, message: str) -> None:
         """Leaves the reason where the end of the run is written down."""
-        RunDirectory(self._run.directory).write_early_exit(reason.name)
+        RunDirectory(self._run.directory).write_early_exit(EarlyExit(reason.name, message))
 
 
 def recording_parts(
-    directory: Path, info: ClusterInfo, *, distributed: DistributedContext, preempt_mode: PreemptMode
+    directory: Path,
+    info: ClusterInfo,
+    *,
+    distributed: DistributedContext,
+    preempt_mode: PreemptMode,
+    omissions: Omissions | None = None,
 ) -> Parts:
     """Makes the parts of a context that records; every process of the trial calls it.
 
@@ -139,12 +146,13 @@ def recording_parts(
         info: What the script is told.
         distributed: The other processes; they must see the same directory.
         preempt_mode: Which processes ask whether to stop.
+        omissions: Hears of what cannot be recorded of reports; it is counted and logged by default.
 
     Raises:
         ConflictError: The chief has ended, and the run is being sent.
     """
     lock = RunLock.acquire(RunDirectory(directory).lock_file, shared=True)
-    reporter = FileReporter.of_rank(directory, distributed.rank)
+    reporter = FileReporter.of_rank(directory, distributed.rank, omissions)
     record = _RecordedTrial(OfflineRun.load(directory)) if distributed.rank == 0 else LocalTrialRecord()
     tensorboard = LocalTensorboard()
     registry = RecordingRegistry(directory)

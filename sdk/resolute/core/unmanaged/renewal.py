@@ -1,4 +1,4 @@
-"""Renews a run outside of the cluster, and its token, while something long is sent."""
+"""Renews an unmanaged run and its token during long uploads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds out how a script ends, and lets its sidecar finish."""
+"""Determines the exit of a script, and waits for its sidecar to finish."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 from resolute.contracts.run.directory import RunDirectory
+from resolute.contracts.run.early_exit import EarlyExit
 from resolute.contracts.run.exit_record import ExitRecord
 from resolute.contracts.run.lock import RunLock
 
@@ -103,10 +104,11 @@ class ScriptExit:
             return
         self._done = True
         self.hook.remove()
+        early = EarlyExit.read(self._run.early_exit_file)
         record = ExitRecord(
             exit_code=self.hook.code,
-            early_exit_reason=self._run.read_early_exit(),
-            failure=self.hook.failure,
+            early_exit_reason=early.reason,
+            failure=early.message or self.hook.failure,
             end_time=self._clock.time(),
         )
         record.write(self._run.exit_file)

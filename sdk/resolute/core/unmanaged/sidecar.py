@@ -1,4 +1,4 @@
-"""The process beside a run outside of the cluster: it sends what the run records, and says that it continues.
+"""The sidecar process of an unmanaged run: it sends what the run records, and heartbeats.
 
 Run as ``python -m resolute.core.unmanaged.sidecar DIRECTORY``. It ends once the script has ended and
 everything has arrived. What has not arrived within its timeout stays, for ``resolute sync``.
@@ -10,7 +10,7 @@ import logging
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from resolute.errors import ConflictError, ResoluteError, RunSupersededError
 from resolute.runtime.offline_run import OfflineRun
 from resolute.spool.delivery.requests import RunIdentity
 from resolute.spool.delivery.shipping import SpoolShipper
+from resolute.spool.omissions import read_left_out
 from resolute.spool.report_writer import refusals_of
 
 HEARTBEAT_SECONDS = 60.0
@@ -163,6 +164,7 @@ class Sidecar:
             failure=ENDED_SILENTLY,
             end_time=self._clock.time(),
         )
+        ended = replace(ended, left_out=read_left_out(self._run.spool))
         while True:
             try:
                 self._trials.end(self._identity.trial_id, self._identity.run, ended)

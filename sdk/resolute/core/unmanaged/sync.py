@@ -1,4 +1,4 @@
-"""Sends runs that were recorded off cluster: their reports, lines and checkpoints, and how they ended."""
+"""Sends runs that were recorded off cluster: their reports, lines, checkpoints and exits."""
 
 from __future__ import annotations
 
@@ -231,6 +231,7 @@ def _send_checkpoints(
         trial_id=begun.trial.uuid,
         run=begun.run,
         token_path=str(RunDirectory(run.directory).token_file),
+        tls=endpoint.tls is not None,
         storage=begun.storage,
         unmanaged=True,
     )

@@ -1,1 +1,1 @@
-"""Trial classes in Keras: what a user writes and is given, and how it is trained."""
+"""Trial classes in Keras: the user's class, its context, and the training loop."""

@@ -1,4 +1,4 @@
-"""What a trial in Keras asks of the platform."""
+"""The context of a trial in Keras."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The class that a training in Keras is written as."""
+"""The base class of trials in Keras."""
 
 from __future__ import annotations
 

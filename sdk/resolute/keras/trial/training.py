@@ -1,10 +1,11 @@
-"""Training a ``TFKerasTrial``: the parts of the training loop, and how they are made from a config."""
+"""Trains a ``TFKerasTrial``: the parts of the training loop, and their construction from a config."""
 
 from __future__ import annotations
 
 import contextlib
 import logging
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -55,6 +56,8 @@ class Segments:
         self._is_torch = backend_of(self._model) == "torch"
         self.metrics: list[dict[str, Any]] = []
         """Of the batches since the last report."""
+        self.waited_seconds = 0.0
+        """Seconds for which it has waited for batches so far."""
 
     def train_until(self, end: int, *, interrupted: Callable[[int], bool]) -> bool:
         """Trains up to a step, unless interrupted; returns whether it got there."""
@@ -83,7 +86,10 @@ class Segments:
 
     def _train_batch(self) -> dict[str, Any]:
         model = self._model
-        batch = weigh_classes(next(self._batches), self._context._fit_options.class_weight)
+        began = time.perf_counter()
+        batch = next(self._batches)
+        self.waited_seconds += time.perf_counter() - began
+        batch = weigh_classes(batch, self._context._fit_options.class_weight)
         if is_of_legacy(model):
             first = not self.metrics
             return dict(model.train_on_batch(*batch, reset_metrics=first, return_dict=True))

@@ -1,4 +1,4 @@
-"""What a rank computes with.
+"""The backends of a rank.
 
 Its device, mixed precision, and the exchange of gradients with other ranks by torch.distributed or Horovod.
 """

@@ -1,4 +1,4 @@
-"""How the gradients of the ranks of one trial come together."""
+"""The exchange of gradients between the ranks of one trial."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from resolute.core import DistributedContext
+from resolute.trial_errors import InvalidExperimentException
 
 USE_HOROVOD = "USE_HOROVOD"
 USE_TORCH_DISTRIBUTED = "USE_TORCH_DISTRIBUTED"
@@ -31,7 +32,13 @@ class Backend(Protocol):
         """
 
     def wrap_optimizer(
-        self, optimizer: Any, models: Iterable[nn.Module], *, passes: int, compression: Any
+        self,
+        optimizer: Any,
+        models: Iterable[nn.Module],
+        *,
+        passes: int,
+        compression: Any,
+        options: Mapping[str, Any],
     ) -> Any:
         """Returns what shall be stepped in the place of an optimizer.
 
@@ -40,10 +47,18 @@ class Backend(Protocol):
             models: The wrapped models.
             passes: Backward passes to a step.
             compression: Of gradients on their way; None for the backend's default.
+            options: Arguments for Horovod's ``DistributedOptimizer``, where that is used.
         """
 
     def without_sync(self, models: Iterable[nn.Module]) -> AbstractContextManager[object]:
         """Returns a block in which gradients are accumulated and not exchanged."""
+
+    def finish_batch(self, models: Iterable[nn.Module]) -> None:
+        """Checks that the gradients of a batch were exchanged.
+
+        Raises:
+            RuntimeError: Some were not, such as those of a parameter that only other ranks used.
+        """
 
     def evaluation_mode(self, models: Iterable[nn.Module]) -> AbstractContextManager[object]:
         """Returns a block in which models are called without waiting for other ranks."""
@@ -66,7 +81,13 @@ class SingleRank:
         return model
 
     def wrap_optimizer(
-        self, optimizer: Any, models: Iterable[nn.Module], *, passes: int, compression: Any
+        self,
+        optimizer: Any,
+        models: Iterable[nn.Module],
+        *,
+        passes: int,
+        compression: Any,
+        options: Mapping[str, Any],
     ) -> Any:
         """The optimizer itself."""
         return optimizer
@@ -74,6 +95,9 @@ class SingleRank:
     def without_sync(self, models: Iterable[nn.Module]) -> AbstractContextManager[object]:
         """An ordinary block."""
         return contextlib.nullcontext()
+
+    def finish_batch(self, models: Iterable[nn.Module]) -> None:
+        """Nothing to exchange."""
 
     def evaluation_mode(self, models: Iterable[nn.Module]) -> AbstractContextManager[object]:
         """An ordinary block."""
@@ -100,15 +124,7 @@ class DistributedModel(DistributedDataParallel):
         """Calls the model."""
         if not self.sync_enabled:
             return self.module(*inputs, **kwargs)
-        try:
-            return super().forward(*inputs, **kwargs)  # type: ignore[no-untyped-call]
-        except RuntimeError as failure:
-            if "find_unused_parameters" not in str(failure):
-                raise
-            raise RuntimeError(
-                f"{failure}\nIn a PyTorchTrial torch's argument is given so: "
-                'context.wrap_model(model, ddp_options={"find_unused_parameters": True})'
-            ) from failure
+        return super().forward(*inputs, **kwargs)  # type: ignore[no-untyped-call]
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -136,6 +152,16 @@ class TorchDistributed(SingleRank):
             if isinstance(model, DistributedDataParallel):
                 stack.enter_context(model.no_sync())
         return stack
+
+    def finish_batch(self, models: Iterable[nn.Module]) -> None:
+        """Checks what torch checks at the next forward pass only.
+
+        After the last batch before a validation that pass is late: this rank would wait for the others in
+        the validation, and they for its gradients.
+        """
+        for model in models:
+            if isinstance(model, DistributedModel) and model.require_backward_grad_sync:
+                model.reducer._rebuild_buckets()
 
     @contextlib.contextmanager
     def evaluation_mode(self, models: Iterable[nn.Module]) -> Iterator[None]:
@@ -167,7 +193,13 @@ class Horovod(SingleRank):
         self._hvd = hvd
 
     def wrap_optimizer(
-        self, optimizer: Any, models: Iterable[nn.Module], *, passes: int, compression: Any
+        self,
+        optimizer: Any,
+        models: Iterable[nn.Module],
+        *,
+        passes: int,
+        compression: Any,
+        options: Mapping[str, Any],
     ) -> Any:
         """Horovod's optimizer around the trial's."""
         names = {parameter: name for name, parameter in _named_parameters(models)}
@@ -176,11 +208,14 @@ class Horovod(SingleRank):
             for group, entry in enumerate(optimizer.param_groups)
             for index, parameter in enumerate(entry["params"])
         ]
+        if options.get("op") == self._hvd.Adasum:
+            raise InvalidExperimentException(
+                "horovod_options has op=Adasum, which exchanges inside of step(): a PyTorchTrial exchanges "
+                "before it, so that gradients can be clipped. Use Average or Sum"
+            )
+        arguments = {"compression": compression or self._hvd.Compression.none, **options}
         return self._hvd.DistributedOptimizer(
-            optimizer,
-            named_parameters=ours,
-            backward_passes_per_step=passes,
-            compression=compression or self._hvd.Compression.none,
+            optimizer, named_parameters=ours, backward_passes_per_step=passes, **arguments
         )
 
     def evaluation_mode(self, models: Iterable[nn.Module]) -> AbstractContextManager[object]:

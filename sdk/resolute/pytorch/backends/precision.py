@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -27,20 +27,35 @@ class Precision:
         self.scaler: Any = None
         self.automatic = False
         self.apex: Any = None
+        self._autocast_options: Mapping[str, Any] = {}
         self._stepped = False
         self._backward_passes = 0
 
-    def use_amp(self, device: torch.device, *, models: int) -> None:
+    def use_amp(
+        self,
+        device: torch.device,
+        *,
+        models: int,
+        autocast_options: Mapping[str, Any] | None = None,
+        scaler_options: Mapping[str, Any] | None = None,
+    ) -> None:
         """Switches automatic mixed precision on.
+
+        Args:
+            device: Where this rank trains.
+            models: How many were wrapped before.
+            autocast_options: Arguments for ``torch.autocast``.
+            scaler_options: Arguments for ``torch.amp.GradScaler``; with any, there is one on each device.
 
         Raises:
             InvalidExperimentException: It comes too late, twice, or beside another way.
         """
         self._check_called_first("experimental.use_amp()", models=models)
         self.automatic = True
-        if device.type == "cuda":
+        self._autocast_options = autocast_options or {}
+        if device.type == "cuda" or scaler_options is not None:
             # bfloat16, which other devices use, has the range of float32 and needs no scaling.
-            self.scaler = torch.amp.GradScaler(device.type)
+            self.scaler = torch.amp.GradScaler(device.type, **(scaler_options or {}))
 
     def wrap_scaler(self, scaler: Any, *, models: int) -> Any:
         """Takes a scaler of the trial's, which steps and updates it.
@@ -85,7 +100,7 @@ class Precision:
         if self.automatic:
             # Inside what torch.compile made, so that the casts are compiled too.
             inner = getattr(model, "_orig_mod", model)
-            inner.forward = autocast(inner.forward, device.type)
+            inner.forward = autocast(inner.forward, device.type, self._autocast_options)
 
     @property
     def is_unscaled(self) -> bool:
@@ -160,13 +175,14 @@ def _import_apex() -> Any:
     return amp
 
 
-def autocast(forward: Callable[..., Any], device_type: str) -> Callable[..., Any]:
-    """Returns a forward pass that computes in the lower precision of a kind of device."""
+def autocast(forward: Callable[..., Any], device_type: str, options: Mapping[str, Any]) -> Callable[..., Any]:
+    """Returns a forward pass that computes in the lower precision of a kind of device, or of the options."""
     dtype = torch.float16 if device_type == "cuda" else torch.bfloat16
+    chosen = {"dtype": dtype, **options}
 
     @functools.wraps(forward)
     def cast_forward(*args: Any, **kwargs: Any) -> Any:
-        with torch.autocast(device_type, dtype=dtype):
+        with torch.autocast(device_type, **chosen):
             return forward(*args, **kwargs)
 
     return cast_forward

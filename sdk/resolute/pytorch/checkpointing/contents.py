@@ -1,4 +1,4 @@
-"""What of a ``PyTorchTrial`` is in its checkpoints."""
+"""The contents of a ``PyTorchTrial``'s checkpoints."""
 
 from __future__ import annotations
 

@@ -112,11 +112,11 @@ def _make_trial(
     code = directory / CODE_DIRECTORY
     code = code if code.is_dir() else directory
     with import_from_path(code):
-        found = trial_class or _import_class(str(recorded.get("trial_cls_spec") or ""), directory, code)
+        trial_type = trial_class or _import_class(str(recorded.get("trial_cls_spec") or ""), directory, code)
         context = arguments.pop("context", None) or CheckpointLoadContext(
             recorded.get("hparams"), recorded.get("experiment_config")
         )
-        trial = found(context, **arguments)
+        trial = trial_type(context, **arguments)
         if is_legacy_trial(trial):
             # It makes the model, which may import more of the code.
             adapt_trial(trial, context)

@@ -1,4 +1,4 @@
-"""What each rank has of its own in a checkpoint."""
+"""The state of each rank in a checkpoint."""
 
 from __future__ import annotations
 

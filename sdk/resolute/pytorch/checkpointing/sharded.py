@@ -1,7 +1,7 @@
 """Sharded models: ``torch.distributed.checkpoint`` on the platform's checkpoints.
 
 Every rank writes its own shards and reads only the files that it needs, so that a model too large for one
-process can be kept, and taken up by another number of ranks than wrote it.
+process can be saved, and loaded by a different number of ranks.
 """
 
 from __future__ import annotations

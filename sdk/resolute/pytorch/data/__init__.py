@@ -1,6 +1,6 @@
 """The data of a trial.
 
 The ``DataLoader`` that a trial returns, the samplers that shuffle, repeat, shard and skip, and the order of
-records as a function of seed and position, so that a resumed trial sees the batches that it would have
-seen.
+records as a function of seed and position, so that a resumed trial sees the same batches as without the
+interruption.
 """

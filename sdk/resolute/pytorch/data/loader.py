@@ -100,6 +100,7 @@ class DataLoader:
         *,
         prefetch_factor: int | None = None,
         persistent_workers: bool = False,
+        **further: Any,
     ) -> None:
         _check_arguments(dataset, batch_size, shuffle, sampler, batch_sampler, drop_last)
         self.dataset = dataset
@@ -119,6 +120,7 @@ class DataLoader:
             "multiprocessing_context": multiprocessing_context,
             "prefetch_factor": prefetch_factor,
             "persistent_workers": persistent_workers,
+            **further,
         }
         self._own_loader: torch_data.DataLoader[Any] | None = None
         self._order = DataOrder()
@@ -151,11 +153,12 @@ class DataLoader:
             seed = (self.generator or torch.default_generator).initial_seed()
         dataset = self.dataset
         # Workers have copies of the data set, whose random numbers follow from the number of the batch.
-        self._order = DataOrder(dataset=None if self.num_workers else OwnGenerators(dataset))
+        read_by = (dataset, self._options["collate_fn"])
+        self._order = DataOrder(dataset=None if self.num_workers else OwnGenerators(read_by))
         batches = self._batches(repeat=repeat, skip=skip, num_replicas=num_replicas, rank=rank, seed=seed)
         if self.num_workers:
             batches = NumberedBatchSampler(batches, first=skip)
-            dataset = SeededDataset(dataset, seed=derived_seed(seed, rank))
+            dataset = SeededDataset(dataset, self._options["collate_fn"], seed=derived_seed(seed, rank))
         # A generator of its own: starting workers must not take from the random numbers of training.
         generator = torch.Generator().manual_seed(derived_seed(seed, rank, skip))
         return torch_data.DataLoader(

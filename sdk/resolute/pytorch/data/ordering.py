@@ -117,15 +117,18 @@ class SeededDataset(Dataset[Any]):
     """A data set whose random numbers follow, in workers of a loader, from the number of the batch.
 
     A worker lives as long as its loader; its random numbers would depend on where the loader began. Those of
-    generators that are the data set's own follow from the batch too. All attributes are the inner data set's.
+    generators that are the data set's own, or of what collates batches, follow from the batch too. All
+    attributes are the inner data set's.
 
     Args:
         dataset: The inner data set.
+        collate: What makes a batch of its records.
         seed: Equal seeds give equal random numbers.
     """
 
-    def __init__(self, dataset: Dataset[Any], *, seed: int) -> None:
+    def __init__(self, dataset: Dataset[Any], collate: object, *, seed: int) -> None:
         self.__dict__["_inner"] = dataset
+        self.__dict__["_collate"] = collate
         self.__dict__["_seed"] = seed
         self.__dict__["_generators"] = None
 
@@ -146,14 +149,14 @@ class SeededDataset(Dataset[Any]):
         return len(self.__dict__["_inner"])
 
     def __getattr__(self, name: str) -> Any:
-        if name in {"_inner", "_seed", "_generators"} or name.startswith("__"):
+        if name in {"_inner", "_collate", "_seed", "_generators"} or name.startswith("__"):
             raise AttributeError(name)  # while it is being unpickled there is no inner data set yet
         return getattr(self.__dict__["_inner"], name)
 
     def _seed_all(self, seed: int) -> None:
         seed_all(seed)
         if self.__dict__["_generators"] is None:  # in a worker, which has a copy of the data set
-            self.__dict__["_generators"] = OwnGenerators(self.__dict__["_inner"])
+            self.__dict__["_generators"] = OwnGenerators((self.__dict__["_inner"], self.__dict__["_collate"]))
         self.__dict__["_generators"].seed(seed)
 
     def __setattr__(self, name: str, value: Any) -> None:

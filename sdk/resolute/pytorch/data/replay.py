@@ -1,4 +1,4 @@
-"""The order that a script's own sampler deals, so that a resume deals it again."""
+"""The order of a script's own sampler, so that it can be replayed after a resume."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import zlib
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch.utils.data import BatchSampler
@@ -17,9 +17,11 @@ from torch.utils.data import BatchSampler
 from resolute.pytorch.backends.random_state import capture, restore, seed_all
 from resolute.pytorch.data.generators import OwnGenerators
 from resolute.pytorch.data.ordering import derived_seed
+from resolute.pytorch.data.stateful import StatefulLoaders
 
 _log = logging.getLogger("resolute.pytorch")
 _CPU = torch.device("cpu")
+Batch = TypeVar("Batch")
 _DEPTH = 3
 """How deep samplers are looked for: a batch sampler has a sampler, and that may have another."""
 _KEPT_DIGESTS = 4096
@@ -58,7 +60,7 @@ class ReplayedBatchSampler(BatchSampler):
         self._repeat = repeat
         self._replicas = num_replicas
         self._rank = rank
-        self._samplers = _nested_samplers(batch_sampler)
+        self._samplers = nested_samplers(batch_sampler)
         self._generators = OwnGenerators(batch_sampler, without=dataset)
         self._first_states = self._generators.states()
         self._digests: dict[int, int] = {}
@@ -96,7 +98,7 @@ class ReplayedBatchSampler(BatchSampler):
                 if callable(getattr(sampler, "set_epoch", None)):
                     sampler.set_epoch(number)
             empty = True
-            for batch in _isolated(self._batches, derived_seed(self._seed, number)):
+            for batch in isolated(self._batches, derived_seed(self._seed, number)):
                 empty = False
                 yield batch
             if empty or not self._repeat:
@@ -120,30 +122,40 @@ class ReplayedBatchSampler(BatchSampler):
 class DataOrder:
     """What a checkpoint keeps of the order of the data."""
 
+    trial: OwnGenerators | None = None
+    """Generators that the trial has as attributes, for what it draws itself."""
     sampler: ReplayedBatchSampler | None = None
     """The script's own sampler, if it has one."""
     dataset: OwnGenerators | None = None
     """Generators of the data set, where this process reads it."""
+    loaders: StatefulLoaders | None = None
+    """Loaders that tell where they are: the training loader, and those that the trial has as attributes."""
     batches_per_step: int = 1
     """Batches of the loader that a step takes."""
 
     def state(self, step: int) -> dict[str, Any]:
         """Returns it as it is now, after so many steps."""
         return {
+            "trial": None if self.trial is None else self.trial.states(),
             "sampler": None if self.sampler is None else self.sampler.state(step * self.batches_per_step),
             "dataset": None if self.dataset is None else self.dataset.states(),
+            "loaders": None if self.loaders is None else self.loaders.states(),
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Takes up what ``state`` returned; called before the first batch."""
+        if self.trial is not None and state.get("trial") is not None:
+            self.trial.restore(state["trial"])  # first: a sampler of the trial's begins as in the first run
         if self.sampler is not None and state["sampler"] is not None:
             self.sampler.restore(state["sampler"])
         if self.dataset is not None and state["dataset"] is not None:
             self.dataset.restore(state["dataset"])
+        if self.loaders is not None and state.get("loaders") is not None:
+            self.loaders.restore(state["loaders"])
 
 
-def _isolated(batches: Iterable[list[Any]], seed: int) -> Iterator[list[Any]]:
-    """Yields batches whose sampler draws random numbers that follow from a seed, and none of training's."""
+def isolated(batches: Iterable[Batch], seed: int) -> Iterator[Batch]:
+    """Yields batches; random numbers that they take follow from a seed, and are none of training's."""
     own: dict[str, Any] | None = None
 
     @contextlib.contextmanager
@@ -171,15 +183,15 @@ def _isolated(batches: Iterable[list[Any]], seed: int) -> Iterator[list[Any]]:
         yield batch
 
 
-def _nested_samplers(sampler: object) -> list[Any]:
-    """Returns a batch sampler, and the samplers inside of it, outermost first."""
-    found = [sampler]
+def nested_samplers(sampler: object) -> list[Any]:
+    """Returns a batch sampler (or a loader), and the samplers inside of it, outermost first."""
+    samplers = [sampler]
     for _ in range(_DEPTH):
-        inner = getattr(found[-1], "batch_sampler", None) or getattr(found[-1], "sampler", None)
+        inner = getattr(samplers[-1], "batch_sampler", None) or getattr(samplers[-1], "sampler", None)
         if inner is None:
             break
-        found.append(inner)
-    return found
+        samplers.append(inner)
+    return samplers
 
 
 def _bytes_of(batch: Any) -> bytes:

@@ -43,6 +43,11 @@ class EngineBatchTrainer:
         self._counting = None if context.use_pipeline_parallel else context.models[0]
         self._micro_batches = context.num_micro_batches_per_slot
 
+    @property
+    def waited_seconds(self) -> float:
+        """Seconds for which it has waited for micro batches so far."""
+        return 0.0 if self._batches is None else self._batches.waited_seconds
+
     def train(self, step: int, epoch: int) -> None:
         """Trains one batch and keeps the metrics of each call.
 

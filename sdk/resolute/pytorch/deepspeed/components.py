@@ -19,6 +19,7 @@ from resolute.pytorch.training.components import (
     averages_training_metrics,
     check_third_party_loader,
     loader_length,
+    order_of,
 )
 from resolute.pytorch.training.segment import BatchTrainer
 from resolute.pytorch.trial.callbacks import Callbacks, PyTorchCallback
@@ -113,6 +114,7 @@ class EngineComponentFactory:
         if not mpu.should_build_data_loader:
             return None
         built = build()
+        loader = built
         if isinstance(built, DataLoader):
             loader = built.get_data_loader(
                 repeat=repeat,
@@ -121,13 +123,16 @@ class EngineComponentFactory:
                 rank=mpu.data_parallel_rank,
                 seed=context.get_trial_seed(),
             )
-            if repeat:
-                micro_batches = context.num_micro_batches_per_slot
-                context._data_order = dataclasses.replace(built.order, batches_per_step=micro_batches)
-            return loader
-        remedy = "context.disable_dataset_reproducibility_checks()"
-        check_third_party_loader(built, method, allowed=context._data_repro_checks_disabled, remedy=remedy)
-        return built
+        else:
+            remedy = "context.disable_dataset_reproducibility_checks()"
+            check_third_party_loader(
+                built, method, allowed=context._data_repro_checks_disabled, remedy=remedy
+            )
+        if repeat:
+            context._data_order = dataclasses.replace(
+                order_of(built, self._trial, context), batches_per_step=context.num_micro_batches_per_slot
+            )
+        return loader
 
     def _shortest(self, loader: Any | None, kind: str) -> int | None:
         """Fewest micro batches that a rank has; None if no loader tells. Every rank calls."""

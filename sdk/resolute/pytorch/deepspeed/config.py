@@ -53,7 +53,7 @@ def _read(path: Path) -> dict[str, Any]:
             raise ValueError(f"{path} has more than one value of {', '.join(twice)}: keep one of each")
         return dict(pairs)
 
-    config = json.loads(path.read_text(), object_pairs_hook=unique)
+    config = json.loads(path.read_text(encoding="utf-8-sig"), object_pairs_hook=unique)
     if not isinstance(config, dict):
         raise ValueError(f"{path} holds a {type(config).__name__}; a JSON object was expected")  # noqa: TRY004
     return config

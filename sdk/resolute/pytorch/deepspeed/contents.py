@@ -1,4 +1,4 @@
-"""What of a ``DeepSpeedTrial`` is in its checkpoints: of every rank its part."""
+"""The contents of a ``DeepSpeedTrial``'s checkpoints: a part from each rank."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ class EngineContents:
 
     def _read(self, directory: Path) -> dict[str, Any]:
         """Reads this rank's file; the chief's where there were fewer ranks."""
-        found = (directory / _rank_file(rank) for rank in (self._context.distributed.rank, 0))
-        path = next((path for path in found if path.exists()), None)
+        files = (directory / _rank_file(rank) for rank in (self._context.distributed.rank, 0))
+        path = next((path for path in files if path.exists()), None)
         if path is None:
             raise InvalidCheckpointException(
                 f"{directory} holds no checkpoint of a DeepSpeedTrial: {_rank_file(0)} is not there"

@@ -1,4 +1,4 @@
-"""What a trial with DeepSpeed's engines asks of the platform."""
+"""The context of a trial with DeepSpeed's engines."""
 
 from __future__ import annotations
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from resolute.contracts.distribution import install_command
+
 
 def import_deepspeed() -> Any:
     """Imports ``deepspeed``.
@@ -16,7 +18,7 @@ def import_deepspeed() -> Any:
     except ImportError as failure:
         raise ImportError(
             f"a DeepSpeedTrial needs DeepSpeed, which cannot be imported ({failure}): install it beside "
-            "torch, with DS_BUILD_OPS=0 pip install 'resolute-train[deepspeed]'; or write a "
+            f"torch, with DS_BUILD_OPS=0 {install_command('deepspeed')}; or write a "
             "resolute.pytorch.PyTorchTrial, which needs torch alone"
         ) from failure
     return deepspeed

@@ -58,11 +58,11 @@ def measure_operation(core_context: core.Context) -> Iterator[None]:
 
 def _read_results() -> dict[str, Any] | None:
     """What DeepSpeed wrote: of the model, or of a training; None if it wrote nothing, or both."""
-    found = [Path(name) for name in (MODEL_INFO, METRICS) if Path(name).exists()]
-    if len(found) != 1:
+    paths = [Path(name) for name in (MODEL_INFO, METRICS) if Path(name).exists()]
+    if len(paths) != 1:
         return None
-    results: dict[str, Any] = json.loads(found[0].read_text())
-    if found[0].name == MODEL_INFO:
+    results: dict[str, Any] = json.loads(paths[0].read_text())
+    if paths[0].name == MODEL_INFO:
         results["gpu_mem"] = _device_memory()
         if not torch.cuda.is_available():
             least = results["gpu_mem"] // CPU_SHARE

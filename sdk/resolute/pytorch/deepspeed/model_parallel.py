@@ -1,4 +1,4 @@
-"""Which part of the model, and which part of the data, a rank has."""
+"""The part of the model and the part of the data that a rank has."""
 
 from __future__ import annotations
 

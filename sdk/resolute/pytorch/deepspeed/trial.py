@@ -1,4 +1,4 @@
-"""The class that a training with DeepSpeed's engines is written as."""
+"""The base class of trials with DeepSpeed's engines."""
 
 from __future__ import annotations
 

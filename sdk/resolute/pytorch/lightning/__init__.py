@@ -1,4 +1,4 @@
-"""Trials made of a LightningModule, under the name that older releases have for them."""
+"""Trials made from a LightningModule, under the name of older releases."""
 
 from resolute.pytorch.lightning.adapter import LightningAdapter
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import torch
 
-from resolute.lightning.library import find_library
 from resolute.pytorch import PyTorchCallback, PyTorchTrial, PyTorchTrialContext
+from resolute.pytorch.lightning.library import find_library
 from resolute.pytorch.lightning.module_checks import check_module, is_overridden
 from resolute.pytorch.lightning.module_optimizers import read_optimizers
 from resolute.trial_errors import InvalidModelException
@@ -218,10 +218,10 @@ def _call(hook: Callable[..., Any], *arguments: Any) -> None:
     """Calls a hook with as many arguments as it takes: they differ between releases of Lightning."""
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     parameters = inspect.signature(hook).parameters.values()
-    if any(one.kind is inspect.Parameter.VAR_POSITIONAL for one in parameters):
+    if any(parameter.kind is inspect.Parameter.VAR_POSITIONAL for parameter in parameters):
         hook(*arguments)
     else:
-        hook(*arguments[: sum(one.kind in kinds for one in parameters)])
+        hook(*arguments[: sum(parameter.kind in kinds for parameter in parameters)])
 
 
 def _as_metrics(returned: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a LightningModule may not do where a PyTorchTrial trains it."""
+"""Checks of a LightningModule for features that a PyTorchTrial does not support."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ def check_module(module: Any, base: type) -> None:
     Raises:
         InvalidModelException: It overrides a hook that nobody would call, or has its own way to optimize.
     """
-    found = [name for name in _NOT_CALLED if is_overridden(module, name, base)]
-    if found:
-        raise _refused(f"{type(module).__name__} overrides {', '.join(found)}")
+    names = [name for name in _NOT_CALLED if is_overridden(module, name, base)]
+    if names:
+        raise _refused(f"{type(module).__name__} overrides {', '.join(names)}")
     for name in _STEPS:
         parameters = inspect.signature(getattr(module, name)).parameters
         for unknown in ("dataloader_idx", "hiddens"):

@@ -46,7 +46,7 @@ def read_optimizers(returned: Any) -> tuple[list[Optimizer], list[ScheduleOf]]:
                 optimizers.append(one)
     if not optimizers:
         raise InvalidModelException("configure_optimizers returns no optimizer: LightningAdapter needs one")
-    schedules = [_read_scheduler(one) for one in schedulers]
+    schedules = [_read_scheduler(scheduler) for scheduler in schedulers]
     for schedule in schedules:
         if not any(schedule.scheduler.optimizer is optimizer for optimizer in optimizers):
             raise InvalidModelException(

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from resolute.pytorch.backends.exchange_options import naming_ddp_options
 from resolute.pytorch.metrics.aggregation import TrainingMetrics
 from resolute.pytorch.trial.context import PyTorchTrialContext
 from resolute.pytorch.trial.definition import PyTorchTrial
+
+_END = object()
+_PASSES = 2
+"""A loader that goes on from the end of its pass has nothing left of it, and all of the next."""
 
 
 class RepeatingLoader(Iterator[Any]):
@@ -21,19 +27,29 @@ class RepeatingLoader(Iterator[Any]):
     def __init__(self, loader: Iterable[Any]) -> None:
         self._loader = loader
         self._batches: Iterator[Any] = iter(())
+        self.waited_seconds = 0.0
+        """Seconds for which the loader was waited for so far."""
 
     def __next__(self) -> Any:
+        began = time.perf_counter()
         try:
-            return next(self._batches)
-        except StopIteration:
+            return self._next()
+        finally:
+            self.waited_seconds += time.perf_counter() - began
+
+    def _next(self) -> Any:
+        batch = next(self._batches, _END)
+        for _ in range(_PASSES):
+            if batch is not _END:
+                return batch
             self._batches = iter(self._loader)
-        try:
-            return next(self._batches)
-        except StopIteration:
-            raise RuntimeError(
-                "the training loader is empty: build_training_data_loader() must return at least one batch "
-                "for every rank; a batch size above the number of records with drop_last leaves none"
-            ) from None
+            batch = next(self._batches, _END)
+        if batch is not _END:
+            return batch
+        raise RuntimeError(
+            "the training loader is empty: build_training_data_loader() must return at least one batch "
+            "for every rank; a batch size above the number of records with drop_last leaves none"
+        )
 
     def close(self) -> None:
         """Ends the workers of the loader."""
@@ -66,6 +82,11 @@ class TrialBatchTrainer:
         self._epoch_length = epoch_length
         self._metrics = metrics
 
+    @property
+    def waited_seconds(self) -> float:
+        """Seconds for which it has waited for batches so far."""
+        return self._batches.waited_seconds
+
     def train(self, step: int, epoch: int) -> None:
         """Trains one batch and keeps its metrics."""
         context = self._context
@@ -73,8 +94,9 @@ class TrialBatchTrainer:
         if context.experimental.auto_to_device:
             batch = context.to_device(batch)
         context._precision.begin_batch()
-        with self._sync_block(step):
+        with self._sync_block(step), naming_ddp_options():
             returned = self._trial.train_batch(batch, epoch, step)
+            context._backend.finish_batch(context.models)
         context._precision.end_batch()
         self._step_schedulers(step)
         self._metrics.add(returned)

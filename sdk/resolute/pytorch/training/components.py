@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
@@ -10,7 +11,11 @@ from torch.utils.data import DataLoader as TorchDataLoader
 
 from resolute.pytorch.checkpointing.checkpointer import CheckpointContents
 from resolute.pytorch.checkpointing.contents import TrialContents
+from resolute.pytorch.data.generators import OwnGenerators
 from resolute.pytorch.data.loader import DataLoader
+from resolute.pytorch.data.ordering import derived_seed
+from resolute.pytorch.data.replay import DataOrder
+from resolute.pytorch.data.stateful import StatefulLoaders, is_stateful_loader
 from resolute.pytorch.metrics.aggregation import Metrics, TrainingMetrics
 from resolute.pytorch.training.batches import TrialBatchTrainer
 from resolute.pytorch.training.restorable import UnsavedStateWarning, check_wrapped
@@ -102,10 +107,10 @@ class TrialComponentFactory:
                 rank=dist.rank,
                 seed=context.get_trial_seed(),
             )
-            context._data_order = built.order
         else:
             self._check_loader(built, "build_training_data_loader")
         check_wrapped(self._trial, context)
+        context._data_order = order_of(built, self._trial, context)
         length = dist.broadcast(loader_length(loader))
         if length == 0:
             raise RuntimeError(
@@ -169,6 +174,34 @@ def check_third_party_loader(loader: object, method: str, *, allowed: bool, reme
         )
     if not isinstance(loader, TorchDataLoader) and not hasattr(loader, "__iter__"):
         raise RuntimeError(f"{method}() returned a {type(loader).__qualname__}, which yields no batches")
+
+
+def order_of(loader: Any, trial: object, context: TrialContext) -> DataOrder:
+    """Returns what a checkpoint keeps of the order of the data.
+
+    Args:
+        loader: What the trial built for training.
+        trial: The trial.
+        context: Its context.
+    """
+    order = loader.order if isinstance(loader, DataLoader) else DataOrder(dataset=_read_here(loader))
+    named = [("the training loader", loader), *vars(trial).items()]
+    seed = derived_seed(context.get_trial_seed(), context.distributed.rank)
+    return dataclasses.replace(
+        order, loaders=StatefulLoaders(named, seed=seed), trial=OwnGenerators(trial, without=context)
+    )
+
+
+def _read_here(loader: Any) -> OwnGenerators:
+    """Returns the generators by which this process reads records: they go on where they were.
+
+    Of a loader that deals its earlier batches again, to skip them, those of samplers are not among them.
+    """
+    if is_stateful_loader(loader):
+        return OwnGenerators(loader)
+    in_workers = getattr(loader, "num_workers", 0)
+    read_by = () if in_workers else (getattr(loader, "dataset", None), getattr(loader, "collate_fn", None))
+    return OwnGenerators(read_by)
 
 
 def loader_length(loader: Any) -> int | None:

@@ -1,4 +1,4 @@
-"""Trying a trial's class without a cluster, by the calls of the first releases."""
+"""Tests a trial's class without a cluster, by the calls of the first releases."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import logging
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -13,6 +14,8 @@ from resolute.pytorch.metrics.aggregation import Metrics, TrainingMetrics, repor
 from resolute.pytorch.trial.base_context import TrialContext
 from resolute.pytorch.trial.callbacks import Callbacks
 from resolute.trials.counters import Progress
+
+_log = logging.getLogger("resolute.pytorch")
 
 
 class MetricReporter:
@@ -41,6 +44,7 @@ class MetricReporter:
         self._metrics = metrics
         self._count_progress = count_progress
         self._events: EventFile | None = None
+        self._warned = False
 
     def report_training(self, progress: Progress) -> None:
         """Reports training since the last report, if there was any; every rank calls."""
@@ -63,6 +67,12 @@ class MetricReporter:
 
     def report_validation(self, metrics: Metrics, progress: Progress) -> None:
         """Reports a validation; only the chief calls."""
+        if not metrics and not self._warned:
+            self._warned = True
+            _log.warning(
+                "a validation has no metric, so no checkpoint can be the best: return some from "
+                "evaluate_batch() or evaluate_full_dataset(), such as a loss, or wrap a reducer"
+            )
         self._core.train.report_validation_metrics(
             steps_completed=progress.step, metrics=self._counted(metrics, progress)
         )

@@ -1,21 +1,29 @@
-"""Whether checkpoints will hold all that a trial trains."""
+"""Checks that checkpoints will contain everything that a trial trains."""
 
 from __future__ import annotations
 
+import itertools
 import logging
+import types
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import torch
 from torch import nn
 from torch.optim import lr_scheduler as torch_schedulers
+from torch.utils.data import Dataset
+from torch.utils.data.dataloader import _BaseDataLoaderIter
 
+from resolute.pytorch.data.stateful import is_stateful_loader
+from resolute.pytorch.trial.base_context import TrialContext
 from resolute.pytorch.trial.callbacks import PyTorchCallback, overrides
 from resolute.pytorch.trial.context import PyTorchTrialContext, parameters_of
 from resolute.pytorch.trial.definition import PyTorchTrial
 from resolute.trial_errors import InvalidExperimentException
 
 _log = logging.getLogger("resolute.pytorch")
+_ITERATORS = (_BaseDataLoaderIter, itertools.cycle)
+"""What data is gone through by; others, such as generators and `filter`, may go through parameters too."""
 _MOST_NUMBERS = 10_000
 """A tensor of more is not compared."""
 
@@ -25,8 +33,10 @@ def check_wrapped(trial: PyTorchTrial, context: PyTorchTrialContext) -> None:
 
     Raises:
         InvalidExperimentException: No model or no optimizer was wrapped, an optimizer trains parameters of no
-            wrapped model, or an optimizer or scheduler of the trial was not wrapped.
+            wrapped model, an optimizer or scheduler of the trial was not wrapped, or the trial has begun to
+            go through a loader whose place no checkpoint holds.
     """
+    _check_iterators(trial, context)
     if not context.models:
         raise InvalidExperimentException(
             f"{_name(trial)} has wrapped no model, so checkpoints would hold no weights and ranks would "
@@ -90,7 +100,7 @@ class UnsavedStateWarning(PyTorchCallback):
         if first is None:
             return
         changed = [name for name, value in self._numbers() if name in first and first[name] != value]
-        changed += [name for name, value in _attributes(self._trial) if isinstance(value, Iterator)]
+        changed += [name for name, value in _attributes(self._trial) if _is_lost_iterator(value)]
         if changed:
             _log.warning(
                 "a pause forgets what no checkpoint holds, and this changed while training: %s. Keep what "
@@ -101,6 +111,9 @@ class UnsavedStateWarning(PyTorchCallback):
     def _numbers(self) -> Iterator[tuple[str, Any]]:
         """Yields numbers that training may depend on; lists and texts are mostly records of what was."""
         yield from _numbers_of(_attributes(self._trial))
+        for name, value in _attributes(self._trial):
+            if isinstance(value, Dataset):
+                yield from _numbers_of((f"{name}.{inner}", number) for inner, number in vars(value).items())
         for name, callback in self._callbacks.items():
             yield from _numbers_of((f"{name}.{inner}", value) for inner, value in vars(callback).items())
 
@@ -126,7 +139,8 @@ def _check_parameters(trial: PyTorchTrial, optimizer: Any, wrapped: set[int]) ->
         (
             f" of {name}"
             for name, value in _attributes(trial)
-            if isinstance(value, nn.Module) and any(one is strays[0] for one in value.parameters())
+            if isinstance(value, nn.Module)
+            and any(parameter is strays[0] for parameter in value.parameters())
         ),
         "",
     )
@@ -145,6 +159,38 @@ def _attributes(trial: Any) -> Iterator[tuple[str, Any]]:
             yield f"self.{name}", value
 
 
+def _check_iterators(trial: PyTorchTrial, context: PyTorchTrialContext) -> None:
+    if not context.experimental.reproducibility_checks:
+        return  # the trial said that it cares for that
+    for name, value in _begun_iterators(trial):
+        raise InvalidExperimentException(
+            f"{name} ({_name(value)}) has begun to go through data, and a pause would forget its place: keep "
+            "what has state_dict() and load_state_dict() as an attribute, such as torchdata's "
+            "StatefulDataLoader, and iterate over it in train_batch(); or care for its place yourself, with "
+            "context.get_initial_batch() or a callback, and call "
+            "context.experimental.disable_dataset_reproducibility_checks()"
+        )
+
+
+def _begun_iterators(trial: PyTorchTrial) -> Iterator[tuple[str, object]]:
+    """Yields the iterators over data of a trial, and those over loaders in its objects that have no state."""
+    for name, value in _attributes(trial):
+        if isinstance(value, _ITERATORS):
+            yield name, value
+        elif not (isinstance(value, (nn.Module, TrialContext)) or hasattr(value, "state_dict")):
+            for inner, held in getattr(value, "__dict__", {}).items():
+                if isinstance(held, _BaseDataLoaderIter):
+                    yield f"{name}.{inner}", held
+
+
+def _is_lost_iterator(value: object) -> bool:
+    """Whether an object has a place in data that no checkpoint holds: not one over a stateful loader."""
+    if isinstance(value, types.GeneratorType):
+        # One that is at its end has no place any more, such as one over parameters that an optimizer took.
+        return value.gi_frame is not None and not is_stateful_loader(value.gi_frame.f_locals.get("self"))
+    return isinstance(value, Iterator) and not hasattr(value, "state_dict")
+
+
 def _is_scheduler(value: object) -> bool:
     return isinstance(value, (torch_schedulers.LRScheduler, torch_schedulers.ReduceLROnPlateau))
 
@@ -157,7 +203,7 @@ def _wrapped_schedulers(context: PyTorchTrialContext) -> set[int]:
 
 
 def _trainable_and_unwrapped(module: nn.Module, wrapped: set[int]) -> bool:
-    return any(one.requires_grad and id(one) not in wrapped for one in module.parameters())
+    return any(parameter.requires_grad and id(parameter) not in wrapped for parameter in module.parameters())
 
 
 def _name(value: object) -> str:

@@ -13,6 +13,10 @@ from resolute.trials.counters import Progress
 class BatchTrainer(Protocol):
     """Trains the batches of one kind of trial."""
 
+    @property
+    def waited_seconds(self) -> float:
+        """Seconds for which it has waited for batches so far."""
+
     def train(self, step: int, epoch: int) -> None:
         """Trains one batch and keeps its metrics.
 
@@ -42,6 +46,11 @@ class SegmentTrainer:
         self._context = context
         self._callbacks = callbacks
         self._progress = progress
+
+    @property
+    def waited_seconds(self) -> float:
+        """Seconds for which it has waited for batches so far."""
+        return self._batches.waited_seconds
 
     def train_until(self, end: int, *, interrupted: Callable[[int], bool]) -> bool:
         """Trains up to a step.

@@ -1,4 +1,4 @@
-"""``Trainer.fit``: what is asked for is checked, the parts are made, the loop runs."""
+"""``Trainer.fit``: checks its arguments, creates the parts and runs the loop."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What a user writes and is given.
+"""The user's side of a training.
 
-The base class ``PyTorchTrial``, the contexts, callbacks, learning-rate schedulers and hyperparameters,
-trials in the style of the first releases, and the import of a trial's class from a model definition.
+The base class ``PyTorchTrial``, the contexts, callbacks, learning-rate schedulers and hyperparameters, trials
+in the style of the first releases, and the import of a trial's class from a model definition.
 """

@@ -1,4 +1,4 @@
-"""What every kind of trial asks of the platform: where training is, who the trial is, what it writes."""
+"""The context that all kinds of trials share: the position of training, the trial's identity, its output."""
 
 from __future__ import annotations
 

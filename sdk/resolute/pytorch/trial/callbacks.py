@@ -1,4 +1,4 @@
-"""What a trial can have done at the turns of its life."""
+"""Callbacks at the events of a training."""
 
 from __future__ import annotations
 

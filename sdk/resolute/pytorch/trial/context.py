@@ -1,4 +1,4 @@
-"""What a trial asks of the platform."""
+"""The context of a trial in PyTorch."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from resolute import core
+from resolute.pytorch.backends.exchange_options import check_ddp_options, check_horovod_options
 from resolute.pytorch.backends.gradient_exchange import Backend, choose_backend
 from resolute.pytorch.backends.precision import Precision, autocast
 from resolute.pytorch.trial.base_context import TrialContext
@@ -119,25 +120,31 @@ class PyTorchTrialContext(TrialContext):
             What to call in its place.
 
         Raises:
-            InvalidExperimentException: ``configure_apex_amp`` was called before.
+            InvalidExperimentException: ``configure_apex_amp`` was called before, the model is sharded by
+                torch's FSDP, or torch does not take one of the options.
         """
+        _check_not_sharded(model)
+        check_ddp_options(ddp_options or {}, aggregation_frequency=self._aggregation_frequency)
         self._precision.wrap_forward(model, self.device)
         wrapped = self._backend.wrap_model(model.to(self.device), self.device, ddp_options or {})
         self.models.append(wrapped)
         return wrapped
 
-    def autocast_forward_pass(self, to_wrap: nn.Module) -> nn.Module:
+    def autocast_forward_pass(
+        self, to_wrap: nn.Module, *, autocast_options: Mapping[str, Any] | None = None
+    ) -> nn.Module:
         """Lets one model compute in lower precision.
 
         ``experimental.use_amp`` does so for all models, and scales losses.
 
         Args:
             to_wrap: The model, wrapped or not.
+            autocast_options: Arguments for ``torch.autocast``, such as ``{"dtype": torch.bfloat16}``.
 
         Returns:
             The same model.
         """
-        to_wrap.forward = autocast(to_wrap.forward, self.device.type)
+        to_wrap.forward = autocast(to_wrap.forward, self.device.type, autocast_options or {})
         return to_wrap
 
     def wrap_optimizer(
@@ -146,6 +153,8 @@ class PyTorchTrialContext(TrialContext):
         backward_passes_per_step: int = 1,
         fp16_compression: bool | None = None,
         average_aggregated_gradients: bool | None = None,
+        *,
+        horovod_options: Mapping[str, Any] | None = None,
     ) -> Any:
         """Puts an optimizer under the care of the platform.
 
@@ -157,13 +166,17 @@ class PyTorchTrialContext(TrialContext):
                 that runs by its class says, else False. For Horovod.
             average_aggregated_gradients: Whether aggregated gradients are divided by their number; default
                 likewise what the config says, else True.
+            horovod_options: Arguments for Horovod's ``DistributedOptimizer``, such as ``{"num_groups": 2}``;
+                they have an effect where several ranks exchange gradients by it.
 
         Returns:
             What to step in its place.
 
         Raises:
-            InvalidExperimentException: ``backward_passes_per_step`` is less than 1.
+            InvalidExperimentException: ``backward_passes_per_step`` is less than 1, or one of the options is
+                given in another way.
         """
+        check_horovod_options(horovod_options or {})
         if backward_passes_per_step < 1:
             raise InvalidExperimentException(
                 f"backward_passes_per_step is {backward_passes_per_step}; it must be at least 1"
@@ -179,6 +192,7 @@ class PyTorchTrialContext(TrialContext):
             self.models,
             passes=backward_passes_per_step * self._aggregation_frequency,
             compression=compression,
+            options=horovod_options or {},
         )
         self.optimizers.append(wrapped)
         return wrapped
@@ -346,6 +360,16 @@ class PyTorchTrialContext(TrialContext):
 def parameters_of(optimizer: Any) -> list[torch.Tensor]:
     """Returns the parameters of all groups of an optimizer."""
     return [parameter for group in optimizer.param_groups for parameter in group["params"]]
+
+
+def _check_not_sharded(model: nn.Module) -> None:
+    names = {base.__name__ for base in type(model).__mro__}
+    if names & {"FullyShardedDataParallel", "FSDPModule"}:
+        raise InvalidExperimentException(
+            "wrap_model() was given a model that torch's FSDP has sharded: in a PyTorchTrial every rank has "
+            "the whole model. Train it by the Core API with resolute.pytorch.sharded, by Lightning or "
+            "Accelerate, or by a DeepSpeedTrial with ZeRO"
+        )
 
 
 def _divide_gradients(optimizer: Any, count: int) -> None:

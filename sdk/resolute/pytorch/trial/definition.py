@@ -1,4 +1,4 @@
-"""The class that a training in PyTorch is written as."""
+"""The base class of trials in PyTorch."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from resolute.pytorch.backends.precision import Precision
@@ -29,13 +29,29 @@ class PyTorchExperimentalContext:
         self.reproducibility_checks = True
         self.auto_to_device = True
 
-    def use_amp(self) -> None:
+    def use_amp(
+        self,
+        *,
+        autocast_options: Mapping[str, Any] | None = None,
+        scaler_options: Mapping[str, Any] | None = None,
+    ) -> None:
         """Trains in mixed precision: forward passes of models are cast, losses scaled where that is needed.
+
+        Args:
+            autocast_options: Arguments for ``torch.autocast``, such as ``{"dtype": torch.bfloat16}``; default
+                float16 on GPUs of CUDA, bfloat16 elsewhere.
+            scaler_options: Arguments for ``torch.amp.GradScaler``, such as ``{"init_scale": 1024.0}`` or
+                ``{"enabled": False}``; default a scaler with torch's own on GPUs of CUDA, none elsewhere.
 
         Raises:
             InvalidExperimentException: A model was wrapped before, or a scaler or apex is in use.
         """
-        self._precision.use_amp(self._parent.device, models=len(self._parent.models))
+        self._precision.use_amp(
+            self._parent.device,
+            models=len(self._parent.models),
+            autocast_options=autocast_options,
+            scaler_options=scaler_options,
+        )
 
     def disable_dataset_reproducibility_checks(self) -> None:
         """Lets the trial return loaders of torch; it then shards, shuffles and skips itself."""

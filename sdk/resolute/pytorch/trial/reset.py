@@ -1,4 +1,4 @@
-"""Random initial weights once more."""
+"""Resets weights to random initial values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Says in the log of a trial that reports of it are dropped because a limit is reached."""
+"""Log lines about reports of a trial that are dropped because of a limit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class DropNotes:
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
         self._lock = threading.Lock()
-        self._told = 0
+        self._reported = 0
         self._dropped = 0
         self._explanation = ""
 
@@ -31,15 +31,15 @@ class DropNotes:
         """
         with self._lock:
             self._dropped, self._explanation = dropped, explanation
-            if dropped >= max(1, self._told * _FACTOR):
+            if dropped >= max(1, self._reported * _FACTOR):
                 self._tell()
 
     def finish(self) -> None:
         """Says how many were dropped in all, if the log does not say so yet."""
         with self._lock:
-            if self._dropped > self._told:
+            if self._dropped > self._reported:
                 self._tell()
 
     def _tell(self) -> None:
         self._say(self._explanation)
-        self._told = self._dropped
+        self._reported = self._dropped

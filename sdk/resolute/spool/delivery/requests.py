@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -101,19 +101,25 @@ class _Columns:
         )
 
 
-def reports_request(identity: RunIdentity, *, source: str, chunk: Chunk) -> metrics.IngestReportsRequest:
+def report_blocks(first_sequence: int, content: Iterable[Rows | Report]) -> list[report_pb2.ReportBlock]:
     """Packs consecutive reports into columns, one block for each set of names."""
     columns: dict[Schema, _Columns] = {}
-    sequence = chunk.first_sequence
-    for item in chunk.content:
+    sequence = first_sequence
+    for item in content:
         if isinstance(item, Rows):
             columns.setdefault(item.schema, _Columns()).add_rows(sequence, item)
             sequence += len(item)
         else:
-            assert isinstance(item, Report)
             row, extras = split_numbers(item)
             columns.setdefault(row.schema, _Columns()).add_row(sequence, row, extras)
             sequence += 1
+    return [block.to_block(schema) for schema, block in columns.items()]
+
+
+def reports_request(identity: RunIdentity, *, source: str, chunk: Chunk) -> metrics.IngestReportsRequest:
+    """Packs the reports of a chunk."""
+    reports = [item for item in chunk.content if not isinstance(item, Line)]
+    assert len(reports) == len(chunk.content)
     return metrics.IngestReportsRequest(
         trial_id=identity.trial_id,
         run=identity.run,
@@ -121,7 +127,7 @@ def reports_request(identity: RunIdentity, *, source: str, chunk: Chunk) -> metr
         experiment_id=identity.experiment_id,
         first_sequence=chunk.first_sequence,
         count=len(chunk),
-        blocks=[block.to_block(schema) for schema, block in columns.items()],
+        blocks=report_blocks(chunk.first_sequence, reports),
         searcher_metric=identity.searcher_metric or None,
         smaller_is_better=identity.smaller_is_better,
     )
@@ -200,8 +206,8 @@ def lines_request(identity: RunIdentity, *, source: str, chunk: Chunk) -> logs.I
 
 def _split_rank(text: str) -> tuple[int, str]:
     """Parts the mark of a rank from a line; the rank is -1 without one."""
-    if text.startswith("[rank=") and (found := _RANK.match(text)):
-        return int(found[1]), text[found.end() :]
+    if text.startswith("[rank=") and (match := _RANK.match(text)):
+        return int(match[1]), text[match.end() :]
     return -1, text
 
 
@@ -226,5 +232,5 @@ def level_of(text: str) -> line_pb2.Level.ValueType:
     start = text[:40]
     if "\x1b" in start:
         start = _ANSI.sub("", start)
-    found = _LEVEL.match(start)
-    return _LEVELS[found[1] or found[2]] if found else line_pb2.LEVEL_UNSPECIFIED
+    match = _LEVEL.match(start)
+    return _LEVELS[match[1] or match[2]] if match else line_pb2.LEVEL_UNSPECIFIED

@@ -1,4 +1,4 @@
-"""Keeps a sender going in a thread that its owner starts and stops."""
+"""Runs a sender in a thread that its owner starts and stops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sends what a run leaves in its spools, while it runs and after."""
+"""Sends the spools of a run, while it runs and afterwards."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from resolute.spool.delivery.run_log import RunLog
 from resolute.spool.delivery.sender import SpoolSender
 from resolute.spool.delivery.sender_thread import SenderThread
 from resolute.spool.delivery.services import LineDelivery, ReportDelivery
-from resolute.spool.omissions import CountedWarnings
+from resolute.spool.omissions import LEFT_OUT_SUFFIX, CountedWarnings
 
 _SLICE_SECONDS = 0.5
 
@@ -33,7 +33,7 @@ class SpoolShipper:
     def __init__(self, channel: grpc.Channel, spool: Path, identity: RunIdentity, *, clock: Clock) -> None:
         log = RunLog(spool, clock=clock)
         self._notes = DropNotes(log.warn)
-        self._refusals = CountedWarnings(log.warn)
+        self._refusals = CountedWarnings(log.warn, file=spool / f"refused{LEFT_OUT_SUFFIX}")
         delivery = ReportDelivery.over(channel, identity, dropped=self._notes.note)
         reports = SpoolSender(spool, delivery, clock=clock, refused=self._note_refusal)
         lines = SpoolSender(spool, LineDelivery.over(channel, identity), clock=clock)

@@ -1,4 +1,4 @@
-"""One spool that is being sent: its reader, its acknowledgement, and what is known of its failures."""
+"""One spool that is being sent: its reader, its acknowledgement and its failures."""
 
 from __future__ import annotations
 

@@ -76,8 +76,8 @@ class DirectoryStore:
         with file_system_errors(self._root):
             self._require_root()
             inspection = _Inspection(self._base(checkpoint_id))
-            found = (inspection.fault(file) for file in files)
-            return [fault for fault in found if fault is not None]
+            inspected = (inspection.fault(file) for file in files)
+            return [fault for fault in inspected if fault is not None]
 
     def damaged(
         self, checkpoint_id: str, files: Sequence[File], *, wanted: Callable[[], bool]

@@ -10,8 +10,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-
-import urllib3
+from typing import TYPE_CHECKING
 
 from resolute.contracts.clock import Clock
 from resolute.contracts.object_stores.multipart import MULTIPART_BYTES
@@ -22,12 +21,15 @@ from resolute_checkpoints.blobs.os_errors import file_system_errors
 from resolute_checkpoints.blobs.workers import BlobWorkers
 from resolute_checkpoints.domain.checkpoint import BucketStorage, File, Storage
 
+if TYPE_CHECKING:
+    from urllib3 import BaseHTTPResponse
+
 _SMALL, _LARGE, _GIVEN_UP = "probe", "probe-in-parts", "probe-given-up"
 _CONTENT = b"resolute storage doctor\n"
 _MEASURED_BYTES = 32 << 20
 _MAX_CLOCK_SKEW = 300.0
 """Seconds that clocks may differ; stores refuse signatures from about fifteen minutes on."""
-_TIMEOUT = urllib3.Timeout(connect=5.0, read=60.0)
+_CONNECT_SECONDS, _READ_SECONDS = 5.0, 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +99,13 @@ class _BucketProbe:
     """A checkpoint in a bucket that nobody registered."""
 
     def __init__(self, store: BlobStore, clock: Clock) -> None:
+        import urllib3  # here: a service starts without it
+
         self._store = store
         self._clock = clock
         self._id = str(uuid.uuid4())
-        self._http = urllib3.PoolManager(timeout=_TIMEOUT, retries=False)
+        timeout = urllib3.Timeout(connect=_CONNECT_SECONDS, read=_READ_SECONDS)
+        self._http = urllib3.PoolManager(timeout=timeout, retries=False)
         self._date = ""
 
     def steps(self) -> Iterator[tuple[str, Callable[[], str]]]:
@@ -183,21 +188,23 @@ class _BucketProbe:
         )
         return "parts of an upload that was given up are removed"
 
-    def _put(self, upload: Upload, url: str, body: bytes) -> urllib3.BaseHTTPResponse:
+    def _put(self, upload: Upload, url: str, body: bytes) -> BaseHTTPResponse:
         return self._request("PUT", url, body=body, headers=upload.headers)
 
     def _request(
         self, method: str, url: str, *, body: bytes | None = None, headers: Mapping[str, str] | None = None
-    ) -> urllib3.BaseHTTPResponse:
+    ) -> BaseHTTPResponse:
+        from urllib3.exceptions import HTTPError
+
         try:
             answer = self._http.request(method, url, body=body, headers=headers)
-        except urllib3.exceptions.HTTPError as error:
+        except HTTPError as error:
             raise UnavailableError(f"the store does not answer ({error}); try again") from error
         good = answer.status in {200, 201}
-        said = "" if good else answer.data[:300].decode(errors="replace")
+        text = "" if good else answer.data[:300].decode(errors="replace")
         _require(
             good,
-            f"the store answers {answer.status} to a signed {method}: {said}; see what its credentials allow",
+            f"the store answers {answer.status} to a signed {method}: {text}; see what its credentials allow",
         )
         return answer
 

@@ -65,14 +65,21 @@ class StoreFactory:
             return self._bucket(storage, listed=listed)
         return self._directory(storage, listed=listed)
 
-    def admit(self, storage: Storage) -> None:
+    def admit(self, storage: Storage, *, below_roots: bool = False) -> None:
         """Makes sure that a config may name a storage, whether or not the service can reach it.
+
+        Args:
+            storage: The storage.
+            below_roots: Whether a directory must lie below a root although the operator lists none.
 
         Raises:
             InvalidArgumentError: The storage is described wrongly.
             PermissionDeniedError: It lies outside of what the service may use.
         """
         if isinstance(storage, BucketStorage) and not self._roots.limits_buckets:
+            return
+        if isinstance(storage, DirectoryStorage):
+            self._roots.require_directory(_path(storage), below_roots=below_roots)
             return
         with suppress(FailedPreconditionError):
             self.open(storage)
@@ -120,9 +127,14 @@ class StoreFactory:
         return store
 
     def _directory(self, storage: DirectoryStorage, *, listed: bool) -> DirectoryStore:
-        path = Path(storage.path)
-        if not path.is_absolute() or ".." in path.parts or "\0" in storage.path:
-            message = f"storage.directory.path is {storage.path!r}; it must be absolute, without '..'"
-            raise invalid("storage.directory.path", message)
+        path = _path(storage)
         self._roots.require_directory(path, listed=listed)
         return DirectoryStore(path, known=self._known)
+
+
+def _path(storage: DirectoryStorage) -> Path:
+    path = Path(storage.path)
+    if not path.is_absolute() or ".." in path.parts or "\0" in storage.path:
+        message = f"storage.directory.path is {storage.path!r}; it must be absolute, without '..'"
+        raise invalid("storage.directory.path", message)
+    return path

@@ -23,8 +23,9 @@ _SCHEMES = {Provider.S3: "s3", Provider.GCS: "gs", Provider.AZURE: "azure"}
 class Roots:
     """What the operator lists, and what the cluster has of its own.
 
-    Where the operator lists nothing, configs of experiments may name any place outside of the cluster's home.
-    Scripts may name no place but that of their config and what is below a root.
+    Where the operator lists nothing, configs of experiments may name any place outside of the cluster's home;
+    of directories only where nobody else uses the cluster, which the experiments service knows. Scripts may
+    name no place but that of their config and what is below a root.
     """
 
     directories: tuple[Path, ...] = ()
@@ -42,25 +43,31 @@ class Roots:
         """Whether a config may name some buckets only."""
         return bool(self.buckets) and EVERY_BUCKET not in self.buckets
 
-    def require_directory(self, path: Path, *, listed: bool) -> None:
+    def require_directory(self, path: Path, *, listed: bool = False, below_roots: bool = False) -> None:
         """Makes sure that checkpoints may be stored in a directory.
 
         Args:
             path: The directory.
             listed: Whether it must be below a root because a script named it, not a config.
+            below_roots: Whether that of a config must be, although the operator lists none.
 
         Raises:
             PermissionDeniedError: It is not below a root, and must be; or the cluster's own files are there.
         """
         roots = [*self.directories, *([] if self.own is None else [self.own])]
         real = os.path.realpath(path)
-        if _below(real, map(os.path.realpath, roots)):
+        private = [] if self.private is None else [os.path.realpath(self.private)]
+        inside = _below(real, private)
+        if any(
+            _below(real, [root]) and (not inside or _below(root, private))
+            for root in map(os.path.realpath, roots)
+        ):
             return
-        if listed or self.directories:
+        if listed or (not inside and (below_roots or self.directories)):
             raise _outside(
                 path, map(str, roots), setting=DIRECTORIES_SETTING, kind="directories", listed=listed
             )
-        if self.private is not None and _below(real, [os.path.realpath(self.private)]):
+        if inside:
             raise PermissionDeniedError(
                 f"checkpoints may not be stored in {path}, where the cluster keeps its own files; "
                 "name another directory"

@@ -57,12 +57,12 @@ class KnownDigests:
             if known is not None:
                 self._digests.move_to_end(key)
                 return known
-        found = _read(descriptor, algorithm, wanted)
+        digest_read = _read(descriptor, algorithm, wanted)
         with self._lock:
-            self._digests[key] = found
+            self._digests[key] = digest_read
             while len(self._digests) > self._limit:
                 self._digests.popitem(last=False)
-        return found
+        return digest_read
 
 
 def _read(descriptor: int, algorithm: str, wanted: Callable[[], bool]) -> str:
@@ -108,10 +108,10 @@ class Verifier:
             for batch in _batches([file for file in files if file.digest])
         )
         try:
-            found = await asyncio.gather(*map(self._workers.run, work))
+            faults_of_all = await asyncio.gather(*map(self._workers.run, work))
         finally:
             over.set()
-        return [fault for faults in found for fault in faults]
+        return [fault for faults in faults_of_all for fault in faults]
 
 
 def _batches(files: Sequence[File]) -> Iterator[list[File]]:

@@ -145,6 +145,8 @@ class Checkpoint:
     inherited: bool = False
     """Whether it was written before the cluster was restored or copied: the original may need its files, so
     nothing removes them until they are taken over."""
+    keep_reasons: tuple[str, ...] = ()
+    """Why retention kept it when it last looked."""
 
     def __str__(self) -> str:
         return f"checkpoint {self.checkpoint_id}"
@@ -169,5 +171,11 @@ class Candidate:
     """Order of the validations, such as their time; the earlier of two equal ones is the better."""
     commit_time: float = 0.0
     """Seconds since 1970; the later of two at the same step is the latest."""
+    complete: bool = True
+    """Whether it has all its files, so that a trial can continue from it."""
+    ranked: bool = True
+    """Whether every value that was reported before it could be superseded is known."""
+    held: bool = False
+    """Whether somebody reads it now."""
     kept: bool = False
     """Whether nothing deletes it: it is pinned, a version of a model, or inherited."""

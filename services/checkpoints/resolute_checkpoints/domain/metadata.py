@@ -63,6 +63,6 @@ def patched(metadata: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, 
     for key in STEPS_KEYS:
         if key in metadata and result.get(key) != metadata[key]:
             raise invalid_field(
-                f"patch.{key}", f"differs from {metadata[key]}; what a commit said of its steps stays"
+                f"patch.{key}", f"differs from {metadata[key]}; the steps of a commit cannot change"
             )
     return result

@@ -202,10 +202,10 @@ class Registry:
         )
         if checkpoint.state is not State.UPLOADING:
             return await self._database.read(lambda connection: _shown(connection, commit.checkpoint_id))
-        store, placed, found = await self._workers.run(partial(self._finish, checkpoint, commit))
-        found = found or await self._verifier.damaged(store, checkpoint.checkpoint_id, placed)
-        if found:
-            raise _incomplete(checkpoint, found)
+        store, placed, faults = await self._workers.run(partial(self._finish, checkpoint, commit))
+        faults = faults or await self._verifier.damaged(store, checkpoint.checkpoint_id, placed)
+        if faults:
+            raise _incomplete(checkpoint, faults)
 
         def work(connection: Connection) -> Checkpoint:
             fencing.require_experiment(connection, checkpoint.owner.experiment_id, lock=True)
@@ -273,10 +273,15 @@ class Registry:
 
         return await self._database.read(work)
 
-    async def storage_refusal(self, storage: Storage) -> str:
-        """Says why no config may name a storage; empty if one may."""
+    async def storage_refusal(self, storage: Storage, *, below_roots: bool) -> str:
+        """Says why no config may name a storage; empty if one may.
+
+        Args:
+            storage: The storage.
+            below_roots: Whether a directory must lie below a root although the operator lists none.
+        """
         try:
-            await self._workers.run(partial(self._stores.admit, storage))
+            await self._workers.run(partial(self._stores.admit, storage, below_roots=below_roots))
         except (InvalidArgumentError, PermissionDeniedError) as error:
             return str(error)
         return ""

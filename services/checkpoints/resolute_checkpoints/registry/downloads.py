@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from functools import partial
 
 from sqlalchemy.engine import Connection
 
+from resolute.contracts.clock import Clock
 from resolute.errors import DataLossError, NotFoundError
 from resolute_checkpoints import access
 from resolute_checkpoints.blobs.base import BlobStore
 from resolute_checkpoints.blobs.factory import StoreFactory
 from resolute_checkpoints.blobs.workers import BlobWorkers
 from resolute_checkpoints.domain.checkpoint import Checkpoint, File, Home
-from resolute_checkpoints.store import records, rows
-from resolute_serving.context import Principal
+from resolute_checkpoints.store import ranks, records, rows
+from resolute_serving.context import Principal, TrialRun
 from resolute_serving.database.engine import Database
 from resolute_serving.validation import invalid
 
 CHUNK = 1024 * 1024
 """Bytes of one message."""
+MAX_HOLD_SECONDS = 3600.0
+"""Longest time for which one call keeps a checkpoint."""
+_HOLD_SECONDS = 60.0
+_HOLD_AGAIN_SECONDS = 20.0
 
 
 class Downloads:
@@ -29,12 +35,46 @@ class Downloads:
         database: The registry.
         stores: Opens the store of each checkpoint.
         workers: Threads for reading.
+        clock: Tells for how long a checkpoint is kept for its reader.
+        url_seconds: How long presigned URLs can be used.
     """
 
-    def __init__(self, *, database: Database, stores: StoreFactory, workers: BlobWorkers) -> None:
+    def __init__(
+        self,
+        *,
+        database: Database,
+        stores: StoreFactory,
+        workers: BlobWorkers,
+        clock: Clock,
+        url_seconds: float,
+    ) -> None:
         self._database = database
         self._stores = stores
         self._workers = workers
+        self._clock = clock
+        self._url_seconds = url_seconds
+
+    async def hold(self, checkpoint_id: str, *, seconds: float, principal: Principal) -> None:
+        """Keeps a checkpoint from being deleted by a policy for some seconds from now on.
+
+        Raises:
+            NotFoundError: There is no such committed checkpoint, or its files are about to go.
+        """
+        now = self._clock.time()
+
+        def check(connection: Connection, *, lock: bool = False) -> bool:
+            checkpoint = records.find(connection, checkpoint_id, listed=False, lock=lock)
+            access.require_reader(principal, checkpoint)
+            access.require_files(checkpoint)
+            return ranks.is_held(connection, checkpoint_id, until=now + 0.5 * seconds)
+
+        def work(connection: Connection) -> None:
+            check(connection, lock=True)
+            ranks.hold(connection, checkpoint_id, until=now + seconds)
+
+        # Thousands of small files are read one after the other: few of them write.
+        if not await self._database.read(check):
+            await self._database.write(work)
 
     async def download_urls(
         self, checkpoint_id: str, paths: Sequence[str], *, principal: Principal
@@ -44,6 +84,9 @@ class Downloads:
         Raises:
             NotFoundError: There is no such committed checkpoint, or no such file in it.
         """
+        # A trial's process says itself for how long it reads.
+        seconds = _HOLD_SECONDS if isinstance(principal, TrialRun) else self._url_seconds
+        await self.hold(checkpoint_id, seconds=seconds, principal=principal)
         checkpoint, files = await self._readable(checkpoint_id, paths, principal)
         store = self._stores.open(checkpoint.storage)
         homes = [file.home_in(checkpoint_id) for file in files]
@@ -60,6 +103,8 @@ class Downloads:
             InvalidArgumentError: The offset is not within the file.
             NotFoundError: There is no such committed checkpoint, or no such file in it.
         """
+        await self.hold(checkpoint_id, seconds=_HOLD_SECONDS, principal=principal)
+        held_at = self._clock.monotonic()
         checkpoint, (file,) = await self._readable(checkpoint_id, [path], principal)
         if not 0 <= offset <= file.size:
             message = f"offset is {offset}; {path!r} has {file.size} bytes"
@@ -74,6 +119,11 @@ class Downloads:
                 if not data:
                     raise _truncated(checkpoint, file, position)
                 position += len(data)
+                if self._clock.monotonic() - held_at > _HOLD_AGAIN_SECONDS:
+                    # One that is deleted on request is read as far as its store lets it be.
+                    with contextlib.suppress(NotFoundError):
+                        await self.hold(checkpoint_id, seconds=_HOLD_SECONDS, principal=principal)
+                    held_at = self._clock.monotonic()
                 yield data
             if await self._workers.run(partial(stream.read, 1)):
                 raise _grown(checkpoint, file)
@@ -89,8 +139,8 @@ class Downloads:
             checkpoint = records.find(connection, checkpoint_id, listed=False)
             access.require_reader(principal, checkpoint)
             access.require_files(checkpoint)
-            found = rows.find_files(connection, checkpoint_id, paths)
-            return checkpoint, [_named(checkpoint, found, path) for path in paths]
+            files = rows.find_files(connection, checkpoint_id, paths)
+            return checkpoint, [_named(checkpoint, files, path) for path in paths]
 
         return await self._database.read(work)
 
@@ -99,13 +149,13 @@ def _urls(store: BlobStore, homes: Sequence[Home]) -> list[str]:
     return [url for home in homes for url in store.download_urls(home.checkpoint_id, [home.path])]
 
 
-def _named(checkpoint: Checkpoint, found: Mapping[str, File], path: str) -> File:
-    if path not in found or found[path].is_directory:
+def _named(checkpoint: Checkpoint, files: Mapping[str, File], path: str) -> File:
+    if path not in files or files[path].is_directory:
         raise NotFoundError(
             f"{checkpoint} holds no file {path[:200]!r}; its description lists its files",
             resource=str(checkpoint),
         )
-    return found[path]
+    return files[path]
 
 
 def _truncated(checkpoint: Checkpoint, file: File, size: int) -> DataLossError:

@@ -149,10 +149,10 @@ class Models:
         """
 
         def work(connection: Connection, model: Model, now: float) -> ModelVersion:
-            found = model_versions.find(connection, model, number)
-            check_etag(changes.etag, revision=found.revision, resource=str(found))
-            values = model_versions.changed_columns(changes, metadata=found.metadata)
-            model_versions.update(connection, found, values)
+            version = model_versions.find(connection, model, number)
+            check_etag(changes.etag, revision=version.revision, resource=str(version))
+            values = model_versions.changed_columns(changes, metadata=version.metadata)
+            model_versions.update(connection, version, values)
             models.update(connection, model, {}, now=now, revised=False)
             return model_versions.find(connection, model, number)
 

@@ -57,17 +57,17 @@ class Deletions:
             now = self._clock.time()
             heads = rows.load(connection, ids, listed=False).values()
             fencing.lock_experiments(connection, {head.owner.experiment_id for head in heads})
-            found = rows.load(connection, ids, lock=True)
+            checkpoints = rows.load(connection, ids, lock=True)
             for checkpoint_id in ids:
-                checkpoint = found.get(checkpoint_id)
+                checkpoint = checkpoints.get(checkpoint_id)
                 if checkpoint is None or not checkpoint.state.was_committed:
                     raise records.missing(checkpoint_id)
                 access.require_editor(connection, principal, checkpoint)
-            pins.require_deletable(connection, found.values())
+            pins.require_deletable(connection, checkpoints.values())
             # A trial that tidies up must not fail for it: the files of what it deletes wait to be taken over.
             if not isinstance(principal, TrialRun):
-                inheritance.require_owned(found.values())
-            for checkpoint in found.values():
+                inheritance.require_owned(checkpoints.values())
+            for checkpoint in checkpoints.values():
                 if _mark(connection, checkpoint, matches, now=now):
                     audit.record(
                         connection,
@@ -77,7 +77,7 @@ class Deletions:
                         now=now,
                         globs=list(globs),
                     )
-            return removals.claim(connection, list(found), until=now + CLAIM_SECONDS)
+            return removals.claim(connection, list(checkpoints), until=now + CLAIM_SECONDS)
 
         await self._remover.execute(await self._database.write(mark))
 
@@ -90,11 +90,11 @@ class Deletions:
         who = actor()
 
         def work(connection: Connection) -> None:
-            found = rows.load(connection, ids, lock=True, listed=False)
+            checkpoints = rows.load(connection, ids, lock=True, listed=False)
             for checkpoint_id in ids:
-                if checkpoint_id not in found:
+                if checkpoint_id not in checkpoints:
                     raise records.missing(checkpoint_id)
-                access.require_files(found[checkpoint_id])
+                access.require_files(checkpoints[checkpoint_id])
             pins.pin(connection, ids, pinned=pinned)
             action, now = "checkpoint.pin" if pinned else "checkpoint.unpin", self._clock.time()
             for checkpoint_id in ids:

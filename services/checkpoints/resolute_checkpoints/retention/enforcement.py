@@ -1,17 +1,18 @@
-"""Deletes what an ended experiment's policy does not keep. Files go in the background, and are retried."""
+"""Deletes what an experiment's policy does not keep. Files go in the background, and are retried."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy.engine import Connection
 
 from resolute.contracts.clock import Clock
 from resolute_checkpoints.domain.checkpoint import Candidate, State
-from resolute_checkpoints.retention.policy import RetentionPolicy, select_deletions
-from resolute_checkpoints.store import audit, fencing, records
+from resolute_checkpoints.retention.policy import RetentionPolicy, Selection, select_deletions
+from resolute_checkpoints.store import audit, fencing, ranks
 from resolute_checkpoints.store.files import removals
 from resolute_serving.context import actor
 from resolute_serving.database.engine import Database
@@ -34,9 +35,13 @@ class RetentionRequest:
     policy: RetentionPolicy
     smaller_is_better: bool
     validations: Mapping[tuple[str, int], Validation]
-    """By trial and steps."""
-    pinned: frozenset[str] = frozenset()
-    """Checkpoints that stay whatever the policy says."""
+    """By trial and steps. A checkpoint without one has that of an earlier request."""
+    ranked: frozenset[str] = frozenset()
+    """Checkpoints of which ``validations`` has every value that was reported before they were listed."""
+    sources: frozenset[str] = frozenset()
+    """Checkpoints from which other trials begin."""
+    awaited: frozenset[str] = frozenset()
+    """Trials of which reports have not all arrived."""
 
 
 class RetentionEnforcer:
@@ -55,10 +60,16 @@ class RetentionEnforcer:
 
     async def preview(self, wanted: RetentionRequest) -> Sequence[str]:
         """Says which checkpoints would go."""
-        return await self._database.read(lambda connection: _chosen(connection, wanted))
+        now = self._clock.time()
+        found = await self._database.read(lambda c: ranks.candidates(c, wanted.experiment_id, now=now))
+        return _select([_ranked(candidate, wanted) for candidate in found], wanted).deleted
 
-    async def apply(self, wanted: RetentionRequest) -> Sequence[str]:
+    async def apply(self, wanted: RetentionRequest, *, deletable: Collection[str]) -> Sequence[str]:
         """Marks the checkpoints that go, all or none, and returns them. Safe to repeat.
+
+        Args:
+            wanted: What shall stay.
+            deletable: What may go; a checkpoint that lost its place since goes the next time.
 
         Raises:
             NotFoundError: The experiment was deleted.
@@ -68,7 +79,14 @@ class RetentionEnforcer:
         def mark(connection: Connection) -> Sequence[str]:
             fencing.require_experiment(connection, wanted.experiment_id, lock=True)
             now = self._clock.time()
-            chosen = _chosen(connection, wanted)
+            found = ranks.candidates(connection, wanted.experiment_id, now=now, lock=True)
+            candidates = [_ranked(candidate, wanted) for candidate in found]
+            selection = _select(candidates, wanted)
+            ranks.rank(connection, (c for c, known in zip(candidates, found, strict=True) if c != known))
+            ranks.explain(
+                connection, {id_: [why.value for why in kept] for id_, kept in selection.kept.items()}
+            )
+            chosen = [checkpoint_id for checkpoint_id in selection.deleted if checkpoint_id in deletable]
             for checkpoint_id in chosen:
                 removals.mark_for_removal(connection, checkpoint_id, state=State.DELETING, now=now)
                 audit.record(
@@ -87,18 +105,23 @@ class RetentionEnforcer:
         return deleted
 
 
-def _chosen(connection: Connection, wanted: RetentionRequest) -> Sequence[str]:
-    ranked = [
-        _ranked(candidate, wanted) for candidate in records.candidates(connection, wanted.experiment_id)
-    ]
-    selection = select_deletions(
-        ranked, wanted.policy, smaller_is_better=wanted.smaller_is_better, pinned=wanted.pinned
+def _select(candidates: Sequence[Candidate], wanted: RetentionRequest) -> Selection:
+    return select_deletions(
+        candidates,
+        wanted.policy,
+        smaller_is_better=wanted.smaller_is_better,
+        sources=wanted.sources,
+        awaited=wanted.awaited,
     )
-    return selection.deleted
 
 
 def _ranked(candidate: Candidate, wanted: RetentionRequest) -> Candidate:
-    found = wanted.validations.get((candidate.trial_id, candidate.steps_completed))
-    if found is None:
+    """The candidate with what the request knows of it; otherwise with what an earlier one knew."""
+    if candidate.checkpoint_id not in wanted.ranked:
         return candidate
-    return dataclasses.replace(candidate, metric=found.value, validation_order=found.time)
+    validation = wanted.validations.get((candidate.trial_id, candidate.steps_completed))
+    if validation is None:
+        return dataclasses.replace(candidate, ranked=True)
+    # SQLite would store a value that is no number as none too.
+    metric = None if math.isnan(validation.value) else validation.value
+    return dataclasses.replace(candidate, ranked=True, metric=metric, validation_order=validation.time)

@@ -1,7 +1,10 @@
 """Which checkpoints of an experiment may go: a pure function of what there is and of the policy.
 
-Kept is the union of the best of the experiment, the best of each trial and the latest of each trial.
-Only checkpoints with a validation at the same step have a rank among the best.
+Kept is the union of the best of the experiment, the best of each trial, the latest of each trial and its
+milestones. Only checkpoints with a validation at the same step have a rank among the best. Where the best
+are wanted of what has none, the latest stay in their place: a trial that has diverged keeps what it can go on
+from. While trials run, what they can continue from stays too, and so does every checkpoint of a trial that
+committed after its values were read: what the new one superseded may have become the best since.
 """
 
 from __future__ import annotations
@@ -26,6 +29,12 @@ class RetentionPolicy:
     """Best of each trial."""
     save_trial_latest: int = 1
     """Latest of each trial."""
+    keep_every_steps: float = 0.0
+    """The first of each trial at or after every multiple of so many steps; 0 for none."""
+    keep_every_seconds: float = 0.0
+    """The first of each trial in each period of so many seconds since 1970; 0 for none."""
+    keep_restorable: bool = False
+    """Whether trials may continue: the latest complete one of each stays."""
 
     def __post_init__(self) -> None:
         for name in ("save_experiment_best", "save_trial_best", "save_trial_latest"):
@@ -33,12 +42,25 @@ class RetentionPolicy:
             if count < 0:
                 message = f"{name} is {count}; it must be a number from 0"
                 raise invalid(name, message)
+        for name in ("keep_every_steps", "keep_every_seconds"):
+            period = getattr(self, name)
+            if not 0 <= period < math.inf:
+                raise invalid(name, f"{name} is {period}; it must be a finite number from 0")
 
 
 class KeepReason(Enum):
     """Why a checkpoint stays."""
 
     PINNED = "pinned"
+    """Also versions of models, and what was inherited."""
+    SOURCE = "source"
+    """Another trial begins from it."""
+    HELD = "held"
+    """Somebody reads it."""
+    AWAITS_REPORTS = "awaits_reports"
+    """Reports that may make it the best have not arrived."""
+    RESTORABLE = "restorable"
+    MILESTONE = "milestone"
     EXPERIMENT_BEST = "experiment_best"
     TRIAL_BEST = "trial_best"
     TRIAL_LATEST = "trial_latest"
@@ -59,7 +81,8 @@ def select_deletions(
     policy: RetentionPolicy,
     *,
     smaller_is_better: bool,
-    pinned: Collection[str] = (),
+    sources: Collection[str] = (),
+    awaited: Collection[str] = (),
 ) -> Selection:
     """Decides which checkpoints of one experiment go.
 
@@ -67,16 +90,27 @@ def select_deletions(
         candidates: Every committed checkpoint of the experiment.
         policy: How many stay.
         smaller_is_better: Whether a smaller metric is better.
-        pinned: Identifiers that do not go either, such as sources of warm starts.
+        sources: Identifiers that do not go either: other trials begin from them.
+        awaited: Trials of which reports have not all arrived.
     """
     best = _best_first(candidates, smaller_is_better=smaller_is_better)
     latest = sorted(candidates, key=lambda c: (-c.steps_completed, -c.commit_time, c.checkpoint_id))
+    waiting = {c.trial_id for c in candidates if not c.ranked}.union(awaited)
     reasons: defaultdict[str, set[KeepReason]] = defaultdict(set)
     for reason, chosen in (
-        (KeepReason.PINNED, [c for c in candidates if c.kept or c.checkpoint_id in pinned]),
+        (KeepReason.PINNED, [c for c in candidates if c.kept]),
+        (KeepReason.SOURCE, [c for c in candidates if c.checkpoint_id in sources]),
+        (KeepReason.HELD, [c for c in candidates if c.held]),
+        (KeepReason.AWAITS_REPORTS, [c for c in candidates if c.trial_id in waiting]),
         (KeepReason.EXPERIMENT_BEST, best[: policy.save_experiment_best]),
         (KeepReason.TRIAL_BEST, _first_of_each_trial(best, policy.save_trial_best)),
         (KeepReason.TRIAL_LATEST, _first_of_each_trial(latest, policy.save_trial_latest)),
+        (KeepReason.TRIAL_LATEST, _first_of_each_trial(_without_rank(latest, best, policy), 1)),
+        (
+            KeepReason.RESTORABLE,
+            _first_of_each_trial((c for c in latest if c.complete), int(policy.keep_restorable)),
+        ),
+        (KeepReason.MILESTONE, _milestones(candidates, policy)),
     ):
         for candidate in chosen:
             reasons[candidate.checkpoint_id].add(reason)
@@ -95,6 +129,15 @@ def _best_first(candidates: Iterable[Candidate], *, smaller_is_better: bool) -> 
     return [entry[3] for entry in ranked]
 
 
+def _without_rank(
+    candidates: Iterable[Candidate], best: Sequence[Candidate], policy: RetentionPolicy
+) -> list[Candidate]:
+    """Those of trials whose best are wanted and have no rank; of all if none of the experiment has."""
+    ranked = {candidate.trial_id for candidate in best}
+    wanted = policy.save_trial_best or (policy.save_experiment_best and not best)
+    return [candidate for candidate in candidates if wanted and candidate.trial_id not in ranked]
+
+
 def _first_of_each_trial(ordered: Iterable[Candidate], count: int) -> list[Candidate]:
     seen: defaultdict[str, int] = defaultdict(int)
     chosen = []
@@ -103,3 +146,23 @@ def _first_of_each_trial(ordered: Iterable[Candidate], count: int) -> list[Candi
             chosen.append(candidate)
         seen[candidate.trial_id] += 1
     return chosen
+
+
+def _milestones(candidates: Sequence[Candidate], policy: RetentionPolicy) -> list[Candidate]:
+    """The first of each trial in each period; before the first multiple of steps there is none."""
+    steps, seconds = policy.keep_every_steps, policy.keep_every_seconds
+    first: dict[tuple[str, str, float], Candidate] = {}
+    for candidate in sorted(candidates, key=lambda c: (c.steps_completed, c.commit_time)):
+        if steps and candidate.steps_completed >= steps:
+            key = (candidate.trial_id, "steps", _period(candidate.steps_completed, steps))
+            first.setdefault(key, candidate)
+    for candidate in sorted(candidates, key=lambda c: c.commit_time):
+        if seconds:
+            first.setdefault((candidate.trial_id, "time", _period(candidate.commit_time, seconds)), candidate)
+    return list(first.values())
+
+
+def _period(value: float, length: float) -> float:
+    """In which period a value is; where periods are too short to be counted, each value has its own."""
+    period = value // length
+    return period if math.isfinite(period) else value

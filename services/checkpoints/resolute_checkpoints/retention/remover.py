@@ -19,8 +19,9 @@ from resolute_checkpoints.store.files import removals
 from resolute_checkpoints.store.files.removals import Removal
 from resolute_serving.database.engine import Database
 
-CLAIM_SECONDS = 300.0
-"""How long a removal belongs to anyone who took it on; then it is taken for dead."""
+CLAIM_SECONDS = 6.0
+"""How long a removal belongs to anyone who took it on and does not say again that it goes on."""
+_CLAIM_AGAIN_SECONDS = 2.0
 _INITIAL_BACKOFF = 10.0
 
 _log = structlog.get_logger("removal")
@@ -50,8 +51,24 @@ class Remover:
         Returns:
             What failed.
         """
-        outcomes = await asyncio.gather(*(self._carry_out(removal) for removal in claimed))
+        claims = asyncio.create_task(self._keep_claims(claimed), name="removal-claims")
+        try:
+            outcomes = await asyncio.gather(*(self._carry_out(removal) for removal in claimed))
+        finally:
+            claims.cancel()
+            await asyncio.gather(claims, return_exceptions=True)
         return [outcome for outcome in outcomes if outcome is not None]
+
+    async def _keep_claims(self, claimed: Sequence[Removal]) -> None:
+        """Prolongs the claims: when this process is killed, others take the removals on soon."""
+        while True:
+            await asyncio.sleep(_CLAIM_AGAIN_SECONDS)
+            until = self._clock.time() + CLAIM_SECONDS
+            work = partial(removals.prolong, claimed=claimed, until=until)
+            try:
+                claimed = await self._database.write(work)
+            except ResoluteError as failure:
+                _log.warning("claims of removals could not be prolonged", reason=str(failure))
 
     async def remove_others(self, storage: Storage, directory: str) -> None:
         """Removes a directory of a storage in which no checkpoint is, with the threads for removals."""

@@ -35,7 +35,8 @@ MAX_IDS = 1000
 """Most checkpoints or files that one request may name."""
 MAX_REUSED = 10_000
 """Most files that one request may ask to reuse: the store is asked once for all of them."""
-_MAX_RETENTION_ITEMS = 50_000
+MAX_RETENTION_ITEMS = 50_000
+"""Most items of each kind that one request for retention may name."""
 
 _STATES: Mapping[int, State] = {
     enum_number(messages.CheckpointState.DESCRIPTOR, state.name): state for state in State
@@ -109,11 +110,18 @@ def to_retention_request(experiment_id: str, rules: requests.RetentionRules) -> 
     Raises:
         InvalidArgumentError: A field is wrong.
     """
-    for name in ("validations", "kept_checkpoint_ids"):
-        require_count(getattr(rules, name), field=f"rules.{name}", limit=_MAX_RETENTION_ITEMS)
+    for name in ("validations", "kept_checkpoint_ids", "ranked_checkpoint_ids", "awaited_trial_ids"):
+        require_count(getattr(rules, name), field=f"rules.{name}", limit=MAX_RETENTION_ITEMS)
     return RetentionRequest(
         experiment_id=parse_uuid(experiment_id, field="experiment_id"),
-        policy=RetentionPolicy(rules.save_experiment_best, rules.save_trial_best, rules.save_trial_latest),
+        policy=RetentionPolicy(
+            save_experiment_best=rules.save_experiment_best,
+            save_trial_best=rules.save_trial_best,
+            save_trial_latest=rules.save_trial_latest,
+            keep_every_steps=rules.keep_every_steps,
+            keep_every_seconds=rules.keep_every_seconds,
+            keep_restorable=rules.keep_restorable,
+        ),
         smaller_is_better=rules.smaller_is_better,
         validations={
             (validation.trial_id, validation.steps_completed): Validation(
@@ -121,7 +129,9 @@ def to_retention_request(experiment_id: str, rules: requests.RetentionRules) -> 
             )
             for validation in rules.validations
         },
-        pinned=frozenset(rules.kept_checkpoint_ids),
+        ranked=frozenset(rules.ranked_checkpoint_ids),
+        sources=frozenset(rules.kept_checkpoint_ids),
+        awaited=frozenset(rules.awaited_trial_ids),
     )
 
 

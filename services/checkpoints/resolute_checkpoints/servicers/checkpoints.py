@@ -17,14 +17,16 @@ from resolute_checkpoints.blobs.examination import Examiner
 from resolute_checkpoints.domain.checkpoint import READABLE
 from resolute_checkpoints.domain.globs import MAX_GLOBS
 from resolute_checkpoints.registry.checkpoints import Registry
-from resolute_checkpoints.registry.downloads import Downloads
+from resolute_checkpoints.registry.downloads import MAX_HOLD_SECONDS, Downloads
+from resolute_checkpoints.registry.imports import Imports
 from resolute_checkpoints.registry.reuse import Reuse
 from resolute_checkpoints.retention.deletion import Deletions
 from resolute_checkpoints.retention.enforcement import RetentionEnforcer
 from resolute_checkpoints.servicers import checkpoint_messages
 from resolute_checkpoints.servicers.chunked_commits import ChunkedCommits
 from resolute_checkpoints.servicers.identifiers import parse_uuid
-from resolute_checkpoints.store import identities, records
+from resolute_checkpoints.servicers.import_messages import to_imported_checkpoints
+from resolute_checkpoints.store import identities, ranks, records
 from resolute_checkpoints.store.records import CheckpointFilter
 from resolute_serving.context import TrialRun, current_principal
 from resolute_serving.database.engine import Database
@@ -44,6 +46,7 @@ class CheckpointsServicer(CheckpointsServiceServicer):
         deletions: Deletes.
         retention: Deletes what a policy does not keep.
         examiner: Checks storages.
+        imports: Takes over checkpoints of other clusters.
     """
 
     def __init__(
@@ -56,6 +59,7 @@ class CheckpointsServicer(CheckpointsServiceServicer):
         deletions: Deletions,
         retention: RetentionEnforcer,
         examiner: Examiner,
+        imports: Imports,
     ) -> None:
         self._database = database
         self._registry = registry
@@ -64,6 +68,7 @@ class CheckpointsServicer(CheckpointsServiceServicer):
         self._deletions = deletions
         self._retention = retention
         self._examiner = examiner
+        self._imports = imports
         self._chunked_commits = ChunkedCommits(self._commit_owner)
 
     async def BeginCheckpoint(
@@ -85,18 +90,18 @@ class CheckpointsServicer(CheckpointsServiceServicer):
         self, request: messages.ReuseFilesRequest, context: Any
     ) -> messages.ReuseFilesResponse:
         """Finds files that need not be uploaded."""
-        found = await self._reuse.find(
+        reusable = await self._reuse.find(
             parse_uuid(request.checkpoint_id, field="checkpoint_id"),
             checkpoint_messages.to_files(request.files, limit=checkpoint_messages.MAX_REUSED),
             principal=current_principal.get(),
         )
         return messages.ReuseFilesResponse(
-            candidate_paths=found.candidates,
+            candidate_paths=reusable.candidates,
             reused=[
                 messages.ReuseFilesResponse.ReusedFile(
                     path=path, location=checkpoint_messages.from_location(home)
                 )
-                for path, home in found.held.items()
+                for path, home in reusable.held.items()
             ],
         )
 
@@ -149,6 +154,13 @@ class CheckpointsServicer(CheckpointsServiceServicer):
             principal=current_principal.get(),
         )
 
+    async def ImportCheckpoints(
+        self, request: messages.ImportCheckpointsRequest, context: Any
+    ) -> messages.ImportCheckpointsResponse:
+        """Registers checkpoints of another cluster."""
+        imported = await asyncio.to_thread(to_imported_checkpoints, request)
+        return messages.ImportCheckpointsResponse(new_count=await self._imports.checkpoints(imported))
+
     async def AbortCheckpoint(
         self, request: messages.AbortCheckpointRequest, context: Any
     ) -> messages.AbortCheckpointResponse:
@@ -180,24 +192,24 @@ class CheckpointsServicer(CheckpointsServiceServicer):
     ) -> messages.ListCheckpointsResponse:
         """Lists checkpoints."""
         wanted = _filter(request)
-        found, next_page_token = await self._database.read(
+        checkpoints, next_page_token = await self._database.read(
             lambda connection: records.page(connection, wanted, request)
         )
         return messages.ListCheckpointsResponse(
-            checkpoints=[checkpoint_messages.from_checkpoint(checkpoint) for checkpoint in found],
+            checkpoints=[checkpoint_messages.from_checkpoint(checkpoint) for checkpoint in checkpoints],
             next_page_token=next_page_token,
         )
 
     async def ListFiles(self, request: messages.ListFilesRequest, context: Any) -> messages.ListFilesResponse:
         """Lists the files of a checkpoint."""
-        found, next_page_token = await self._registry.file_page(
+        files, next_page_token = await self._registry.file_page(
             parse_uuid(request.checkpoint_id, field="checkpoint_id"),
             request.path_prefix,
             request,
             principal=current_principal.get(),
         )
         return messages.ListFilesResponse(
-            files=[checkpoint_messages.from_file(file) for file in found], next_page_token=next_page_token
+            files=[checkpoint_messages.from_file(file) for file in files], next_page_token=next_page_token
         )
 
     async def PresignDownloads(
@@ -298,7 +310,8 @@ class CheckpointsServicer(CheckpointsServiceServicer):
     ) -> messages.AdmitStorageResponse:
         """Says whether a config may name a storage."""
         wanted = checkpoint_messages.to_storage(request.storage)
-        return messages.AdmitStorageResponse(refusal=await self._registry.storage_refusal(wanted))
+        refusal = await self._registry.storage_refusal(wanted, below_roots=request.below_roots)
+        return messages.AdmitStorageResponse(refusal=refusal)
 
     async def GetStorageUsage(
         self, request: messages.GetStorageUsageRequest, context: Any
@@ -308,6 +321,32 @@ class CheckpointsServicer(CheckpointsServiceServicer):
             lambda connection: records.storage_usage(connection, request.workspace_id)
         )
         return messages.GetStorageUsageResponse(bytes=used)
+
+    async def ListUnrankedCheckpoints(
+        self, request: messages.ListUnrankedCheckpointsRequest, context: Any
+    ) -> messages.ListUnrankedCheckpointsResponse:
+        """Names the trials that retention is to look at."""
+        found = await self._database.read(ranks.unranked_trials)
+        return messages.ListUnrankedCheckpointsResponse(
+            trials=[
+                messages.ListUnrankedCheckpointsResponse.Trial(trial_id=trial, experiment_id=experiment)
+                for trial, experiment in found
+            ]
+        )
+
+    async def HoldCheckpoint(
+        self, request: messages.HoldCheckpointRequest, context: Any
+    ) -> messages.HoldCheckpointResponse:
+        """Keeps a checkpoint from policies for a time."""
+        if not 0 < request.hold_seconds <= MAX_HOLD_SECONDS:
+            message = f"{request.hold_seconds:g} must be above 0, and at most {MAX_HOLD_SECONDS:g}"
+            raise invalid("hold_seconds", message)
+        await self._downloads.hold(
+            parse_uuid(request.checkpoint_id, field="checkpoint_id"),
+            seconds=request.hold_seconds,
+            principal=current_principal.get(),
+        )
+        return messages.HoldCheckpointResponse()
 
     async def PreviewRetention(
         self, request: messages.PreviewRetentionRequest, context: Any
@@ -321,7 +360,14 @@ class CheckpointsServicer(CheckpointsServiceServicer):
     ) -> messages.ApplyRetentionResponse:
         """Deletes what a policy does not keep."""
         wanted = checkpoint_messages.to_retention_request(request.experiment_id, request.rules)
-        return messages.ApplyRetentionResponse(checkpoint_ids=await self._retention.apply(wanted))
+        checkpoint_messages.require_count(
+            request.deletable_checkpoint_ids,
+            field="deletable_checkpoint_ids",
+            least=0,
+            limit=checkpoint_messages.MAX_RETENTION_ITEMS,
+        )
+        deleted = await self._retention.apply(wanted, deletable=frozenset(request.deletable_checkpoint_ids))
+        return messages.ApplyRetentionResponse(checkpoint_ids=deleted)
 
     async def DeleteExperimentCheckpoints(
         self, request: messages.DeleteExperimentCheckpointsRequest, context: Any

@@ -6,9 +6,11 @@ from typing import Any
 
 from resolute.api.checkpoints.v1 import models_service_pb2 as messages
 from resolute.api.checkpoints.v1.models_service_pb2_grpc import ModelsServiceServicer
+from resolute_checkpoints.registry.imports import Imports
 from resolute_checkpoints.registry.models import Models
 from resolute_checkpoints.servicers import checkpoint_messages
 from resolute_checkpoints.servicers import model_messages as convert
+from resolute_checkpoints.servicers.import_messages import to_imported_model
 
 
 class ModelsServicer(ModelsServiceServicer):
@@ -16,10 +18,12 @@ class ModelsServicer(ModelsServiceServicer):
 
     Args:
         models: Keeps them.
+        imports: Takes over those of other clusters.
     """
 
-    def __init__(self, models: Models) -> None:
+    def __init__(self, models: Models, imports: Imports) -> None:
         self._models = models
+        self._imports = imports
 
     async def CreateModel(
         self, request: messages.CreateModelRequest, context: Any
@@ -27,6 +31,13 @@ class ModelsServicer(ModelsServiceServicer):
         """Creates a model."""
         model = await self._models.create(convert.to_new_model(request.model), request)
         return messages.CreateModelResponse(model=convert.from_model(model))
+
+    async def ImportModel(
+        self, request: messages.ImportModelRequest, context: Any
+    ) -> messages.ImportModelResponse:
+        """Takes over a model of another cluster."""
+        model = await self._imports.model(to_imported_model(request))
+        return messages.ImportModelResponse(model=convert.from_model(model))
 
     async def GetModel(self, request: messages.GetModelRequest, context: Any) -> messages.GetModelResponse:
         """Returns a model."""
@@ -37,9 +48,9 @@ class ModelsServicer(ModelsServiceServicer):
         self, request: messages.ListModelsRequest, context: Any
     ) -> messages.ListModelsResponse:
         """Lists models."""
-        found, next_page_token = await self._models.page(convert.to_filter(request), request)
+        models, next_page_token = await self._models.page(convert.to_filter(request), request)
         return messages.ListModelsResponse(
-            models=[convert.from_model(model) for model in found], next_page_token=next_page_token
+            models=[convert.from_model(model) for model in models], next_page_token=next_page_token
         )
 
     async def UpdateModel(
@@ -79,11 +90,11 @@ class ModelsServicer(ModelsServiceServicer):
         """Lists versions."""
         labels = request.required_labels
         checkpoint_messages.require_count(labels, field="required_labels", limit=convert.MAX_FILTER_ENTRIES)
-        found, next_page_token = await self._models.versions(
+        versions, next_page_token = await self._models.versions(
             convert.to_key(request.key), list(labels), request
         )
         return messages.ListVersionsResponse(
-            versions=[convert.from_version(version) for version in found], next_page_token=next_page_token
+            versions=[convert.from_version(version) for version in versions], next_page_token=next_page_token
         )
 
     async def UpdateVersion(

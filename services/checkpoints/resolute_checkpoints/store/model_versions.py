@@ -51,6 +51,12 @@ def insert(
     )
 
 
+def numbers(connection: Connection, model: Model) -> frozenset[int]:
+    """The numbers of a model's versions."""
+    query = sa.select(_columns.version).where(_columns.model_id == model.model_id)
+    return frozenset(connection.execute(query).scalars())
+
+
 def find(connection: Connection, model: Model, number: int | None) -> ModelVersion:
     """Reads a version, the latest for None.
 
@@ -64,7 +70,7 @@ def find(connection: Connection, model: Model, number: int | None) -> ModelVersi
     if row is None:
         missing = "any version" if number is None else f"version {number}"
         raise NotFoundError(
-            f"{model} has not {missing}; list its versions to see which there are", resource=str(model)
+            f"{model} has no {missing}; list its versions to see which there are", resource=str(model)
         )
     return _to_versions(connection, model, [row])[0]
 
@@ -88,14 +94,14 @@ def page(
         .join(checkpoints, checkpoints.c.checkpoint_id == _columns.checkpoint_id)
         .where(_columns.model_id == model.model_id, *has_labels(_columns.labels, labels))
     )
-    found = _ORDERING.page(connection, request, query)
-    numbers = [row["version"] for row in found.rows]
+    page_rows = _ORDERING.page(connection, request, query)
+    numbers = [row["version"] for row in page_rows.rows]
     read: dict[int, ModelVersion] = {}
     for batch in rows.batches(numbers):
         key = sa.and_(_columns.model_id == model.model_id, _columns.version.in_(batch))
         entries = connection.execute(sa.select(model_versions).where(key)).all()
         read.update((version.number, version) for version in _to_versions(connection, model, entries))
-    return [read[number] for number in numbers if number in read], found.next_page_token
+    return [read[number] for number in numbers if number in read], page_rows.next_page_token
 
 
 def update(connection: Connection, version: ModelVersion, values: Mapping[str, Any]) -> None:
@@ -129,9 +135,9 @@ def _is(version: ModelVersion) -> sa.ColumnElement[bool]:
     return sa.and_(_columns.model_id == version.model.model_id, _columns.version == version.number)
 
 
-def _to_versions(connection: Connection, model: Model, found: Sequence[Row[Any]]) -> list[ModelVersion]:
-    read = rows.load(connection, [row.checkpoint_id for row in found], listed=False)
-    return [_to_version(row, model, read[row.checkpoint_id]) for row in found]
+def _to_versions(connection: Connection, model: Model, page_rows: Sequence[Row[Any]]) -> list[ModelVersion]:
+    read = rows.load(connection, [row.checkpoint_id for row in page_rows], listed=False)
+    return [_to_version(row, model, read[row.checkpoint_id]) for row in page_rows]
 
 
 def _to_version(row: Row[Any], model: Model, checkpoint: Checkpoint) -> ModelVersion:

@@ -91,13 +91,13 @@ def page(connection: Connection, wanted: ModelFilter, request: Any) -> tuple[lis
     Returns:
         The models, and the token of the next page.
     """
-    found = _ORDERING.page(connection, request, sa.select(models.c.model_id).where(*_conditions(wanted)))
-    ids = [row["model_id"] for row in found.rows]
+    page_rows = _ORDERING.page(connection, request, sa.select(models.c.model_id).where(*_conditions(wanted)))
+    ids = [row["model_id"] for row in page_rows.rows]
     read: dict[str, Model] = {}
     for batch in batches(ids):
         rows = connection.execute(sa.select(models, _COUNT).where(models.c.model_id.in_(batch)))
         read.update((row.model_id, _to_model(row)) for row in rows)
-    return [read[id_] for id_ in ids if id_ in read], found.next_page_token
+    return [read[id_] for id_ in ids if id_ in read], page_rows.next_page_token
 
 
 def update(
@@ -131,6 +131,13 @@ def next_version_number(connection: Connection, model: Model) -> int:
     ).scalar_one()
     connection.execute(sa.update(models).where(key).values(next_version=number + 1))
     return number
+
+
+def raise_next_version(connection: Connection, model: Model, taken: Sequence[int]) -> None:
+    """Keeps the numbers of versions that came from elsewhere from being given again."""
+    after = max(taken, default=0) + 1
+    key = sa.and_(models.c.model_id == model.model_id, models.c.next_version < after)
+    connection.execute(sa.update(models).where(key).values(next_version=after))
 
 
 def has_labels(column: sa.ColumnElement[str], labels: Sequence[str]) -> list[sa.ColumnElement[bool]]:

@@ -23,18 +23,18 @@ def is_kept() -> sa.ColumnElement[bool]:
     return sa.or_(checkpoints.c.pinned, is_registered())
 
 
-def require_deletable(connection: Connection, found: Collection[Checkpoint]) -> None:
+def require_deletable(connection: Connection, checkpoints: Collection[Checkpoint]) -> None:
     """Makes sure that checkpoints may be deleted.
 
     Raises:
         FailedPreconditionError: One is pinned, or a version of a model.
     """
-    for checkpoint in found:
+    for checkpoint in checkpoints:
         if checkpoint.pinned:
             raise FailedPreconditionError(
                 f"{checkpoint} is pinned; unpin it before you delete it", resource=str(checkpoint)
             )
-    for batch in batches([checkpoint.checkpoint_id for checkpoint in found]):
+    for batch in batches([checkpoint.checkpoint_id for checkpoint in checkpoints]):
         query = (
             sa.select(model_versions.c.checkpoint_id, models.c.name, model_versions.c.version)
             .join(models, models.c.model_id == model_versions.c.model_id)

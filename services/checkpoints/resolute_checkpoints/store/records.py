@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +12,13 @@ from sqlalchemy.engine import Connection
 from resolute.errors import NotFoundError
 from resolute_checkpoints.domain import manifest as manifest_rules
 from resolute_checkpoints.domain import metadata as metadata_rules
-from resolute_checkpoints.domain.checkpoint import READABLE, Candidate, Checkpoint, File, State
+from resolute_checkpoints.domain.checkpoint import (
+    Checkpoint,
+    File,
+    State,
+)
 from resolute_checkpoints.domain.manifest import Manifest
-from resolute_checkpoints.store import pins, rows
+from resolute_checkpoints.store import rows
 from resolute_checkpoints.store.schema import checkpoints, files
 from resolute_checkpoints.store.sizes import text_bytes
 from resolute_serving.database.engine import insert_new
@@ -108,20 +112,20 @@ def find(
     Raises:
         NotFoundError: There is none.
     """
-    found = rows.load(connection, [checkpoint_id], lock=lock, listed=listed, most_bytes=most_bytes)
-    if checkpoint_id not in found:
+    loaded = rows.load(connection, [checkpoint_id], lock=lock, listed=listed, most_bytes=most_bytes)
+    if checkpoint_id not in loaded:
         raise missing(checkpoint_id)
-    return found[checkpoint_id]
+    return loaded[checkpoint_id]
 
 
 def experiments_of(connection: Connection, checkpoint_ids: Collection[str]) -> dict[str, str]:
     """UUIDs of the experiments of checkpoints, by the UUIDs of these; what does not exist is left out."""
-    found: dict[str, str] = {}
+    experiments: dict[str, str] = {}
     for batch in rows.batches(list(checkpoint_ids)):
         query = sa.select(checkpoints.c.checkpoint_id, checkpoints.c.experiment_id)
         read = connection.execute(query.where(checkpoints.c.checkpoint_id.in_(batch)))
-        found.update((row.checkpoint_id, row.experiment_id) for row in read)
-    return found
+        experiments.update((row.checkpoint_id, row.experiment_id) for row in read)
+    return experiments
 
 
 def missing(checkpoint_id: str) -> NotFoundError:
@@ -136,23 +140,53 @@ def complete(connection: Connection, checkpoint_id: str, manifest: Manifest, *, 
     """Makes a checkpoint visible with what was committed."""
     # Files that were held for it have rows already.
     connection.execute(sa.delete(files).where(files.c.checkpoint_id == checkpoint_id))
-    rows.insert_files(connection, checkpoint_id, manifest.files)
+    rows.insert_files(connection, {checkpoint_id: manifest.files})
     connection.execute(
         sa.update(checkpoints)
         .where(checkpoints.c.checkpoint_id == checkpoint_id)
         .values(
             state=State.COMPLETED.value,
-            metadata=metadata_rules.encode(manifest.metadata),
-            manifest_digest=manifest.digest,
-            manifest_bytes=manifest_rules.message_bytes(manifest.files),
-            steps_completed=manifest.steps_completed,
-            total_size=manifest.total_size,
-            file_count=len(manifest.files),
-            commit_time=now,
-            list_time=now,
             revision=checkpoints.c.revision + 1,
+            unranked=checkpoints.c.trial_id != "",
+            **_committed(manifest, now=now),
         )
     )
+
+
+def insert_committed(connection: Connection, committed: Sequence[tuple[Checkpoint, Manifest]]) -> None:
+    """Adds checkpoints that another cluster has committed.
+
+    Args:
+        connection: The caller's transaction.
+        committed: What has become of each, with the times at which it was begun and committed and whether
+            its files are inherited; and what was committed, without what was deleted since.
+    """
+    if not committed:
+        return
+    values = [
+        {
+            **rows.to_values(checkpoint),
+            **_committed(manifest, now=checkpoint.commit_time or checkpoint.create_time),
+            "inherited": checkpoint.inherited,
+        }
+        for checkpoint, manifest in committed
+    ]
+    connection.execute(sa.insert(checkpoints), values)
+    rows.insert_files(connection, {one.checkpoint_id: manifest.files for one, manifest in committed})
+
+
+def _committed(manifest: Manifest, *, now: float) -> dict[str, Any]:
+    """The columns that a commit sets."""
+    return {
+        "metadata": metadata_rules.encode(manifest.metadata),
+        "manifest_digest": manifest.digest,
+        "manifest_bytes": manifest_rules.message_bytes(manifest.files),
+        "steps_completed": manifest.steps_completed,
+        "total_size": manifest.total_size,
+        "file_count": len(manifest.files),
+        "commit_time": now,
+        "list_time": now,
+    }
 
 
 def replace_metadata(connection: Connection, checkpoint_id: str, metadata: Mapping[str, Any]) -> None:
@@ -176,34 +210,8 @@ def latest(connection: Connection, trial_id: str) -> Checkpoint | None:
         )
         .limit(1)
     )
-    found = connection.execute(query).scalar()
-    return None if found is None else rows.load(connection, [found], most_bytes=MESSAGE_BYTES).get(found)
-
-
-def candidates(connection: Connection, experiment_id: str) -> list[Candidate]:
-    """The committed checkpoints of an experiment's trials, as retention sees them; no ranks yet."""
-    columns = (
-        checkpoints.c.checkpoint_id,
-        checkpoints.c.trial_id,
-        checkpoints.c.steps_completed,
-        checkpoints.c.commit_time,
-        sa.or_(pins.is_kept(), checkpoints.c.inherited),
-    )
-    query = sa.select(*columns).where(
-        checkpoints.c.experiment_id == experiment_id,
-        checkpoints.c.trial_id != "",
-        checkpoints.c.state.in_([state.value for state in READABLE]),
-    )
-    return [
-        Candidate(
-            checkpoint_id=id_,
-            trial_id=trial_id,
-            steps_completed=steps,
-            commit_time=commit_time or 0.0,
-            kept=bool(kept),
-        )
-        for id_, trial_id, steps, commit_time, kept in connection.execute(query.order_by(columns[0]))
-    ]
+    newest = connection.execute(query).scalar()
+    return None if newest is None else rows.load(connection, [newest], most_bytes=MESSAGE_BYTES).get(newest)
 
 
 def page(connection: Connection, wanted: CheckpointFilter, request: Any) -> tuple[list[Checkpoint], str]:
@@ -227,11 +235,11 @@ def page(connection: Connection, wanted: CheckpointFilter, request: Any) -> tupl
             query = query.where(column.in_(ids))
     if wanted.pinned is not None:
         query = query.where(checkpoints.c.pinned == wanted.pinned)
-    found = _ORDERING.page(connection, request, query)
-    ids = [row["checkpoint_id"] for row in found.rows]
+    page_rows = _ORDERING.page(connection, request, query)
+    ids = [row["checkpoint_id"] for row in page_rows.rows]
     read = rows.load(connection, ids, most_bytes=MESSAGE_BYTES)
     # Another replica may have removed some since.
-    return [read[id_] for id_ in ids if id_ in read], found.next_page_token
+    return [read[id_] for id_ in ids if id_ in read], page_rows.next_page_token
 
 
 def file_page(
@@ -252,5 +260,5 @@ def file_page(
     if path_prefix:
         # LIKE does not tell upper from lower case everywhere.
         query = query.where(sa.func.substr(files.c.path, 1, len(path_prefix)) == path_prefix)
-    found = _FILE_ORDERING.page(connection, request, query)
-    return [rows.to_file(row) for row in found.rows], found.next_page_token
+    page_rows = _FILE_ORDERING.page(connection, request, query)
+    return [rows.to_file(row) for row in page_rows.rows], page_rows.next_page_token

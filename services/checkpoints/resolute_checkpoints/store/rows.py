@@ -82,9 +82,9 @@ def load(
             for row in rows
             if listed and (most_bytes is None or row.manifest_bytes <= most_bytes)
         ]
-        found = _load_files(connection, short) if short else {}
+        files = _load_files(connection, short) if short else {}
         result.update(
-            (row.checkpoint_id, _to_checkpoint(row, found.get(row.checkpoint_id, ()))) for row in rows
+            (row.checkpoint_id, _to_checkpoint(row, files.get(row.checkpoint_id, ()))) for row in rows
         )
     return result
 
@@ -118,13 +118,13 @@ def decode_storage(text: str) -> Storage:
 
 def find_files(connection: Connection, checkpoint_id: str, paths: Sequence[str]) -> dict[str, File]:
     """Reads files of a checkpoint by their paths; those that it has not are missing in the answer."""
-    found: dict[str, File] = {}
+    by_path: dict[str, File] = {}
     for batch in batches(paths):
         query = sa.select(files).where(
             files.c.checkpoint_id == checkpoint_id, sa.not_(files.c.doomed), files.c.path.in_(batch)
         )
-        found.update((row["path"], to_file(row)) for row in connection.execute(query).mappings())
-    return found
+        by_path.update((row["path"], to_file(row)) for row in connection.execute(query).mappings())
+    return by_path
 
 
 def _load_files(connection: Connection, ids: Sequence[str]) -> Mapping[str, list[File]]:
@@ -168,19 +168,17 @@ def _to_checkpoint(row: Row[Any], listed: Sequence[File]) -> Checkpoint:
         pinned=row.pinned,
         revision=row.revision,
         inherited=row.inherited,
+        keep_reasons=tuple(filter(None, row.keep_reasons.split(","))),
     )
 
 
-def insert_files(
-    connection: Connection, checkpoint_id: str, entries: Sequence[File], *, first: int = 0
-) -> None:
-    """Adds files to a checkpoint.
+def insert_files(connection: Connection, lists: Mapping[str, Sequence[File]], *, first: int = 0) -> None:
+    """Adds files to checkpoints.
 
     Args:
         connection: The caller's transaction.
-        checkpoint_id: The checkpoint.
-        entries: The files.
-        first: Position of the first of them.
+        lists: The files by their checkpoints.
+        first: Position of the first file of each.
     """
     values = [
         {
@@ -193,6 +191,7 @@ def insert_files(
             "home_id": file.home.checkpoint_id if file.home else None,
             "home_path": file.home.path if file.home else None,
         }
+        for checkpoint_id, entries in lists.items()
         for position, file in enumerate(entries, start=first)
     ]
     if values:

@@ -61,11 +61,23 @@ checkpoints = sa.Table(
     sa.Column("inherited", sa.Boolean, nullable=False, server_default=sa.false()),
     # Grows with each update; etags are made of it.
     sa.Column("revision", sa.BigInteger, nullable=False, server_default="0"),
+    # Committed since retention last looked at its trial.
+    sa.Column("unranked", sa.Boolean, nullable=False, server_default=sa.false()),
+    # Retention has looked at it; until then nobody knows whether it is one of the best.
+    sa.Column("ranked", sa.Boolean, nullable=False, server_default=sa.false()),
+    # The searcher's metric at its steps, and when that was reported; as of the last look.
+    sa.Column("metric", sa.Double),
+    sa.Column("metric_time", sa.Double),
+    # Why it was kept at the last look, joined by commas.
+    sa.Column("keep_reasons", sa.Text, nullable=False, server_default=""),
+    # Somebody reads it until then.
+    sa.Column("held_until", sa.Double, nullable=False, server_default="0"),
     sa.Index("checkpoints_by_workspace", "workspace_id"),
     sa.Index("checkpoints_by_trial", "trial_id", "list_time", "checkpoint_id"),
     sa.Index("checkpoints_by_experiment", "experiment_id", "list_time", "checkpoint_id"),
     sa.Index("checkpoints_by_state", "state", "create_time"),
     sa.Index("checkpoints_by_removal", "removal_time"),
+    sa.Index("checkpoints_by_unranked", "unranked"),
 )
 
 files = sa.Table(

@@ -1,1 +1,1 @@
-"""Services that run separately, each in a container of its own."""
+"""Services that run separately, each in its own container."""

@@ -1,4 +1,4 @@
-"""An authority of a cluster's own, and the certificate that it signs for its services."""
+"""A cluster's own certificate authority, and the certificate that it signs for the services."""
 
 from __future__ import annotations
 
@@ -17,6 +17,17 @@ from resolute.contracts.files.atomic_files import write_atomically
 AUTHORITY_CERTIFICATE = "authority.pem"
 _YEARS = 10
 _PUBLIC = 0o644
+_SIGNS_CERTIFICATES = x509.KeyUsage(
+    key_cert_sign=True,
+    crl_sign=True,
+    digital_signature=False,
+    content_commitment=False,
+    key_encipherment=False,
+    data_encipherment=False,
+    key_agreement=False,
+    encipher_only=False,
+    decipher_only=False,
+)
 
 
 def issue_all(directory: Path, *, authority: Path, names: Sequence[str], now: float) -> None:
@@ -41,6 +52,7 @@ def issue_all(directory: Path, *, authority: Path, names: Sequence[str], now: fl
         _builder(names[0], signer.subject, own, moment)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(alternatives, critical=False)
+        .add_extension(_issuer(key), critical=False)
         .sign(key, hashes.SHA256())
     )
     _write_key(directory / "server-key.pem", own)
@@ -51,14 +63,16 @@ def _authority(
     path: Path, key_path: Path, now: dt.datetime
 ) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
     if path.exists():
-        found = serialization.load_pem_private_key(key_path.read_bytes(), password=None)
-        assert isinstance(found, ec.EllipticCurvePrivateKey)
-        return x509.load_pem_x509_certificate(path.read_bytes()), found
+        loaded = serialization.load_pem_private_key(key_path.read_bytes(), password=None)
+        assert isinstance(loaded, ec.EllipticCurvePrivateKey)
+        return x509.load_pem_x509_certificate(path.read_bytes()), loaded
     key = ec.generate_private_key(ec.SECP256R1())
     name = "Resolute cluster"
     made = (
         _builder(name, _subject(name), key, now)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(_SIGNS_CERTIFICATES, critical=True)
+        .add_extension(_issuer(key), critical=False)
         .sign(key, hashes.SHA256())
     )
     _write_key(key_path, key)
@@ -77,7 +91,13 @@ def _builder(
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - dt.timedelta(days=1))  # clocks of clients may be behind
         .not_valid_after(now + dt.timedelta(days=365 * _YEARS))
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
     )
+
+
+def _issuer(key: ec.EllipticCurvePrivateKey) -> x509.AuthorityKeyIdentifier:
+    """Names the key that signs: Python 3.13 trusts no certificate without."""
+    return x509.AuthorityKeyIdentifier.from_issuer_public_key(key.public_key())
 
 
 def _write_key(path: Path, key: ec.EllipticCurvePrivateKey) -> None:

@@ -130,6 +130,21 @@ def operator_token(days: float | None) -> None:
         raise click.ClickException(str(error)) from error
 
 
+@main.command("rotate-key")
+@click.option("--drop-old", is_flag=True, help="Instead end all that the keys before the current one signed.")
+@click.option("--now", is_flag=True, help="Drop them although running trials may still need them.")
+def rotate_key(drop_old: bool, now: bool) -> None:
+    """Signs tokens with a new key from now on, with the settings of the experiments service."""
+    from resolute_embedded.key_rotation import rotate_or_drop
+
+    settings = Settings.from_environment(os.environ, service="experiments")
+    path = settings.signing_key_file or settings.data_directory / "signing-key.pem"
+    try:
+        click.echo(rotate_or_drop(path, drop=drop_old, at_once=now))
+    except ResoluteError as error:
+        raise click.ClickException(str(error)) from error
+
+
 def _upgrade(name: str) -> None:
     """Brings a schema up to date, as soon as the database answers."""
     from resolute_serving.server.bootstrap import upgrade

@@ -1,4 +1,4 @@
-"""Settings in files, as containers get them by mounts: what `EnvironmentFile` is to a unit of systemd."""
+"""Environment files for containers, like `EnvironmentFile` of a systemd unit."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def load(variables: MutableMapping[str, str]) -> None:
         InvalidArgumentError: A line is not a setting.
     """
     names = [name for name in variables.get(FILES_VARIABLE, "").split(":") if name]
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for name in names:
-        found |= read(Path(name))
-    for key, value in found.items():
+        values |= read(Path(name))
+    for key, value in values.items():
         variables.setdefault(key, value)
 
 

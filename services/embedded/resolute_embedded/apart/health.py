@@ -1,4 +1,4 @@
-"""Asks a service of this machine whether it can work, by the port and the certificates of its settings."""
+"""Health checks of a service on this machine, by the port and the certificates of its settings."""
 
 from __future__ import annotations
 

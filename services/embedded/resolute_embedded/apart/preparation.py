@@ -1,4 +1,4 @@
-"""What a new cluster of separate services begins with: an id, secrets, certificates of its own authority."""
+"""Prepares a new cluster of separate services: an id, secrets, certificates of its own authority."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from resolute.contracts.clock import SYSTEM_CLOCK
 from resolute.contracts.files.atomic_files import write_atomically
 from resolute_embedded.apart.certificates import AUTHORITY_CERTIFICATE, issue_all
+from resolute_serving.auth.forwarded_peers import KEY_VARIABLE
 
 CLUSTER = "cluster.env"
 """Settings of every service."""
@@ -40,7 +41,9 @@ def prepare(directory: Path, *, names: Sequence[str], gateway_names: Sequence[st
             f"RESOLUTE_CHECKPOINTS_S3_ACCESS_KEY={access}\nRESOLUTE_CHECKPOINTS_S3_SECRET_KEY={secret}\n",
         )
         # Last: where it is, the others are.
-        write_secret(cluster, f"RESOLUTE_CLUSTER_ID={uuid.uuid4()}\n")
+        write_secret(cluster, f"RESOLUTE_CLUSTER_ID={uuid.uuid4()}\n{_gateway_key()}")
+    elif KEY_VARIABLE not in cluster.read_text():  # written by an earlier version
+        write_secret(cluster, f"{cluster.read_text().rstrip()}\n{_gateway_key()}")
     _give_password_to_services(directory)
     authority, now = directory / AUTHORITY, SYSTEM_CLOCK.time()
     issue_all(directory, authority=authority, names=_with_this_machine(names), now=now)
@@ -55,6 +58,10 @@ def write_secret(path: Path, text: str) -> None:
     """Writes a file that only its owner can read."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     write_atomically(path, text, mode=_PRIVATE, sync=True)
+
+
+def _gateway_key() -> str:
+    return f"{KEY_VARIABLE}={secrets.token_hex(32)}\n"
 
 
 def _give_password_to_services(directory: Path) -> None:

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+from sqlalchemy.exc import OperationalError
+
 from resolute.errors import FailedPreconditionError
 from resolute_embedded.blueprints import BLUEPRINTS
 from resolute_embedded.doctor.findings import Finding, fault, good, warning
@@ -23,6 +25,11 @@ _RESTORE = "stop the cluster and restore a backup: `resolute restore`"
 
 def check_databases(state: StateDirectory) -> Iterator[Finding]:
     """Looks at the database of every service."""
+    if state.is_moved:
+        for blueprint in BLUEPRINTS:
+            if blueprint.package:
+                yield _schema(f"database of {blueprint.name}", blueprint, state)
+        return
     for blueprint in BLUEPRINTS:
         path = state.databases / f"{blueprint.name}.sqlite"
         if not blueprint.package or not path.exists():
@@ -58,13 +65,19 @@ def _schema(subject: str, blueprint: Blueprint, state: StateDirectory) -> Findin
     engine = create_engine(state.database_url(blueprint.name), name=blueprint.name, writes=False)
     try:
         migrations.check(engine, package=blueprint.package)
+    except OperationalError as error:
+        return fault(
+            subject,
+            f"it does not answer: {str(error.orig).splitlines()[0]}",
+            remedy="start PostgreSQL, or look for it there",
+        )
     except FailedPreconditionError as error:
         return warning(
             subject, str(error), remedy="`resolute up` upgrades it, and so does `resolute db upgrade`"
         )
     finally:
         engine.dispose()
-    return good(subject, "whole, and of the newest schema")
+    return good(subject, "of the newest schema" if state.is_moved else "whole, and of the newest schema")
 
 
 def _inherited(state: StateDirectory) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""What one look found."""
+"""Findings of the checks."""
 
 from __future__ import annotations
 

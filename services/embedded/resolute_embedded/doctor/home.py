@@ -1,4 +1,4 @@
-"""The home directory: whether it can be used, and what lies about in it."""
+"""Checks of the home directory: whether it is usable, and leftover files in it."""
 
 from __future__ import annotations
 
@@ -91,16 +91,16 @@ def _identity(state: StateDirectory) -> Iterator[Finding]:
         yield fault(
             "identity of the home",
             f"{state.home.path} is a copy of the home {known.path}, or was moved from there",
-            remedy="`resolute adopt-copy` makes it a cluster of its own",
+            remedy="`resolute adopt-copy` makes it a separate cluster",
         )
 
 
 def _leftovers(state: StateDirectory) -> Finding:
-    found = sorted(path.name for path in state.home.path.glob(".*.tmp"))
-    if found:
+    names = sorted(path.name for path in state.home.path.glob(".*.tmp"))
+    if names:
         return warning(
             "leftovers",
-            f"a cluster that was killed left {', '.join(found)}",
+            f"a cluster that was killed left {', '.join(names)}",
             remedy="none is needed: the next `resolute up` removes them",
         )
     return good("leftovers", "nothing half written")

@@ -12,6 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from resolute.contracts import distribution
+from resolute.contracts.distribution import install_command
 from resolute_embedded.doctor.findings import Finding, fault, good, warning
 from resolute_embedded.state_directory import StateDirectory
 
@@ -21,7 +22,7 @@ _OLDEST_SQLITE = (3, 35, 0)
 """The first that can drop and rename columns, which migrations may want."""
 _LITTLE_SPACE = 5 << 30
 _NO_SPACE = 256 << 20
-_FEW_FILES = 1024
+_FEW_FILES = 4096
 
 
 def check_machine(state: StateDirectory) -> Iterator[Finding]:
@@ -36,15 +37,13 @@ def check_machine(state: StateDirectory) -> Iterator[Finding]:
 def _versions() -> Finding:
     if sys.version_info < _OLDEST_PYTHON:
         return fault("versions", f"Python {sys.version.split()[0]}", remedy="use Python 3.10 or later")
-    found = [f"Python {sys.version.split()[0]}"]
+    versions = [f"Python {sys.version.split()[0]}"]
     for name in _PACKAGES:
         try:
-            found.append(f"{name} {version(name)}")
+            versions.append(f"{name} {version(name)}")
         except PackageNotFoundError:
-            return fault(
-                "versions", f"{name} is not installed", remedy="run `pip install 'resolute-train[server]'`"
-            )
-    return good("versions", ", ".join(found))
+            return fault("versions", f"{name} is not installed", remedy=f"run `{install_command('server')}`")
+    return good("versions", ", ".join(versions))
 
 
 def _sqlite() -> Finding:
@@ -71,8 +70,9 @@ def _space(subject: str, path: Path) -> Finding:
 
 
 def _open_files() -> Finding:
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    detail = f"a process may open {soft} files, {len(os.listdir('/proc/self/fd'))} are open here"  # noqa: PTH208
-    if soft < _FEW_FILES:
-        return warning("open files", detail, remedy=f"raise the limit before `resolute up`: ulimit -n {hard}")
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)  # which `resolute up` raises the soft one to
+    detail = f"a process may open {hard} files, {len(os.listdir('/proc/self/fd'))} are open here"  # noqa: PTH208
+    if hard < _FEW_FILES:
+        remedy = "raise the hard limit: LimitNOFILE= of the unit, or /etc/security/limits.conf"
+        return warning("open files", detail, remedy=remedy)
     return good("open files", detail)

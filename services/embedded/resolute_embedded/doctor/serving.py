@@ -1,4 +1,4 @@
-"""Whether the cluster is served, by whom, and what runs left."""
+"""Checks of the running cluster: its process, and the data that runs have left."""
 
 from __future__ import annotations
 

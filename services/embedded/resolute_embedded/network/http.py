@@ -1,25 +1,33 @@
-"""The HTTP gateway of the cluster of this machine. A cluster without one does all else."""
+"""The HTTP gateway of the cluster of this machine. It is optional."""
 
 from __future__ import annotations
 
+import asyncio
+import importlib
 import ipaddress
 import os
 import socket
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
+import structlog
+
+from resolute.contracts.clock import SYSTEM_CLOCK
 from resolute.errors import UnavailableError
 from resolute_embedded.network.remote_access import RemoteAccess
 from resolute_embedded.state_directory import StateDirectory
 from resolute_gateway.backends import Backends
 from resolute_gateway.requirements import missing_for_http
 from resolute_gateway.settings import HttpSettings
+from resolute_serving.auth.forwarded_peers import ForwardedPeers
 from resolute_serving.tls import ServerTls
 
 if TYPE_CHECKING:
     from resolute_gateway.http_gateway import HttpGateway
 
 _HOST = "127.0.0.1"
+_log = structlog.get_logger("cluster")
 
 
 class ClusterHttp:
@@ -29,6 +37,7 @@ class ClusterHttp:
         settings: How it is served.
         address: ``host:port`` of the services.
         opened: The port; None where HTTP is not served.
+        peers: Tells the services who called.
         missing: What it lacks here; empty if nothing, or if it was not asked for.
         tls: Its certificate; None for plain HTTP.
     """
@@ -39,15 +48,17 @@ class ClusterHttp:
         *,
         address: str,
         opened: socket.socket | None,
+        peers: ForwardedPeers,
         missing: str,
         tls: ServerTls | None = None,
     ) -> None:
         self._settings = settings
-        self._backends = Backends({"*": address})
+        self._backends = Backends({"*": address}, peers=peers)
         self._opened = opened
         self._missing = missing
         self._tls = tls
         self._gateway: HttpGateway | None = None
+        self._loading: asyncio.Task[None] | None = None
 
     @classmethod
     def open(
@@ -58,6 +69,7 @@ class ClusterHttp:
         address: str,
         port: int | None,
         off: bool,
+        peers: ForwardedPeers,
         remote: RemoteAccess | None = None,
     ) -> ClusterHttp:
         """Opens the port.
@@ -68,6 +80,7 @@ class ClusterHttp:
             address: ``host:port`` of the services.
             port: The port that somebody wants; None for the last one, or else a free one.
             off: Whether HTTP is not wanted.
+            peers: Tells the services who called.
             remote: How other machines reach the cluster; None if only this one does.
 
         Raises:
@@ -76,13 +89,20 @@ class ClusterHttp:
         """
         missing = "" if off else missing_for_http()
         host = _HOST if remote is None else remote.listener.host
-        opened = None if off or missing else _listen(state, host, port)
         grpc_port = int(address.rpartition(":")[2]) if remote is None else remote.listener.port
         settings = HttpSettings.from_environment(os.environ, cluster_id=cluster_id, grpc_port=grpc_port)
+        opened = None if off or missing else _listen(state, settings, host, port)
         if remote is None:
-            return cls(settings, address=address, opened=opened, missing=missing)
+            return cls(settings, address=address, opened=opened, peers=peers, missing=missing)
         settings = replace(settings, hosts=settings.hosts | remote.names)
-        return cls(settings, address=address, opened=opened, missing=missing, tls=remote.listener.tls)
+        return cls(
+            settings,
+            address=address,
+            opened=opened,
+            peers=peers,
+            missing=missing,
+            tls=remote.listener.tls,
+        )
 
     @property
     def url(self) -> str:
@@ -97,31 +117,62 @@ class ClusterHttp:
     @property
     def announcement(self) -> list[str]:
         """What `resolute up` says of it; nothing where it is not wanted."""
-        said = f"not served, {self._missing}" if self._missing else self.url
-        return [f"HTTP: {said}"] if said else []
+        state = f"not served, {self._missing}" if self._missing else self.url
+        return [f"HTTP: {state}"] if state else []
 
-    async def start(self) -> None:
-        """Begins to answer."""
+    def start(self) -> None:
+        """Begins to answer. The first connection loads what HTTP needs."""
         if self._opened is not None:
-            # It imports what HTTP needs, which need not be installed.
-            from resolute_gateway.http_gateway import HttpGateway
-
-            self._gateway = HttpGateway(self._backends, self._settings, self._opened, tls=self._tls)
-            self._gateway.start()
+            self._loading = asyncio.create_task(self._serve(self._opened), name="http-loading")
 
     async def stop(self) -> None:
         """Ends streams, lets other requests in progress end."""
+        if self._loading is not None:
+            self._loading.cancel()
+            await asyncio.gather(self._loading, return_exceptions=True)
         if self._gateway is not None:
             await self._gateway.stop()
+        elif self._opened is not None:
+            self._opened.close()
         await self._backends.close()
 
+    async def _serve(self, opened: socket.socket) -> None:
+        await _connection_at(opened)
+        try:
+            # Calls go on meanwhile.
+            await asyncio.to_thread(importlib.import_module, "resolute_gateway.http_gateway")
+            from resolute_gateway.http_gateway import HttpGateway
 
-def _listen(state: StateDirectory, host: str, asked: int | None) -> socket.socket:
-    from resolute_gateway.web.http_server import listen
+            gateway = HttpGateway(self._backends, self._settings, opened, tls=self._tls)
+            gateway.start()
+        except Exception as error:
+            # Clients are refused at once: a port that listens would let them wait.
+            opened.close()
+            self._opened, self._missing = None, f"it cannot be loaded: {error}"
+            _log.exception("HTTP cannot be served; calls of gRPC are answered")
+            raise
+        self._gateway = gateway
 
-    if asked is not None:
-        return listen(host, asked)
+
+async def _connection_at(opened: socket.socket) -> None:
+    """Waits until somebody connects; the connection stays for whoever accepts it."""
+    loop = asyncio.get_running_loop()
+    connected = asyncio.Event()
+    loop.add_reader(opened, connected.set)
     try:
-        return listen(host, state.last_http_port())
+        await connected.wait()
+    finally:
+        loop.remove_reader(opened)
+
+
+def _listen(state: StateDirectory, settings: HttpSettings, host: str, asked: int | None) -> socket.socket:
+    from resolute_gateway.listening.listening_socket import ConnectionLimits, listen
+
+    limits = ConnectionLimits.of_this_process(proxies=settings.proxies)
+    open_port = partial(listen, host, limits=limits, clock=SYSTEM_CLOCK)
+    if asked is not None:
+        return open_port(asked)
+    try:
+        return open_port(state.last_http_port())
     except UnavailableError:
-        return listen(host, 0)
+        return open_port(0)

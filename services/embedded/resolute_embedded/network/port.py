@@ -1,4 +1,4 @@
-"""The port that a start listens on: the last one, where trials that outlived it look for the services."""
+"""The port of a start: the same as last time, because running trials look for the services there."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""How other machines reach the cluster of this one: a second port of gRPC, and HTTP, by TLS.
+"""Access to the cluster from other machines: a second port of gRPC, and HTTP, with TLS.
 
-What runs on this machine keeps to a plain port of loopback: an expired certificate must not stop trials.
+Processes of this machine use a plain loopback port, so that an expired certificate does not stop trials.
 """
 
 from __future__ import annotations

@@ -43,10 +43,10 @@ def self_signed(directory: Path, *, names: Sequence[str], now: dt.datetime) -> T
 
 def _is_valid(certificate: Path, now: dt.datetime) -> bool:
     try:
-        found = x509.load_pem_x509_certificate(certificate.read_bytes())
+        loaded = x509.load_pem_x509_certificate(certificate.read_bytes())
     except FileNotFoundError:
         return False
-    return now.astimezone(dt.timezone.utc) < found.not_valid_after_utc
+    return now.astimezone(dt.timezone.utc) < loaded.not_valid_after_utc
 
 
 def _certificate(key: ec.EllipticCurvePrivateKey, names: Sequence[str], now: dt.datetime) -> x509.Certificate:

@@ -1,10 +1,9 @@
-"""Issues tokens, and decides with what each of them ends.
+"""Issues tokens, and decides when each of them ends.
 
-A token that was issued with another token ends with it: it expires no later, and is revoked with it. One
-that was issued after a sign-in with a password has its own expiry, because whoever knows the password could
-sign in again. Whether the OpenID provider would sign somebody in again only the provider knows: a token that
-was issued after its sign-in ends with that.
-Tokens of services belong to their accounts, whoever issued them.
+A token that was issued with another token ends with it: it expires no later, and is revoked with it. A token
+that was issued after a sign-in with a password has its own expiry, because the user could sign in again. A
+token that was issued after a sign-in by the OpenID provider ends with that sign-in, because only the provider
+knows whether the user could sign in again. Tokens of services do not depend on their issuer.
 """
 
 from __future__ import annotations
@@ -171,11 +170,14 @@ class TokenIssuer:
     async def create_code(self, user: str) -> SignedToken:
         """Issues a code that signs a user in once; its text is the code.
 
+        The code begins with the user's name, so that a page can say whose session it begins: in a link that
+        somebody sent, it may be another's. With another name it is another code.
+
         Args:
             user: Name of the user.
         """
         now = self._core.clock.time()
-        code = secrets.token_urlsafe(_CODE_BYTES)
+        code = f"{user}.{secrets.token_urlsafe(_CODE_BYTES)}"
 
         def work(connection: Connection) -> SignedToken:
             account = users.get(connection, name=user)

@@ -7,11 +7,11 @@ import re
 from resolute_serving.validation import invalid
 
 MAX_LABEL_LENGTH = 80
-_USER_NAME = re.compile(r"[\w.@-]{1,128}", re.ASCII)
+_USER_NAME = re.compile(r"[\w.@][\w.@-]{0,127}", re.ASCII)
 
 
 def is_user_name(name: str) -> bool:
-    """Whether users may have this name: 1 to 128 letters, digits and ``. _ - @``."""
+    """Whether users may have this name: 1 to 128 letters, digits and ``. _ - @``, with no dash first."""
     return _USER_NAME.fullmatch(name) is not None
 
 

@@ -9,6 +9,7 @@ import os
 from dataclasses import dataclass
 
 from resolute.errors import InvalidArgumentError, Violation
+from resolute_experiments.accounts.common_passwords import is_common
 
 SHORTEST = 8
 """Characters that a password has at least."""
@@ -17,9 +18,9 @@ _LONGEST = 1024
 
 @dataclass(frozen=True)
 class _Cost:
-    """Parameters of scrypt (RFC 7914): memory is 128 * n * r bytes, 16 MiB here."""
+    """Parameters of scrypt (RFC 7914), as OWASP recommends: memory is 128 * n * r bytes, 128 MiB here."""
 
-    n: int = 2**14
+    n: int = 2**17
     r: int = 8
     p: int = 1
 
@@ -27,15 +28,26 @@ class _Cost:
 _COST = _Cost()
 
 
-def hash_password(password: str) -> str:
-    """Makes what is stored of a password; takes some 50 ms of a core on purpose.
+def require_good(password: str, *, user_name: str) -> None:
+    """Makes sure that a password may be set.
 
     Raises:
-        InvalidArgumentError: It is too short or too long.
+        InvalidArgumentError: It is too short or too long, or one that is guessed first.
     """
+    message = ""
     if not SHORTEST <= len(password) <= _LONGEST:
         message = f"a password has {SHORTEST} to {_LONGEST} characters; this one has {len(password)}"
+    elif is_common(password, user_name=user_name):
+        message = (
+            "this password is one of those that are guessed first: a common word, keys beside each other, "
+            "digits or the user's name; take several words that nobody would put together"
+        )
+    if message:
         raise InvalidArgumentError(message, violations=[Violation("password", message)])
+
+
+def hash_password(password: str) -> str:
+    """Makes what is stored of a password; takes half a second of a core and 128 MiB on purpose."""
     salt = os.urandom(16)
     digest = _scrypt(password, salt, _COST)
     return "$".join(["scrypt", str(_COST.n), str(_COST.r), str(_COST.p), _encoded(salt), _encoded(digest)])
@@ -54,8 +66,13 @@ def matches(password: str, stored: str) -> bool:
         _scrypt(password[:_LONGEST], b"0" * 16, _COST)
         return False
     _, n, r, p, salt, digest = stored.split("$")
-    found = _scrypt(password[:_LONGEST], base64.b64decode(salt), _Cost(int(n), int(r), int(p)))
-    return hmac.compare_digest(found, base64.b64decode(digest))
+    computed = _scrypt(password[:_LONGEST], base64.b64decode(salt), _Cost(int(n), int(r), int(p)))
+    return hmac.compare_digest(computed, base64.b64decode(digest))
+
+
+def is_outdated(stored: str) -> bool:
+    """Whether what is stored of a password was made at less cost than is usual now."""
+    return stored.split("$")[1:4] != [str(_COST.n), str(_COST.r), str(_COST.p)]
 
 
 def _scrypt(password: str, salt: bytes, cost: _Cost) -> bytes:

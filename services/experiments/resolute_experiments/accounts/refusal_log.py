@@ -1,4 +1,4 @@
-"""Writes what was refused into the audit log, and keeps those rows within bounds."""
+"""Writes refused calls into the audit log, and limits the number of these rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much the checkpoints of a workspace take, and whether more may come."""
+"""Quotas of checkpoint storage: the bytes that a workspace uses and may use."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ class StorageQuota:
             QuotaError: They take all that they may.
             UnavailableError: The checkpoints service does not answer.
         """
-        found = await self._database.read(lambda c: workspaces.find(c, workspace))
-        if found is None or not found.quota.storage_bytes:
+        record = await self._database.read(lambda c: workspaces.find(c, workspace))
+        if record is None or not record.quota.storage_bytes:
             return
-        used, bound = await self.used(found.number), found.quota.storage_bytes
+        used, bound = await self.used(record.number), record.quota.storage_bytes
         if used >= bound:
             raise QuotaError(
                 f"the checkpoints of workspace {workspace!r} take {human_size(used)}, and may take "

@@ -1,4 +1,4 @@
-"""Holds configs, and changes of jobs, to the policies of the cluster and of their workspace."""
+"""Applies the policies of the cluster and of the workspace to configs and to changes of jobs."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class Enforced:
     @property
     def constraints(self) -> Constraints:
         """The limits, each from the highest policies that set it."""
-        found = Constraints()
+        merged = Constraints()
         for policies in self.policies:
-            found = policies.constraints.under(found)
-        return found
+            merged = policies.constraints.under(merged)
+        return merged
 
     def invariants(self) -> Sequence[Layer]:
         """What is merged over a config, from the highest to the lowest."""

@@ -1,4 +1,4 @@
-"""Ids of workspaces and users for what the checkpoints service stored under names alone, before 0.1.0."""
+"""Ids of workspaces and users for objects that the checkpoints service stored by name, before 0.1.0."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def assign_ids(database: Database, clients: Clients) -> None:
 
 def _request(connection: Connection) -> checkpoints_service_pb2.AssignIdsRequest:
     def ids(table: sa.Table) -> dict[str, int]:
-        found = connection.execute(sa.select(table.c.name, table.c.number))
-        return {row.name: row.number for row in found}
+        rows = connection.execute(sa.select(table.c.name, table.c.number))
+        return {row.name: row.number for row in rows}
 
     return checkpoints_service_pb2.AssignIdsRequest(workspace_ids=ids(workspaces), user_ids=ids(users))

@@ -1,9 +1,8 @@
-"""The boundary for model definitions: what an uploaded archive may hold."""
+"""Checks of uploaded model definitions."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
 
 from resolute.contracts.files.archive import check_archive
 from resolute.errors import QuotaError
@@ -42,18 +41,14 @@ class Archive:
         return bytes(self._buffer)
 
 
-def check(data: bytes) -> None:
+def check(data: bytes) -> frozenset[str]:
     """Makes sure that an archive is whole and that nothing in it can land outside of its directory.
+
+    Returns:
+        The paths in it.
 
     Raises:
         InvalidArgumentError: It is no gzipped tar archive, or an entry is refused; the message names it.
         QuotaError: It unpacks to too much.
     """
-    if data:
-        check_archive(io.BytesIO(data))
-
-
-def split(data: bytes, size: int) -> Iterator[bytes]:
-    """Cuts bytes into pieces of at most ``size``."""
-    for start in range(0, len(data), size):
-        yield data[start : start + size]
+    return check_archive(io.BytesIO(data)).names if data else frozenset()

@@ -106,14 +106,14 @@ def _contradictions(policies: ConfigPolicies, above: ConfigPolicies | None) -> I
 
 
 def _leaves(content: Mapping[str, Any], at: str = "") -> set[str]:
-    found: set[str] = set()
+    leaves: set[str] = set()
     for key, value in content.items():
         path = f"{at}.{key}" if at else key
         if isinstance(value, dict) and value:
-            found |= _leaves(value, path)
+            leaves |= _leaves(value, path)
         elif value is not None:
-            found.add(path)
-    return found
+            leaves.add(path)
+    return leaves
 
 
 def _invalid(faults: Any) -> InvalidArgumentError:

@@ -1,4 +1,4 @@
-"""What resource pools accept: a config that is right anywhere may ask for more than a pool has."""
+"""Checks of a config against its resource pool: a valid config may request more than the pool has."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import Any
 
 from resolute.contracts.documents.refusals import refused_config
 from resolute.errors import Violation
-from resolute_engines.configs.host_access import HostAccess
-from resolute_engines.configs.requirements import Requirement
+from resolute_engines.configs.requirements import ConfigRule
 from resolute_engines.configs.unsupported_fields import UnsupportedField
 from resolute_engines.configs.warning_rules import WarningRule
 
@@ -24,14 +23,14 @@ class PoolTerms:
     """Most slots of a trial; None where the pool's engine alone knows."""
     largest_node: int
     """Most slots of a trial that must be on one node."""
+    runs_here: bool = False
+    """Whether its processes run on this machine with the packages of this service."""
     supported_fields: frozenset[str] = frozenset()
     """Fields that have an effect there, of those that have none for processes of this machine."""
-    host_access: HostAccess | None = None
-    """What of the engine's machine configs may have; None where nothing of it is given by name."""
     unsupported_fields: tuple[UnsupportedField, ...] = ()
     """Fields that have no effect there, of those that have one for processes of this machine."""
-    requirements: tuple[Requirement, ...] = ()
-    """What fields must be there."""
+    requirements: tuple[ConfigRule, ...] = ()
+    """What configs must be there, and what they may have of the machines."""
     warnings: tuple[WarningRule, ...] = ()
     """What is warned of in configs that it takes."""
 

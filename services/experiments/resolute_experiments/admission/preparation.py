@@ -1,7 +1,7 @@
-"""Makes whole configs of what people wrote, where it holds up nobody: in a thread, or in a worker process.
+"""Completes submitted configs in a thread or in a worker process, so that other calls are not delayed.
 
-YAML takes seconds for each megabyte, and aliases make much of little text. Short configs without aliases take
-milliseconds; all others are read in a process with bounds, which is killed when its caller gives up.
+YAML takes seconds for each megabyte, and aliases can expand a short text. Short configs without aliases take
+milliseconds; all others are read in a process with limits, which is killed when its caller gives up.
 """
 
 from __future__ import annotations
@@ -30,9 +30,15 @@ from resolute_experiments.config import (
     parse_config,
     to_test_mode,
 )
+from resolute_experiments.config.doubtful_values import doubtful_values
 from resolute_experiments.config.loading.canonical import canonical
 from resolute_experiments.config.loading.parse import sanity_faults
 from resolute_experiments.config.loading.steps import steps_warning
+from resolute_experiments.imports.configs import (
+    ImportedConfig,
+    read_imported_config,
+    with_own_storage,
+)
 from resolute_experiments.specs.search import search_spec
 from resolute_experiments.specs.storage import storage
 from resolute_experiments.store.config_policies import ConfigPolicies
@@ -55,6 +61,8 @@ class Accepted:
     """What in it has no effect here."""
     resource_pool: str
     """The pool that it runs in."""
+    runs_here: bool = False
+    """Whether that runs trials on this machine with the packages of this service."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,6 +156,19 @@ class ConfigReader:
         small = len(message) <= SMALL_CHARACTERS
         return await self._run(read_unmanaged_run, message, self._cluster_defaults, small=small)
 
+    async def imported(self, name: str, config_yaml: str) -> ImportedConfig:
+        """Reads the config of an experiment that another cluster ran; see ``read_imported_config``.
+
+        Raises:
+            QuotaError: It takes too much time or memory.
+        """
+        small = _is_small(config_yaml)
+        return await self._run(read_imported_config, name, config_yaml, self._cluster_defaults, small=small)
+
+    async def with_own_storage(self, content: dict[str, Any]) -> dict[str, Any]:
+        """Lets the config of an imported experiment name the storage of this cluster."""
+        return await asyncio.to_thread(with_own_storage, content, self._cluster_defaults)
+
     async def close(self) -> None:
         """Ends the worker processes. Idempotent."""
         await self._workers.close()
@@ -181,21 +202,23 @@ def prepare_config(
     storage(content)
     admission.pools.check_slots(content)
     pool = admission.pools.chosen(content)
-    if pool.host_access is not None:
-        pool.host_access.require(content)
     require(content, pool.requirements)
     ineffective = ineffective_fields(
         config,
         cluster_defaults=admission.cluster_defaults,
         table=(
             *LOCAL_PROCESSES,
-            *(Ineffective(one.path, one.reason) for one in pool.unsupported_fields),
+            *(
+                Ineffective(unsupported_field.path, unsupported_field.reason)
+                for unsupported_field in pool.unsupported_fields
+            ),
         ),
         effective=pool.supported_fields,
     )
-    warnings = [warning for rule in pool.warnings for warning in rule.warnings(content)]
+    of_pool = [warning for rule in pool.warnings for warning in rule.warnings(content)]
     converted = steps_warning(read_document(config_yaml).content)
-    return Accepted(config, (*converted, *map(str, ineffective), *warnings), pool.name)
+    warnings = (*converted, *map(str, ineffective), *doubtful_values(config), *of_pool)
+    return Accepted(config, warnings, pool.name, pool.runs_here)
 
 
 def workspace_of(config_yaml: str, layers: Sequence[Layer]) -> str:

@@ -12,17 +12,21 @@ from typing import Any
 
 from sqlalchemy.engine import Connection
 
+from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as checkpoints_pb2
 from resolute.contracts.clock import Clock
 from resolute.contracts.documents.refusals import refused_config
-from resolute.errors import Violation
+from resolute.errors import InvalidArgumentError, NotFoundError, Violation
+from resolute_experiments.accounts import secrets
 from resolute_experiments.accounts.storage_quotas import StorageQuota
 from resolute_experiments.accounts.store import locations
 from resolute_experiments.accounts.store.workspaces import UNCATEGORIZED
+from resolute_experiments.accounts.workspace_quotas import admit, require_editor
 from resolute_experiments.admission import model_definition
 from resolute_experiments.admission.config_policies import Enforced
+from resolute_experiments.admission.missing_scripts import missing_script
 from resolute_experiments.admission.preparation import Accepted, Admission, ConfigReader
 from resolute_experiments.admission.storage_roots import StorageRoots
-from resolute_experiments.admission.workspace_quotas import admit, require_editor
+from resolute_experiments.clients import Clients
 from resolute_experiments.config import (
     ExperimentConfig,
     Layer,
@@ -30,7 +34,7 @@ from resolute_experiments.config import (
 from resolute_experiments.specs.storage import without_secrets
 from resolute_experiments.states import ExperimentState
 from resolute_experiments.store import audit, config_policies, experiments, templates
-from resolute_experiments.store.experiments import CHUNK_BYTES, Experiment, ExperimentKind
+from resolute_experiments.store.experiments import Experiment, ExperimentKind
 from resolute_experiments.store.schema import IDEMPOTENCY_KEYS
 from resolute_serving.auth.grants import current_grants
 from resolute_serving.auth.policy.resources import Kind, Resource
@@ -72,6 +76,7 @@ class Submissions:
         storage_quota: Knows whether a workspace may have more checkpoints.
         storage_roots: Knows where checkpoints may be stored.
         reader: Reads configs.
+        clients: Reach the service that knows checkpoints.
     """
 
     def __init__(
@@ -83,7 +88,9 @@ class Submissions:
         storage_quota: StorageQuota,
         storage_roots: StorageRoots,
         reader: ConfigReader,
+        clients: Clients,
     ) -> None:
+        self._clients = clients
         self._database = database
         self._clock = clock
         self._admission = admission
@@ -108,8 +115,8 @@ class Submissions:
         """
         layers = [] if base is None else [base]
         if template:
-            found = await self._database.read(lambda c: templates.get(c, template))
-            layers.append(Layer(f"template {template!r}", found.config))
+            layer = await self._database.read(lambda c: templates.get(c, template))
+            layers.append(Layer(f"template {template!r}", layer.config))
         admission = self._admission()
         layers.append(Layer("cluster defaults", admission.cluster_defaults))
         accepted = await self._reader.whole(
@@ -119,7 +126,7 @@ class Submissions:
             enforced=await self._enforced(config_yaml, layers),
             test_mode=test_mode,
         )
-        await self._check_source(accepted.config)
+        await self._check_source_trial(accepted.config)
         await self._storage_roots.require(accepted.config.to_dict())
         return accepted
 
@@ -130,16 +137,40 @@ class Submissions:
             workspace = await self._reader.workspace(config_yaml, layers=layers) or UNCATEGORIZED
         return Enforced(await self._database.read(lambda c: config_policies.effective(c, workspace)))
 
-    async def _check_source(self, config: ExperimentConfig) -> None:
+    async def _check_source_trial(self, config: ExperimentConfig) -> None:
         number = config.searcher.source_trial_id
-        if number is None:
-            return
-        resource = Resource(Kind.TRIAL_NUMBER, str(number))
-        found = await self._database.read(lambda c: locations.workspaces_of(c, [resource]))
-        if resource not in found or not current_grants.get().sees(found[resource]):
+        if number is not None and not await self._sees(Resource(Kind.TRIAL_NUMBER, str(number))):
             raise refused_config(
                 Violation("searcher.source_trial_id", f"found {number}; there is no such trial")
             )
+
+    async def _check_source_checkpoint(self, config: ExperimentConfig) -> None:
+        """Refuses a checkpoint that the caller may not see: the experiment's runs could read it."""
+        checkpoint_id = config.searcher.source_checkpoint_uuid
+        if checkpoint_id is None:
+            return
+        request = checkpoints_pb2.GetCheckpointRequest(checkpoint_id=checkpoint_id)
+        try:
+            checkpoint = (await self._clients.checkpoints.GetCheckpoint(request)).checkpoint
+            owner = (
+                Resource(Kind.TRIAL, checkpoint.trial_id)
+                if checkpoint.trial_id
+                else Resource(Kind.EXPERIMENT, checkpoint.experiment_id)
+            )
+            seen = await self._sees(owner)
+        except (NotFoundError, InvalidArgumentError):
+            seen = False
+        if not seen:
+            raise refused_config(
+                Violation(
+                    "searcher.source_checkpoint_uuid",
+                    f"found {checkpoint_id!r}; there is no such checkpoint",
+                )
+            )
+
+    async def _sees(self, resource: Resource) -> bool:
+        located = await self._database.read(lambda c: locations.workspaces_of(c, [resource]))
+        return resource in located and current_grants.get().sees(located[resource])
 
     async def submit(self, submission: Submission) -> tuple[Experiment, tuple[str, ...]]:
         """Creates an experiment, once for each request.
@@ -161,7 +192,11 @@ class Submissions:
             test_mode=submission.test_mode,
         )
         _check_kind(submission.kind, accepted.config)
-        await asyncio.to_thread(model_definition.check, submission.model_definition)
+        # Not in check(): a promotion checks the config before it copies the checkpoint to this cluster.
+        await self._check_source_checkpoint(accepted.config)
+        files = await asyncio.to_thread(model_definition.check, submission.model_definition)
+        if violation := missing_script(accepted.config, files, runs_here=accepted.runs_here):
+            raise refused_config(violation)
         values = self._row(submission, accepted)
         await self._storage_quota.admit(values["workspace"])
         now = self._clock.time()
@@ -173,8 +208,9 @@ class Submissions:
                 project=values["project"],
                 slots=accepted.config.to_dict()["resources"]["slots_per_trial"],
             )
-            chunks = model_definition.split(submission.model_definition, CHUNK_BYTES)
-            created = experiments.insert(connection, values, chunks, source=submission.source)
+            definition = submission.model_definition
+            created = experiments.insert(connection, values, definition, source=submission.source)
+            secrets.require_named(connection, created, created.config)
             audit.record(connection, "create", created.label, now=now, name=created.name)
             return created.id
 

@@ -1,4 +1,4 @@
-"""Reads what a script outside of the cluster says of its run. A large message takes seconds."""
+"""Reads the description that a script outside of the cluster sends of its run."""
 
 from __future__ import annotations
 

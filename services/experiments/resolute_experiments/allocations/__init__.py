@@ -1,6 +1,6 @@
 """Runs and their containers at the engines.
 
-`fleet` is all engines together, `engine_runs` the runs of one of them: `launching` starts what was placed,
-`watching` writes down what engines report, `enforcing` ends what must end, and `releases` has the engine
-forget what was settled. `leases` know which runs are alive.
+`fleet` combines all engines, `engine_runs` has the runs of one engine: `launching` starts placed runs,
+`watching` records the engines' reports, `enforcing` ends runs that must end, and `releases` removes settled
+runs from the engine. `leases` know which runs are alive.
 """

@@ -1,4 +1,4 @@
-"""Contact with one engine: what it is asked, and whether it answers."""
+"""Calls of one engine, and whether it answers."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The runs of one engine, as the lifecycle sees them.
+"""The runs of one engine.
 
-Every engine has tasks of its own, and nothing waits for one that does not answer: its runs go on meanwhile,
-and are launched, noted, ended and released once it answers again.
+Every engine has its own tasks, so one that does not answer delays no other: its runs continue, and pending
+launches, reports, kills and releases are carried out once it answers again.
 """
 
 from __future__ import annotations

@@ -104,8 +104,8 @@ class Fleet:
         by_pool: defaultdict[str, list[Run]] = defaultdict(list)
         for run in ended:
             by_pool[run.resource_pool].append(run)
-        for pool, found in by_pool.items():
-            await self.pools.engine_of(pool).releases.deliver_lines(found)
+        for pool, allocation_ids in by_pool.items():
+            await self.pools.engine_of(pool).releases.deliver_lines(allocation_ids)
 
     async def release(self, run: Run) -> None:
         """Lets the engine forget a run that was settled, once what it left was sent."""

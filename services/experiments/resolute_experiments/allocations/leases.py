@@ -1,7 +1,7 @@
-"""Who was heard of lately. In memory only: the time of a lease is time during which this service ran.
+"""Leases of running allocations, in memory only: a lease counts time during which this service ran.
 
-A service that is suspended with its machine, paused or starved hears of nobody. The monotonic clock does not
-show all of that, so only the time between looks that follow each other counts.
+A service that is suspended with its machine, paused or starved receives no renewals. The monotonic clock does
+not show all of that, so only the time between consecutive looks counts.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Leases:
     def __init__(self, clock: Clock, *, ttl: float) -> None:
         self._clock = clock
         self._deadlines: dict[str, float] = {}
-        self._heard: dict[str, dict[int, float]] = {}
+        self._last_seen: dict[str, dict[int, float]] = {}
         """When each container was last heard of. It outlives the lease, until the run is settled."""
         self._uptime = 0.0
         self._looked_at = clock.monotonic()
@@ -43,12 +43,12 @@ class Leases:
         now = self._look()
         self._deadlines[allocation_id] = now + self.ttl
         if rank is not None:
-            self._heard.setdefault(allocation_id, {})[rank] = now
+            self._last_seen.setdefault(allocation_id, {})[rank] = now
 
     def silence(self, allocation_id: str, rank: int) -> float:
         """Seconds for which a container was not heard of; one that never was is silent from now on."""
         now = self._look()
-        return now - self._heard.setdefault(allocation_id, {}).setdefault(rank, now)
+        return now - self._last_seen.setdefault(allocation_id, {}).setdefault(rank, now)
 
     def forget(self, allocation_id: str) -> None:
         """Ends a lease that nobody needs any more."""
@@ -57,7 +57,7 @@ class Leases:
     def settled(self, allocation_id: str) -> None:
         """Forgets a run that was settled."""
         self._deadlines.pop(allocation_id, None)
-        self._heard.pop(allocation_id, None)
+        self._last_seen.pop(allocation_id, None)
 
     def expired(self, live: Iterable[str]) -> list[str]:
         """Returns which of the live allocations were not heard of for too long; one seen first begins now."""

@@ -1,4 +1,4 @@
-"""The pools of all engines, by the names that experiments have for them."""
+"""The pools of all engines by name."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def terms_of(pool: Pool, *, named: bool) -> PoolTerms:
         name=pool.name,
         most_slots=most,
         largest_node=largest,
-        host_access=pool.host_access,
+        runs_here=pool.runs_here,
         supported_fields=pool.supported_fields | ({_CHOICE} if named else set()),
         unsupported_fields=pool.unsupported_fields,
         requirements=pool.requirements,

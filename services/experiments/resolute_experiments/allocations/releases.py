@@ -1,4 +1,4 @@
-"""Releases at one engine: runs that were settled, and what they left to be sent."""
+"""Releases at one engine: of settled runs, after their remaining data was sent."""
 
 from __future__ import annotations
 
@@ -76,7 +76,9 @@ class Releases:
         try:
             run = await self._database.read(lambda c: runs.get(c, allocation_id))
         except NotFoundError:
-            _log.warning("the engine has something of a run that does not exist", allocation=allocation_id)
+            _log.warning(
+                "the engine has an allocation of a run that does not exist", allocation=allocation_id
+            )
             return
         if run.ended:
             await self.release(run)

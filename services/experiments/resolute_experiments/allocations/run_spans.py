@@ -1,4 +1,4 @@
-"""The life of a run as spans, as far as this service decides it, where the environment names an endpoint."""
+"""Tracing spans of a run's phases in this service, if the environment names an endpoint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What engines are given of a run: its allocation, and tokens that speak for it."""
+"""The specs of runs for engines: the allocation and the run's tokens."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The config of an experiment: read, merged, completed and checked.
 
-``parse_config`` makes of a user's YAML a frozen ``ExperimentConfig``, or raises one ``ConfigError`` that
-lists all that is wrong.
+``parse_config`` turns a user's YAML into a frozen ``ExperimentConfig``, or raises one ``ConfigError`` that
+lists all faults.
 """
 
 from resolute.contracts.documents.faults import ConfigError, Fault

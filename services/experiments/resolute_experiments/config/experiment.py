@@ -22,6 +22,7 @@ from resolute.contracts.documents.section import (
 from resolute_experiments.config.sections.batch_systems import Pbs, Slurm
 from resolute_experiments.config.sections.entrypoint import Entrypoint
 from resolute_experiments.config.sections.environment import Environment
+from resolute_experiments.config.sections.hang import Hang
 from resolute_experiments.config.sections.hyperparameters import Hyperparameters
 from resolute_experiments.config.sections.integrations import Integrations
 from resolute_experiments.config.sections.length import Length, Period
@@ -59,6 +60,26 @@ class RetentionPolicy(Section):
     log_retention_days: Annotated[Int, Field(ge=-1, le=_LONGEST_RETENTION)] | None = None
 
 
+class Kerberos(Section):
+    """Settings of Kerberos; read and ignored.
+
+    Attributes:
+        config_file: Path of a file.
+    """
+
+    config_file: Name = Field(description="the path of a file, or no kerberos at all")
+
+
+class Security(Section):
+    """Settings of security; read and ignored.
+
+    Attributes:
+        kerberos: Settings of Kerberos.
+    """
+
+    kerberos: Kerberos | None = None
+
+
 class Reproducibility(Section):
     """What makes two runs alike.
 
@@ -85,7 +106,10 @@ class ExperimentConfig(Section):
     what each field does.
     """
 
-    advice: ClassVar[Mapping[str, str]] = {"batches_per_step": _IN_STEPS}
+    advice: ClassVar[Mapping[str, str]] = {
+        "batches_per_step": _IN_STEPS,
+        "log_pattern_policies": "renamed; give the same list as log_policies",
+    }
 
     name: Name = Field(description="a name")
     description: Text | None = None
@@ -102,6 +126,8 @@ class ExperimentConfig(Section):
     records_per_epoch: Count = 0
     scheduling_unit: Positive = 100
     max_restarts: SmallCount = 5
+    repeat_same_failure: Flag = False
+    hang: Hang = Hang()
     preemption_timeout: Annotated[Number, Field(ge=0, le=_LONGEST_TIMEOUT)] | None = None
     termination_grace: Annotated[Number, Field(ge=0, le=_LONGEST_GRACE)] | None = None
     reproducibility: Reproducibility = Field(description="the experiment's seed")
@@ -121,7 +147,7 @@ class ExperimentConfig(Section):
     pbs: Pbs = Pbs()
     integrations: Integrations | None = None
     internal: Json | None = None
-    security: Json | None = None
+    security: Security | None = None
     data_layer: Json | None = None
     tensorboard_storage: Json | None = None
     retention_policy: RetentionPolicy | None = None
@@ -151,7 +177,7 @@ class ExperimentConfig(Section):
 
 def _mask(section: Section, dumped: dict[str, Any]) -> None:
     for field in type(section).model_fields:
-        if field in section.secrets and dumped.get(field) is not None:
+        if field in section.hidden and dumped.get(field) is not None:
             dumped[field] = MASK
         elif isinstance(value := getattr(section, field), Section):
             _mask(value, dumped[field])

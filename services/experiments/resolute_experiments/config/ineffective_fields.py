@@ -1,4 +1,4 @@
-"""Fields that are accepted but change nothing here, so that anyone who sets one is told.
+"""Fields that are accepted but have no effect here; a submission that sets one gets a warning.
 
 What has an effect depends on the engine that runs the trials. The table below is that of trials run as local
 processes; pools of other engines name the rows that do not hold for them.
@@ -51,8 +51,8 @@ def _is_timed(config: ExperimentConfig) -> bool:
     return isinstance(config.searcher, HalvingSearcher) and config.searcher.max_time is not None
 
 
-def _has_integrations(config: ExperimentConfig) -> bool:
-    return config.integrations is not None
+def _has_webhooks(config: ExperimentConfig) -> bool:
+    return config.integrations is not None and config.integrations.webhooks is not None
 
 
 def _has_shared_fs(config: ExperimentConfig) -> bool:
@@ -127,7 +127,7 @@ LOCAL_PROCESSES: tuple[Ineffective, ...] = (
     Ineffective("checkpoint_storage.container_path", _OLD, _has_shared_fs),
     *(Ineffective(name, _OLD) for name in ("internal", "security", "data_layer", "tensorboard_storage")),
     Ineffective("retention_policy", _ONE_RETENTION),
-    Ineffective("integrations.webhooks", "the platform calls no webhooks", _has_integrations),
+    Ineffective("integrations.webhooks.webhook_id", "endpoints of alerts have names", _has_webhooks),
     Ineffective("slurm", _NO_BATCH_SYSTEM),
     Ineffective("pbs", _NO_BATCH_SYSTEM),
     *(
@@ -158,7 +158,7 @@ LOCAL_PROCESSES: tuple[Ineffective, ...] = (
 """What has no effect when trials are processes of one host."""
 
 
-_NOTHING_ELSE_SAID = {
+_REQUIRED_FIELDS = {
     "name": "any",
     "entrypoint": "any",
     "searcher": {"name": "single", "metric": "any"},
@@ -189,24 +189,24 @@ def ineffective_fields(
         ConfigError: The cluster's defaults are at fault.
     """
     layers = (Layer("cluster defaults", cluster_defaults or {}), Layer("", _SOME_STORAGE))
-    baseline = parse_config(_NOTHING_ELSE_SAID, layers=layers)
-    found: list[ConfigWarning] = []
+    baseline = parse_config(_REQUIRED_FIELDS, layers=layers)
+    warnings: list[ConfigWarning] = []
     for row in table:
         if row.path not in effective and row.when(config):
             # A pool that honours some of these fields has containers.
             reason = _NOT_BY_ENGINE if effective and row.reason == _NO_CONTAINER else row.reason
-            found += (ConfigWarning(path, reason) for path in _set_by_user(row.path, config, baseline))
-    return found
+            warnings += (ConfigWarning(path, reason) for path in _set_by_user(row.path, config, baseline))
+    return warnings
 
 
-def _set_by_user(path: str, section: Section, baseline: Section) -> list[str]:
+def _set_by_user(path: str, section: Section, baseline: Section | None) -> list[str]:
     *above, name = path.split(".")
     for step in above:
-        section, baseline = getattr(section, step), getattr(baseline, step)
+        section, baseline = getattr(section, step), getattr(baseline, step, None)
     return _changes(path, name, section, baseline) if name in type(section).model_fields else []
 
 
-def _changes(path: str, name: str, section: Section, baseline: Section) -> list[str]:
+def _changes(path: str, name: str, section: Section, baseline: Section | None) -> list[str]:
     """Paths of what differs: the single fields of a section, or the section when all its fields do."""
     value = getattr(section, name)
     if type(baseline) is type(section):

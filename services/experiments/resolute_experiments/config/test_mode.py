@@ -19,7 +19,12 @@ from resolute_experiments.config.sections.length import Length
 from resolute_experiments.config.sections.searcher import SingleSearcher
 
 _ONE_BATCH = Length(1, "batches")
-_KEEP_NOTHING = {"save_experiment_best": 0, "save_trial_best": 0, "save_trial_latest": 0}
+_KEEP_NOTHING = {
+    "save_experiment_best": 0,
+    "save_trial_best": 0,
+    "save_trial_latest": 0,
+    "keep_every": None,
+}
 
 
 def to_test_mode(config: ExperimentConfig) -> ExperimentConfig:

@@ -1,5 +1,5 @@
-"""Continuing what has ended.
+"""Continuation of ended experiments and trials.
 
-What a person may ask of an ended experiment, how the searcher is asked to resume it, and the configs of new
-experiments that are derived from old ones (fork, continue a trial).
+It has the possible changes to an ended experiment, the requests to the searcher to resume it, and the configs
+of new experiments that are derived from old ones (fork, continue a trial).
 """

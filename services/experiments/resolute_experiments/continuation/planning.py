@@ -1,6 +1,6 @@
-"""Lets an experiment continue as itself: what a person may ask of it, and how that begins.
+"""Plans the continuation of an experiment, and records it.
 
-What is asked is only noted here, together with the experiment's new state; its controller carries it out.
+The plan is recorded together with the experiment's new state; its controller carries it out.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def plan(
     changed = tuple(_differences(experiment.config, config))
     _check_changes(experiment, config, changed)
     searcher = config["searcher"]
-    found = Plan(
+    planned = Plan(
         config=config,
         changed=changed,
         max_trials=searcher["max_trials"] if "searcher.max_trials" in changed else None,
@@ -90,19 +90,19 @@ def plan(
         trials=tuple(trial for trial in trials if _is_tried_again(trial, experiment.state)),
         resource_pool=experiment.resource_pool if resource_pool is None else resource_pool,
     )
-    _check_has_effect(experiment, found)
-    return found
+    _check_has_effect(experiment, planned)
+    return planned
 
 
 def begin(
-    connection: Connection, experiment: Experiment, found: Plan, *, continuation_id: str, timing: Timing
+    connection: Connection, experiment: Experiment, planned: Plan, *, continuation_id: str, timing: Timing
 ) -> None:
     """Lets the experiment be active again, and notes what its controller must carry out.
 
     Raises:
         QuotaError: Its workspace would use more than it may.
     """
-    config = found.config
+    config = planned.config
     transition_experiment(
         connection,
         experiment,
@@ -113,7 +113,7 @@ def begin(
         name=config["name"],
         description=config["description"] or "",
         labels=list(config["labels"]),
-        resource_pool=found.resource_pool,
+        resource_pool=planned.resource_pool,
         **_requeued(experiment.config, config),
     )
     continuations.insert(
@@ -123,11 +123,11 @@ def begin(
             "experiment_id": experiment.id,
             "previous_state": experiment.state.value,
             "previous_config": experiment.config,
-            "max_trials": found.max_trials,
-            "max_length": found.max_length,
+            "max_trials": planned.max_trials,
+            "max_length": planned.max_length,
             # Anyone who has work to do comes first: a search may close those that rest once nobody works.
             "trial_ids": [
-                trial.id for trial in sorted(found.trials, key=lambda trial: _was_idle(connection, trial))
+                trial.id for trial in sorted(planned.trials, key=lambda trial: _was_idle(connection, trial))
             ],
         },
     )
@@ -137,8 +137,8 @@ def begin(
         experiment.label,
         now=timing.now,
         from_state=experiment.state.value,
-        trials=[trial.number for trial in found.trials],
-        changed=list(found.changed),
+        trials=[trial.number for trial in planned.trials],
+        changed=list(planned.changed),
     )
 
 
@@ -162,18 +162,18 @@ def _is_tried_again(trial: Trial, state: ExperimentState) -> bool:
     return whole and trial.state is TrialState.CANCELED
 
 
-def _check_has_effect(experiment: Experiment, found: Plan) -> None:
-    if found.extends and experiment.state not in ENDED_EXPERIMENTS:
+def _check_has_effect(experiment: Experiment, planned: Plan) -> None:
+    if planned.extends and experiment.state not in ENDED_EXPERIMENTS:
         raise FailedPreconditionError(
             f"the search of {experiment.label} is under way; give it more once it has ended",
             resource=experiment.label,
         )
     # A paused or cancelled search has more to do by itself; one that was never made is made.
     goes_on = experiment.state in {ExperimentState.PAUSED, ExperimentState.CANCELED}
-    if found.trials or found.extends or goes_on or not experiment.search_created:
+    if planned.trials or planned.extends or goes_on or not experiment.search_created:
         return
     raise FailedPreconditionError(
-        f"{experiment.label} has nothing to go on with: none of its trials failed; "
+        f"{experiment.label} has nothing to continue with: none of its trials failed; "
         "give it more with --config searcher.max_trials=N or searcher.max_length, "
         "or begin a new experiment from one of its trials with `resolute trial continue`",
         resource=experiment.label,
@@ -190,9 +190,9 @@ def _check_changes(experiment: Experiment, config: Mapping[str, Any], changed: S
     if not faults:
         faults = list(_shrinking(before, after, changed))
     if faults:
-        told = "".join(f"\n  {fault.field}: {fault.description}" for fault in faults)
+        listed = "".join(f"\n  {fault.field}: {fault.description}" for fault in faults)
         raise InvalidConfigError(
-            f"the changes to {experiment.label} cannot be made:{told}", violations=faults
+            f"the changes to {experiment.label} cannot be made:{listed}", violations=faults
         )
 
 

@@ -1,7 +1,7 @@
-"""Carries out what ended experiments are to continue with: the searcher is asked, and its refusals are final.
+"""Carries out the continuation of ended experiments by calls of the searcher, whose refusals are final.
 
-Every call is idempotent by the request that asked for it, so that this can be interrupted anywhere and
-repeated. Nothing is applied here: what follows comes as actions of the search.
+Every call is idempotent by its request, so that this can be interrupted anywhere and repeated. Nothing is
+applied here: the effects come as actions of the search.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ async def _request_resume(experiment: Experiment, asked: Continuation, clients: 
         except (FailedPreconditionError, NotFoundError) as error:
             _log.info("a trial is not tried again", experiment=experiment.number, reason=str(error))
             refusals.append(str(error))
-    told = searcher_service_pb2.GetSearchRequest(search_id=experiment.id)
-    status = (await clients.searcher.GetSearch(told)).search.status
+    status_request = searcher_service_pb2.GetSearchRequest(search_id=experiment.id)
+    status = (await clients.searcher.GetSearch(status_request)).search.status
     has_ended = status.state == search_pb2.SEARCH_STATE_SHUT_DOWN
     if has_ended and status.last_action_sequence <= experiment.action_cursor:
         return "; ".join(refusals) or "its search is over"

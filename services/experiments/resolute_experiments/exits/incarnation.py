@@ -1,4 +1,4 @@
-"""What becomes of runs that were under way when a new incarnation of the cluster begins."""
+"""Handles runs that were in progress when a new incarnation of the cluster begins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What log policies make of the lines of a run that has ended.
+"""Applies log policies to the lines of an ended run.
 
 The logs service searches, in RE2: it has the lines of every rank, also of a run whose supervisor was lost.
 """

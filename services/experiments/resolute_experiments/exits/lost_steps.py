@@ -1,8 +1,7 @@
-"""What the end of a run cost: steps that were trained and that no checkpoint has."""
+"""The lost steps of a run: steps that were trained after its last checkpoint."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 
 import structlog
@@ -13,8 +12,6 @@ from resolute_experiments.clients import Clients
 from resolute_experiments.exits.policy import KILLED, TERMINATED, Exit
 from resolute_experiments.store.runs import Run
 
-_GROUPS = ("training", "validation")
-"""What counts steps of training; steps of other groups are the script's own."""
 _DEADLINE_SECONDS = 10.0
 _log = structlog.get_logger("steps")
 
@@ -29,26 +26,15 @@ async def reached_steps(run: Run, *, clients: Clients) -> int | None:
     Returns:
         The step; 0 when the run reported nothing, None when the metrics service did not answer.
     """
+    request = metrics_service_pb2.ListLastStepsRequest(trial_ids=[run.trial_id])
     try:
-        return max(await asyncio.gather(*(_last_steps(run, group, clients) for group in _GROUPS)))
+        found = (await clients.metrics.ListLastSteps(request, timeout=_DEADLINE_SECONDS)).trials
     except ResoluteError as failure:
         _log.warning(
             "how many steps are lost is not known", allocation=run.allocation_id, reason=str(failure)
         )
         return None
-
-
-async def _last_steps(run: Run, group: str, clients: Clients) -> int:
-    request = metrics_service_pb2.ListReportsRequest(
-        trial_id=run.trial_id,
-        groups=[group],
-        runs=[run.run],
-        include_superseded=True,
-        order_by="group, steps desc",
-        page_size=1,
-    )
-    reports = (await clients.metrics.ListReports(request, timeout=_DEADLINE_SECONDS)).reports
-    return int(reports[0].steps) if reports else 0
+    return next((int(one.steps) for one in found if one.run == run.run), 0)
 
 
 def barren_ends(run: Run, exit_: Exit, *, kept_steps: int, earlier: Sequence[Run]) -> int:

@@ -1,7 +1,7 @@
-"""What the end of a run means for its trial: one pure decision from settled facts, as a list of rules.
+"""The effect of a run's end on its trial: a pure decision from settled facts, as a list of rules.
 
-The searcher and the checkpoints service are sealed first, so that nothing of the ended run can still change
-what is decided here; their answers are among the facts.
+The run is fenced off in the searcher and the checkpoints service first, so that it cannot change the decision
+any more; their answers are among the facts.
 """
 
 from __future__ import annotations
@@ -74,6 +74,8 @@ class TrialContext:
     """Restarts that the config allows."""
     retries_cancelled: bool = False
     """Whether a log policy matched a line of the run and forbids restarts."""
+    comes_again: bool = False
+    """Whether the same failure is sure to come again."""
     on_preemptible: bool = False
     """Whether its config says that its machines may be taken away (``resources.preemptible``)."""
     barren_ends: int = 0
@@ -98,7 +100,7 @@ class ExitFacts:
         return killed or self.situation.kill_requested
 
     @property
-    def said(self) -> EarlyExit:
+    def early_exit(self) -> EarlyExit:
         """Why its own code ended it; nothing that was lost said so."""
         return EarlyExit.NONE if self.exit.lost else self.exit.early_exit
 
@@ -151,12 +153,12 @@ OUTCOME_RULES = (
     OutcomeRule(
         "its code said that it was done",
         RunEvent.COMPLETE,
-        lambda f: f.said is EarlyExit.USER_REQUESTED_STOP,
+        lambda f: f.early_exit is EarlyExit.USER_REQUESTED_STOP,
     ),
     OutcomeRule(
         "its code refused its hyperparameters",
         RunEvent.INVALIDATE,
-        lambda f: f.said in {EarlyExit.INVALID_HP, EarlyExit.INIT_INVALID_HP},
+        lambda f: f.early_exit in {EarlyExit.INVALID_HP, EarlyExit.INIT_INVALID_HP},
     ),
     OutcomeRule(
         "its machines are preemptible, and it was lost or ended by SIGTERM or SIGKILL, with steps gained",
@@ -209,17 +211,17 @@ TRIAL_RULES = (
     TrialRule(
         "its code said that it was done",
         TrialEvent.RUN_EXITED_EARLY,
-        predicate=lambda f: f.said is EarlyExit.USER_REQUESTED_STOP,
+        predicate=lambda f: f.early_exit is EarlyExit.USER_REQUESTED_STOP,
     ),
     TrialRule(
         "its code refused its hyperparameters",
         TrialEvent.RUN_INVALID,
-        predicate=lambda f: f.said is EarlyExit.INVALID_HP,
+        predicate=lambda f: f.early_exit is EarlyExit.INVALID_HP,
     ),
     TrialRule(
         "its code refused its hyperparameters before it trained",
         TrialEvent.RUN_INVALID_AT_INIT,
-        predicate=lambda f: f.said is EarlyExit.INIT_INVALID_HP,
+        predicate=lambda f: f.early_exit is EarlyExit.INIT_INVALID_HP,
     ),
     # However it left, it is not to train any more: a failure on the way out is no reason to begin again.
     TrialRule(
@@ -254,6 +256,12 @@ TRIAL_RULES = (
         TrialEvent.RUN_FAILED_BY_POLICY,
         RunEvent.FAIL,
         lambda f: f.situation.retries_cancelled,
+    ),
+    TrialRule(
+        "it failed, and the same failure would come again",
+        TrialEvent.RUN_FAILED,
+        RunEvent.FAIL,
+        lambda f: f.situation.comes_again,
     ),
     TrialRule(
         "it failed, and no restart is left",

@@ -1,12 +1,14 @@
-"""The end of containers and runs, written with everything that others must be told of it."""
+"""Records the ends of containers and runs, together with the messages to other services."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy.engine import Connection
 
+from resolute_experiments.alerts.raising import raise_of_log_policies
 from resolute_experiments.exits.log_policies import LogPolicyResult
 from resolute_experiments.exits.policy import Decision, Exit
 from resolute_experiments.states import RUNS, ExperimentState, RunOutcome, TrialEvent
@@ -16,6 +18,8 @@ from resolute_experiments.transitions import signals, transition_trial
 
 _GOES_ON = {TrialEvent.RUN_RESUMES, TrialEvent.RUN_RETRIED}
 """What happens to a trial whose next run begins where a checkpoint is."""
+_LONGEST = 500
+"""Characters that are kept of why a run ended."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +56,12 @@ class Evidence:
     """What log policies make of its lines."""
     reached_steps: int | None = None
     """Last step that the run reported a metric at; None where it is not known."""
+    not_repeated: str = ""
+    """Why its failure is not repeated, for people; empty if it may be."""
+
+    def steps(self, trial: trials.Trial) -> int | None:
+        """Steps that the trial has come to with the run; None where that is not known."""
+        return None if self.reached_steps is None else max(self.reached_steps, self.sealed.kept_steps(trial))
 
 
 def record_container_exit(
@@ -61,6 +71,7 @@ def record_container_exit(
     timing: Timing,
     *,
     end_time: float = 0.0,
+    left_out: Iterable[str] = (),
     **how: Any,
 ) -> None:
     """Writes how a container ended. With its last one a trial runs no more, and is not shown as if it did.
@@ -71,10 +82,12 @@ def record_container_exit(
         rank: The container within it.
         timing: When it was heard of.
         end_time: Unix time at which it ended by its own word; 0 when it left none.
+        left_out: What was left out of its reports, for people.
         how: Columns of the container.
     """
     # The clock of its machine may be ahead, but nothing is heard of before it was.
     ended_at = min(end_time or timing.now, timing.now)
+    runs.note_left_out(connection, run, left_out)
     runs.update_container(connection, run.allocation_id, rank, ended_at=ended_at, **how)
     containers = runs.containers_of(connection, run.allocation_id)
     trial = trials.get(connection, trial_id=run.trial_id)
@@ -112,6 +125,8 @@ def record_run_exit(
         kept_steps=sealed.kept_steps(trial),
         lost_steps=lost_steps,
     )
+    if findings.notes:
+        raise_of_log_policies(connection, trial, run.run, findings.notes, now=timing.now)
     transition_trial(
         connection,
         trial,
@@ -145,4 +160,6 @@ def _explanation(outcome: RunOutcome, evidence: Evidence) -> str:
     if not evidence.failure:
         return ""
     last_line = evidence.failure.strip().splitlines()[-1]
-    return "; ".join([f"{outcome.value.lower()}: {last_line}"[:500], *evidence.findings.notes])
+    what = "refused its hyperparameters" if outcome is RunOutcome.INVALID_HP else outcome.value.lower()
+    notes = [f"{what}: {last_line}"[:_LONGEST], *evidence.findings.notes, evidence.not_repeated]
+    return "; ".join(filter(None, notes))

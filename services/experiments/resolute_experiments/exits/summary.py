@@ -1,4 +1,4 @@
-"""Makes one exit of those of a run's containers."""
+"""Combines the exits of a run's containers into one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def summarize_exit(
         notice_seconds: How long after a container was lost its loss is noticed at the latest.
 
     Returns:
-        The exit, and why the run failed, for people; empty unless it failed.
+        The exit, and why the run failed or its code left early, for people; else empty.
     """
     in_order = sorted(containers, key=_ended_at)
     failed = [container for container in in_order if container.exit_code]
@@ -40,7 +40,8 @@ def summarize_exit(
         early_exit=EarlyExit(early[0]) if early else EarlyExit.NONE,
     )
     # A container that another one's loss made fail can only tell what it saw of that.
-    failures = [] if lost else [container.failure for container in in_order if container.failure]
+    telling = [] if lost else sorted(in_order, key=lambda container: not container.early_exit_reason)
+    failures = [container.failure for container in telling if container.failure]
     return exit_, failures[0] if failures else ""
 
 

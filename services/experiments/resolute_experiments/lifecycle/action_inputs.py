@@ -1,4 +1,4 @@
-"""What is asked before actions of a search are applied, and said of those that are not."""
+"""Inputs from other services for the actions of a search, and the acknowledgement of unapplied actions."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ async def fetch_action_inputs(
             )
     last_action = actions[-1].sequence
     if actions[-1].HasField("shutdown"):
-        told = searcher_service_pb2.GetSearchRequest(search_id=search_id)
-        last_action = (await clients.searcher.GetSearch(told)).search.status.last_action_sequence
+        status_request = searcher_service_pb2.GetSearchRequest(search_id=search_id)
+        last_action = (await clients.searcher.GetSearch(status_request)).search.status.last_action_sequence
     return ActionInputs(last_action=last_action, newest=newest)
 
 
@@ -65,8 +65,8 @@ async def acknowledge_unapplied(search_id: str, *, clients: Clients) -> None:
         ResoluteError: The searcher did not answer.
     """
     try:
-        told = searcher_service_pb2.GetSearchRequest(search_id=search_id)
-        status = (await clients.searcher.GetSearch(told)).search.status
+        request = searcher_service_pb2.GetSearchRequest(search_id=search_id)
+        status = (await clients.searcher.GetSearch(request)).search.status
     except NotFoundError:
         return
     await clients.searcher.AcknowledgeActions(

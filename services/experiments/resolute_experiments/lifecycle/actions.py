@@ -10,8 +10,8 @@ from resolute.api.searcher.v1 import action_pb2, reason_pb2
 from resolute.contracts.values import to_mapping
 from resolute_experiments.lifecycle import commands
 from resolute_experiments.lifecycle.action_inputs import ActionInputs, LatestCheckpoint
-from resolute_experiments.states import ExperimentEvent, ExperimentState, TrialEvent, TrialState
-from resolute_experiments.store import experiments, outbox, trials
+from resolute_experiments.states import ExperimentEvent, ExperimentState, RunOutcome, TrialEvent, TrialState
+from resolute_experiments.store import experiments, outbox, runs, trials
 from resolute_experiments.store.experiments import Experiment
 from resolute_experiments.timing import Timing
 from resolute_experiments.transitions import transition_experiment, transition_trial
@@ -181,12 +181,27 @@ def _shut_down(
 
 
 def _failure(connection: Connection, experiment: Experiment, reason: reason_pb2.ReasonKind.ValueType) -> str:
-    found = trials.of_experiment(connection, experiment.id)
-    if not found:
+    members = trials.of_experiment(connection, experiment.id)
+    if not members:
         return "its search ended as failed"
     if reason == reason_pb2.REASON_KIND_TOO_MANY_REFUSED:
-        return (
-            "its code refused too many sets of hyperparameters in a row; "
-            f"`resolute trial logs {found[-1].number}` has what it said of the last"
+        last = _last_refused(connection, members)
+        cause = (
+            last.explanation or f"refused its hyperparameters; `resolute trial logs {last.number}` has why"
         )
-    return f"every trial failed; `resolute trial describe {found[0].number}` shows why"
+        return f"50 sets of hyperparameters in a row were refused; the last: trial {last.number} {cause}"
+    failed = next((trial for trial in members if trial.explanation), None)
+    if failed is None:
+        return f"every trial failed; `resolute trial describe {members[0].number}` shows why"
+    return f"every trial failed; trial {failed.number} {failed.explanation}"
+
+
+def _last_refused(connection: Connection, members: Sequence[trials.Trial]) -> trials.Trial:
+    """The trial that refused its hyperparameters last; others may have trained beside it and ended later."""
+    latest_first = sorted(members, key=lambda trial: (trial.ended_at or 0.0, trial.number), reverse=True)
+    refused = (
+        trial
+        for trial in latest_first
+        if any(run.outcome is RunOutcome.INVALID_HP for run in runs.of_trial(connection, trial.id))
+    )
+    return next(refused, latest_first[0])

@@ -1,4 +1,4 @@
-"""What people ask of experiments and trials, as changes of this service's own database.
+"""Users' commands on experiments and trials, as changes of this service's own database.
 
 Each function runs inside one transaction and leaves a consistent state behind. Nothing here calls another
 service.

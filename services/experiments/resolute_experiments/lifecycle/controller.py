@@ -1,4 +1,4 @@
-"""Leads one experiment: the only code that calls other services for it.
+"""The controller of one experiment: the only code that calls other services for it.
 
 Two tasks run for a live experiment. One follows the actions of its search and applies each once. The other
 reads this service's database and does what is due: create the search, process ended runs,
@@ -11,15 +11,17 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Collection, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Protocol
 
 import structlog
 from sqlalchemy.engine import Connection
 
 from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as checkpoints_pb2
-from resolute.api.searcher.v1 import action_pb2, search_pb2, searcher_service_pb2
+from resolute.api.searcher.v1 import action_pb2, searcher_service_pb2
 from resolute.contracts.calls.logged_backoff import LoggedBackoff
-from resolute.errors import InvalidArgumentError, NotFoundError, ResoluteError
+from resolute.errors import InternalError, InvalidArgumentError, NotFoundError, ResoluteError
 from resolute_experiments.clients import Clients
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.continuation.resume import resume_experiment
@@ -27,17 +29,20 @@ from resolute_experiments.exits.log_policies import evaluate_log_policies
 from resolute_experiments.exits.lost_steps import barren_ends, reached_steps
 from resolute_experiments.exits.policy import ExitFacts, Operation, TrialContext, decide_exit
 from resolute_experiments.exits.recording import Evidence, SealResult, record_run_exit
+from resolute_experiments.exits.repetition import Failure, why_not_again
 from resolute_experiments.exits.summary import summarize_exit
 from resolute_experiments.lifecycle import actions, commands
 from resolute_experiments.lifecycle.action_inputs import acknowledge_unapplied, fetch_action_inputs
 from resolute_experiments.lifecycle.deletion import delete_everywhere
 from resolute_experiments.lifecycle.metric_warning import MetricWarning
 from resolute_experiments.lifecycle.outbox_delivery import deliver
+from resolute_experiments.lifecycle.progress import Progress
+from resolute_experiments.lifecycle.stuck_steps import MOST_DEFECTS, StuckSteps
 from resolute_experiments.retention.garbage_collection import apply_retention, trials_awaiting_reports
 from resolute_experiments.specs.machines import is_preemptible
 from resolute_experiments.specs.search import search_spec, works_by_operations
 from resolute_experiments.states import LIVE_EXPERIMENTS, STOPPING_EXPERIMENTS, ExperimentState
-from resolute_experiments.store import continuations, experiments, outbox, runs, trials
+from resolute_experiments.store import continuations, experiments, outbox, reported_steps, runs, trials
 from resolute_experiments.store.experiments import Experiment
 from resolute_experiments.store.runs import Container, Run
 from resolute_experiments.timing import Timing
@@ -46,10 +51,10 @@ from resolute_serving.repetition import repeat
 
 _TICK_SECONDS = 2.0
 """Between two looks while a trial runs: its progress is told to nobody."""
-_PROGRESS_SECONDS = 1.0
-"""Between two looks at the progress of a search while trials run: short ones would cause many a second."""
 _LATE_SECONDS = 600.0
 """How long the end of an experiment waits for reports that a run left on its machine."""
+_WARM_START_SECONDS = 3600.0
+"""How long a policy keeps the start of a search for its first trials."""
 _IDLE_SECONDS = 600.0
 """Between two looks otherwise. Every change wakes the controller: this bounds what a defect could delay."""
 _SPREAD = random.Random()  # noqa: S311 - no secret; the global state is left to whoever shares this process
@@ -70,8 +75,8 @@ class FleetProtocol(Protocol):
         """Names the allocations where it runs of which reports have not all arrived."""
 
 
-class ValidationsProtocol(Protocol):
-    """What a controller needs of the copy of validations."""
+class MetricsCopyProtocol(Protocol):
+    """What a controller needs of the copy of what the metrics service knows."""
 
     async def refresh(self) -> None:
         """Copies every change that the metrics service has now."""
@@ -86,7 +91,7 @@ class ExperimentController:
         clients: The other services.
         lease_ttl: Seconds after which a machine that fell silent is noticed at the latest.
         machines: Where runs of it are, and what they left.
-        validations: The copy of what its trials' validations were.
+        metrics_copy: The copy of what the metrics service knows of its trials.
     """
 
     def __init__(
@@ -97,7 +102,7 @@ class ExperimentController:
         clients: Clients,
         lease_ttl: float,
         machines: FleetProtocol,
-        validations: ValidationsProtocol,
+        metrics_copy: MetricsCopyProtocol,
     ) -> None:
         self._id = experiment_id
         self._core = core
@@ -107,12 +112,15 @@ class ExperimentController:
         self._clock = core.clock
         self._lease_ttl = lease_ttl
         self._machines = machines
-        self._validations = validations
+        self._metrics_copy = metrics_copy
         self._metric_warning = MetricWarning(
             core.database, clients=clients, notifier=core.notifier, clock=core.clock
         )
+        self._progress = Progress(core.database, clients=clients, notifier=core.notifier, clock=core.clock)
+        self._stuck = StuckSteps(
+            experiment_id, database=core.database, notifier=core.notifier, clock=core.clock
+        )
         self._running = False
-        self._progress_due = 0.0
         self._late_since: float | None = None
 
     async def run(self) -> None:
@@ -131,7 +139,13 @@ class ExperimentController:
 
     async def _drive(self) -> float | None:
         """Makes a step; returns the seconds until the next, None after the last."""
-        if await self._step():
+        try:
+            done = await self._step()
+        except Exception as failure:
+            await self._stuck.failed(failure, task="steps")
+            raise
+        await self._stuck.succeeded(task="steps")
+        if done:
             return None
         return _TICK_SECONDS if self._running else _idle_seconds()
 
@@ -172,8 +186,12 @@ class ExperimentController:
             request = searcher_service_pb2.CreateSearchRequest(search_id=experiment.id, spec=spec)
             await self._clients.searcher.CreateSearch(request)
         except (InvalidArgumentError, NotFoundError) as error:
-            failure = f"the search could not be created: {error}"
-            await self._fail(failure)
+            await self._fail(f"the search could not be created: {error}")
+            return
+        except InternalError as defect:
+            if not self._stuck.is_hopeless(defect):
+                raise
+            await self._fail(f"the search could not be created in {MOST_DEFECTS} attempts: {defect}")
             return
         await self._database.write(lambda c: experiments.update(c, self._id, search_created=True))
         self._notifier.notify(self._id)
@@ -182,16 +200,24 @@ class ExperimentController:
         searcher = experiment.config["searcher"]
         if searcher.get("source_checkpoint_uuid"):
             source = str(searcher["source_checkpoint_uuid"])
-            await self._clients.checkpoints.GetCheckpoint(
-                checkpoints_pb2.GetCheckpointRequest(checkpoint_id=source)
-            )
+            await self._hold(source)
             return source
         if searcher.get("source_trial_id") is None:
             return ""
         number = int(searcher["source_trial_id"])
         trial = await self._database.read(lambda c: trials.get(c, number=number))
         request = checkpoints_pb2.GetLatestCheckpointRequest(trial_id=trial.id)
-        return (await self._clients.checkpoints.GetLatestCheckpoint(request)).checkpoint.checkpoint_id
+        latest = (await self._clients.checkpoints.GetLatestCheckpoint(request)).checkpoint.checkpoint_id
+        if latest:
+            await self._hold(latest)
+        return latest
+
+    async def _hold(self, checkpoint_id: str) -> None:
+        """Keeps a checkpoint until the rows of the trials name it that begin from it."""
+        request = checkpoints_pb2.HoldCheckpointRequest(
+            checkpoint_id=checkpoint_id, hold_seconds=_WARM_START_SECONDS
+        )
+        await self._clients.checkpoints.HoldCheckpoint(request)
 
     async def _fail(self, failure: str) -> None:
         timing = self._timing()
@@ -241,7 +267,7 @@ class ExperimentController:
             sealed=sealed,
             reached_steps=await reached_steps(run, clients=self._clients) if unfinished else None,
             findings=await evaluate_log_policies(
-                experiment.config, run, containers, self._clients, failed=bool(failure)
+                experiment.config, run, containers, self._clients, failed=bool(failure and exit_.exit_code)
             ),
         )
 
@@ -252,6 +278,10 @@ class ExperimentController:
             # The state is read again: a pause or a cancel may have come while the services were being sealed.
             state = experiments.get(connection, experiment_id=self._id).state
             earlier = [one for one in runs.of_trial(connection, trial.id) if one.run < run.run]
+            not_repeated = ""
+            if not experiment.config.get("repeat_same_failure"):
+                now = Failure(run=run.run, text=failure, steps=evidence.steps(trial))
+                not_repeated = why_not_again(now, exit_, earlier=earlier)
             facts = ExitFacts(
                 exit=exit_,
                 operation=Operation(
@@ -265,6 +295,7 @@ class ExperimentController:
                     restarts=trial.restarts,
                     max_restarts=int(experiment.config["max_restarts"]),
                     retries_cancelled=evidence.findings.cancels_retries,
+                    comes_again=bool(not_repeated),
                     on_preemptible=is_preemptible(experiment.config),
                     barren_ends=barren_ends(run, exit_, kept_steps=sealed.kept_steps(trial), earlier=earlier),
                 ),
@@ -273,7 +304,7 @@ class ExperimentController:
                 connection,
                 trial,
                 run,
-                evidence=evidence,
+                evidence=replace(evidence, not_repeated=not_repeated),
                 decision=decide_exit(facts),
                 experiment=state,
                 timing=self._timing(),
@@ -306,21 +337,10 @@ class ExperimentController:
     async def _refresh_progress(self, experiment: Experiment) -> None:
         if experiment.state is not ExperimentState.ACTIVE or not experiment.search_created:
             return
-        now = self._clock.monotonic()
-        if self._running and now < self._progress_due:
-            return  # a later step looks: while trials run there is one every few seconds
-        self._progress_due = now + _PROGRESS_SECONDS
-        request = searcher_service_pb2.GetSearchRequest(search_id=experiment.id)
         try:
-            search = (await self._clients.searcher.GetSearch(request)).search.status
+            await self._progress.refresh(experiment, running=self._running)
         except NotFoundError as gone:
             await self._fail(f"its search is gone: {gone}")
-            return
-        # A search that is over counts as done, however it went; the end of the experiment says what it was.
-        progress = search.progress
-        if search.state == search_pb2.SEARCH_STATE_ACTIVE and abs(progress - experiment.progress) >= 0.001:
-            await self._database.write(lambda c: experiments.update(c, self._id, progress=progress))
-            self._notifier.notify(watched(self._id))
 
     async def _finish(self, experiment: Experiment) -> bool:
         if experiment.state not in STOPPING_EXPERIMENTS:
@@ -336,7 +356,7 @@ class ExperimentController:
             return False
         # Before the end is told, so that anyone who waits for it finds the checkpoints that stay.
         await apply_retention(experiment, late=late, database=self._database, clients=self._clients)
-        await self._refresh_validations(experiment)
+        await self._refresh_copy(experiment)
         await self._metric_warning.refresh(experiment, ending=True)
 
         def work(connection: Connection) -> bool:
@@ -354,12 +374,15 @@ class ExperimentController:
             _log.info("experiment ended", experiment=experiment.number)
         return finished
 
-    async def _refresh_validations(self, experiment: Experiment) -> None:
-        """Copies the last validations before the end is told; the end does not wait for them."""
+    async def _refresh_copy(self, experiment: Experiment) -> None:
+        """Copies the last validations and steps before the end is told; the end does not wait for them."""
+        await self._database.write(partial(reported_steps.look_again, experiment_id=self._id))
         try:
-            await self._validations.refresh()
+            await self._metrics_copy.refresh()
         except ResoluteError as failure:
-            _log.warning("validations come later", experiment=experiment.number, reason=str(failure))
+            _log.warning(
+                "what trials reported last comes later", experiment=experiment.number, reason=str(failure)
+            )
 
     def _awaits_reports(self, late: Collection[str]) -> bool:
         """Whether to wait for late reports: they decide which checkpoints are the best."""
@@ -411,8 +434,14 @@ class ExperimentController:
 
     async def _apply(self, batch: list[action_pb2.Action]) -> int:
         timing = self._timing()
-        answers = await fetch_action_inputs(self._id, batch, clients=self._clients)
-        return await self._database.write(lambda c: actions.apply(c, self._id, batch, timing, answers))
+        try:
+            answers = await fetch_action_inputs(self._id, batch, clients=self._clients)
+            applied = await self._database.write(lambda c: actions.apply(c, self._id, batch, timing, answers))
+        except Exception as failure:
+            await self._stuck.failed(failure, task="actions")
+            raise
+        await self._stuck.succeeded(task="actions")
+        return applied
 
     def _timing(self) -> Timing:
         return self._core.timing()

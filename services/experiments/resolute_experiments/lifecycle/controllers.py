@@ -1,4 +1,4 @@
-"""Which experiments are led: one controller each, from its adoption until its end."""
+"""The controllers of all live experiments: one each, from its adoption until its end."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from resolute_experiments.context import ServiceContext
 from resolute_experiments.lifecycle.controller import (
     ExperimentController,
     FleetProtocol,
-    ValidationsProtocol,
+    MetricsCopyProtocol,
 )
 from resolute_experiments.topics import SCHEDULER_WAKEUP, SIGNAL_CHANGES
 
@@ -26,7 +26,7 @@ class Controllers:
         clients: The other services.
         lease_ttl: Seconds after which a machine that fell silent is noticed at the latest.
         machines: Where runs are, and what they left.
-        validations: The copy of what trials' validations were.
+        metrics_copy: The copy of what the metrics service knows of trials.
     """
 
     def __init__(
@@ -36,13 +36,13 @@ class Controllers:
         clients: Clients,
         lease_ttl: float,
         machines: FleetProtocol,
-        validations: ValidationsProtocol,
+        metrics_copy: MetricsCopyProtocol,
     ) -> None:
         self._core = core
         self._clients = clients
         self._lease_ttl = lease_ttl
         self._machines = machines
-        self._validations = validations
+        self._metrics_copy = metrics_copy
         self._tasks: dict[str, asyncio.Task[None]] = {}
         # Experiments that were to be led while somebody led them, and perhaps was about to stop.
         self._asked_again: set[str] = set()
@@ -60,7 +60,7 @@ class Controllers:
             clients=self._clients,
             lease_ttl=self._lease_ttl,
             machines=self._machines,
-            validations=self._validations,
+            metrics_copy=self._metrics_copy,
         )
         task = asyncio.create_task(controller.run(), name=f"controller-{experiment_id}")
         task.add_done_callback(self._ended)

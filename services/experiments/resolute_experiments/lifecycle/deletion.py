@@ -1,4 +1,4 @@
-"""Removes a deleted experiment from every service: what can be rebuilt last."""
+"""Removes a deleted experiment from every service; data that can be rebuilt is removed last."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people write of an experiment: its name, its description, its labels and notes."""
+"""Edits of an experiment's name, description, labels and notes."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ class Edits:
         Raises:
             InvalidArgumentError: A value is too long, or missing where there must be one.
         """
-        found = cls(
+        edits = cls(
             name=message.name if "name" in paths else None,
             description=message.description if "description" in paths else None,
             labels=tuple(dict.fromkeys(message.labels)) if "labels" in paths else None,
             notes=message.notes if "notes" in paths else None,
         )
-        found._check()
-        return found
+        edits._check()
+        return edits
 
     def _check(self) -> None:
         if self.name is not None and not 0 < len(self.name.strip()) <= len(self.name) <= MAX_NAME:
@@ -77,6 +77,6 @@ def apply(connection: Connection, experiment: Experiment, edits: Edits, *, now: 
     values: dict[str, Any] = {name: value for name in FIELDS if (value := getattr(edits, name)) is not None}
     if edits.labels is not None:
         values["labels"] = list(edits.labels)
-    told = {name: value for name, value in values.items() if name != "notes"}
-    experiments.edit(connection, experiment.id, config={**experiment.config, **told}, **values)
-    audit.record(connection, "update", experiment.label, now=now, fields=sorted(values), **told)
+    recorded = {name: value for name, value in values.items() if name != "notes"}
+    experiments.edit(connection, experiment.id, config={**experiment.config, **recorded}, **values)
+    audit.record(connection, "update", experiment.label, now=now, fields=sorted(values), **recorded)

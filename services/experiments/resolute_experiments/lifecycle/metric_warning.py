@@ -1,4 +1,4 @@
-"""Warns people whose trials never report the metric that their search goes by."""
+"""The warning about a search whose trials never report its metric."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import structlog
 
 from resolute.api.metrics.v1 import metrics_service_pb2
 from resolute.contracts.clock import Clock
+from resolute.contracts.documents.rejections import suggestion
 from resolute.errors import ResoluteError
 from resolute_experiments.clients import Clients
 from resolute_experiments.specs.search import works_by_operations
@@ -76,7 +77,8 @@ class MetricWarning:
         missing = f"no trial has reported searcher.metric {metric!r}"
         if names:
             shown = ", ".join([*names[:_SHOWN], *(["…"] if len(names) > _SHOWN else [])])
-            return f"{missing}; validations have: {shown}"
+            hint = suggestion(metric, names)
+            return f"{missing}; validations have: {shown}" + (f"; {hint}" if hint else "")
         # A script that trains by itself may well validate nothing: `resolute run` submits such ones.
         asked = experiment.state is ExperimentState.STOPPING_COMPLETED and _needs_validations(experiment)
         return f"{missing}, nor any other validation metric" if ending and asked else ""
@@ -91,4 +93,5 @@ class MetricWarning:
 
 
 def _needs_validations(experiment: Experiment) -> bool:
-    return experiment.config["searcher"]["name"] != "single" or works_by_operations(experiment.config)
+    # Operations are completed with the value of the metric: a search by operations that has ended knew it.
+    return experiment.config["searcher"]["name"] != "single" and not works_by_operations(experiment.config)

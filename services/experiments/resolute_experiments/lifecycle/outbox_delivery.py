@@ -1,4 +1,4 @@
-"""Delivers what other services must be told of an experiment, in order, until each has it or refused it."""
+"""Delivers messages about an experiment to other services, in order, until each accepts or refuses them."""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
-"""Applies the policies of experiments that ended before all their reports had arrived once they have."""
+"""Applies the deferred policies of experiments whose reports arrived after their end."""
 
 from __future__ import annotations
 
 from functools import partial
 
 import structlog
+from sqlalchemy.engine import Connection
 
 from resolute.contracts.calls.logged_backoff import LoggedBackoff
 from resolute_experiments.clients import Clients
@@ -14,7 +15,8 @@ from resolute_experiments.retention.garbage_collection import (
     apply_retention,
     trials_awaiting_reports,
 )
-from resolute_experiments.store import experiments
+from resolute_experiments.store import experiments, reported_steps
+from resolute_experiments.store.experiments import Experiment
 from resolute_serving.repetition import repeat
 
 _LOOK_SECONDS = 60.0
@@ -57,4 +59,10 @@ class DeferredRetention:
             if await trials_awaiting_reports(experiment, unreported=self._unreported, database=database):
                 continue
             await apply_retention(experiment, late=(), database=database, clients=self._clients)
-            await database.write(partial(experiments.clear_owed_retention, experiment=experiment))
+            await database.write(partial(_settle, experiment=experiment))
+
+
+def _settle(connection: Connection, experiment: Experiment) -> None:
+    """Notes that the reports of an experiment have arrived, and what they left to do is done."""
+    experiments.clear_owed_retention(connection, experiment)
+    reported_steps.look_again(connection, experiment.id)

@@ -1,13 +1,15 @@
-"""At the end of an experiment: has the checkpoints deleted that its config does not keep."""
+"""Deletes the checkpoints of an experiment that its config does not keep."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 import structlog
 from sqlalchemy.engine import Connection
 
+from resolute.api.checkpoints.v1 import checkpoint_pb2
 from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as checkpoints_pb2
 from resolute.api.metrics.v1 import metrics_service_pb2
 from resolute.contracts.times import to_timestamp
@@ -18,7 +20,10 @@ from resolute_experiments.store.experiments import Experiment
 from resolute_serving.database.engine import Database
 
 _PAGE = 1000
+_TRIALS = 100
+"""Most trials that one call may name."""
 _DEADLINE = 60.0
+_ALL = 2**31 - 1
 POLICY = ("save_experiment_best", "save_trial_best", "save_trial_latest")
 """Names of the numbers that a policy has."""
 Unreported = Callable[[Experiment], Awaitable[Sequence[str]]]
@@ -33,7 +38,9 @@ async def trials_awaiting_reports(
     try:
         waiting = await unreported(experiment)
     except UnavailableError as failure:
-        _log.warning("it is not known which reports wait", experiment=experiment.number, reason=str(failure))
+        _log.warning(
+            "it is not known which reports are undelivered", experiment=experiment.number, reason=str(failure)
+        )
         return await database.read(lambda connection: trials.ids_of(connection, experiment.id))
     if not waiting:
         return frozenset()
@@ -77,6 +84,7 @@ async def collect(
     preview: bool,
     database: Database,
     clients: Clients,
+    training: Collection[str] = (),
 ) -> Sequence[str]:
     """Has the checkpoints deleted that a policy does not keep. Safe to repeat.
 
@@ -87,6 +95,8 @@ async def collect(
         preview: Whether to only find out which they are.
         database: Knows what other trials start from.
         clients: The services that know checkpoints and metrics.
+        training: While trials run, those that have committed since the last time; their values are read,
+            those of the others are known. Empty reads the values of all trials, which have ended.
 
     Returns:
         UUIDs of the checkpoints that are deleted, or would be.
@@ -94,44 +104,90 @@ async def collect(
     Raises:
         UnavailableError: A service is away; to be repeated.
     """
-    trial_of, steps = await _checkpoints(experiment, clients)
-    if not trial_of:
+    listed = await _checkpoints(experiment.id, training, clients)
+    if not listed:
         return ()
     if late:
         _log.warning("checkpoints stay until reports arrive", experiment=experiment.number, trials=len(late))
-    sources = await database.read(lambda c: _sources(c, set(trial_of)))
-    kept = {*sources, *(key for key, trial_id in trial_of.items() if trial_id in late)}
     storage, searcher = experiment.config["checkpoint_storage"], experiment.config["searcher"]
+    steps, seconds = _milestones(experiment.config)
     rules = checkpoints_pb2.RetentionRules(
         smaller_is_better=searcher["smaller_is_better"],
-        kept_checkpoint_ids=sorted(kept),
+        ranked_checkpoint_ids=[checkpoint.checkpoint_id for checkpoint in listed],
+        awaited_trial_ids=sorted(late),
+        keep_restorable=bool(training),
+        keep_every_steps=steps,
+        keep_every_seconds=seconds,
         **{name: policy.get(name, storage[name]) for name in POLICY},
     )
-    for trial_id, wanted in steps.items():
+    for trial_id, wanted in _steps(listed).items():
         rules.validations.extend(await _validations(trial_id, searcher["metric"], wanted, clients))
+    foreseen = checkpoints_pb2.PreviewRetentionRequest(experiment_id=experiment.id, rules=rules)
+    due = (await clients.checkpoints.PreviewRetention(foreseen, timeout=_DEADLINE)).checkpoint_ids
+    sources = await database.read(lambda c: _sources(c, set(due))) if due else []
+    going = [checkpoint_id for checkpoint_id in due if checkpoint_id not in sources]
     if preview:
-        foreseen = checkpoints_pb2.PreviewRetentionRequest(experiment_id=experiment.id, rules=rules)
-        return tuple((await clients.checkpoints.PreviewRetention(foreseen, timeout=_DEADLINE)).checkpoint_ids)
-    request = checkpoints_pb2.ApplyRetentionRequest(experiment_id=experiment.id, rules=rules)
+        return tuple(going)
+    rules.kept_checkpoint_ids.extend(sources)
+    request = checkpoints_pb2.ApplyRetentionRequest(
+        experiment_id=experiment.id, rules=rules, deletable_checkpoint_ids=going
+    )
     return tuple((await clients.checkpoints.ApplyRetention(request, timeout=_DEADLINE)).checkpoint_ids)
 
 
+async def keep_all(experiment_id: str, trial_ids: Collection[str], *, clients: Clients) -> None:
+    """Notes that no policy deletes the checkpoints of some trials while they run.
+
+    Raises:
+        ResoluteError: The registry refuses, or is away.
+    """
+    listed = await _checkpoints("", trial_ids, clients)
+    rules = checkpoints_pb2.RetentionRules(
+        save_trial_latest=_ALL, ranked_checkpoint_ids=[checkpoint.checkpoint_id for checkpoint in listed]
+    )
+    request = checkpoints_pb2.ApplyRetentionRequest(experiment_id=experiment_id, rules=rules)
+    await clients.checkpoints.ApplyRetention(request, timeout=_DEADLINE)
+
+
 async def _checkpoints(
-    experiment: Experiment, clients: Clients
-) -> tuple[Mapping[str, str], Mapping[str, set[int]]]:
-    """The trials of the experiment's checkpoints, and the steps at which each trial has some."""
-    trial_of: dict[str, str] = {}
+    experiment_id: str, trial_ids: Collection[str], clients: Clients
+) -> Sequence[checkpoint_pb2.Checkpoint]:
+    """The checkpoints of some trials; of all of the experiment where none are named."""
+    listed: list[checkpoint_pb2.Checkpoint] = []
+    chosen = sorted(trial_ids)
+    for start in range(0, len(chosen) or 1, _TRIALS):
+        request = checkpoints_pb2.ListCheckpointsRequest(
+            experiment_ids=[] if chosen else [experiment_id],
+            trial_ids=chosen[start : start + _TRIALS],
+            page_size=_PAGE,
+        )
+        while True:
+            response = await clients.checkpoints.ListCheckpoints(request, timeout=_DEADLINE)
+            listed.extend(response.checkpoints)
+            if not response.next_page_token:
+                break
+            request.page_token = response.next_page_token
+    return listed
+
+
+def _steps(listed: Iterable[checkpoint_pb2.Checkpoint]) -> Mapping[str, set[int]]:
+    """The steps at which each trial has checkpoints."""
     steps: defaultdict[str, set[int]] = defaultdict(set)
-    request = checkpoints_pb2.ListCheckpointsRequest(experiment_ids=[experiment.id], page_size=_PAGE)
-    while True:
-        response = await clients.checkpoints.ListCheckpoints(request, timeout=_DEADLINE)
-        for checkpoint in response.checkpoints:
-            trial_of[checkpoint.checkpoint_id] = checkpoint.trial_id
-            if checkpoint.trial_id:
-                steps[checkpoint.trial_id].add(checkpoint.steps_completed)
-        if not response.next_page_token:
-            return trial_of, steps
-        request.page_token = response.next_page_token
+    for checkpoint in listed:
+        if checkpoint.trial_id:
+            steps[checkpoint.trial_id].add(checkpoint.steps_completed)
+    return steps
+
+
+def _milestones(config: Mapping[str, Any]) -> tuple[float, float]:
+    """The steps and the seconds between milestones; 0 for none."""
+    every = config["checkpoint_storage"].get("keep_every") or {}
+    steps = float(every.get("batches") or 0)
+    if every.get("epochs"):
+        # A config with epochs has both: it is refused without.
+        batch = config["hyperparameters"]["global_batch_size"]["val"]
+        steps = float(every["epochs"] * config["records_per_epoch"] / batch)
+    return steps, 3600.0 * float(every.get("hours") or 0)
 
 
 async def _validations(

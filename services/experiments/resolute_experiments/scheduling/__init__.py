@@ -1,4 +1,4 @@
-"""Who gets which slots, and when.
+"""Assignment of slots to trials.
 
 `policy` and `placement` are pure rules; the scheduler applies them to the queue; `jobs` shows and changes
 the queue; `wait_reasons` remembers why trials wait; `disabling` takes slots out of use; `draining` empties

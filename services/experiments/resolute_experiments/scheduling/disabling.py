@@ -1,4 +1,4 @@
-"""Takes slots out of use, and puts them into use again."""
+"""Disables and enables slots."""
 
 from __future__ import annotations
 

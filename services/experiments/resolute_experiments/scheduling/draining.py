@@ -1,4 +1,4 @@
-"""Empties the machines before this service goes away on purpose."""
+"""Drains the machines before a planned stop of this service."""
 
 from __future__ import annotations
 

@@ -40,6 +40,10 @@ class Job:
     allocated: int
     """Trials that have some."""
     edit_revision: int
+    progress: float
+    """Done share in [0, 1]."""
+    estimated_end_at: float | None
+    """When it will be done; None until that can be told."""
     waits_since: float
     """When the first of those that wait was queued, or else when it was submitted. Unix seconds."""
 
@@ -143,6 +147,8 @@ def _read(connection: Connection, condition: sa.ColumnElement[bool], held: dict[
             e.weight,
             e.max_slots,
             e.created_at,
+            e.progress,
+            e.estimated_end_at,
             counts.c.queued,
             counts.c.allocated,
             counts.c.since,
@@ -168,6 +174,8 @@ def _read(connection: Connection, condition: sa.ColumnElement[bool], held: dict[
             held_slots=held.get(row.experiment_id, 0),
             queued=row.queued or 0,
             allocated=row.allocated or 0,
+            progress=row.progress,
+            estimated_end_at=row.estimated_end_at,
             waits_since=row.created_at if row.since is None else row.since,
         )
         for row in connection.execute(query)

@@ -1,6 +1,7 @@
-"""Which slots fit a trial: one node where one can hold it, else as few as can, all at once or none.
+"""Placement of a trial.
 
-Where an engine chooses the machines itself, its queue stands for them.
+It gets all its slots at once: on one node if one is large enough, otherwise on as few as possible. If an
+engine chooses the machines itself, its queue replaces them.
 """
 
 from __future__ import annotations
@@ -176,10 +177,10 @@ class SlotInventory:
 
     @cached_property
     def _free_by_node(self) -> Mapping[int, list[int]]:
-        found: dict[int, list[int]] = {node: [] for node in sorted(self._node_sizes)}
+        free: dict[int, list[int]] = {node: [] for node in sorted(self._node_sizes)}
         for slot in sorted(self.free):
-            found[self.nodes[slot]].append(slot)
-        return found
+            free[self.nodes[slot]].append(slot)
+        return free
 
     def competes(self, demand: Demand) -> bool:
         """Trials without slots take none that others want."""

@@ -1,10 +1,10 @@
-"""Who gets which slots, as one pure function of who waits, who runs and what is free.
+"""The scheduling policy: a pure function of waiting trials, running trials and free slots.
 
 The more urgent priority comes first. Among equals the experiment with the smaller share of slots for its
-weight is next, and within an experiment it is first come, first served. Anyone who is next and does not fit
-holds back everyone behind, so that a large trial gets its turn; it may take slots from less urgent trials,
-which then checkpoint and queue again. Trials that only a limit of their experiment or of its workspace holds
-back hold back nobody. Where slots are given out here, trials without slots have a limit of their own, and
+weight is next, and within an experiment it is first come, first served. A next trial that does not fit holds
+back all trials behind it, so that a large trial gets its turn; it may preempt less urgent trials, which then
+checkpoint and queue again. Trials that wait only because of a limit of their experiment or its workspace do
+not hold back others. Where slots are given out here, trials without slots have a limit of their own, and
 share it alike; they preempt nobody. Which slots fit a trial is told by ``placement``.
 """
 
@@ -136,10 +136,10 @@ def together(plans: Sequence[Plan]) -> Plan:
     if len(plans) == 1:
         return plans[0]
     return Plan(
-        placements=tuple(placement for one in plans for placement in one.placements),
-        preemptions=dict(ChainMap(*(dict(one.preemptions) for one in plans))),
-        impossible=dict(ChainMap(*(dict(one.impossible) for one in plans))),
-        waits=Waits(dict(ChainMap(*(dict(one.waits.by_experiment) for one in plans)))),
+        placements=tuple(placement for plan in plans for placement in plan.placements),
+        preemptions=dict(ChainMap(*(dict(plan.preemptions) for plan in plans))),
+        impossible=dict(ChainMap(*(dict(plan.impossible) for plan in plans))),
+        waits=Waits(dict(ChainMap(*(dict(plan.waits.by_experiment) for plan in plans)))),
     )
 
 
@@ -163,7 +163,7 @@ class _Pass:
     def run(self, queue: Sequence[Request]) -> Plan:
         # Those without slots, where these take nothing from the others, wait for each other alone.
         for competes in (False, True):
-            self._serve_in_turn([one for one in queue if self._machines.competes(one.demand) is competes])
+            self._serve_in_turn([job for job in queue if self._machines.competes(job.demand) is competes])
         return Plan(
             placements=tuple(self._placements),
             preemptions=self._preemptions,

@@ -142,8 +142,8 @@ class Scheduler:
         """Says of experiments whose pool is not there any more that this is what they wait for."""
         if not self._fleet.pools.named:
             return []
-        found = without_pool(connection, pools=[pool.name for pool in self._fleet.pools.all()])
-        waits = Waits({name: wait_reasons.Wait(reason=_no_pool(pool)) for name, pool in found.items()})
+        plans = without_pool(connection, pools=[pool.name for pool in self._fleet.pools.all()])
+        waits = Waits({name: wait_reasons.Wait(reason=_no_pool(pool)) for name, pool in plans.items()})
         return [Plan(placements=(), waits=waits)]
 
     def _assign(self, connection: Connection) -> tuple[list[tuple[runs.Run, float]], list[str], Waits]:

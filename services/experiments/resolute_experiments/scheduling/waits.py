@@ -1,4 +1,4 @@
-"""What a pass of the scheduler found that trials wait for."""
+"""The wait reasons that a pass of the scheduler found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Handlers of AllocationsService: what supervisors, and the preemption service, need."""
+"""Handlers of AllocationsService, for supervisors and the preemption service."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from resolute.api.experiments.v1 import allocations_service_pb2 as pb2
 from resolute.api.experiments.v1 import allocations_service_pb2_grpc, launch_spec_pb2
 from resolute.api.preemption.v1 import signal_pb2
 from resolute.contracts.times import seconds_of, to_duration
-from resolute.errors import RunSupersededError
 from resolute_experiments.accounts import run_tokens
 from resolute_experiments.accounts.store import users, workspaces
+from resolute_experiments.allocations import hangs
 from resolute_experiments.allocations.leases import Leases
+from resolute_experiments.allocations.living_runs import living_run
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.exits.recording import record_container_exit
 from resolute_experiments.servicers.checks.environments import check_environment
@@ -53,6 +54,8 @@ class _LeaseFacts:
 
     identity: TrialRun
     run: runs.Run
+    container: runs.Container
+    """The container that renews, as it was before."""
     news: bool
     """Whether the run's processes were not known before."""
     owner: users.Account | None
@@ -110,7 +113,7 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
             raise invalid("ports", f"ports has {len(request.ports)} elements; {_MAX_PORTS} are allowed")
 
         def announce(connection: Connection) -> None:
-            _living_run(connection, allocation)
+            living_run(connection, allocation)
             runs.container(connection, allocation, request.container_rank)
             runs.update_container(
                 connection,
@@ -145,6 +148,8 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
                 lambda c: _note_pid(c, allocation, request.container_rank, request.pid, timing)
             )
             self._core.notifier.notify(watched(facts.run.experiment_id))
+        if (hang := hangs.shortened(request.hang)) != facts.container.hang:
+            await self._note_hang(facts.run, request.container_rank, hang)
         self._leases.renew(allocation, rank=request.container_rank)
         # A run without its owner goes on until its token expires; nothing takes its calls after that.
         renewed = facts.owner is None or facts.owner.active
@@ -154,6 +159,13 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
             user_token=await self._user_token(facts),
             signal=signal_message(facts.run),
         )
+
+    async def _note_hang(self, run: runs.Run, rank: int, hang: str) -> None:
+        timing = self._core.timing()
+        await self._core.database.write(
+            lambda c: hangs.note_hang(c, run.allocation_id, rank, hang, timing=timing)
+        )
+        self._core.notifier.notify(watched(run.experiment_id), SIGNAL_CHANGES, run.experiment_id)
 
     async def _user_token(self, facts: _LeaseFacts) -> str:
         """Signs the token of the SDK in the run's scripts; empty if there is none."""
@@ -180,7 +192,7 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
         """Notes that the trial will exit because of its signal."""
 
         def work(connection: Connection) -> None:
-            signals.acknowledge(connection, _living_run(connection, request.allocation_id))
+            signals.acknowledge(connection, living_run(connection, request.allocation_id))
 
         await self._core.database.write(work)
         return pb2.AcknowledgeSignalResponse()
@@ -194,7 +206,7 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
         reason = SignalReason.MACHINE if name == "UNSPECIFIED" else SignalReason(name)
 
         def work(connection: Connection) -> runs.Run:
-            run = _living_run(connection, request.allocation_id)
+            run = living_run(connection, request.allocation_id)
             trial = trials.get(connection, trial_id=run.trial_id)
             transition_trial(connection, trial, TrialEvent.PREEMPT, timing, reason=reason)
             return runs.get(connection, request.allocation_id)
@@ -211,7 +223,7 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
         content = request.environment.SerializeToString(deterministic=True)
 
         def work(connection: Connection) -> None:
-            run = _living_run(connection, request.allocation_id)
+            run = living_run(connection, request.allocation_id)
             runs.record_environment(connection, run.allocation_id, content)
 
         await self._core.database.write(work)
@@ -243,6 +255,7 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
                     acknowledged=request.acknowledged or run.acknowledged,
                     early_exit_reason="" if reason == "UNSPECIFIED" else reason,
                     failure=request.failure[:_FAILURE_LENGTH],
+                    left_out=request.left_out,
                 )
             return run.experiment_id
 
@@ -281,19 +294,8 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
             yield response
 
 
-def _living_run(connection: Connection, allocation_id: str) -> runs.Run:
-    run = runs.get(connection, allocation_id)
-    trial = trials.get(connection, trial_id=run.trial_id)
-    if run.ended or run.run != trial.run:
-        raise RunSupersededError(
-            f"run {run.run} of {trial.label} is over; its reports are still taken, its decisions are not",
-            resource=trial.label,
-        )
-    return run
-
-
 def _lease_facts(connection: Connection, allocation_id: str, rank: int, pid: int) -> _LeaseFacts:
-    run = _living_run(connection, allocation_id)
+    run = living_run(connection, allocation_id)
     trial = trials.get(connection, trial_id=run.trial_id)
     container = runs.container(connection, allocation_id, rank)
     news = bool(pid) and (container.pid != pid or trial.state is TrialState.STARTING)
@@ -303,11 +305,11 @@ def _lease_facts(connection: Connection, allocation_id: str, rank: int, pid: int
         if owner is not None and owner.active
         else None
     )
-    return _LeaseFacts(identity=identity, run=run, news=news, owner=owner, token=token)
+    return _LeaseFacts(identity=identity, run=run, container=container, news=news, owner=owner, token=token)
 
 
 def _note_pid(connection: Connection, allocation_id: str, rank: int, pid: int, timing: Timing) -> None:
-    run = _living_run(connection, allocation_id)
+    run = living_run(connection, allocation_id)
     runs.update_container(connection, allocation_id, rank, pid=pid)
     transition_trial(
         connection, trials.get(connection, trial_id=run.trial_id), TrialEvent.CONFIRM_RUNNING, timing

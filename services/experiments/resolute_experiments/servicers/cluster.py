@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from resolute.api.experiments.v1 import cluster_service_pb2 as pb2
-from resolute.api.experiments.v1 import cluster_service_pb2_grpc, template_pb2
+from resolute.api.experiments.v1 import template_pb2
 from resolute.contracts import distribution
 from resolute.contracts.values import to_value
 from resolute_engines.protocol import Placement
@@ -22,7 +22,6 @@ from resolute_experiments.context import ServiceContext
 from resolute_experiments.scheduling.disabling import disable, enable
 from resolute_experiments.servicers.checks.slots import named_slots
 from resolute_experiments.servicers.messages.experiments import timestamp
-from resolute_experiments.servicers.server import ServerHandlers
 from resolute_experiments.store import audit, disabled_slots, runs, templates, trials
 from resolute_experiments.store import schema as tables
 from resolute_experiments.store.templates import Template
@@ -37,15 +36,14 @@ _NAME_LENGTH = 200
 _CONFIG_LENGTH = 1_000_000
 
 
-class ClusterServicer(ServerHandlers, cluster_service_pb2_grpc.ClusterServiceServicer):
-    """The cluster as a whole, its server, and templates for configs.
+class ClusterHandlers:
+    """The part of ClusterService that is about the cluster as a whole, and templates for configs.
 
     Args:
         core: What all handlers of this service share.
         fleet: The machines.
         directories: Where this service and its runs write.
         reader: Reads templates.
-        settings: What the server was started with, without secrets; None where nobody asks for it.
     """
 
     def __init__(
@@ -55,10 +53,8 @@ class ClusterServicer(ServerHandlers, cluster_service_pb2_grpc.ClusterServiceSer
         *,
         directories: Sequence[Path],
         reader: ConfigReader,
-        settings: Mapping[str, Any] | None = None,
     ) -> None:
         self._core = core
-        self._settings = settings or {}
         self._reader = reader
         self._fleet = fleet
         self._directories = directories
@@ -107,10 +103,10 @@ class ClusterServicer(ServerHandlers, cluster_service_pb2_grpc.ClusterServiceSer
         return await self._core.database.read(work)
 
     def _problems(self) -> list[str]:
-        found = full_disks(self._directories)
-        if self._core.database.disk_full and not found:
-            found.append(full_database(self._core.database.name))
-        return [*found, *self._fleet.problems()]
+        problems = full_disks(self._directories)
+        if self._core.database.disk_full and not problems:
+            problems.append(full_database(self._core.database.name))
+        return [*problems, *self._fleet.problems()]
 
     async def DisableSlots(self, request: pb2.DisableSlotsRequest, context: Any) -> pb2.DisableSlotsResponse:
         """Lets no run start on slots any more."""
@@ -150,8 +146,8 @@ class ClusterServicer(ServerHandlers, cluster_service_pb2_grpc.ClusterServiceSer
 
     async def GetTemplate(self, request: pb2.GetTemplateRequest, context: Any) -> pb2.GetTemplateResponse:
         """Returns a template."""
-        found = await self._core.database.read(lambda c: templates.get(c, request.name))
-        return pb2.GetTemplateResponse(template=_message(found))
+        template = await self._core.database.read(lambda c: templates.get(c, request.name))
+        return pb2.GetTemplateResponse(template=_message(template))
 
     async def ListTemplates(
         self, request: pb2.ListTemplatesRequest, context: Any

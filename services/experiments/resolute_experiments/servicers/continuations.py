@@ -17,6 +17,7 @@ from resolute.api.experiments.v1 import (
 from resolute.api.experiments.v1 import continuation_service_pb2 as pb2
 from resolute.contracts.values import to_value
 from resolute.errors import ConflictError, FailedPreconditionError
+from resolute_experiments.accounts import secrets
 from resolute_experiments.accounts.storage_quotas import StorageQuota
 from resolute_experiments.admission.storage_roots import StorageRoots
 from resolute_experiments.admission.submissions import Submission, Submissions
@@ -73,6 +74,9 @@ class ContinuationServicer(continuation_service_pb2_grpc.ContinuationServiceServ
         def plan(connection: Connection, experiment: Experiment) -> planning.Plan:
             if experiment.config != before.config:
                 raise ConflictError(f"{experiment.label} changed meanwhile; read it again and repeat")
+            if config != experiment.config:
+                secrets.require_owner(experiment, config)
+                secrets.require_named(connection, experiment, config)
             everything = trials.of_experiment(connection, experiment.id)
             return planning.plan(experiment, config, everything, resource_pool=pool)
 
@@ -186,7 +190,7 @@ def _read(connection: Connection, experiment_id: str) -> experiment_pb2.Experime
 
 
 def _as_it_is(trial: trials.Trial, experiment: Experiment) -> trial_pb2.Trial:
-    return trial_message(trial, experiment, explanation=trial.explanation)
+    return trial_message(trial, experiment, explanation=trial.explanation, times=None)
 
 
 def _begun(config: dict[str, Any], warnings: tuple[str, ...]) -> continuation_pb2.Continuation:
@@ -195,7 +199,7 @@ def _begun(config: dict[str, Any], warnings: tuple[str, ...]) -> continuation_pb
 
 
 def _kept(
-    experiment: Experiment, found: planning.Plan, config: dict[str, Any], warnings: tuple[str, ...]
+    experiment: Experiment, plan: planning.Plan, config: dict[str, Any], warnings: tuple[str, ...]
 ) -> continuation_pb2.Continuation:
     return continuation_pb2.Continuation(
         trials=[
@@ -204,12 +208,12 @@ def _kept(
                 keeps_weights=bool(trial.latest_checkpoint_id),
                 keeps_steps=bool(trial.latest_checkpoint_id),
             )
-            for trial in found.trials
+            for trial in plan.trials
         ],
         keeps_search=experiment.search_created,
-        max_trials=found.max_trials,
-        max_length=found.max_length,
-        changed_fields=found.changed,
+        max_trials=plan.max_trials,
+        max_length=plan.max_length,
+        changed_fields=plan.changed,
         warnings=warnings,
         config=to_value(config),
     )

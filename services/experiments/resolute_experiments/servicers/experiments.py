@@ -25,6 +25,7 @@ from resolute_experiments.servicers.messages.experiments import (
     experiment_message,
     experiment_state,
 )
+from resolute_experiments.servicers.revisions import Revisions
 from resolute_experiments.servicers.watch import Watch
 from resolute_experiments.specs.search import search_spec
 from resolute_experiments.store import experiments
@@ -58,6 +59,7 @@ class ExperimentsServicer(experiments_service_pb2_grpc.ExperimentsServiceService
         adopt: Callable[[str], None],
     ) -> None:
         self._core = core
+        self._revisions = Revisions(core.database)
         self._wait_reasons = wait_reasons
         self._submissions = submissions
         self._adopt = adopt
@@ -156,10 +158,13 @@ class ExperimentsServicer(experiments_service_pb2_grpc.ExperimentsServiceService
         )
 
         def work(connection: Connection) -> pb2.ListExperimentsResponse:
-            found, token = experiments.page(connection, request, wanted)
-            counts = experiments.trial_counts(connection, [experiment.id for experiment in found])
+            page_items, token = experiments.page(connection, request, wanted)
+            counts = experiments.trial_counts(connection, [experiment.id for experiment in page_items])
             return pb2.ListExperimentsResponse(
-                experiments=[self._told(one, counts.get(one.id, {})) for one in found], next_page_token=token
+                experiments=[
+                    self._with_reason(page_item, counts.get(page_item.id, {})) for page_item in page_items
+                ],
+                next_page_token=token,
             )
 
         return await self._core.database.read(partial(shortened_page, work=work, request=request))
@@ -234,7 +239,7 @@ class ExperimentsServicer(experiments_service_pb2_grpc.ExperimentsServiceService
         self, request: pb2.WatchExperimentsRequest, context: Any
     ) -> AsyncIterator[pb2.WatchExperimentsResponse]:
         """Sends the present state of what is watched, then every change."""
-        return Watch(self._core, self._wait_reasons, request).responses()
+        return Watch(self._core, self._revisions, self._wait_reasons, request).responses()
 
     async def GetModelDefinition(
         self, request: pb2.GetModelDefinitionRequest, context: Any
@@ -273,9 +278,9 @@ class ExperimentsServicer(experiments_service_pb2_grpc.ExperimentsServiceService
     ) -> experiment_pb2.Experiment:
         counts = experiments.trial_counts(connection, [experiment.id]).get(experiment.id, {})
         source = experiments.source(connection, experiment.id) if whole else b""
-        return self._told(experiment, counts, whole=whole, source=source)
+        return self._with_reason(experiment, counts, whole=whole, source=source)
 
-    def _told(
+    def _with_reason(
         self, experiment: Experiment, counts: dict[str, int], *, whole: bool = False, source: bytes = b""
     ) -> experiment_pb2.Experiment:
         wait_reason = self._wait_reasons.explain_experiment(experiment, counts)

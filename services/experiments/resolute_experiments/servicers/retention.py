@@ -42,7 +42,7 @@ class RetentionServicer(retention_service_pb2_grpc.RetentionServiceServicer):
         experiment = await self._core.database.read(lambda c: self._core.experiment(c, request.experiment))
         if experiment.state not in ENDED_EXPERIMENTS and not request.preview:
             raise FailedPreconditionError(
-                f"{experiment.label} has not ended, its trials may yet need their checkpoints; end it, or "
+                f"{experiment.label} has not ended, its trials may still need their checkpoints; end it, or "
                 "ask for a preview",
                 resource=experiment.label,
             )
@@ -76,7 +76,7 @@ class RetentionServicer(retention_service_pb2_grpc.RetentionServiceServicer):
             experiment = self._core.experiment(connection, request.experiment)
             if experiment.state not in ENDED_EXPERIMENTS:
                 raise FailedPreconditionError(
-                    f"{experiment.label} has not ended, its trials may yet write TensorBoard files; "
+                    f"{experiment.label} has not ended, its trials may still write TensorBoard files; "
                     "end it first",
                     resource=experiment.label,
                 )

@@ -18,15 +18,16 @@ _LINES_A_MESSAGE = 100
 
 
 class ServerHandlers:
-    """The part of ClusterService that is about the server. Its class sets the attributes.
+    """The part of ClusterService that is about the server.
 
-    Attributes:
-        _core: What all handlers of this service share.
-        _settings: What the server was started with; no secret is in it.
+    Args:
+        core: What all handlers of this service share.
+        settings: What the server was started with; no secret is in it.
     """
 
-    _core: ServiceContext
-    _settings: Mapping[str, Any]
+    def __init__(self, core: ServiceContext, *, settings: Mapping[str, Any]) -> None:
+        self._core = core
+        self._settings = settings
 
     async def GetServerConfig(
         self, request: pb2.GetServerConfigRequest, context: Any

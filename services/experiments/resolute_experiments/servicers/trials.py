@@ -102,19 +102,21 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
 
         def work(connection: Connection) -> pb2.ListTrialsResponse:
             experiment = self._core.experiment(connection, request.experiment)
-            found, token = trials.page(connection, request, experiment.id, states=states)
-            ids = [trial.id for trial in found] if request.include_runs else []
+            page_items, token = trials.page(connection, request, experiment.id, states=states)
+            ids = [trial.id for trial in page_items] if request.include_runs else []
             history = runs.of_trials(connection, ids)
+            times = runs.times_of(connection, [trial.id for trial in page_items])
             return pb2.ListTrialsResponse(
                 trials=[
                     trial_message(
                         trial,
                         experiment,
                         explanation=self._wait_reasons.explain(trial),
+                        times=times.get(trial.id),
                         runs=history.get(trial.id),
                         max_hparams=request.max_hparams if request.HasField("max_hparams") else None,
                     )
-                    for trial in found
+                    for trial in page_items
                 ],
                 next_page_token=token,
             )
@@ -131,15 +133,15 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
 
         def work(connection: Connection) -> pb2.ListTrialNumbersResponse:
             experiment = self._core.experiment(connection, request.experiment)
-            found = trials.numbers(
+            numbers = trials.numbers(
                 connection, experiment.id, after=after, limit=size + 1, trial_ids=request.trial_ids
             )
-            page = found[:size]
+            page = numbers[:size]
             return pb2.ListTrialNumbersResponse(
-                numbers=[one.number for one in page],
-                trial_keys=[one.key for one in page],
-                trial_ids=[one.trial_id for one in page] if request.trial_ids else (),
-                next_page_token=encode_token(request, page[-1].number) if len(found) > size else "",
+                numbers=[item.number for item in page],
+                trial_keys=[item.key for item in page],
+                trial_ids=[item.trial_id for item in page] if request.trial_ids else (),
+                next_page_token=encode_token(request, page[-1].number) if len(numbers) > size else "",
             )
 
         return await self._core.database.read(work)
@@ -151,9 +153,9 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
 
         def work(connection: Connection) -> pb2.ListTrialTransitionsResponse:
             trial = self._core.trial(connection, request.trial)
-            found, token = trial_transitions.page(connection, request, trial.id)
+            transitions, token = trial_transitions.page(connection, request, trial.id)
             return pb2.ListTrialTransitionsResponse(
-                transitions=map(transition_message, found), next_page_token=token
+                transitions=map(transition_message, transitions), next_page_token=token
             )
 
         return await self._core.database.read(work)
@@ -281,6 +283,7 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
                 request.run,
                 outcome=outcome,
                 failure=request.failure[:_FAILURE_LENGTH],
+                left_out=request.left_out,
                 timing=timing,
             )
             return self._whole(connection, trials.get(connection, trial_id=request.trial_id))
@@ -326,6 +329,7 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
             trial,
             experiment,
             explanation=self._wait_reasons.explain(trial),
+            times=runs.times_of(connection, [trial.id]).get(trial.id),
             runs=history,
             containers=containers,
         )

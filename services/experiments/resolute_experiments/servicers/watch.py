@@ -1,8 +1,8 @@
-"""Watches many experiments, their trials and the queue in one stream."""
+"""Watches of many experiments, their trials and the queue in one stream."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -19,8 +19,10 @@ from resolute_experiments.servicers.messages.experiments import (
     job_message,
     trial_message,
 )
+from resolute_experiments.servicers.revisions import Revisions
 from resolute_experiments.states import ENDED_EXPERIMENTS, GONE_EXPERIMENTS, ExperimentState
-from resolute_experiments.store import experiments, trials
+from resolute_experiments.store import experiments, runs, trials
+from resolute_experiments.store.experiments import Experiment
 from resolute_experiments.topics import SCHEDULER_WAKEUP, Topic, watched
 from resolute_serving.auth.grants import current_grants
 from resolute_serving.following import PollIntervals, Turn, follow
@@ -31,7 +33,9 @@ MAX_EXPERIMENTS = 1000
 MAX_KEY_LENGTH = 100
 _MAX_BYTES = 1024 * 1024
 """About how many bytes of trials one response has."""
-_PACE = PollIntervals(recheck=1.0, heartbeat=15.0)
+_AT_ONCE = 100
+"""Experiments of one read: what they are told is held until it is sent."""
+_PACE = PollIntervals(recheck=5.0, heartbeat=15.0)
 _FINAL = frozenset({*ENDED_EXPERIMENTS, *GONE_EXPERIMENTS, ExperimentState.DELETE_FAILED}) - {
     ExperimentState.DELETING
 }
@@ -57,6 +61,10 @@ class _Subscription:
         return (self.experiment_id, watched(self.experiment_id))
 
 
+_Change = tuple[_Subscription, list[Response], int]
+"""A subscription, what it is told, and the revision that it has seen then."""
+
+
 class _Queue:
     """The queue, where it is watched."""
 
@@ -68,13 +76,17 @@ class Watch:
 
     Args:
         core: What all handlers of this service share.
+        revisions: Tells which experiments have changed.
         wait_reasons: Knows why trials wait.
         request: What is watched.
     """
 
-    def __init__(self, core: ServiceContext, wait_reasons: WaitReasons, request: Request) -> None:
+    def __init__(
+        self, core: ServiceContext, revisions: Revisions, wait_reasons: WaitReasons, request: Request
+    ) -> None:
         _check(request)
         self._core = core
+        self._revisions = revisions
         self._wait_reasons = wait_reasons
         self._request = request
         self._sent_queue: Response | None = None
@@ -98,39 +110,53 @@ class Watch:
 
     async def _look(self, turn: Turn[_Subscription | _Queue]) -> AsyncGenerator[Response, None]:
         due = [one for one in turn.due if isinstance(one, _Subscription)]
-        for one in await self._changed(due):
-            changes, one.seen = await self._core.database.read(partial(self._read_change, one=one))
-            for change in changes:
-                yield change
-            if changes[-1].experiment_change.experiment.state in _FINAL_NUMBERS:
-                turn.finished.append(one)
+        for batch in _batches(await self._changed(due)):
+            read = await self._core.database.read(partial(self._read_changes, batch=batch))
+            for one, changes, seen in read:
+                one.seen = seen
+                for change in changes:
+                    yield change
+                if changes[-1].experiment_change.experiment.state in _FINAL_NUMBERS:
+                    turn.finished.append(one)
         if len(due) < len(turn.due) and (queue := await self._queue_change()) is not None:
             yield queue
 
     def _subscriptions(self, connection: Connection) -> list[_Subscription]:
+        wanted = self._request.experiments
+        ids = self._core.experiment_ids(connection, [each.experiment for each in wanted])
         return [
-            _Subscription(
-                one.key,
-                self._core.experiment(connection, one.experiment).id,
-                one.after_revision,
-                one.include_trials,
-            )
-            for one in self._request.experiments
+            _Subscription(each.key, experiment_id, each.after_revision, each.include_trials)
+            for each, experiment_id in zip(wanted, ids, strict=True)
         ]
 
     async def _changed(self, due: list[_Subscription]) -> list[_Subscription]:
         ids = {one.experiment_id for one in due}
-        revisions = await self._core.database.read(partial(experiments.revisions, ids=ids))
+        revisions = await self._revisions.read(ids)
         return [one for one in due if revisions[one.experiment_id] > one.seen]
 
-    def _read_change(self, connection: Connection, one: _Subscription) -> tuple[list[Response], int]:
-        experiment = experiments.get(connection, experiment_id=one.experiment_id)
-        counts = experiments.trial_counts(connection, [experiment.id]).get(experiment.id, {})
-        found = (
+    def _read_changes(self, connection: Connection, batch: Sequence[_Subscription]) -> list[_Change]:
+        ids = [one.experiment_id for one in batch]
+        found, counts = experiments.known(connection, ids), experiments.trial_counts(connection, ids)
+        return [
+            self._read_change(connection, one, found[one.experiment_id], counts.get(one.experiment_id, {}))
+            for one in batch
+        ]
+
+    def _read_change(
+        self, connection: Connection, one: _Subscription, experiment: Experiment, counts: dict[str, int]
+    ) -> _Change:
+        these = (
             trials.of_experiment(connection, experiment.id, revision=one.seen) if one.include_trials else []
         )
+        times = runs.times_of(connection, [trial.id for trial in these])
         messages = (
-            trial_message(trial, experiment, explanation=self._wait_reasons.explain(trial)) for trial in found
+            trial_message(
+                trial,
+                experiment,
+                explanation=self._wait_reasons.explain(trial),
+                times=times.get(trial.id),
+            )
+            for trial in these
         )
         responses = [
             Response(key=one.key, experiment_change=Response.ExperimentChange(trials=part))
@@ -140,22 +166,29 @@ class Watch:
         responses[-1].experiment_change.experiment.CopyFrom(
             experiment_message(experiment, counts, wait_reason=reason)
         )
-        return responses, experiment.revision
+        return one, responses, experiment.revision
 
     async def _queue_change(self) -> Response | None:
         """The queue, if it is not as it was sent last."""
         limit = page_size(self._request.queue.max_jobs)
         grants = current_grants.get()
         queue = await self._core.database.read(jobs.ordered_jobs)
-        found = [job for job in queue if grants.sees(job.workspace_id)]
-        told = Response.QueueChange(
-            jobs=[job_message(job, self._wait_reasons) for job in found[:limit]], total_jobs=len(found)
+        visible = [job for job in queue if grants.sees(job.workspace_id)]
+        change = Response.QueueChange(
+            jobs=[job_message(job, self._wait_reasons) for job in visible[:limit]], total_jobs=len(visible)
         )
-        response = Response(key=self._request.queue.key, queue_change=told)
+        response = Response(key=self._request.queue.key, queue_change=change)
         if response == self._sent_queue:
             return None
         self._sent_queue = response
         return response
+
+
+def _batches(changed: Sequence[_Subscription]) -> Iterator[Sequence[_Subscription]]:
+    """What is read at once: many experiments, but only the trials of one, of which there can be many."""
+    bare = [one for one in changed if not one.include_trials]
+    yield from ([one] for one in changed if one.include_trials)
+    yield from (bare[start : start + _AT_ONCE] for start in range(0, len(bare), _AT_ONCE))
 
 
 def _parts(messages: Iterable[trial_pb2.Trial]) -> Iterator[list[trial_pb2.Trial]]:
@@ -178,7 +211,7 @@ def _check(request: Request) -> None:
         raise invalid(
             "experiments", f"{len(request.experiments)} experiments are too many; watch {MAX_EXPERIMENTS}"
         )
-    keys = [one.key for one in request.experiments]
+    keys = [experiment.key for experiment in request.experiments]
     if request.HasField("queue"):
         keys.append(request.queue.key)
         page_size(request.queue.max_jobs)

@@ -24,17 +24,17 @@ def account_url(section: Mapping[str, Any]) -> str:
     if section.get("account_url"):
         return _checked(section["account_url"], field="account_url")
     words = (part.partition("=") for part in section["connection_string"].split(";"))
-    found = {name.strip(): value.strip() for name, _, value in words}
-    if found.get("UseDevelopmentStorage", "").lower() == "true":
+    parts = {name.strip(): value.strip() for name, _, value in words}
+    if parts.get("UseDevelopmentStorage", "").lower() == "true":
         return _EMULATOR
-    if "BlobEndpoint" in found:
-        return _checked(found["BlobEndpoint"], field="connection_string")
-    if not found.get("AccountName"):
+    if "BlobEndpoint" in parts:
+        return _checked(parts["BlobEndpoint"], field="connection_string")
+    if not parts.get("AccountName"):
         raise _unreadable(
             "connection_string", "names no account: expected AccountName=… or BlobEndpoint=… in it"
         )
-    protocol = found.get("DefaultEndpointsProtocol", "https")
-    return f"{protocol}://{found['AccountName']}.blob.{found.get('EndpointSuffix', _SUFFIX)}"
+    protocol = parts.get("DefaultEndpointsProtocol", "https")
+    return f"{protocol}://{parts['AccountName']}.blob.{parts.get('EndpointSuffix', _SUFFIX)}"
 
 
 def _checked(url: str, *, field: str) -> str:

@@ -1,6 +1,8 @@
-"""Whom the token of a run speaks for, and what belongs to it."""
+"""The identity of a run's token, and its scope."""
 
 from __future__ import annotations
+
+import uuid
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -14,11 +16,12 @@ from resolute_serving.context import TrialRun
 
 
 def run_identity(connection: Connection, run: Run) -> TrialRun:
-    """Reads what a token of a run says: the run, its workspace, and where its checkpoints belong."""
+    """Reads what a token of a run says: the run, its workspace, where its checkpoints belong and begin."""
     workspace = workspaces.of_experiment(connection, run.experiment_id)
-    # A lease is renewed every few seconds, and a config may be large: only the section is read.
-    section = sa.select(experiments.c.config["checkpoint_storage"])
-    kept = connection.execute(section.where(experiments.c.id == run.experiment_id)).scalar_one()
+    # A lease is renewed every few seconds, and a config may be large: only these are read.
+    config = experiments.c.config
+    sections = sa.select(config["checkpoint_storage"], config["searcher", "source_checkpoint_uuid"])
+    kept, source = connection.execute(sections.where(experiments.c.id == run.experiment_id)).one()
     return TrialRun(
         trial_id=run.trial_id,
         run=run.run,
@@ -27,4 +30,5 @@ def run_identity(connection: Connection, run: Run) -> TrialRun:
         workspace=workspace.name,
         workspace_id=workspace.number,
         storage=storage_name(storage({"checkpoint_storage": kept})),
+        source_checkpoint_id=str(uuid.UUID(source)) if source else "",
     )

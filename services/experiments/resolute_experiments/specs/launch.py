@@ -1,11 +1,11 @@
-"""Everything that a container needs to run its part of an allocation."""
+"""The launch spec of a container of an allocation."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from resolute.api.experiments.v1 import launch_spec_pb2
+from resolute.api.experiments.v1 import experiment_pb2, launch_spec_pb2
 from resolute.contracts.times import to_duration
 from resolute.contracts.values import to_value
 from resolute_experiments.accounts.store.workspaces import Workspace
@@ -66,5 +66,6 @@ def launch_spec(
         trace_id=run.trace_id,
         time_driven=not works_by_operations(experiment.config),
         workspace_id=workspace.number,
+        kind=experiment_pb2.ExperimentKind.Value(f"EXPERIMENT_KIND_{experiment.kind.value}"),
         collective_key=terms.collective_key if len(containers) > 1 else "",
     )

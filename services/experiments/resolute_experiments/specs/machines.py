@@ -1,4 +1,4 @@
-"""What a config says of the machines of its trials."""
+"""The requirements of a config for the machines of its trials."""
 
 from __future__ import annotations
 

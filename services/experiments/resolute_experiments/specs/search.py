@@ -1,4 +1,4 @@
-"""A checked config's searcher and hyperparameters, in the words of the searcher's contract."""
+"""The search spec of a checked config, as a message of the searcher's contract."""
 
 from __future__ import annotations
 

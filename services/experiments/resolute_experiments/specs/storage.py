@@ -1,4 +1,4 @@
-"""A checked config's ``checkpoint_storage``, in the words of the checkpoints service's contract."""
+"""The storage of a checked config, as a message of the checkpoints service's contract."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from resolute_experiments.config.sections.storage import AzureStorage, S3Storage
 from resolute_experiments.specs.azure_account import account_url
 
 _SECRETS = {
-    "checkpoint_storage": S3Storage.secrets | AzureStorage.secrets,
-    "registry_auth": RegistryAuth.secrets,
+    "checkpoint_storage": S3Storage.hidden | AzureStorage.hidden,
+    "registry_auth": RegistryAuth.hidden,
 }
 """Fields that are not kept, by the section that they are in."""
 _PROVIDERS = {

@@ -1,4 +1,4 @@
-"""The life of an allocation: the slots of one run, and its signal."""
+"""The states of an allocation: the slots of one run, and its signal."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class AllocationEvent(Enum):
 class AllocationEffect(Enum):
     """What an event of an allocation does besides; the value is what people read."""
 
-    RAISE_PREEMPTION = "its signal goes up with a deadline: checkpoint and exit"
-    RAISE_KILL = "its signal goes up: its processes end now"
+    RAISE_PREEMPTION = "its signal is raised with a deadline: checkpoint and exit"
+    RAISE_KILL = "its signal is raised: its processes end now"
     RECORD_ACKNOWLEDGMENT = "the exit that follows counts as agreed"
     RELEASE_SLOTS = "its slots are given back, its outcome is written"
 

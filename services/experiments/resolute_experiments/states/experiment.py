@@ -1,4 +1,4 @@
-"""The life of an experiment."""
+"""The states of an experiment."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ class ExperimentEffect(Enum):
     CANCEL_TRIALS = "CANCEL for each trial, the reason of signals is USER"
     END_TRIALS = "CANCEL for each trial, the reason of signals is SEARCH"
     KILL_TRIALS = "KILL for each trial"
-    ADMIT = "quotas are asked as for a new one"
-    END = "the time of its end is noted, of a completed one the progress is 1"
-    CLEAR_END = "its end and its failure are forgotten, it is not archived"
+    ADMIT = "quotas are checked as for a new one"
+    END = "its end time is set; a completed one has progress 1"
+    CLEAR_END = "its end time and its failure are cleared, it is unarchived"
     REMOVE_CODE = "its code is removed, its row stays as a tombstone"
 
 

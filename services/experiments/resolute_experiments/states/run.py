@@ -1,4 +1,4 @@
-"""The life of a run: one attempt to execute a trial."""
+"""The states of a run: one attempt to execute a trial."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class RunEvent(Enum):
 class RunEffect(Enum):
     """What an event of a run does besides; the value is what people read."""
 
-    FINALIZE = "FREE for its allocation; its trial hears how it ended"
-    CLEAR_END = "its end is forgotten; its trial and its experiment go on"
+    FINALIZE = "FREE for its allocation; its outcome is applied to its trial"
+    CLEAR_END = "its end is cleared; its trial and its experiment continue"
 
 
 _S, _E, _F = RunOutcome, RunEvent, RunEffect

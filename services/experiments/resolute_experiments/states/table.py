@@ -1,4 +1,4 @@
-"""The form that every state machine of this service has: rows of events, states and effects."""
+"""The table type of the state machines: rows of events, states and effects."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Table(Generic[State, Event, Effect]):
         for row in self.rows:
             for before in row.before:
                 if (before, row.event) in self._steps:
-                    raise ValueError(f"two rows tell what {row.event} does in {before}")
+                    raise ValueError(f"two rows say what {row.event} does in {before}")
                 self._steps[before, row.event] = Step(row.after or before, row.effects)
 
     @property

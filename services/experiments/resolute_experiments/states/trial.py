@@ -1,4 +1,4 @@
-"""The life of a trial."""
+"""The states of a trial."""
 
 from __future__ import annotations
 
@@ -57,23 +57,23 @@ class TrialEvent(Enum):
 class TrialEffect(Enum):
     """What an event of a trial does besides; the value is what people read."""
 
-    ENQUEUE = "it waits behind those that wait already"
+    ENQUEUE = "it joins the end of the queue"
     BEGIN_RUN = "its next run begins"
     SIGNAL = "PREEMPT for its allocation"
     KILL = "KILL for its allocation"
     MARK_KILLED = "it is marked as killed by a person"
     MARK_CLOSED = "it is marked as closed by its search"
-    COUNT_RESTART = "one restart more"
-    REEVALUATE_EXIT = "the end of its run is judged anew, if it is being judged"
-    RESET_RESTARTS = "restarts and marks begin anew"
-    CLEAR_END = "the time of its end is forgotten"
-    END = "the time of its end is noted, its logs close"
-    NOTIFY_CLOSED = "the search hears that it is closed"
-    NOTIFY_ERRORED = "the search hears ERRORED"
-    NOTIFY_STOPPED = "the search hears USER_REQUESTED_STOP"
-    NOTIFY_CANCELED = "the search hears USER_CANCELED"
-    NOTIFY_INVALID = "the search hears INVALID_HP"
-    NOTIFY_INVALID_AT_INIT = "the search hears INIT_INVALID_HP"
+    COUNT_RESTART = "its restart count goes up by one"
+    REEVALUATE_EXIT = "the end of its run is evaluated again, if it is being evaluated"
+    RESET_RESTARTS = "its restart count and its marks are reset"
+    CLEAR_END = "its end time is cleared"
+    END = "its end time is set, its logs are closed"
+    NOTIFY_CLOSED = "the search receives its closing"
+    NOTIFY_ERRORED = "the search receives ERRORED"
+    NOTIFY_STOPPED = "the search receives USER_REQUESTED_STOP"
+    NOTIFY_CANCELED = "the search receives USER_CANCELED"
+    NOTIFY_INVALID = "the search receives INVALID_HP"
+    NOTIFY_INVALID_AT_INIT = "the search receives INIT_INVALID_HP"
 
 
 _S, _E, _F = TrialState, TrialEvent, TrialEffect

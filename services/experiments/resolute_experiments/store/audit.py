@@ -1,4 +1,4 @@
-"""The audit trail: who changed what."""
+"""The audit trail of changes and their users."""
 
 from __future__ import annotations
 
@@ -14,22 +14,16 @@ from resolute_serving.pagination import Ordering
 
 ORDERING = Ordering({"time": audit.c.time}, unique=audit.c.position, default="time desc")
 """How lists of audit rows may be ordered."""
+_INSERT = sa.insert(audit)
+_USER_ID = sa.select(users.c.number).where(users.c.name == sa.bindparam("name"))
 REFUSALS = ("login_failed", "login_limited", "unauthenticated", "permission_denied")
 """Actions of rows that tell of refusals."""
 
 
 def record(connection: Connection, action: str, resource: str, *, now: float, **detail: Any) -> None:
     """Writes an audit row beside the change that it tells of."""
-    connection.execute(
-        sa.insert(audit).values(
-            time=now,
-            actor=actor(),
-            action=action,
-            resource=resource,
-            detail=detail,
-            user_number=_caller(connection),
-        )
-    )
+    row = {"time": now, "actor": actor(), "action": action, "resource": resource, "detail": detail}
+    connection.execute(_INSERT, {**row, "user_number": caller_id(connection)})
 
 
 def record_refusal(connection: Connection, counted: CountedRefusal) -> None:
@@ -65,10 +59,11 @@ def trim_refusals(connection: Connection, *, before: float, most: int) -> None:
         connection.execute(sa.delete(audit).where(refused, audit.c.position <= last))
 
 
-def _caller(connection: Connection) -> int | None:
-    """The id of the calling user, also for tokens that do not name it."""
+def caller_id(connection: Connection) -> int | None:
+    """The id of the calling user, also for tokens that do not name it; None for other callers."""
     principal = current_principal.get()
     if not isinstance(principal, User):
         return None
-    query = sa.select(users.c.number).where(users.c.name == principal.name)
-    return principal.user_id or connection.execute(query).scalar_one_or_none()
+    if principal.user_id:
+        return principal.user_id
+    return connection.execute(_USER_ID, {"name": principal.name}).scalar_one_or_none()

@@ -1,4 +1,4 @@
-"""What people asked ended experiments to continue with, until that was carried out."""
+"""Requested continuations of ended experiments, until they are carried out."""
 
 from __future__ import annotations
 

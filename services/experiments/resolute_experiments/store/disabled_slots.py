@@ -42,7 +42,7 @@ def read(connection: Connection) -> Mapping[str, Mapping[int, bool]]:
 
     A pool of which no slot is disabled is an empty map.
     """
-    found: defaultdict[str, dict[int, bool]] = defaultdict(dict)
+    disabled: defaultdict[str, dict[int, bool]] = defaultdict(dict)
     for row in connection.execute(sa.select(table.c.resource_pool, table.c.slot_id, table.c.draining)):
-        found[row.resource_pool][row.slot_id] = row.draining
-    return found
+        disabled[row.resource_pool][row.slot_id] = row.draining
+    return disabled

@@ -1,8 +1,8 @@
-"""What other services must be told: written with its cause, delivered later by the controller."""
+"""The outbox of messages to other services: written with their cause, delivered later by the controller."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -56,6 +56,25 @@ def put(
                 event_id=event_id, experiment_id=experiment_id, kind=kind.value, payload=payload
             )
         )
+
+
+def put_all(
+    connection: Connection, *, experiment_id: str, kind: Kind, payloads: Mapping[str, dict[str, Any]]
+) -> None:
+    """Adds messages of one kind, whose identifiers are new.
+
+    Args:
+        connection: The caller's transaction.
+        experiment_id: The experiment that they are about.
+        kind: Which call delivers them.
+        payloads: What they say, by their identifiers.
+    """
+    rows = [
+        {"event_id": event_id, "experiment_id": experiment_id, "kind": kind.value, "payload": payload}
+        for event_id, payload in payloads.items()
+    ]
+    if rows:
+        connection.execute(sa.insert(outbox), rows)
 
 
 def pending(connection: Connection, experiment_id: str, *, limit: int = 500) -> list[Message]:

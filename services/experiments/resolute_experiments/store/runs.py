@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import sqlalchemy as sa
@@ -11,10 +13,57 @@ from sqlalchemy.engine import Connection
 
 from resolute.errors import NotFoundError
 from resolute_experiments.states import RunOutcome
+from resolute_experiments.store.schema.experiments import experiments
 from resolute_experiments.store.schema.runs import Container as Container  # noqa: PLC0414 - also for callers
 from resolute_experiments.store.schema.runs import Run as Run  # noqa: PLC0414 - also for callers
 from resolute_experiments.store.schema.runs import containers, environments, runs
 from resolute_serving.database.engine import insert_new
+
+_BATCH = 500
+"""Parameters of one statement."""
+_MOST_LEFT_OUT, _LEFT_OUT_LENGTH = 100, 300
+
+
+_BY_ALLOCATION = sa.select(runs).where(runs.c.allocation_id == sa.bindparam("allocation_id"))
+_OF_TRIAL = sa.select(runs).where(runs.c.trial_id == sa.bindparam("trial_id")).order_by(runs.c.run)
+_CONTAINERS = (
+    sa.select(containers)
+    .where(containers.c.allocation_id == sa.bindparam("allocation_id"))
+    .order_by(containers.c.container_rank)
+)
+_TIMES = (
+    sa.select(
+        runs.c.trial_id,
+        sa.func.sum(runs.c.ended_at - runs.c.started_at).label("seconds"),
+        sa.func.max(sa.case((runs.c.ended_at.is_(None), runs.c.started_at))).label("current"),
+    )
+    .where(runs.c.trial_id.in_(sa.bindparam("ids", expanding=True)))
+    .group_by(runs.c.trial_id)
+)
+_OPEN = sa.select(runs).where(runs.c.outcome == RunOutcome.UNSPECIFIED.value).order_by(runs.c.started_at)
+_UNFINALIZED = _OPEN.where(runs.c.request_id.is_(None))
+_UNFINALIZED_OF_EXPERIMENT = _UNFINALIZED.where(runs.c.experiment_id == sa.bindparam("experiment_id"))
+_START = (
+    sa.update(experiments)
+    .where(
+        experiments.c.id == sa.bindparam("experiment"),
+        sa.or_(experiments.c.started_at.is_(None), experiments.c.started_at > sa.bindparam("start")),
+    )
+    .values(started_at=sa.bindparam("start"))
+)
+_SIGNALLED = _UNFINALIZED.where(runs.c.signal_revision > 0)
+_UNMANAGED = _OPEN.where(runs.c.request_id.is_not(None))
+
+
+def note_start(connection: Connection, experiment_id: str, at: float) -> None:
+    """Writes when a trial of an experiment got slots, unless one did before.
+
+    Args:
+        connection: A transaction.
+        experiment_id: UUID of the experiment.
+        at: Unix time.
+    """
+    connection.execute(_START, {"experiment": experiment_id, "start": at})
 
 
 def insert(
@@ -33,6 +82,7 @@ def insert(
         nodes: Node of each container; the first for all when empty.
     """
     connection.execute(sa.insert(runs).values(**values))
+    note_start(connection, values["experiment_id"], values["started_at"])
     rows = [
         {
             "allocation_id": values["allocation_id"],
@@ -60,7 +110,7 @@ def get(connection: Connection, allocation_id: str) -> Run:
     Raises:
         NotFoundError: There is none.
     """
-    row = connection.execute(sa.select(runs).where(runs.c.allocation_id == allocation_id)).one_or_none()
+    row = connection.execute(_BY_ALLOCATION, {"allocation_id": allocation_id}).one_or_none()
     if row is None:
         raise NotFoundError(
             f"allocation {allocation_id} does not exist; its experiment may have been deleted",
@@ -71,19 +121,35 @@ def get(connection: Connection, allocation_id: str) -> Run:
 
 def of_trial(connection: Connection, trial_id: str) -> list[Run]:
     """Reads a trial's runs in order."""
-    return [
-        _from_row(row)
-        for row in connection.execute(sa.select(runs).where(runs.c.trial_id == trial_id).order_by(runs.c.run))
-    ]
+    return [_from_row(row) for row in connection.execute(_OF_TRIAL, {"trial_id": trial_id})]
 
 
 def of_trials(connection: Connection, trial_ids: Sequence[str]) -> dict[str, list[Run]]:
     """Reads the runs of some trials, at most a page of them, by number; trials without runs are left out."""
     query = sa.select(runs).where(runs.c.trial_id.in_(trial_ids)).order_by(runs.c.trial_id, runs.c.run)
-    found: dict[str, list[Run]] = {}
+    by_trial: dict[str, list[Run]] = {}
     for row in connection.execute(query):
-        found.setdefault(row.trial_id, []).append(_from_row(row))
-    return found
+        by_trial.setdefault(row.trial_id, []).append(_from_row(row))
+    return by_trial
+
+
+@dataclass(frozen=True, slots=True)
+class RunTimes:
+    """How long a trial has held slots."""
+
+    ended_seconds: float = 0.0
+    """In its runs that have ended."""
+    started_at: float | None = None
+    """When its current run got its slots; None without one."""
+
+
+def times_of(connection: Connection, trial_ids: Sequence[str]) -> dict[str, RunTimes]:
+    """Reads how long trials have held slots; trials without runs are left out."""
+    times: dict[str, RunTimes] = {}
+    for first in range(0, len(trial_ids), _BATCH):
+        rows = connection.execute(_TIMES, {"ids": trial_ids[first : first + _BATCH]})
+        times.update({row.trial_id: RunTimes(row.seconds or 0.0, row.current) for row in rows})
+    return times
 
 
 def trials_of(connection: Connection, experiment_id: str, allocations: Sequence[str]) -> frozenset[str]:
@@ -102,25 +168,23 @@ def by_request(connection: Connection, request_id: str) -> Run | None:
 
 def unfinalized(connection: Connection, *, experiment_id: str = "") -> list[Run]:
     """Reads every run on this cluster that was not settled, oldest first; all, or of one experiment."""
-    condition: sa.ColumnElement[bool] = runs.c.request_id.is_(None)
     if experiment_id:
-        condition &= runs.c.experiment_id == experiment_id
-    return _open(connection, condition)
+        return _read(connection, _UNFINALIZED_OF_EXPERIMENT, experiment_id=experiment_id)
+    return _read(connection, _UNFINALIZED)
 
 
 def signalled(connection: Connection) -> list[Run]:
     """Reads every run on this cluster that was not settled and has a signal, oldest first."""
-    return _open(connection, runs.c.request_id.is_(None) & (runs.c.signal_revision > 0))
+    return _read(connection, _SIGNALLED)
 
 
 def unmanaged(connection: Connection) -> list[Run]:
     """Reads every run outside of the cluster that has not ended, oldest first."""
-    return _open(connection, runs.c.request_id.is_not(None))
+    return _read(connection, _UNMANAGED)
 
 
-def _open(connection: Connection, condition: sa.ColumnElement[bool]) -> list[Run]:
-    query = sa.select(runs).where(runs.c.outcome == RunOutcome.UNSPECIFIED.value, condition)
-    return [_from_row(row) for row in connection.execute(query.order_by(runs.c.started_at))]
+def _read(connection: Connection, query: sa.Select[Any], **values: Any) -> list[Run]:
+    return [_from_row(row) for row in connection.execute(query, values)]
 
 
 def update(connection: Connection, allocation_id: str, **values: Any) -> None:
@@ -128,10 +192,16 @@ def update(connection: Connection, allocation_id: str, **values: Any) -> None:
     connection.execute(sa.update(runs).where(runs.c.allocation_id == allocation_id).values(**values))
 
 
+def note_left_out(connection: Connection, run: Run, texts: Iterable[str]) -> None:
+    """Adds what was left out of the reports of a container, for people, as far as there is room."""
+    added = [text[:_LEFT_OUT_LENGTH] for text in islice(texts, _MOST_LEFT_OUT)]
+    if added:
+        update(connection, run.allocation_id, left_out=[*run.left_out, *added][:_MOST_LEFT_OUT])
+
+
 def containers_of(connection: Connection, allocation_id: str) -> list[Container]:
     """Reads an allocation's containers by rank."""
-    query = sa.select(containers).where(containers.c.allocation_id == allocation_id)
-    return [_container(row) for row in connection.execute(query.order_by(containers.c.container_rank))]
+    return [_container(row) for row in connection.execute(_CONTAINERS, {"allocation_id": allocation_id})]
 
 
 def container(connection: Connection, allocation_id: str, rank: int) -> Container:
@@ -174,6 +244,7 @@ def _from_row(row: sa.Row[Any]) -> Run:
     values["outcome"] = RunOutcome(values["outcome"])
     values["slot_ids"] = tuple(values["slot_ids"])
     values["log_policies"] = tuple(values["log_policies"])
+    values["left_out"] = tuple(values["left_out"])
     return Run(**values)
 
 

@@ -46,20 +46,22 @@ class TrialTransition:
 _FIELDS = tuple(field.name for field in fields(TrialTransition))
 
 
-def record(connection: Connection, transition: TrialTransition) -> None:
-    """Writes a transition, in the transaction that carries it out."""
-    values = {name: getattr(transition, name) for name in _FIELDS}
-    values["detail"] = transition.detail[:_DETAIL_LENGTH]
-    connection.execute(sa.insert(trial_transitions).values(**values))
+def record(connection: Connection, *transitions: TrialTransition) -> None:
+    """Writes transitions, in the transaction that carries them out."""
+    rows = [
+        {name: getattr(transition, name) for name in _FIELDS} | {"detail": transition.detail[:_DETAIL_LENGTH]}
+        for transition in transitions
+    ]
+    connection.execute(sa.insert(trial_transitions), rows)
 
 
 def page(connection: Connection, request: Any, trial_id: str) -> tuple[list[TrialTransition], str]:
     """Reads a page of a trial's transitions, and the token of the next page."""
-    found = _ORDERING.page(
+    page_rows = _ORDERING.page(
         connection, request, sa.select(trial_transitions).where(trial_transitions.c.trial_id == trial_id)
     )
-    rows = [TrialTransition(**{name: row[name] for name in _FIELDS}) for row in found.rows]
-    return rows, found.next_page_token
+    rows = [TrialTransition(**{name: row[name] for name in _FIELDS}) for row in page_rows.rows]
+    return rows, page_rows.next_page_token
 
 
 def delete(connection: Connection, experiment_id: str) -> None:

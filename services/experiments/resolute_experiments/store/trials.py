@@ -30,12 +30,30 @@ _ORDERING = Ordering(
         "state": trials.c.state,
         "restarts": trials.c.restarts,
         "steps_completed": trials.c.steps_completed,
+        "reported_steps": trials.c.reported_steps,
+        "steps_per_second": trials.c.steps_per_second,
         "best_validation": trials.c.best_value,
         "last_validation": trials.c.last_value,
     },
     unique=trials.c.number,
     default="number",
 )
+
+
+_BY_ID = sa.select(trials).where(trials.c.id == sa.bindparam("trial_id"))
+_BY_NUMBER = sa.select(trials).where(trials.c.number == sa.bindparam("number"))
+_OF_EXPERIMENT = trials.c.experiment_id == sa.bindparam("experiment_id")
+_CHANGED = (
+    sa.select(trials)
+    .where(_OF_EXPERIMENT, trials.c.revision > sa.bindparam("revision"))
+    .order_by(trials.c.number)
+)
+_NOT_ENDED = trials.c.state.not_in([state.value for state in ENDED_TRIALS])
+_UNFINISHED = sa.select(trials).where(_OF_EXPERIMENT, _NOT_ENDED).order_by(trials.c.number)
+_ANY_UNFINISHED = sa.select(trials.c.id).where(_OF_EXPERIMENT, _NOT_ENDED).limit(1)
+_IS_QUEUED = trials.c.state == TrialState.QUEUED.value
+_ANY_QUEUED = sa.select(trials.c.id).where(_IS_QUEUED).limit(1)
+_QUEUED_COUNT = sa.select(sa.func.count()).where(_IS_QUEUED)
 
 
 def insert(connection: Connection, values: dict[str, Any], *, search_event: int | None = None) -> None:
@@ -68,8 +86,10 @@ def get(connection: Connection, *, number: int = 0, trial_id: str = "") -> Trial
     Raises:
         NotFoundError: There is none.
     """
-    condition = trials.c.id == trial_id if trial_id else trials.c.number == number
-    row = connection.execute(sa.select(trials).where(condition)).one_or_none()
+    if trial_id:
+        row = connection.execute(_BY_ID, {"trial_id": trial_id}).one_or_none()
+    else:
+        row = connection.execute(_BY_NUMBER, {"number": number}).one_or_none()
     if row is None:
         label = trial_id or str(number)
         raise NotFoundError(
@@ -96,12 +116,8 @@ def of_experiment(connection: Connection, experiment_id: str, *, revision: int =
         experiment_id: UUID of the experiment.
         revision: Only trials that changed after this revision.
     """
-    query = (
-        sa.select(trials)
-        .where(trials.c.experiment_id == experiment_id, trials.c.revision > revision)
-        .order_by(trials.c.number)
-    )
-    return [_from_row(row) for row in connection.execute(query)]
+    wanted = {"experiment_id": experiment_id, "revision": revision}
+    return [_from_row(row) for row in connection.execute(_CHANGED, wanted)]
 
 
 def ids_of(connection: Connection, experiment_id: str) -> frozenset[str]:
@@ -164,24 +180,18 @@ def page(
         query = query.where(sa.or_(trials.c.run > 0, trials.c.last_steps.is_not(None)))
     if request.without_diverged:
         query = query.where(sa.or_(trials.c.last_steps.is_(None), trials.c.last_value.is_not(None)))
-    found = _ORDERING.page(connection, request, query)
-    return [_from_mapping(row) for row in found.rows], found.next_page_token
+    page_rows = _ORDERING.page(connection, request, query)
+    return [_from_mapping(row) for row in page_rows.rows], page_rows.next_page_token
 
 
 def unfinished(connection: Connection, experiment_id: str) -> list[Trial]:
     """Reads an experiment's trials that have not ended, by number."""
-    ended = [state.value for state in ENDED_TRIALS]
-    query = sa.select(trials).where(trials.c.experiment_id == experiment_id, trials.c.state.not_in(ended))
-    return [_from_row(row) for row in connection.execute(query.order_by(trials.c.number))]
+    return [_from_row(row) for row in connection.execute(_UNFINISHED, {"experiment_id": experiment_id})]
 
 
 def any_unfinished(connection: Connection, experiment_id: str) -> bool:
     """Whether some trial of an experiment has not ended."""
-    ended = [state.value for state in ENDED_TRIALS]
-    query = sa.select(trials.c.id).where(
-        trials.c.experiment_id == experiment_id, trials.c.state.not_in(ended)
-    )
-    return connection.execute(query.limit(1)).one_or_none() is not None
+    return connection.execute(_ANY_UNFINISHED, {"experiment_id": experiment_id}).one_or_none() is not None
 
 
 def any_validated(connection: Connection, experiment_id: str) -> bool:
@@ -194,24 +204,22 @@ def any_validated(connection: Connection, experiment_id: str) -> bool:
 
 def any_queued(connection: Connection) -> bool:
     """Whether some trial waits for slots."""
-    query = sa.select(trials.c.id).where(trials.c.state == TrialState.QUEUED.value).limit(1)
-    return connection.execute(query).one_or_none() is not None
+    return connection.execute(_ANY_QUEUED).one_or_none() is not None
 
 
 def queued_count(connection: Connection) -> int:
     """Counts the trials that wait for slots."""
-    query = sa.select(sa.func.count()).where(trials.c.state == TrialState.QUEUED.value)
-    return int(connection.execute(query).scalar_one())
+    return int(connection.execute(_QUEUED_COUNT).scalar_one())
 
 
 def sources(connection: Connection, checkpoint_ids: Collection[str]) -> set[str]:
     """Finds which of some checkpoints trials of any experiment began from."""
-    ids, found = sorted(checkpoint_ids), set[str]()
+    ids, trial_ids = sorted(checkpoint_ids), set[str]()
     for start in range(0, len(ids), _BATCH):
         column = trials.c.source_checkpoint_id
         query = sa.select(column).where(column.in_(ids[start : start + _BATCH])).distinct()
-        found.update(connection.execute(query).scalars())
-    return found
+        trial_ids.update(connection.execute(query).scalars())
+    return trial_ids
 
 
 def update(connection: Connection, trial: Trial, **values: Any) -> None:

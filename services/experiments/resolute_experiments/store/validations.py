@@ -1,4 +1,4 @@
-"""The copy of what the metrics service knows of trials: their best validations and their last."""
+"""The copy of trials' best and last validations from the metrics service."""
 
 from __future__ import annotations
 
@@ -24,6 +24,19 @@ class TrialValidations:
     last_steps: int
 
 
+_UPDATE = (
+    trials.update()
+    .where(trials.c.id == sa.bindparam("trial"))
+    .values(
+        best_value=sa.bindparam("best"),
+        best_steps=sa.bindparam("best_at"),
+        last_value=sa.bindparam("last"),
+        last_steps=sa.bindparam("last_at"),
+        revision=sa.bindparam("changed"),
+    )
+)
+
+
 def cursor(connection: Connection) -> int:
     """The revision up to which the copy has been made."""
     return int(connection.execute(sa.select(validation_cursor.c.revision)).scalar_one())
@@ -37,35 +50,19 @@ def store(connection: Connection, changes: Collection[TrialValidations], *, revi
         changes: The changes; those of trials that are not known here are dropped.
         revision: The revision.
     """
-    by_experiment: dict[str, list[TrialValidations]] = {}
-    for change in changes:
-        by_experiment.setdefault(change.experiment_id, []).append(change)
-    known = experiments.revisions(connection, by_experiment)
-    statement = (
-        trials.update()
-        .where(trials.c.id == sa.bindparam("trial"))
-        .values(
-            best_value=sa.bindparam("best"),
-            best_steps=sa.bindparam("best_at"),
-            last_value=sa.bindparam("last"),
-            last_steps=sa.bindparam("last_at"),
-            revision=sa.bindparam("changed"),
-        )
-    )
-    for experiment_id in known:
-        changed = experiments.touch(connection, experiment_id)
-        connection.execute(
-            statement,
-            [
-                {
-                    "trial": one.trial_id,
-                    "best": one.best_value,
-                    "best_at": one.best_steps,
-                    "last": one.last_value,
-                    "last_at": one.last_steps,
-                    "changed": changed,
-                }
-                for one in by_experiment[experiment_id]
-            ],
-        )
+    revisions = experiments.touch_all(connection, {change.experiment_id for change in changes})
+    rows = [
+        {
+            "trial": one.trial_id,
+            "best": one.best_value,
+            "best_at": one.best_steps,
+            "last": one.last_value,
+            "last_at": one.last_steps,
+            "changed": revisions[one.experiment_id],
+        }
+        for one in changes
+        if one.experiment_id in revisions
+    ]
+    if rows:
+        connection.execute(_UPDATE, rows)
     connection.execute(validation_cursor.update().values(revision=revision))

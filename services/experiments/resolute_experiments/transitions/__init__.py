@@ -1,4 +1,4 @@
-"""Carries out what the tables of `states` say, inside transactions.
+"""Carries out the tables of `states`, inside transactions.
 
 The only code that writes the state of an experiment, of a trial, or of an allocation and its signal.
 """

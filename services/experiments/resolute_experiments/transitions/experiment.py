@@ -1,4 +1,4 @@
-"""Moves an experiment from state to state: the only code that writes where one stands.
+"""Transitions of an experiment: the only code that writes its state.
 
 What an event does is in the table of experiments; here every effect named there is carried out. The
 experiment's state, its trials' states and the signals to running allocations change together.
@@ -11,7 +11,8 @@ from typing import Any
 
 from sqlalchemy.engine import Connection
 
-from resolute_experiments.admission.workspace_quotas import admit
+from resolute_experiments.accounts.workspace_quotas import admit
+from resolute_experiments.alerts.raising import raise_of_state
 from resolute_experiments.states import (
     EXPERIMENTS,
     ExperimentEffect,
@@ -61,6 +62,10 @@ def transition_experiment(
     columns = {**_columns(experiment, step, timing), **noted}
     if columns or step.after is not experiment.state:
         experiments.update(connection, experiment.id, state=step.after.value, **columns)
+    if step.after is not experiment.state:
+        failed = step.after is ExperimentState.ERROR
+        detail = str(columns.get("failure") or experiment.failure) if failed else ""
+        raise_of_state(connection, experiment.id, step.after.value, now=timing.now, detail=detail)
     for effect in step.effects:
         if effect in _TRIAL_EVENTS:
             happens, reason = _TRIAL_EVENTS[effect]

@@ -1,4 +1,4 @@
-"""Moves a trial from state to state: the only code that writes where one stands.
+"""Transitions of a trial: the only code that writes its state.
 
 What an event does is in the table of trials; here every effect named there is carried out, in the
 transaction in which the state changes.
@@ -11,6 +11,7 @@ from typing import Any
 
 from sqlalchemy.engine import Connection
 
+from resolute_experiments.alerts.raising import raise_of_state
 from resolute_experiments.states import TRIALS, TrialEffect, TrialEvent, TrialState
 from resolute_experiments.store import outbox, trial_transitions, trials
 from resolute_experiments.store.outbox import SearchEvent
@@ -75,6 +76,9 @@ def transition_trial(
         trials.update(connection, trial, state=after.value, **columns)
     for effect in step.effects:
         _carry_out(connection, trial, effect, timing, reason)
+    if after is not trial.state:
+        why = str(columns.get("explanation", ""))
+        raise_of_state(connection, trial.experiment_id, after.value, now=timing.now, trial=trial, detail=why)
     if step.effects or after is not trial.state:
         signalled = not _SIGNALS.isdisjoint(step.effects)
         trial_transitions.record(
@@ -104,7 +108,7 @@ def _columns(trial: Trial, effect: TrialEffect, timing: Timing) -> dict[str, Any
     marks = {"closed": False, "kill_requested": False}
     changes: dict[TrialEffect, dict[str, Any]] = {
         _F.ENQUEUE: {"queued_at": timing.now},
-        _F.BEGIN_RUN: {"run": trial.run + 1, "explanation": "", "status": ""},
+        _F.BEGIN_RUN: {"run": trial.run + 1, "explanation": "", "status": "", "steps_due": True},
         _F.MARK_KILLED: {"kill_requested": True},
         _F.MARK_CLOSED: {"closed": True},
         _F.COUNT_RESTART: {"restarts": trial.restarts + 1},
@@ -115,7 +119,7 @@ def _columns(trial: Trial, effect: TrialEffect, timing: Timing) -> dict[str, Any
             "ended_at": None,
             **marks,
         },
-        _F.CLEAR_END: {"ended_at": None, "status": ""},
+        _F.CLEAR_END: {"ended_at": None, "status": "", "steps_due": True},
         _F.END: {"ended_at": timing.now, "explanation": ""},
     }
     return changes.get(effect, {})
@@ -131,8 +135,8 @@ def _carry_out(
     elif effect is _F.END:
         _enqueue_message(connection, trial, outbox.Kind.LOGS_CLOSED, "logs", {"trial_id": trial.id})
     elif effect in _SEARCH_EVENTS:
-        told = {"request_id": trial.request_id, "event": _SEARCH_EVENTS[effect].value}
-        _enqueue_message(connection, trial, outbox.Kind.TRIAL_ENDED, "ended", told)
+        payload = {"request_id": trial.request_id, "event": _SEARCH_EVENTS[effect].value}
+        _enqueue_message(connection, trial, outbox.Kind.TRIAL_ENDED, "ended", payload)
 
 
 def _enqueue_message(

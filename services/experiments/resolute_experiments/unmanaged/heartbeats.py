@@ -1,4 +1,4 @@
-"""Runs outside of the cluster that fell silent count as lost."""
+"""Marks unmanaged runs without heartbeats as lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs outside of the cluster: their trials are kept and shown, and nothing is ever scheduled for them.
+"""Unmanaged runs: their trials are recorded and shown, but never scheduled.
 
 Every function runs inside one transaction. An unmanaged experiment is ACTIVE while one of its trials runs.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from sqlalchemy.engine import Connection
 
 from resolute.errors import FailedPreconditionError, InvalidArgumentError
 from resolute_experiments.accounts.store.workspaces import UNCATEGORIZED
-from resolute_experiments.admission.workspace_quotas import admit, require_editor
+from resolute_experiments.accounts.workspace_quotas import admit, require_editor
 from resolute_experiments.states import (
     EXPERIMENTS,
     GONE_EXPERIMENTS,
@@ -155,6 +155,7 @@ def end(
     *,
     outcome: RunOutcome,
     failure: str = "",
+    left_out: Iterable[str] = (),
     timing: Timing,
 ) -> None:
     """Ends a run, and its trial and experiment unless they continue. What has ended stays so, unless as lost.
@@ -166,6 +167,7 @@ def end(
     experiment = experiments.get(connection, experiment_id=trial.experiment_id)
     if not _end_run(connection, kept, outcome, failure, timing.now):
         return
+    runs.note_left_out(connection, kept, left_out)
     if trial.run != run or experiment.state in GONE_EXPERIMENTS:
         return
     _, trial_event, experiment_event = _ENDS[outcome]
@@ -219,7 +221,7 @@ def _experiment(connection: Connection, beginning: RunStart, *, now: float) -> E
     if not known:
         row = _experiment_row(beginning, external)
         admit(connection, workspace=row["workspace"], project=row["project"], slots=0)
-        created = experiments.insert(connection, row, [])
+        created = experiments.insert(connection, row, b"")
         audit.record(connection, "begin", created.label, now=now, name=created.name)
         return created
     if known.state in GONE_EXPERIMENTS:

@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document of the calls in JSON: what curl, and generators of clients, go by."""
+"""The OpenAPI 3.1 document of the calls in JSON, for curl and generators of clients."""
 
 from __future__ import annotations
 

@@ -38,7 +38,12 @@ class RpcApplication(ConnectASGIApplication[None]):
             channel = backends.any_channel(path)
             if channel is not None:
                 procedure = Procedure(
-                    method, channel, conversion=conversion, sign_in=sign_in, streams=streams
+                    method,
+                    channel,
+                    conversion=conversion,
+                    sign_in=sign_in,
+                    streams=streams,
+                    peers=backends.peers,
                 )
                 endpoints[path] = _endpoint(method, procedure)
         super().__init__(

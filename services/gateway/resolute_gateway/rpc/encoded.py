@@ -1,4 +1,4 @@
-"""Messages as bytes. The protocol library gets codecs that read nothing: binary messages pass unread."""
+"""Messages as bytes: codecs for the protocol library that forward binary messages without decoding."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from protobuf import Message
 from protobuf.wkt import Any, Struct
 
 from resolute.errors import ResoluteError
-from resolute_serving.server.interceptors import to_status
+from resolute_serving.server.calls import to_status
 
 assert error_details_pb2.ErrorInfo  # its import is what makes the messages known by name
 _CODES = {

@@ -1,69 +1,93 @@
-"""Messages to and from JSON. Large ones are converted in a thread: a hundred thousand points take seconds."""
+"""Messages to and from JSON: bounded before they are read, and large ones converted in processes."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
 
-from google.protobuf import json_format
 from google.protobuf.descriptor import Descriptor
-from google.protobuf.message import DecodeError
-from google.protobuf.message_factory import GetMessageClass
 
 from resolute.errors import InvalidArgumentError
+from resolute_gateway.rpc.json_messages import binary_to_json, json_to_binary
+from resolute_serving.bounds.limits import RequestLimits
+from resolute_serving.workers.pool import WorkerPool
+from resolute_serving.workers.process import WorkerLimits
 
-T = TypeVar("T")
 INLINE_BYTES = 4096
-"""Larger messages are converted in the thread."""
+"""Larger messages are converted in a process: `json_format` takes 10 µs a value, while the event loop would
+stand still."""
+MAX_MARKS = 250_000
+"""Most commas and opening brackets of any request in JSON: two to three seconds of a processor."""
+_MARKS_PER_ELEMENT = 4
+_MARKS_OF_FIELDS = 1000
+_LIMITS = WorkerLimits(cpu_seconds=10, memory_bytes=1 << 30)
+_PROCESSES = 2
 
 
 class JsonConversion:
-    """Converts messages. To be closed after use.
-
-    One thread: conversion is Python code, and each more of them would slow the event loop further.
-    """
+    """Converts messages. To be closed after use."""
 
     def __init__(self) -> None:
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="gateway-json")
+        self._readers = WorkerPool("gateway-from-json", processes=_PROCESSES, limits=_LIMITS)
+        self._writer = WorkerPool("gateway-to-json", processes=1, limits=_LIMITS)
+        self._one_answer = asyncio.Lock()
 
-    async def to_binary(self, data: bytes, kind: Descriptor) -> bytes:
+    async def to_binary(self, data: bytes, kind: Descriptor, *, caller: str) -> bytes:
         """Reads a message from JSON. Unknown fields are an error: a misspelt filter must not be ignored.
+
+        Args:
+            data: The JSON, within its bounds.
+            kind: What it is to be.
+            caller: Whose turn a large one takes.
 
         Raises:
             InvalidArgumentError: It is not JSON, or not of this kind of message.
+            QuotaError: Too many large ones of this caller, or of all, wait.
         """
-        return await self._run(_to_binary, data, kind)
+        if len(data) <= INLINE_BYTES:
+            return json_to_binary(data, *_place(kind))
+        return await self._readers.run(json_to_binary, data, *_place(kind), caller=caller)
 
     async def to_json(self, data: bytes, kind: Descriptor) -> bytes:
-        """Writes a binary message as JSON."""
-        return await self._run(_to_json, data, kind)
+        """Writes a binary message as JSON. Large ones of all callers wait in one line, and none is refused.
 
-    def close(self) -> None:
-        """Ends the thread."""
-        self._thread.shutdown(wait=False, cancel_futures=True)
-
-    async def _run(self, convert: Callable[[bytes, Descriptor], T], data: bytes, kind: Descriptor) -> T:
+        Args:
+            data: The message.
+            kind: What it is.
+        """
         if len(data) <= INLINE_BYTES:
-            return convert(data, kind)
-        return await asyncio.get_running_loop().run_in_executor(self._thread, convert, data, kind)
+            return binary_to_json(data, *_place(kind))
+        async with self._one_answer:
+            return await self._writer.run(binary_to_json, data, *_place(kind))
+
+    async def close(self) -> None:
+        """Ends the processes."""
+        await self._readers.close()
+        await self._writer.close()
 
 
-def _to_binary(data: bytes, kind: Descriptor) -> bytes:
-    message = GetMessageClass(kind)()
-    try:
-        # A POST without a body asks with an empty message.
-        json_format.Parse(data or b"{}", message)
-    except (json_format.ParseError, UnicodeDecodeError, RecursionError) as error:
-        raise InvalidArgumentError(f"the body is not a {kind.name} in JSON: {str(error)[:500]}") from error
-    return bytes(message.SerializeToString())
+def check_marks(data: bytes, limits: RequestLimits) -> None:
+    """Refuses JSON with more values than the call may have, without reading it.
+
+    Commas and brackets are counted wherever they stand, also within texts. A text that has more of them fits
+    into a binary message.
+
+    Args:
+        data: The JSON.
+        limits: Bounds of the call.
+
+    Raises:
+        InvalidArgumentError: It has more.
+    """
+    marks = data.count(b",") + data.count(b"{") + data.count(b"[")
+    most = min(MAX_MARKS, _MARKS_OF_FIELDS + _MARKS_PER_ELEMENT * limits.elements)
+    if marks > most:
+        raise InvalidArgumentError(
+            f"the body has {marks} commas and brackets; this call takes at most {most} in JSON: send less in "
+            "one call, or send the message in binary (application/proto)"
+        )
 
 
-def _to_json(data: bytes, kind: Descriptor) -> bytes:
-    message = GetMessageClass(kind)()
-    try:
-        message.ParseFromString(data)
-    except DecodeError as error:
-        raise InvalidArgumentError(f"the message is not a {kind.name}: {error}") from error
-    return json_format.MessageToJson(message, indent=None, ensure_ascii=False).encode()
+def _place(kind: Descriptor) -> tuple[str, str]:
+    """The module of a message, and its name."""
+    module = kind.file.name.removesuffix(".proto").replace("/", ".")
+    return f"{module}_pb2", kind.full_name

@@ -1,4 +1,4 @@
-"""The open streams: a gateway that stops ends them, and tells their clients to connect again."""
+"""The open streams, which a stopping gateway ends with a request to reconnect."""
 
 from __future__ import annotations
 

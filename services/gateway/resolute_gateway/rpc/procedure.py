@@ -17,10 +17,13 @@ from resolute.contracts.calls.methods import path_of
 from resolute.errors import InternalError, ResoluteError, UnimplementedError
 from resolute_gateway.rpc.encoded import Encoded
 from resolute_gateway.rpc.failures import from_call, from_error
-from resolute_gateway.rpc.json_conversion import INLINE_BYTES, JsonConversion
+from resolute_gateway.rpc.json_conversion import INLINE_BYTES, JsonConversion, check_marks
 from resolute_gateway.rpc.open_streams import OpenStreams
 from resolute_gateway.rpc.sign_in import Metadata, SignInCheck
-from resolute_serving.server.interceptors import TRACE_HEADER
+from resolute_gateway.web.callers import current_caller
+from resolute_serving.auth.forwarded_peers import PEER_HEADER, ForwardedPeers
+from resolute_serving.bounds.limits import limits_of
+from resolute_serving.server.calls import TRACE_HEADER
 
 DEFAULT_DEADLINE = 60.0
 """Seconds that a call with one answer may take when its caller names no other limit."""
@@ -37,6 +40,7 @@ class Procedure:
         conversion: Converts messages of callers who speak JSON.
         sign_in: Refuses strangers before a large message of theirs is converted.
         streams: Is told of open streams.
+        peers: Tells the service who calls.
     """
 
     def __init__(
@@ -47,11 +51,13 @@ class Procedure:
         conversion: JsonConversion,
         sign_in: SignInCheck,
         streams: OpenStreams,
+        peers: ForwardedPeers,
     ) -> None:
         self._method = method
         self._conversion = conversion
         self._sign_in = sign_in
         self._streams = streams
+        self._peers = peers
         path = path_of(method)
         # Without serializers: bytes go in, and come out.
         self._unary: Any = channel.unary_unary(path)
@@ -60,7 +66,7 @@ class Procedure:
     async def unary(self, request: Encoded, context: RequestContext[Any, Any]) -> Encoded:
         """Makes a call with one answer."""
         with self._failures():
-            metadata = _metadata(context)
+            metadata = self._metadata(context)
             data = await self._binary(request, metadata)
             timeout = _timeout(context)
             answer = await self._unary(
@@ -75,7 +81,7 @@ class Procedure:
     ) -> AsyncIterator[Encoded]:
         """Makes a call with a stream of answers, which ends with its caller."""
         with self._failures():
-            metadata = _metadata(context)
+            metadata = self._metadata(context)
             data = await self._binary(request, metadata)
             call = self._stream(data, metadata=metadata, timeout=_timeout(context))
             with self._streams.opened(call):
@@ -91,14 +97,29 @@ class Procedure:
     async def _binary(self, request: Encoded, metadata: Metadata) -> bytes:
         if not request.json:
             return request.data
+        path = path_of(self._method)
+        check_marks(request.data, limits_of(path))
+        caller = ""
         if len(request.data) > INLINE_BYTES:
-            await self._sign_in.check(path_of(self._method), metadata)
-        return await self._conversion.to_binary(request.data, self._method.input_type)
+            caller = await self._sign_in.check(path, metadata)
+        return await self._conversion.to_binary(request.data, self._method.input_type, caller=caller)
 
     async def _encoded(self, data: bytes, *, json: bool) -> Encoded:
         if json:
             data = await self._conversion.to_json(data, self._method.output_type)
         return Encoded(data, json=json)
+
+    def _metadata(self, context: RequestContext[Any, Any]) -> Metadata:
+        """What services read of a request, with a trace id, which the response names too."""
+        headers = context.request_headers
+        passed = [(name, value) for name, value in headers.allitems() if _is_passed_on(name)]
+        passed.extend(self._peers.metadata(current_caller.get()))
+        trace = headers.get(TRACE_HEADER)
+        if not trace:
+            trace = uuid.uuid4().hex
+            passed.append((TRACE_HEADER, trace))
+        context.response_headers[TRACE_HEADER] = trace
+        return passed
 
     @contextmanager
     def _failures(self) -> Iterator[None]:
@@ -124,17 +145,7 @@ def _timeout(context: RequestContext[Any, Any]) -> float | None:
     return None if context.timeout_ms is None else max(0.0, context.timeout_ms / 1000)
 
 
-def _metadata(context: RequestContext[Any, Any]) -> Metadata:
-    """What services read of a request, with a trace id, which the response names too."""
-    headers = context.request_headers
-    passed = [
-        (name, value)
-        for name, value in headers.allitems()
-        if name == "authorization" or (name.startswith(_PASSED_PREFIX) and not name.endswith("-bin"))
-    ]
-    trace = headers.get(TRACE_HEADER)
-    if not trace:
-        trace = uuid.uuid4().hex
-        passed.append((TRACE_HEADER, trace))
-    context.response_headers[TRACE_HEADER] = trace
-    return passed
+def _is_passed_on(name: str) -> bool:
+    if name == "authorization":
+        return True
+    return name.startswith(_PASSED_PREFIX) and not name.endswith("-bin") and name != PEER_HEADER

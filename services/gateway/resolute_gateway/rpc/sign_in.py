@@ -1,7 +1,7 @@
-"""Refuses strangers before work is done for them.
+"""Refuses unauthenticated callers early.
 
-Services check tokens. They do it after a message was converted from JSON, and for a large message that takes
-seconds of one processor.
+Services check tokens, but only after a message was converted from JSON, which takes seconds of processor time
+for a large one.
 """
 
 from __future__ import annotations
@@ -10,9 +10,12 @@ from typing import Any
 
 import grpc
 
+from resolute.api.experiments.v1.access_service_pb2 import GetCurrentUserResponse
 from resolute.errors import UnavailableError
 from resolute_gateway.backends import Backends
+from resolute_gateway.web.callers import current_caller
 from resolute_serving.auth.policy.permissions import PERMISSIONS
+from resolute_serving.auth.refusals import client_address
 
 Metadata = list[tuple[str, str]]
 _CURRENT_USER = "/resolute.api.experiments.v1.AccessService/GetCurrentUser"
@@ -30,24 +33,31 @@ class SignInCheck:
         channel = backends.channel(_CURRENT_USER)
         self._call: Any = None if channel is None else channel.unary_unary(_CURRENT_USER)
 
-    async def check(self, path: str, metadata: Metadata) -> None:
-        """Returns if whoever makes a call is signed in, or need not be.
+    async def check(self, path: str, metadata: Metadata) -> str:
+        """Names whoever makes a call, who is signed in or need not be.
 
         Args:
             path: The name of the call.
             metadata: What the caller sends with it.
 
+        Returns:
+            The name of the user or service; of others their address.
+
         Raises:
             grpc.aio.AioRpcError: The token is not accepted, or nobody could be asked.
             UnavailableError: The gateway has no address of the service that knows the users.
         """
+        address = client_address(current_caller.get())
         if PERMISSIONS[path].public:
-            return
+            return address
         if self._call is None:
             raise UnavailableError("the gateway cannot check tokens: set RESOLUTE_EXPERIMENTS_ADDRESS")
         try:
-            await self._call(b"", metadata=metadata, timeout=_SECONDS)
+            answer = await self._call(b"", metadata=metadata, timeout=_SECONDS)
         except grpc.aio.AioRpcError as failure:
             # Trials and services are no users, but signed in.
             if failure.code() is not grpc.StatusCode.PERMISSION_DENIED:
                 raise
+            return address
+        caller = GetCurrentUserResponse.FromString(answer)
+        return caller.user.name or caller.service_name or address

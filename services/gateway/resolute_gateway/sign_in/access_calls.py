@@ -15,6 +15,7 @@ from resolute.api.experiments.v1 import access_service_pb2 as pb2
 from resolute.api.experiments.v1 import access_service_pb2_grpc
 from resolute.errors import (
     FailedPreconditionError,
+    InvalidArgumentError,
     PermissionDeniedError,
     QuotaError,
     ResoluteError,
@@ -22,13 +23,17 @@ from resolute.errors import (
     UnavailableError,
 )
 from resolute_gateway.backends import Backends
+from resolute_gateway.web.callers import current_caller
 
 _REDEEM = "/resolute.api.experiments.v1.AccessService/RedeemSignInCode"
 _SECONDS = 10.0
 _PROVIDER_SECONDS = 30.0
 """The service may ask the provider for its keys."""
+_LONGEST_SESSION = 7 * 86_400
+"""Seconds that a browser keeps a session, whatever its token allows: browsers are left open, and lent."""
 _SILENT = "the service that knows the users does not answer; try again"
 _REFUSALS: Mapping[grpc.StatusCode, type[ResoluteError]] = {
+    grpc.StatusCode.INVALID_ARGUMENT: InvalidArgumentError,
     grpc.StatusCode.UNAUTHENTICATED: UnauthenticatedError,
     grpc.StatusCode.PERMISSION_DENIED: PermissionDeniedError,
     grpc.StatusCode.FAILED_PRECONDITION: FailedPreconditionError,
@@ -43,11 +48,13 @@ class Session:
     token: str
     expires_at: int
     """Unix time."""
+    device_token: str = ""
+    """Keeps others who try passwords from locking the user out of this browser; empty without a password."""
 
     @property
     def seconds(self) -> int:
-        """How long it lasts from now."""
-        return max(0, self.expires_at - int(time.time()))
+        """How long a browser keeps it from now."""
+        return min(max(0, self.expires_at - int(time.time())), _LONGEST_SESSION)
 
 
 @dataclass(frozen=True)
@@ -68,22 +75,35 @@ class AccessCalls:
 
     def __init__(self, backends: Backends) -> None:
         self._channel = backends.channel(_REDEEM)
+        self._peers = backends.peers
 
-    async def redeem(self, code: str) -> Session | None:
-        """Returns a session for a one-time code; None if the code is not valid.
+    async def redeem(self, code: str) -> Session:
+        """Returns a session for a one-time code.
 
         Raises:
-            grpc.aio.AioRpcError: Nobody could be asked.
-            UnavailableError: The gateway has no address of the service.
+            UnauthenticatedError: It is not valid.
+            UnavailableError: Nobody could be asked.
         """
         request = pb2.RedeemSignInCodeRequest(code=code)
-        try:
-            response = await self._stub().RedeemSignInCode(request, timeout=_SECONDS)
-        except grpc.aio.AioRpcError as failure:
-            if failure.code() is grpc.StatusCode.UNAUTHENTICATED:
-                return None
-            raise
+        response = await self._signed_in(self._stub().RedeemSignInCode, request, seconds=_SECONDS)
         return Session(response.bearer_token, response.token.expire_time.seconds)
+
+    async def login(self, name: str, password: str, *, device_token: str) -> Session:
+        """Returns a session for a name and a password.
+
+        Args:
+            name: Name of the user.
+            password: The password.
+            device_token: That of an earlier session of this browser; empty for none.
+
+        Raises:
+            UnauthenticatedError: They are wrong.
+            QuotaError: There were too many attempts.
+            UnavailableError: Nobody could be asked.
+        """
+        request = pb2.LoginRequest(user_name=name, password=password, device_token=device_token)
+        response = await self._signed_in(self._stub().Login, request, seconds=_SECONDS)
+        return Session(response.bearer_token, response.token.expire_time.seconds, response.device_token)
 
     async def openid_provider(self) -> OpenIdProvider | None:
         """Returns the provider that signs people in; None if the cluster has none.
@@ -97,8 +117,8 @@ class AccessCalls:
             raise UnavailableError(_SILENT) from failure
         if not response.HasField("openid_provider"):
             return None
-        found = response.openid_provider
-        return OpenIdProvider(found.issuer, found.client_id, tuple(found.scopes))
+        provider = response.openid_provider
+        return OpenIdProvider(provider.issuer, provider.client_id, tuple(provider.scopes))
 
     async def login_with_id_token(self, id_token: str, *, nonce: str) -> Session:
         """Returns a session for an ID token.
@@ -115,13 +135,7 @@ class AccessCalls:
             UnavailableError: Nobody could be asked.
         """
         request = pb2.LoginWithIdTokenRequest(id_token=id_token, nonce=nonce)
-        try:
-            response = await self._stub().LoginWithIdToken(request, timeout=_PROVIDER_SECONDS)
-        except grpc.aio.AioRpcError as failure:
-            refusal = _REFUSALS.get(failure.code())
-            if refusal is not None:
-                raise refusal(failure.details() or "the service gave no reason") from failure
-            raise UnavailableError(_SILENT) from failure
+        response = await self._signed_in(self._stub().LoginWithIdToken, request, seconds=_PROVIDER_SECONDS)
         return Session(response.bearer_token, response.token.expire_time.seconds)
 
     async def revoke(self, token: str) -> None:
@@ -138,6 +152,16 @@ class AccessCalls:
         except grpc.aio.AioRpcError as failure:
             if failure.code() not in {grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.NOT_FOUND}:
                 raise
+
+    async def _signed_in(self, call: Any, request: Any, *, seconds: float) -> Any:
+        """Makes a call that signs in, which the service limits and records by the address of the browser."""
+        try:
+            return await call(request, metadata=self._peers.metadata(current_caller.get()), timeout=seconds)
+        except grpc.aio.AioRpcError as failure:
+            refusal = _REFUSALS.get(failure.code())
+            if refusal is not None:
+                raise refusal(failure.details() or "the service gave no reason") from failure
+            raise UnavailableError(_SILENT) from failure
 
     def _stub(self) -> Any:
         if self._channel is None:

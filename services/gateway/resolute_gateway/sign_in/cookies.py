@@ -1,8 +1,8 @@
 """Cookies of the gateway. That of a browser's session holds the token, so that every replica knows it.
 
-Cookies are kept by host, whatever the port: the id of the cluster in the name keeps clusters of one machine
-apart. No script can read the cookie, and no page of another site makes a browser send it. Pages of other
-ports count as the same site, so a call under the cookie must also come from a page of this very origin.
+Browsers store cookies by host, not by port: the id of the cluster in the name separates clusters of one
+machine. No script can read the cookie, and pages of other sites cannot make a browser send it. Pages of other
+ports count as the same site, so a call with the cookie must also come from a page of this origin.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Signing a browser in with the cluster's OpenID provider: the code flow, with PKCE.
 
-What a flow must remember is in a cookie of the browser. So any replica can finish what another began, and the
-answer of the provider is worth nothing in another browser.
+The state of a flow is in a cookie of the browser. So any replica can finish a flow that another began, and
+the provider's answer is useless in another browser.
 """
 
 from __future__ import annotations
@@ -21,17 +21,11 @@ from starlette.responses import RedirectResponse, Response
 
 from resolute.contracts.calls import openid
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
-from resolute.errors import (
-    FailedPreconditionError,
-    PermissionDeniedError,
-    QuotaError,
-    ResoluteError,
-    UnauthenticatedError,
-)
+from resolute.errors import FailedPreconditionError, ResoluteError, UnauthenticatedError
 from resolute_gateway.settings import HttpSettings
 from resolute_gateway.sign_in.access_calls import AccessCalls, OpenIdProvider
 from resolute_gateway.sign_in.cookies import Cookie
-from resolute_gateway.web.answers import refusal
+from resolute_gateway.web.answers import refusal_by
 from resolute_serving.workers.threads import BoundedThreads
 
 BEGIN = "/sign-in/provider"
@@ -44,13 +38,6 @@ _MOST_AT_ONCE = 4
 """Requests to the provider at the same time. Sign-ins that begin do not hold those up that end."""
 _DESCRIPTION_SECONDS = 300.0
 """How long the gateway keeps what the provider says of itself: strangers can begin sign-ins."""
-_NO_STORE = {"cache-control": "no-store"}
-_STATUS = {
-    UnauthenticatedError: (401, "unauthenticated"),
-    PermissionDeniedError: (403, "permission_denied"),
-    FailedPreconditionError: (400, "failed_precondition"),
-    QuotaError: (429, "resource_exhausted"),
-}
 
 
 @dataclass(frozen=True)
@@ -201,12 +188,11 @@ async def _answered(answer: Awaitable[Response]) -> Response:
     try:
         return await answer
     except ResoluteError as error:
-        status, code = _STATUS.get(type(error), (503, "unavailable"))
-        return refusal(status, code=code, message=str(error))
+        return refusal_by(error)
 
 
 def _redirect(location: str) -> Response:
-    return RedirectResponse(location, 303, headers=_NO_STORE)
+    return RedirectResponse(location, 303)
 
 
 def _secure(own: str) -> bool:

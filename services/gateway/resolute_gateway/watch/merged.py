@@ -50,13 +50,13 @@ class MergedWatches:
         under_way = len(wanted)
         try:
             while under_way:
-                found = await news.get()
+                item = await news.get()
                 if self._closed:
                     raise UnavailableError("the gateway stops; connect again")
-                if isinstance(found, ResoluteError):
-                    raise found
-                yield found
-                under_way -= found.HasField("end")
+                if isinstance(item, ResoluteError):
+                    raise item
+                yield item
+                under_way -= item.HasField("end")
         finally:
             self._open.discard(news)
             for reader in readers:

@@ -87,15 +87,15 @@ def wanted_by(request: pb.WatchRequest) -> list[Wanted]:
         raise invalid("views", f"there are {len(request.views)} views; at most {MAX_VIEWS} share a stream")
     if len({view.key for view in request.views} - {""}) < len(request.views):
         raise invalid("views", "each view needs a key that no other view has")
-    found = list(_parts_of(request, ""))
+    wanted = list(_parts_of(request, ""))
     for view in request.views:
         parts = list(_parts_of(view, view.key))
         if not parts:
-            raise invalid("views", f"the view {view.key[:80]!r} wants nothing; ask for one part at least")
-        found += parts
-    if not found:
+            raise invalid("views", f"the view {view.key[:80]!r} has no part; request at least one")
+        wanted += parts
+    if not wanted:
         raise invalid("experiments", "there is nothing to watch; ask for one part at least")
-    return found
+    return wanted
 
 
 def _parts_of(request: pb.WatchRequest | pb.WatchRequest.View, view: str) -> Iterator[Wanted]:

@@ -1,4 +1,4 @@
-"""The gateway's own call on a server that checks no tokens and knows no errors, as the gateway's own is."""
+"""The gateway's own call, on the gateway's server, which neither checks tokens nor converts errors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from resolute_gateway.rpc.sign_in import SignInCheck
 from resolute_gateway.watch.service import GatewayServicer
 from resolute_serving.bounds.limits import limits_of
 from resolute_serving.bounds.requests import read_message
-from resolute_serving.server.interceptors import to_status
+from resolute_serving.server.calls import to_status
 
 _WATCH = "/resolute.api.gateway.v1.GatewayService/Watch"
 

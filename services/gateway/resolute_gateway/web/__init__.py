@@ -1,1 +1,1 @@
-"""What an HTTP request meets before and beside the calls: the server, browsers' rules, pages."""
+"""The HTTP side besides the calls: the server, rules for browsers, pages."""

@@ -1,7 +1,7 @@
-"""What keeps other people's pages from using a browser against the cluster.
+"""Protection of the cluster from pages of other sites in a user's browser.
 
 A page whose name resolves to this machine would be of one origin with the gateway (DNS rebinding), so the
-gateway answers only to names that it knows. Pages of other origins may make calls only where an operator has
+gateway answers only requests for known names. Pages of other origins may make calls only if an operator has
 listed them.
 """
 
@@ -25,11 +25,13 @@ _SAFE_HEADERS = {
     "content-security-policy": (
         "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     ),
+    "cache-control": "no-store",
     "cross-origin-resource-policy": "same-origin",
     "referrer-policy": "no-referrer",
     "x-content-type-options": "nosniff",
 }
-"""Headers of every response that does not name its own: what is no page may load and run nothing."""
+"""Headers of every response that does not name its own: what is no page may load and run nothing, and no
+cache keeps the answer of a call."""
 _SENT_BY_PAGES = (
     "authorization",
     "connect-protocol-version",

@@ -1,4 +1,4 @@
-"""What a call must keep to before the protocol library reads it: its name, its length, its headers."""
+"""Checks of a call before the protocol library reads it: its name, its length, its headers."""
 
 from __future__ import annotations
 

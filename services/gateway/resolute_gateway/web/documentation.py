@@ -14,7 +14,6 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 from starlette.staticfiles import StaticFiles
 
-from resolute.errors import FailedPreconditionError
 from resolute_gateway.web.read_once import ReadOnce
 
 _SCRIPT = re.compile(rb"<script(?![^>]*\b(?:src|type)=)[^>]*>(.*?)</script>", re.DOTALL)
@@ -29,17 +28,9 @@ class Documentation:
 
     Args:
         directory: Where ``make docs`` put the site.
-
-    Raises:
-        FailedPreconditionError: There is no site.
     """
 
     def __init__(self, directory: Path) -> None:
-        if not (directory / "index.html").is_file():
-            raise FailedPreconditionError(
-                f"RESOLUTE_DOCS_DIR names {directory}, where there is no index.html; build the site first, "
-                "or unset the variable"
-            )
         self._files = StaticFiles(directory=directory)
         self._policy = ReadOnce(partial(_policy, directory))
         self.routes: Sequence[Route] = [

@@ -1,10 +1,12 @@
-"""The page's files, as `make page` builds them: one document, and assets with hashes in their names."""
+"""The page's files, as `make page` builds them: a document, and assets below a digest of the build."""
 
 from __future__ import annotations
 
 import gzip
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from starlette.requests import Request
@@ -13,12 +15,12 @@ from starlette.responses import PlainTextResponse, Response
 from resolute_gateway.web.read_once import ReadOnce
 
 BUILT = Path(__file__).parent.parent / "page"
-"""Where the build puts them. They are part of wheels, and not of the repository."""
+"""Where the build puts them."""
 _BASE = b'<base href="./" />'
+_ASSETS = b'"./assets/'
 # What the machine says of types of files may differ, and browsers run no script of a wrong type.
 _KINDS = {
     ".css": "text/css",
-    ".html": "text/html",
     ".js": "text/javascript",
     ".svg": "image/svg+xml",
 }
@@ -55,6 +57,27 @@ class _File:
         return cls(content, gzip.compress(content, mtime=0), kind)
 
 
+@dataclass(frozen=True)
+class _Build:
+    document: bytes
+    assets: Mapping[str, _File]
+    """By their paths below `/assets/`."""
+
+    @classmethod
+    def read(cls, root: Path) -> _Build:
+        document = (root / "index.html").read_bytes()
+        files = {path.name: _File.read(path) for path in sorted((root / "assets").glob("*"))}
+        digest = hashlib.sha256(document)
+        for name, file in files.items():
+            digest.update(f"{name} {len(file.content)}\n".encode() + file.content)
+        # Assets name each other relative to themselves: no address leads to the file of another build.
+        folder = digest.hexdigest()[:16]
+        return cls(
+            document.replace(_ASSETS, b'"./assets/%s/' % folder.encode()),
+            {f"{folder}/{name}": file for name, file in files.items()},
+        )
+
+
 class PageFiles:
     """Answers requests for the page. Its files are kept once they are read, until the page is built again.
 
@@ -65,7 +88,7 @@ class PageFiles:
     def __init__(self, root: Path) -> None:
         self._root = root
         self._document = root / "index.html"
-        self._files = ReadOnce(self._read)
+        self._build = ReadOnce(partial(_Build.read, root))
         self._read_of = 0
         """When the document that was read had been written."""
 
@@ -83,29 +106,23 @@ class PageFiles:
         """The document, which shows every view."""
         # Relative to the view, so that it also holds below a path of a proxy that the gateway does not see.
         up = b"../" * (request.scope["path"].count("/") - 1) or b"./"
-        document = (await self._current())["index.html"]
-        body = document.content.replace(_BASE, b'<base href="%s" />' % up)
-        return Response(body, media_type=document.kind, headers=_DOCUMENT_HEADERS)
+        body = (await self._current()).document.replace(_BASE, b'<base href="%s" />' % up)
+        return Response(body, media_type="text/html", headers=_DOCUMENT_HEADERS)
 
     async def asset(self, request: Request) -> Response:
         """An asset, by the path that the document names."""
-        files = await self._current() if self.are_built else {}
-        file = files.get(f"assets/{request.path_params['name']}")
+        file = (await self._current()).assets.get(request.path_params["path"]) if self.are_built else None
         if file is None:
             # A tab that is older than the gateway asks for assets of its time.
             message = "there is no such file; reload the page\n"
-            return PlainTextResponse(message, 404, headers={"cache-control": "no-store"})
+            return PlainTextResponse(message, 404)
         if "gzip" in request.headers.get("accept-encoding", ""):
             headers = {**_ASSET_HEADERS, "content-encoding": "gzip"}
             return Response(file.compressed, media_type=file.kind, headers=headers)
         return Response(file.content, media_type=file.kind, headers=_ASSET_HEADERS)
 
-    async def _current(self) -> Mapping[str, _File]:
+    async def _current(self) -> _Build:
         written = self._document.stat().st_mtime_ns
         if written != self._read_of:
-            self._files, self._read_of = ReadOnce(self._read), written
-        return await self._files.get()
-
-    def _read(self) -> Mapping[str, _File]:
-        paths = [self._document, *(self._root / "assets").glob("*")]
-        return {path.relative_to(self._root).as_posix(): _File.read(path) for path in paths}
+            self._build, self._read_of = ReadOnce(partial(_Build.read, self._root)), written
+        return await self._build.get()

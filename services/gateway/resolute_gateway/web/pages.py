@@ -1,4 +1,4 @@
-"""What GET answers: the page, where gRPC is, the OpenAPI document, whether the gateway runs."""
+"""Responses to GET: the page, the address of gRPC, the OpenAPI document, the health of the gateway."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ _INDEX = """This is the HTTP gateway of a Resolute cluster.
 
 POST /PACKAGE.SERVICE/METHOD   a call, by the Connect protocol or gRPC-web, in JSON or binary
 GET /openapi.json              every call, as an OpenAPI document
+GET /checkpoints/UUID.tar      a checkpoint as one download
 GET /.well-known/resolute.json where gRPC is served
 GET /docs/                     the documentation, where RESOLUTE_DOCS_DIR names the built site
 """
 _NOT_BUILT = """
-There is no page: this installation was made from source, without the page's files. `make page` builds them.
+There is no page: its files were left out of this installation. `make page` builds them in a clone.
 """
 
 

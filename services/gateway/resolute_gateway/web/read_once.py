@@ -1,4 +1,4 @@
-"""What is read at the first request, and again where that failed."""
+"""A value that is read at the first request, and again after a failure."""
 
 from __future__ import annotations
 

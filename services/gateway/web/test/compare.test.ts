@@ -5,7 +5,7 @@ import { codeDiff } from "$src/compare/code";
 import { hunks } from "$src/ui/lineDiff";
 import { sideBySide } from "$src/compare/differences";
 import { numbersOf } from "$src/compare/numbers";
-import { trialColors } from "$src/plots/colors";
+import { marksOf, placesOf } from "$src/plots/marks";
 
 describe("what is compared", () => {
   it("is named once by the URL", () => {
@@ -21,10 +21,13 @@ describe("what is compared", () => {
     ]);
   });
 
-  it("has a colour of its own for each trial", () => {
-    const colors = trialColors([2n, 12n, 22n, 3n], "light");
-    expect(new Set(colors.values()).size).toBe(4);
-    expect(colors.get(2n)).toBe(trialColors([2n], "light").get(2n));
+  it("gives each trial a mark of its own, which it keeps", () => {
+    const places = placesOf([2n, 12n, 22n, 3n]);
+    const marks = marksOf(places, "light");
+    expect(new Set([...marks.values()].map(({ color, dash }) => `${color} ${dash.join()}`)).size).toBe(4);
+    expect(placesOf([12n, 5n], places).get(12n)).toBe(places.get(12n));
+    const many = marksOf(placesOf(Array.from({ length: 40 }, (_, at) => BigInt(at))), "dark");
+    expect(new Set([...many.values()].map(({ color, dash }) => `${color} ${dash.join()}`)).size).toBe(40);
   });
 });
 

@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "vitest";
 import { ExperimentSchema, ExperimentState } from "$gen/resolute/api/experiments/v1/experiment_pb.js";
 import { RunSchema } from "$gen/resolute/api/experiments/v1/run_pb.js";
@@ -10,6 +11,8 @@ import { chosenValue, metricColumn, MOST_METRIC_COLUMNS, readMetricColumns } fro
 import { bestFirst, serverOrder, wantedCount } from "$src/experiment/ranking";
 import { summary } from "$src/experiment/summary";
 import { chosenColumns, USUAL, written } from "$src/experiments/columns";
+import { aboutSteps, reportedSteps, spent } from "$src/trial/pace";
+import { timeLeft } from "$src/ui/format";
 import { parseFilter } from "$src/experiments/filter";
 import { changedQuery, placesOf, viewOf } from "$src/frame/location";
 import { barsOf } from "$src/trial/timeLine";
@@ -40,6 +43,12 @@ describe("the filter line", () => {
     expect(request.nameContains).toBe("net");
   });
 
+  it("takes no condition for a name, unless it is quoted", () => {
+    expect(parseFilter("metric<0.1", 7n)).toMatchObject({ problem: expect.stringContaining("metric<0.1: "), request: { nameContains: "" } });
+    expect(parseFilter("stat:paused", 7n).problem).toContain("there are state:, label:");
+    expect(parseFilter('"a<b" "stat:x"', 7n)).toMatchObject({ problem: "", request: { nameContains: "a<b stat:x" } });
+  });
+
   it("waits for what is still being typed", () => {
     expect(parseFilter("label:", 7n)).toMatchObject({ problem: "", request: { labels: [] } });
   });
@@ -49,10 +58,22 @@ describe("trials", () => {
   it("are ordered by the server, in the words of the table", () => {
     expect([serverOrder("best desc"), serverOrder("steps"), serverOrder("nonsense desc")]).toEqual([
       "best_validation desc",
-      "steps_completed",
+      "reported_steps",
       "number desc",
     ]);
     expect([bestFirst(true), bestFirst(false)]).toEqual(["best", "best desc"]);
+  });
+
+  it("tell how far they are, how fast, and where their time went", () => {
+    const at = (seconds: number) => timestampFromMs(seconds * 1000);
+    const waiting = create(TrialSchema, { createTime: at(0), endTime: at(592) });
+    expect([reportedSteps(waiting), spent(waiting, 999_000)]).toEqual(["–", "ran 0 s, waited 9 min 52 s"]);
+    const trains = create(TrialSchema, {
+      createTime: at(0), runStartTime: at(237), runSeconds: 3, reportedSteps: 1840n, reportTime: at(230), stepsPerSecond: 12.25,
+    });
+    expect([reportedSteps(trains), spent(trains, 240_000)]).toEqual(["1,840", "ran 6 s, waited 3 min 54 s"]);
+    expect(aboutSteps(trains, 240_000)).toBe("reported 10 s ago, 12.25 steps/s");
+    expect([timeLeft(at(500), 240_000), timeLeft(at(200), 240_000), timeLeft(undefined, 0)]).toEqual(["about 4 min", "any moment", ""]);
   });
 
   it("are wanted by number or by share", () => {
@@ -89,6 +110,9 @@ describe("addresses", () => {
     expect(viewOf("")).toEqual({ name: "experiments" });
     expect(viewOf("trials/12")).toEqual({ name: "trial", number: 12n });
     expect(viewOf("experiments/7/")).toEqual({ name: "experiment", number: 7n });
+    expect(viewOf("det/experiments/7/overview")).toEqual({ name: "moved", kind: "experiment", number: 7n });
+    expect(viewOf("det/experiments/7/trials/9/logs")).toEqual({ name: "moved", kind: "trial", number: 9n });
+    expect(viewOf("det/trials/9")).toEqual({ name: "moved", kind: "trial", number: 9n });
     expect(viewOf("trials/0")).toEqual({ name: "unknown", path: "trials/0" });
   });
 

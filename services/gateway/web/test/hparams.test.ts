@@ -1,7 +1,9 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
+import { ValueSchema } from "$gen/resolute/api/common/v1/value_pb.js";
 import { TrialSchema } from "$gen/resolute/api/experiments/v1/trial_pb.js";
-import { axisOf, readAxes, readBrushes, writtenBrushes } from "$src/hparams/axes";
+import { axisOf, declaredScales, readAxes } from "$src/plots/axes";
+import { cellsOf, partsOf } from "$src/hparams/cells";
 import { importances } from "$src/hparams/importance";
 import { samplesOf, varied, type Sample } from "$src/hparams/samples";
 
@@ -36,6 +38,20 @@ describe("axes", () => {
     expect(axisOf("a", [0, 10]).place(NaN)).toBeUndefined();
   });
 
+  it("follow the declared scale", () => {
+    expect(axisOf("dropout", [0.01, 1], "linear").place(0.505)).toBeCloseTo(0.5);
+    expect(axisOf("lr", [0.1, 0.4], "log").place(0.2)).toBeCloseTo(0.5);
+    const field = (type: string) => ({ kind: { case: "mapValue", value: { fields: { type: { kind: { case: "stringValue", value: type } } } } } }) as const;
+    const map = (fields: Record<string, unknown>) => ({ kind: { case: "mapValue", value: { fields } } }) as const;
+    const config = create(ValueSchema, map({ hyperparameters: map({ lr: field("log"), net: map({ dropout: field("double") }), kind: field("categorical") }) }) as never);
+    expect([...declaredScales(config)]).toEqual([["lr", "log"], ["net.dropout", "linear"]]);
+  });
+
+  it("have round numbers between their ends", () => {
+    expect(axisOf("a", [0.13, 0.97], "linear").ticks.map(({ text }) => text)).toEqual(["0.13", "0.2", "0.4", "0.6", "0.8", "0.97"]);
+    expect(axisOf("lr", [0.0001234, 0.5], "log").ticks.map(({ text }) => text)).toEqual(["1.234e-4", "0.001", "0.01", "0.1", "0.5"]);
+  });
+
   it("of choices have them side by side", () => {
     const axis = axisOf("net", ["wide", "deep", 3]);
     expect(["3", "deep", "wide"].map((one) => axis.place(one))).toEqual([0, 0.5, 1]);
@@ -43,12 +59,6 @@ describe("axes", () => {
 
   it("are named in the URL, each once", () => {
     expect(readAxes("lr,a%2Cb,lr,,%E0%A4%A")).toEqual(["lr", "a,b"]);
-  });
-
-  it("keep their brushes in the URL", () => {
-    const brushes = new Map([["a~b,c", [0.25, 0.5] as const], ["lr", [0, 1] as const]]);
-    expect(readBrushes(writtenBrushes(brushes))).toEqual(brushes);
-    expect(readBrushes("lr~0.9~0.1,x").size).toBe(0);
   });
 });
 
@@ -66,5 +76,22 @@ describe("importance", () => {
 
   it("is not told from few results", () => {
     expect(importances(samples.slice(0, 9), ["x"])).toEqual([]);
+  });
+});
+
+describe("a heat map", () => {
+  const samples = [sample(1, 0.5, { lr: 0.1, net: "a" }), sample(2, 0.7, { lr: 0.1, net: "a" }), sample(3, 0.9, { lr: 0.2, net: "b" }), sample(4, NaN, { lr: 0.2, net: "b" })];
+
+  it("has the best and the mean of each cell", () => {
+    const named = (name: string) => ({ name, parts: partsOf(name, samples.flatMap(({ values }) => values.get(name) ?? []), undefined) });
+    const cells = cellsOf(samples, [named("lr"), named("net")], true);
+    expect(cells.map(({ x, y, trials, best, mean }) => [x, y, trials, best, Number(mean.toFixed(9))])).toEqual([[0, 0, 2, 0.5, 0.6], [1, 1, 1, 0.9, 0.9]]);
+    expect(named("net").parts.map(({ label }) => label)).toEqual(["a", "b"]);
+  });
+
+  it("has stretches of many numbers, by their scale, without empty ones", () => {
+    const parts = partsOf("lr", [1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1, 2, 3, 4], "log");
+    expect(parts.map(({ label }) => label)).toEqual(["1e-5", "1e-4", "0.001", "0.01", "0.1", "1 to 4"]);
+    expect(parts.filter(({ has }) => has(0.1))).toHaveLength(1);
   });
 });

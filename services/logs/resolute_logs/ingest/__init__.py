@@ -1,1 +1,1 @@
-"""How a batch of lines is stored exactly once: parsing and the write."""
+"""Storing a batch of lines exactly once: parsing and writing."""

@@ -1,4 +1,4 @@
-"""Ends a log: what was dropped of it since its last word about that is said at its end."""
+"""Closes a log, after a last line about dropped lines that it does not report yet."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def close(connection: Connection, trial_id: str, *, now: float) -> None:
         trial_id: The trial; maybe one that never wrote a line.
         now: Unix time.
     """
-    found = INTAKE.lock_usage(connection, trial_id)
-    if found is not None and found[1].dropped > found[1].told:
-        trial_key, usage = found
+    locked = INTAKE.lock_usage(connection, trial_id)
+    if locked is not None and locked[1].dropped > locked[1].last_reported:
+        trial_key, usage = locked
         last = sa.select(sa.func.max(lines.c.run)).where(lines.c.trial_key == trial_key)
         run = connection.execute(last).scalar_one() or 0
         usage = tell(connection, trial_key, usage, run=run, time_ns=int(now * 1e9))

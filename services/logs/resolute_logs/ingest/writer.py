@@ -98,12 +98,12 @@ def tell(connection: Connection, trial_key: int, usage: Usage, *, run: int, time
         time_ns: When, in nanoseconds since 1970.
 
     Returns:
-        The usage, with what was told now.
+        The usage, with the drops that the log reports now.
     """
     text = f"WARNING: {usage.explain(DROPPED)}"
     line: ParsedLine = (time_ns, line_pb2.LEVEL_WARNING, None, "", _ORIGIN, "", "", text)
     _insert(connection, trial_key, run, [line])
-    return replace(usage, told=usage.dropped)
+    return replace(usage, last_reported=usage.dropped)
 
 
 def _insert(connection: Connection, trial_key: int, run: int, lines: Sequence[ParsedLine]) -> None:

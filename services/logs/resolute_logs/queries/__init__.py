@@ -1,1 +1,1 @@
-"""How lines are read: filters, regular expressions, pages, and following a log while it grows."""
+"""Reading lines: filters, regular expressions, pages, and following a growing log."""

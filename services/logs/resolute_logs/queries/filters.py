@@ -1,4 +1,4 @@
-"""Which lines are wanted."""
+"""Filters of lines."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Filter:
 
     def conditions(self) -> list[sa.ColumnElement[bool]]:
         """What the database checks."""
-        found: list[sa.ColumnElement[bool]] = []
+        clauses: list[sa.ColumnElement[bool]] = []
         for column, choices in (
             (lines.c.rank, self.ranks),
             (lines.c.stdtype, self.stdtypes),
@@ -47,19 +47,19 @@ class Filter:
             (lines.c.agent, self.agents),
         ):
             if choices:
-                found.append(column.in_(choices))
+                clauses.append(column.in_(choices))
         if self.min_level:
             severe = lines.c.level >= self.min_level
             unknown = lines.c.level == line_pb2.LEVEL_UNSPECIFIED
-            found.append(sa.or_(severe, unknown) if self.min_level <= line_pb2.LEVEL_INFO else severe)
+            clauses.append(sa.or_(severe, unknown) if self.min_level <= line_pb2.LEVEL_INFO else severe)
         if self.start_time is not None:
-            found.append(lines.c.time_ns >= self.start_time)
+            clauses.append(lines.c.time_ns >= self.start_time)
         if self.end_time is not None:
-            found.append(lines.c.time_ns < self.end_time)
+            clauses.append(lines.c.time_ns < self.end_time)
         if self.text.isascii() and self.text:
             lowered = sa.func.lower(lines.c.message)
-            found.append(lowered.contains(self.text.lower(), autoescape=True))
-        return found
+            clauses.append(lowered.contains(self.text.lower(), autoescape=True))
+        return clauses
 
     @property
     def needs_row_check(self) -> bool:

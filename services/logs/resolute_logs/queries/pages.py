@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from resolute.api.logs.v1 import line_pb2
 from resolute_logs.queries.filters import Filter
 from resolute_logs.store.schema import INTAKE, LINE_BYTES, lines
 
@@ -57,6 +58,7 @@ def read_page(
     position: int | None = None,
     descending: bool = False,
     most: int,
+    most_bytes: int = MAX_BYTES,
 ) -> Page:
     """Reads the next matching lines.
 
@@ -66,25 +68,49 @@ def read_page(
         position: The last line that was looked at; None for the first page.
         descending: Newest first.
         most: Most lines.
+        most_bytes: Most bytes; one line more is taken where it alone is longer.
     """
     start = position if position is not None else (2**62 if descending else 0)
     trial_key = INTAKE.find_trial(connection, wanted.trial_id)
     if trial_key is None:
         return Page([], start, more=False)
     scan = _Scan(connection, trial_key, wanted, descending=descending)
-    found: list[StoredLine] = []
+    stored: list[StoredLine] = []
     size = 0
     for _ in range(MAX_WINDOWS):
         bound, is_last = scan.bound(start)
-        for line in scan.rows(start, bound, most=most + 1 - len(found)):
+        for line in scan.rows(start, bound, most=most + 1 - len(stored)):
             size += line.size()
-            if len(found) == most or (found and size > MAX_BYTES):
-                return Page(found, found[-1].line_id, more=True)
-            found.append(line)
+            if len(stored) == most or (stored and size > most_bytes):
+                return Page(stored, stored[-1].line_id, more=True)
+            stored.append(line)
         start = bound
         if is_last:
-            return Page(found, start, more=False)
-    return Page(found, start, more=True)
+            return Page(stored, start, more=False)
+    return Page(stored, start, more=True)
+
+
+def to_line(line: StoredLine, trial_id: str) -> line_pb2.Line:
+    """A line as the contract has it.
+
+    Args:
+        line: Its row.
+        trial_id: Whose it is.
+    """
+    message = line_pb2.Line(
+        message=line.message,
+        level=line_pb2.Level.ValueType(line.level),
+        rank=line.rank,
+        stdtype=line.stdtype,
+        line_id=line.line_id,
+        run=line.run,
+        trial_id=trial_id,
+        origin=line.origin,
+        container=line.container,
+        agent=line.agent,
+    )
+    message.time.seconds, message.time.nanos = divmod(line.time_ns, 1_000_000_000)
+    return message
 
 
 class _Scan:
@@ -102,10 +128,10 @@ class _Scan:
         if full is not None:
             return full, False
         last = sa.func.min if self._descending else sa.func.max
-        found = self._connection.execute(
+        line_id = self._connection.execute(
             sa.select(last(lines.c.line_id)).where(*self._behind(start))
         ).scalar_one_or_none()
-        return (start if found is None else found), True
+        return (start if line_id is None else line_id), True
 
     def rows(self, start: int, bound: int, *, most: int) -> Iterator[StoredLine]:
         """The matching lines of a window."""

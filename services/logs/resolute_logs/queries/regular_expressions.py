@@ -1,8 +1,8 @@
 """Regular expressions that users send.
 
-They run in RE2 and not in ``re``: a pattern such as ``(a|aa)+$`` keeps ``re`` busy for hours without letting
-go of the interpreter, and with it every service of the process. RE2's time is linear in the line and its
-memory is bounded; it lacks backreferences and looking around.
+They run in RE2 and not in ``re``: a pattern such as ``(a|aa)+$`` blocks ``re``, and with it every service of
+the process, for hours. RE2's time is linear in the line and its memory is bounded; it lacks backreferences
+and lookaround.
 """
 
 from __future__ import annotations

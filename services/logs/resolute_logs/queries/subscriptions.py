@@ -1,4 +1,4 @@
-"""Reads which logs a client wants to follow."""
+"""Parses the subscriptions of a client that follows logs."""
 
 from __future__ import annotations
 

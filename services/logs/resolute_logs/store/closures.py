@@ -1,4 +1,4 @@
-"""Which trials have complete logs."""
+"""The trials whose logs are complete."""
 
 from __future__ import annotations
 

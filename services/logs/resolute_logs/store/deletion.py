@@ -1,4 +1,4 @@
-"""Removes an experiment's lines piece by piece, so that no transaction holds up others for long."""
+"""Removes an experiment's lines in batches, so that no transaction blocks others for long."""
 
 from __future__ import annotations
 

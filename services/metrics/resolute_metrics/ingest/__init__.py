@@ -1,1 +1,1 @@
-"""How a batch of reports is stored exactly once: parsing, checks of names, conflicts, and the write."""
+"""Storing a batch of reports exactly once: parsing, checks of names, conflicts, and writing."""

@@ -1,8 +1,9 @@
-"""One metric has one value at one step of one run, the first: repeats add nothing, other values are refused.
+"""Conflicting values: a metric has one value at a step of a run, so of two values one is chosen.
 
-Reports of the same group and steps are one, merged name by name. That would want a look at all that was
-stored, but steps nearly always advance: only steps that turn up twice among reports that share a name are
-looked at.
+Of the searcher's metric the first counts, because the search has acted on it; of any other metric the last.
+Reports of the same group and steps are one, merged name by name. Finding conflicts would need all stored
+reports, but steps nearly always advance: only steps that occur twice among reports with a common name are
+read.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from resolute_metrics.store.rows import Integers, Piece, SingleReport, join, pie
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """One report that is not kept, or not all of it."""
+    """One report that breaks a rule: it is not kept, or has taken the place of an earlier value."""
 
     sequence: int
     message: str
@@ -36,15 +37,18 @@ class History(Protocol):
         """Everything that was reported at some steps, by step and name."""
 
 
-def resolve(pieces: Sequence[Piece], history: History) -> tuple[list[Piece], list[Refusal]]:
+def resolve(
+    pieces: Sequence[Piece], history: History, *, decisive: str | None
+) -> tuple[list[Piece], list[Refusal]]:
     """Parts the reports of one group into what is kept and what contradicts what is known.
 
     Args:
         pieces: New reports of one run in one group.
         history: What is stored.
+        decisive: The metric of the group that a search decides by, whose first value counts; None for none.
 
     Returns:
-        What to store, without values that are known already, and what to refuse.
+        What to store, without values that are known already, and which reports contradict.
     """
     contested = _contested(pieces, history)
     if not contested.size:
@@ -60,7 +64,8 @@ def resolve(pieces: Sequence[Piece], history: History) -> tuple[list[Piece], lis
             settled.append(piece.where(~mask))
         disputed += [_single(piece, row) for row in np.flatnonzero(mask).tolist()]
     known = history.values_at(np.unique(np.array([report.steps for report in disputed], dtype=np.int64)))
-    kept, refusals = _decide(sorted(disputed, key=lambda report: report.sequence), known, pieces[0].group)
+    in_order = sorted(disputed, key=lambda report: report.sequence)
+    kept, refusals = _decide(in_order, known, pieces[0].group, decisive)
     settled += pieces_of(pieces[0].group, kept)
     return merge_pieces(settled), refusals
 
@@ -76,14 +81,14 @@ def merge_pieces(pieces: Sequence[Piece]) -> list[Piece]:
 
 
 def _contested(pieces: Sequence[Piece], history: History) -> Integers:
-    found = [history.steps_shared(piece) for piece in pieces]
+    shared = [history.steps_shared(piece) for piece in pieces]
     for piece in pieces:
         if not piece.rows.advancing():
             values, counts = np.unique(piece.rows.steps, return_counts=True)
-            found.append(values[counts > 1])
+            shared.append(values[counts > 1])
     if len(pieces) > 1:
-        found += _shared(pieces)
-    return np.unique(np.concatenate(found)) if found else np.array([], dtype=np.int64)
+        shared += _shared(pieces)
+    return np.unique(np.concatenate(shared)) if shared else np.array([], dtype=np.int64)
 
 
 def _shared(pieces: Sequence[Piece]) -> Iterator[Integers]:
@@ -111,27 +116,29 @@ def _single(piece: Piece, row: int) -> SingleReport:
 
 
 def _decide(
-    reports: Sequence[SingleReport], known: dict[int, dict[str, Any]], group: str
+    reports: Sequence[SingleReport], known: dict[int, dict[str, Any]], group: str, decisive: str | None
 ) -> tuple[list[SingleReport], list[Refusal]]:
     kept: list[SingleReport] = []
     refusals: list[Refusal] = []
     for report in reports:
         present = known.setdefault(report.steps, {})
-        clash = _first_conflict(report.values, present)
-        if clash is not None:
-            refusals.append(Refusal(report.sequence, _explain(group, report, clash, present[clash])))
-        fresh = {name: value for name, value in report.values.items() if name not in present}
+        others = [
+            name
+            for name, value in report.values.items()
+            if name in present and not _same(present[name], value)
+        ]
+        if others:
+            first = decisive if decisive in others else others[0]
+            refusals.append(Refusal(report.sequence, _explain(group, report, first, present, decisive)))
+        fresh = {
+            name: value
+            for name, value in report.values.items()
+            if name not in present or (name in others and name != decisive)
+        }
         present.update(fresh)
         if fresh:
             kept.append(SingleReport(report.sequence, report.steps, report.time, fresh))
     return kept, refusals
-
-
-def _first_conflict(values: Mapping[str, Any], present: Mapping[str, Any]) -> str | None:
-    for name, value in values.items():
-        if name in present and not _same(present[name], value):
-            return name
-    return None
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -148,10 +155,13 @@ def _single_precision(value: float) -> float:
         return float(np.float32(value))
 
 
-def _explain(group: str, report: SingleReport, name: str, before: Any) -> str:
+def _explain(
+    group: str, report: SingleReport, name: str, present: Mapping[str, Any], decisive: str | None
+) -> str:
+    rule = "the first counts, as the search decides by it" if name == decisive else "the last counts"
     return (
-        f"group {group!r} at step {report.steps}: metric {name!r} was reported as {_short(before)} and now "
-        f"as {_short(report.values[name])}, the first counts; report each metric once a step, or give the "
+        f"group {group!r} at step {report.steps}: metric {name!r} was reported as {_short(present[name])} "
+        f"and now as {_short(report.values[name])}, {rule}; report each metric once a step, or give the "
         "second another name"
     )
 

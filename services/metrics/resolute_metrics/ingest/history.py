@@ -1,4 +1,4 @@
-"""What a run has stored in one group, looked up by steps."""
+"""The stored reports of a run in one group, by steps."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ class StoredHistory:
         if not candidates:
             return _NONE
         fields = piece.fields()
-        found = [
+        shared = [
             np.intersect1d(steps, codec.decode_integers(block.steps, block.row_count))
             for stream in (self._streams[place] for place in candidates)
             if not fields.isdisjoint(stream.fields())
             for block in blocks.overlapping(self._connection, stream.key, first_step=first, last_step=last)
         ]
-        return np.concatenate(found) if found else _NONE
+        return np.concatenate(shared) if shared else _NONE
 
     def values_at(self, steps: Integers) -> dict[int, dict[str, Any]]:
-        """Everything that was reported at some steps, by step and name."""
-        known: dict[int, dict[str, Any]] = {}
+        """What counts of everything that was reported at some steps, by step and name."""
+        found: list[tuple[float, int, dict[str, Any]]] = []
         first, last = int(steps[0]), int(steps[-1])
         for stream in self._streams:
             if stream.last_step < first or stream.first_step > last:
@@ -55,6 +55,12 @@ class StoredHistory:
                 present = np.isin(codec.decode_integers(block.steps, block.row_count), steps)
                 if present.any():
                     piece = Piece(stream.group, stream.names, blocks.read(self._connection, block))
-                    for row in np.flatnonzero(present).tolist():
-                        known.setdefault(int(piece.rows.steps[row]), {}).update(piece.report(row))
+                    times, at = piece.rows.times, piece.rows.steps
+                    found += [
+                        (float(times[row]), int(at[row]), piece.report(row))
+                        for row in np.flatnonzero(present).tolist()
+                    ]
+        known: dict[int, dict[str, Any]] = {}
+        for _, step, values in sorted(found, key=lambda one: one[0]):
+            known.setdefault(step, {}).update(values)
         return known

@@ -1,4 +1,4 @@
-"""Which names groups and metrics may have, and how many."""
+"""Limits of the names of groups and metrics, and of their number."""
 
 from __future__ import annotations
 

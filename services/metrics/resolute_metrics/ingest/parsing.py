@@ -115,8 +115,8 @@ def _check_sequences(pieces: Sequence[Piece], first: int, count: int) -> None:
         return
     if any((np.diff(piece.rows.sequences) <= 0).any() for piece in pieces):
         raise invalid("blocks", "the sequences within a block must ascend")
-    found = np.concatenate([piece.rows.sequences for piece in pieces])
-    if len(found) != count or not np.array_equal(np.sort(found), np.arange(first, first + count)):
+    sequences = np.concatenate([piece.rows.sequences for piece in pieces])
+    if len(sequences) != count or not np.array_equal(np.sort(sequences), np.arange(first, first + count)):
         raise invalid(
             "blocks",
             f"the blocks must hold each sequence from {first} to below {first + count} exactly once; "

@@ -113,7 +113,7 @@ class _Writer:
             history = StoredHistory(self._connection, [one for one in known if one.group == group])
             new = merge_pieces([piece for piece in counted if piece.group == group])
             if new:
-                settled, contradictions = resolve(new, history)
+                settled, contradictions = resolve(new, history, decisive=self._decisive(group))
                 kept += settled
                 refused += contradictions
         own = {
@@ -127,6 +127,10 @@ class _Writer:
         # What searches and retention decide by is small, and stays right without the points.
         self._update_validations(kept)
         return refused, fitted
+
+    def _decisive(self, group: str) -> str | None:
+        goal = self._batch.goal
+        return goal.metric if goal is not None and group == validations.GROUP else None
 
     def _count_names(
         self, pieces: Sequence[Piece], known: Sequence[Stream]

@@ -1,4 +1,4 @@
-"""What can be asked of metrics.
+"""Queries of metrics.
 
 Series (also downsampled, or watched while they grow), whole reports, summaries, and the best validation;
 and the messages that answer.

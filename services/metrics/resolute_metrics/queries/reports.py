@@ -86,14 +86,14 @@ def read_reports(
     """
     known = streams.load(connection, [trial_key], groups=wanted.groups)
     sources = _source_names(connection, trial_key)
-    found: list[StoredReport] = []
+    reports: list[StoredReport] = []
     for name in sorted({stream.group for stream in known}):
-        if len(found) >= most or (after is not None and name < after.group):
+        if len(reports) >= most or (after is not None and name < after.group):
             continue
         reader = _GroupReader(connection, [one for one in known if one.group == name], wanted)
         start = after if after is not None and after.group == name else None
-        found += reader.read(start, most - len(found), sources)
-    return found
+        reports += reader.read(start, most - len(reports), sources)
+    return reports
 
 
 def _source_names(connection: Connection, trial_key: int) -> dict[int, str]:

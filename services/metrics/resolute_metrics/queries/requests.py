@@ -1,4 +1,4 @@
-"""Reads what queries ask for from their messages."""
+"""Parses the messages of queries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Builds response messages from what was read."""
+"""Builds the response messages of queries."""
 
 from __future__ import annotations
 
@@ -89,6 +89,6 @@ def to_best(best: Best) -> validation_pb2.BestValidation:
     return to_message(validation_pb2.BestValidation, best)
 
 
-def to_trial_validations(found: TrialValidations) -> validation_pb2.TrialValidations:
+def to_trial_validations(validations: TrialValidations) -> validation_pb2.TrialValidations:
     """Builds the message of a trial's best and last validation."""
-    return to_message(validation_pb2.TrialValidations, found)
+    return to_message(validation_pb2.TrialValidations, validations)

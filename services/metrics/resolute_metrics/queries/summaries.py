@@ -59,25 +59,25 @@ def summarize(
 
 
 def _of_trial(trial_id: str, known: Iterable[Stream], names: frozenset[str]) -> Sequence[Summary]:
-    found: dict[tuple[str, str], Summary] = {}
+    by_metric: dict[tuple[str, str], Summary] = {}
     for stream in known:
         if names and names.isdisjoint(stream.fields()):
             continue
-        _add_numbers(found, trial_id, stream)
-        _add_others(found, trial_id, stream)
-    return [summary for key, summary in sorted(found.items()) if not names or key[1] in names]
+        _add_numbers(by_metric, trial_id, stream)
+        _add_others(by_metric, trial_id, stream)
+    return [summary for key, summary in sorted(by_metric.items()) if not names or key[1] in names]
 
 
-def _add_numbers(found: dict[tuple[str, str], Summary], trial_id: str, stream: Stream) -> None:
+def _add_numbers(by_metric: dict[tuple[str, str], Summary], trial_id: str, stream: Stream) -> None:
     newest = stream.last_step, stream.run, stream.last_sequence
     for name, count, total, low, high, nonfinite, last in zip(
         stream.names, *stream.aggregates.tolist(), strict=True
     ):
         key = stream.group, name
-        summary = found.get(key)
+        summary = by_metric.get(key)
         if summary is None:
             # The common case, a thousand times in a comparison: there is nothing to add to.
-            found[key] = Summary(
+            by_metric[key] = Summary(
                 trial_id, *key, int(count), total, low, high, int(nonfinite), newest, NUMBER, last, True
             )
             continue
@@ -90,9 +90,9 @@ def _add_numbers(found: dict[tuple[str, str], Summary], trial_id: str, stream: S
             summary.newest, summary.kind, summary.last, summary.has_last = newest, NUMBER, last, True
 
 
-def _add_others(found: dict[tuple[str, str], Summary], trial_id: str, stream: Stream) -> None:
+def _add_others(by_metric: dict[tuple[str, str], Summary], trial_id: str, stream: Stream) -> None:
     for name, other in stream.others.items():
-        summary = found.setdefault((stream.group, name), Summary(trial_id, stream.group, name))
+        summary = by_metric.setdefault((stream.group, name), Summary(trial_id, stream.group, name))
         newest = other.steps, stream.run, other.sequence
         if newest > summary.newest:
             summary.newest, summary.kind = newest, other.kind

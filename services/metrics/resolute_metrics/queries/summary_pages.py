@@ -90,13 +90,13 @@ def read_summaries(
     """
     keys = _total(order)
     if [by.field for by in keys[:3]] == list(IDENTITY) and not any(by.descending for by in keys[:3]):
-        found = _by_trial(connection, wanted, "" if after is None else str(after[0]))
+        summaries = _by_trial(connection, wanted, "" if after is None else str(after[0]))
     else:
-        found = iter(sorted(_everything(connection, wanted), key=lambda summary: _key(summary, keys)))
+        summaries = iter(sorted(_everything(connection, wanted), key=lambda summary: _key(summary, keys)))
     if after is None:
-        return found
+        return summaries
     bound = _comparable(after, keys)
-    return itertools.dropwhile(lambda summary: _key(summary, keys) <= bound, found)
+    return itertools.dropwhile(lambda summary: _key(summary, keys) <= bound, summaries)
 
 
 def _total(order: Sequence[OrderBy]) -> list[OrderBy]:
@@ -125,7 +125,9 @@ def _trials(connection: Connection, wanted: SummaryFilter, *, first: str = "") -
         .where(experiments.c.deleted_at.is_(None))
     )
     if wanted.trial_ids:
-        query = query.where(trials.c.trial_id.in_([one for one in wanted.trial_ids if one >= first]))
+        query = query.where(
+            trials.c.trial_id.in_([trial_id for trial_id in wanted.trial_ids if trial_id >= first])
+        )
     if wanted.experiment_id:
         query = query.where(experiments.c.experiment_id == wanted.experiment_id)
     return {row.trial_id: row.trial_key for row in connection.execute(query) if row.trial_id >= first}

@@ -1,4 +1,4 @@
-"""Which points of a trial count when a later run has gone back behind them.
+"""Superseded points: those of an older run that a later run has repeated.
 
 A run that resumes from a checkpoint repeats steps that an older run had reported. Both are kept; the
 effective series takes a run's points up to the first step of any later run in the same group.

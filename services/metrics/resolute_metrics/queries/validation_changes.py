@@ -1,8 +1,8 @@
 """The changes of best and last validations in one order, for services that keep a copy of them.
 
-Writers on several replicas cannot number their changes: who commits first is known only afterwards, and a
-reader that has seen a later number would never see the earlier one. So a write only marks its row as changed,
-and anyone who lists the changes numbers them first.
+Writers on several replicas cannot number their changes: the order of commits is known only afterwards, and a
+reader that has seen a later number would miss an earlier one. So a write only marks its row as changed, and a
+reader numbers the changes before it lists them.
 """
 
 from __future__ import annotations
@@ -92,5 +92,5 @@ def list_changes(connection: Connection, *, after: int, limit: int) -> Changes:
         .order_by(table.c.revision)
         .limit(limit)
     )
-    found = [TrialValidations(*row) for row in connection.execute(query)]
-    return Changes(found, connection.execute(sa.select(validation_revisions.c.latest)).scalar_one())
+    changes = [TrialValidations(*row) for row in connection.execute(query)]
+    return Changes(changes, connection.execute(sa.select(validation_revisions.c.latest)).scalar_one())

@@ -59,7 +59,7 @@ class _Last:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _BestAndLast:
     best: _Best | None
     """None without any finite value."""
     last: _Last
@@ -90,11 +90,11 @@ def update(
     row = connection.execute(sa.select(table).where(table.c.trial_key == trial_key)).one_or_none()
     if row is not None and (row.metric != goal.metric or _supersedes(run, pieces, row)):
         # A restart, at most once a run and group: the only time that stored values are looked at again.
-        found = _search(connection, trial_key, goal)
+        best = _search(connection, trial_key, goal)
     else:
-        found = _merge(_known(row), _of_run(connection, trial_key, run, goal, pieces))
-    if found != _known(row):
-        _save(connection, trial_key, experiment_key, goal, found)
+        best = _merge(_known(row), _of_run(connection, trial_key, run, goal, pieces))
+    if best != _known(row):
+        _save(connection, trial_key, experiment_key, goal, best)
 
 
 def best_of_experiment(connection: Connection, experiment_id: str) -> Best | None:
@@ -143,26 +143,26 @@ def _supersedes(run: int, pieces: Sequence[Piece], row: sa.Row[Any]) -> bool:
     return row.best_run is not None and run > row.best_run and first <= row.best_steps
 
 
-def _known(row: sa.Row[Any] | None) -> _Found | None:
+def _known(row: sa.Row[Any] | None) -> _BestAndLast | None:
     if row is None:
         return None
     best = None if row.best_rank is None else _Best(row.best_rank, row.best_run, row.best_steps)
-    return _Found(best, _Last(row.last_run, row.last_steps, _finite(row.last_value)))
+    return _BestAndLast(best, _Last(row.last_run, row.last_steps, _finite(row.last_value)))
 
 
-def _merge(known: _Found | None, found: _Found | None) -> _Found | None:
-    if known is None or found is None:
-        return known or found
-    bests = [best for best in (known.best, found.best) if best is not None]
-    return _Found(
+def _merge(known: _BestAndLast | None, later: _BestAndLast | None) -> _BestAndLast | None:
+    if known is None or later is None:
+        return known or later
+    bests = [best for best in (known.best, later.best) if best is not None]
+    return _BestAndLast(
         min(bests, key=lambda best: (best.rank, best.steps), default=None),
-        max(known.last, found.last, key=lambda last: (last.run, last.steps)),
+        max(known.last, later.last, key=lambda last: (last.run, last.steps)),
     )
 
 
 def _of_run(
     connection: Connection, trial_key: int, run: int, goal: Goal, pieces: Sequence[Piece]
-) -> _Found | None:
+) -> _BestAndLast | None:
     with_metric = [piece for piece in pieces if goal.metric in piece.names]
     if not with_metric:
         return None
@@ -172,21 +172,21 @@ def _of_run(
         )
     )
     cut = superseded_from([(run, 0), *((row.run, row.first_step) for row in rows)]).get(run)
-    found: _Found | None = None
+    best: _BestAndLast | None = None
     for piece in with_metric:
         mask = effective_mask(piece.rows.steps, cut)
         steps = piece.rows.steps[mask]
         values = piece.rows.values[:, piece.names.index(goal.metric)][mask]
-        found = _merge(found, _of_points(steps, values, np.full(len(steps), run), goal))
-    return found
+        best = _merge(best, _of_points(steps, values, np.full(len(steps), run), goal))
+    return best
 
 
-def _search(connection: Connection, trial_key: int, goal: Goal) -> _Found | None:
+def _search(connection: Connection, trial_key: int, goal: Goal) -> _BestAndLast | None:
     series = read_series(connection, trial_key, group=GROUP, name=goal.metric, superseded=False)
     return _of_points(series.steps, series.values, series.runs, goal)
 
 
-def _of_points(steps: Integers, values: Floats, runs: Integers, goal: Goal) -> _Found | None:
+def _of_points(steps: Integers, values: Floats, runs: Integers, goal: Goal) -> _BestAndLast | None:
     """The best and the last of some effective points."""
     if not len(steps):
         return None
@@ -195,9 +195,9 @@ def _of_points(steps: Integers, values: Floats, runs: Integers, goal: Goal) -> _
     ranks = values if goal.smaller_is_better else -values
     finite = np.flatnonzero(np.isfinite(ranks))
     if not len(finite):
-        return _Found(None, last)
+        return _BestAndLast(None, last)
     place = finite[int(np.lexsort((steps[finite], ranks[finite]))[0])]
-    return _Found(_Best(float(ranks[place]), int(runs[place]), int(steps[place])), last)
+    return _BestAndLast(_Best(float(ranks[place]), int(runs[place]), int(steps[place])), last)
 
 
 def _finite(value: float | None) -> float | None:
@@ -206,12 +206,12 @@ def _finite(value: float | None) -> float | None:
 
 
 def _save(
-    connection: Connection, trial_key: int, experiment_key: int, goal: Goal, found: _Found | None
+    connection: Connection, trial_key: int, experiment_key: int, goal: Goal, validation: _BestAndLast | None
 ) -> None:
     connection.execute(table.delete().where(table.c.trial_key == trial_key))
-    if found is None:
+    if validation is None:
         return
-    best, last = found.best, found.last
+    best, last = validation.best, validation.last
     connection.execute(
         table.insert(),
         {

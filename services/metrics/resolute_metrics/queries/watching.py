@@ -47,9 +47,9 @@ def watch_series(
     async def look(turn: Turn[SeriesRequest]) -> AsyncGenerator[Change, None]:
         for start in range(0, len(turn.due), _SERIES_AT_ONCE):
             some = turn.due[start : start + _SERIES_AT_ONCE]
-            found = await database.read(partial(_poll, requests=some, seen=seen))
-            seen.update({change.request.key: now for now, change in found})
-            for _, change in found:
+            changes = await database.read(partial(_poll, requests=some, seen=seen))
+            seen.update({change.request.key: now for now, change in changes})
+            for _, change in changes:
                 yield change
 
     return follow(
@@ -73,10 +73,10 @@ def _poll(
     by_group: dict[tuple[int, str], list[Stream]] = {}
     for stream in known:
         by_group.setdefault((stream.trial_key, stream.group), []).append(stream)
-    found = []
+    changes = []
     for request in requests:
         own = by_group.get((keys.get(request.trial_id, 0), request.group), [])
         news = look(connection, request, own, seen.get(request.key))
         if news is not None:
-            found.append(news)
-    return found
+            changes.append(news)
+    return changes

@@ -1,4 +1,4 @@
-"""What is known of each column of a stream: six numbers that follow every write.
+"""The aggregates of each column of a stream: six numbers that every write updates.
 
 NaN and infinities are stored like any value and counted as nonfinite. They are never the smallest, the
 largest or part of the sum; they may be the last.

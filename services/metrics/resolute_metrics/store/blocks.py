@@ -1,4 +1,4 @@
-"""Blocks of rows in the database: adding, reading, and putting small ones together."""
+"""Blocks of rows in the database: adding, reading, and merging small ones."""
 
 from __future__ import annotations
 

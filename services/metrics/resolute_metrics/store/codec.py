@@ -1,7 +1,7 @@
-"""How rows are in the database: little-endian numpy arrays, format 1.
+"""The encoding of rows in the database: little-endian numpy arrays, format 1.
 
-``steps`` and ``sequences`` begin with a byte that tells how they are written: nearly always they are a
-progression, which takes its first member and its stride. ``times`` and columns are plain doubles. The columns
+``steps`` and ``sequences`` begin with a byte for their encoding: nearly always they are an arithmetic
+progression, stored as its first member and its stride. ``times`` and columns are plain doubles. The columns
 of a block follow each other in ``matrix``, or are rows of their own in a block that is tall enough.
 """
 

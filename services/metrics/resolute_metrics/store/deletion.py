@@ -1,4 +1,4 @@
-"""Removes an experiment's reports piece by piece, so that no transaction holds up others for long."""
+"""Removes an experiment's reports in batches, so that no transaction blocks others for long."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ def delete_expired(connection: Connection, *, before: float) -> bool:
     """
     old = sa.select(streams.c.stream_key).where(streams.c.last_time < before)
     query = sa.select(blocks_table.c.block_key).where(blocks_table.c.stream_key.in_(old))
-    found = list(connection.execute(query.limit(_BLOCKS_AT_ONCE)).scalars())
-    if found:
-        _give_back(connection, found)
-        blocks.remove(connection, found)
-    return len(found) == _BLOCKS_AT_ONCE
+    block_keys = list(connection.execute(query.limit(_BLOCKS_AT_ONCE)).scalars())
+    if block_keys:
+        _give_back(connection, block_keys)
+        blocks.remove(connection, block_keys)
+    return len(block_keys) == _BLOCKS_AT_ONCE
 
 
-def _give_back(connection: Connection, found: Sequence[int]) -> None:
+def _give_back(connection: Connection, block_keys: Sequence[int]) -> None:
     """Counts the bytes of blocks as stored no longer."""
     table = blocks_table
     rows = connection.execute(
         sa.select(streams.c.trial_key, streams.c.names, sa.func.sum(table.c.row_count).label("rows"))
         .join(table, table.c.stream_key == streams.c.stream_key)
-        .where(table.c.block_key.in_(found))
+        .where(table.c.block_key.in_(block_keys))
         .group_by(streams.c.stream_key, streams.c.trial_key, streams.c.names)
     )
     sizes: Counter[int] = Counter()
@@ -65,9 +65,9 @@ def delete_batch(connection: Connection, experiment_key: int) -> bool:
         .where(blocks_table.c.stream_key.in_(of_trial))
         .limit(_BLOCKS_AT_ONCE)
     ).scalars()
-    found = list(keys)
-    if found:
-        blocks.remove(connection, found)
+    block_keys = list(keys)
+    if block_keys:
+        blocks.remove(connection, block_keys)
         return True
     sources = sa.select(INTAKE.sources.c.source_key).where(INTAKE.sources.c.trial_key == trial)
     connection.execute(refusals.delete().where(refusals.c.source_key.in_(sources)))

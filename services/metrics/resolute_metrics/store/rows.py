@@ -1,4 +1,4 @@
-"""Reports in columns: what arrives in batches, is in blocks and is read as series."""
+"""Reports in columns, as they arrive in batches, are stored in blocks and are read as series."""
 
 from __future__ import annotations
 

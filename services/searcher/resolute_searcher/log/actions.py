@@ -1,4 +1,4 @@
-"""What anyone who runs the trials must do. Actions follow from operations, and have their reasons."""
+"""Actions, which the experiments service carries out. They follow from operations, with the same reasons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens to a search. Events are facts: the search decides upon them and never changes them."""
+"""Events of a search: facts on which it decides and which it never changes."""
 
 from __future__ import annotations
 

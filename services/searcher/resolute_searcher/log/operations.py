@@ -1,6 +1,8 @@
-"""What a search decides. Operations are recorded beside the event that caused them, each with its reason.
+"""Operations: the decisions of a search.
 
-The reason is no part of the decision: operations are equal whatever their reasons.
+Operations are recorded beside the event that caused them, each with its reason.
+
+Reasons are not part of the decision: they are ignored when operations are compared.
 """
 
 from __future__ import annotations

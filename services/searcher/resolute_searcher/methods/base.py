@@ -1,4 +1,4 @@
-"""What a search method is, and how trials are sampled for it."""
+"""The protocol of search methods, and the sampling of trials."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A search whose decisions are made elsewhere: a client hears of the events and posts the operations."""
+"""A custom search: a client receives the events and posts the operations."""
 
 from __future__ import annotations
 

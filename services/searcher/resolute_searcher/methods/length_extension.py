@@ -1,4 +1,4 @@
-"""Trials that trained to the full length, and train on when a search is given more length."""
+"""Trials at full length, which continue when the search is extended."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A search whose hyperparameters a model of the earlier results chooses, outside of the search.
+"""A search whose hyperparameters are chosen by a model of earlier results, outside of the search.
 
 The search asks, and takes each answer as an event of its log. So a log can be replayed without the model, and
-a newer version of the model bends no search that is under way.
+a newer version of the model does not change running searches.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ class ModelSearch:
                 [number, length, repr(what) if isinstance(what, float) else what]
                 for number, length, what in self._facts
             ],
-            "suggestions": [list(one) for one in self._suggestions],
+            "suggestions": [list(suggestion) for suggestion in self._suggestions],
             "numbers": dict(self._numbers),
             "notes": self._notes,
         }

@@ -1,4 +1,4 @@
-"""Which implementation, in which version, serves which kind of spec."""
+"""The registry of search methods and their versions by kind of spec."""
 
 from __future__ import annotations
 

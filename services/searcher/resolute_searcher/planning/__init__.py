@@ -1,4 +1,4 @@
-"""Searches that do not exist.
+"""Previews and simulations of searches.
 
 A preview of what a spec would run, and its simulation in virtual time against learning curves.
 """

@@ -1,4 +1,4 @@
-"""Answers to calls that calculate for long: made in worker processes, as serialized responses."""
+"""Responses of long calculations, made and serialized in worker processes."""
 
 from __future__ import annotations
 
@@ -110,14 +110,16 @@ def importance_answer(database_url: str, search_id: str) -> bytes:
             results = trial_results(entries, smaller_is_better=spec.smaller_is_better)
     finally:
         engine.dispose()
-    found = estimate(results, spec.space)
+    estimated = estimate(results, spec.space)
     return service_pb.GetImportancesResponse(
         importances=[
-            service_pb.GetImportancesResponse.Importance(name=one.name, share=one.share, error=one.error)
-            for one in found.importances
+            service_pb.GetImportancesResponse.Importance(
+                name=importance.name, share=importance.share, error=importance.error
+            )
+            for importance in estimated.importances
         ],
-        trials=found.trials,
+        trials=estimated.trials,
         trials_with_result=len(results),
-        omitted_hparams=found.omitted,
+        omitted_hparams=estimated.omitted,
         last_event_sequence=row.last_sequence,
     ).SerializeToString()

@@ -1,4 +1,4 @@
-"""Learning curves for searches that are played without training: made up, or recorded before."""
+"""Learning curves for simulated searches: synthetic or recorded."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ class SyntheticCurves:
         """Returns the metric; the trial's number does not matter."""
         distances = _distances(self.space, hparams, path="", seed=self.seed)
         final = math.fsum(distances) / len(distances) if distances else 0.5
-        told = json.dumps(hparams, sort_keys=True, default=str)
-        speed = 2.0 + 6.0 * _uniform("speed", self.seed, told)
-        noise = 0.02 * (_uniform("noise", self.seed, told, f"{length:.6g}") - 0.5)
+        key = json.dumps(hparams, sort_keys=True, default=str)
+        speed = 2.0 + 6.0 * _uniform("speed", self.seed, key)
+        noise = 0.02 * (_uniform("noise", self.seed, key, f"{length:.6g}") - 0.5)
         value = final + (1.0 - final) * math.exp(-speed * length / self.max_length) + noise
         return value if self.smaller_is_better else 1.0 - value
 
@@ -121,24 +121,24 @@ class RecordedCurves:
 
 
 def _distances(space: Space, hparams: Mapping[str, Json], *, path: str, seed: int) -> list[float]:
-    found: list[float] = []
+    away: list[float] = []
     for name in sorted(space.hyperparameters):
         axis, here = space.hyperparameters[name], f"{path}.{name}"
         value: Any = hparams.get(name)
         best = _uniform("best", seed, here)
         match axis:
             case Space():
-                found += _distances(axis, value or {}, path=here, seed=seed)
+                away += _distances(axis, value or {}, path=here, seed=seed)
             case IntRange() | DoubleRange():
-                found.append(abs((value - axis.minval) / (axis.maxval - axis.minval) - best))
+                away.append(abs((value - axis.minval) / (axis.maxval - axis.minval) - best))
             case LogRange():
                 exponent = (
                     math.log(value) / math.log(axis.base) if value > 0 and axis.base != 1 else axis.minval
                 )
-                found.append(abs((exponent - axis.minval) / (axis.maxval - axis.minval) - best))
+                away.append(abs((exponent - axis.minval) / (axis.maxval - axis.minval) - best))
             case Categorical():
-                found.append(_uniform("worth", seed, here, json.dumps(value, sort_keys=True, default=str)))
-    return found
+                away.append(_uniform("worth", seed, here, json.dumps(value, sort_keys=True, default=str)))
+    return away
 
 
 def _uniform(*parts: object) -> float:

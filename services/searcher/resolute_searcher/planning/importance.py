@@ -1,4 +1,4 @@
-"""How much each hyperparameter matters, by Optuna's fANOVA: in worker processes, as forests take long."""
+"""The importance of hyperparameters by Optuna's fANOVA, in worker processes."""
 
 from __future__ import annotations
 
@@ -107,14 +107,14 @@ def trial_results(entries: Iterable[Entry], *, smaller_is_better: bool) -> list[
 
 def leaves(tree: Mapping[str, Json], prefix: str = "") -> dict[str, Json]:
     """Returns the values of nested mappings that are no mappings, by dotted name."""
-    found: dict[str, Json] = {}
+    values: dict[str, Json] = {}
     for name in sorted(tree):
         value = tree[name]
         if isinstance(value, Mapping):
-            found.update(leaves(value, f"{prefix}{name}."))
+            values.update(leaves(value, f"{prefix}{name}."))
         else:
-            found[prefix + name] = value
-    return found
+            values[prefix + name] = value
+    return values
 
 
 def estimate(results: Sequence[TrialResult], space: Space) -> Estimate:
@@ -133,9 +133,11 @@ def estimate(results: Sequence[TrialResult], space: Space) -> Estimate:
     trials = _trials(shown, axes)
     shares = _shares(trials, trees=_TREES)
     errors = _errors(trials, names)
-    found = [Importance(name=name, share=shares.get(name, 0.0), error=errors[name]) for name in names]
+    ranked = [Importance(name=name, share=shares.get(name, 0.0), error=errors[name]) for name in names]
     return Estimate(
-        importances=sorted(found, key=lambda one: (-one.share, one.name)), trials=len(shown), omitted=omitted
+        importances=sorted(ranked, key=lambda one: (-one.share, one.name)),
+        trials=len(shown),
+        omitted=omitted,
     )
 
 
@@ -149,8 +151,8 @@ def _spread(results: Sequence[TrialResult], most: int) -> Sequence[TrialResult]:
 def _names(results: Sequence[TrialResult]) -> tuple[list[str], int]:
     """The names of what is regarded, ascending, and how many others have several values."""
     values: dict[str, list[Json]] = {}
-    for one in results:
-        for name, value in one.hparams.items():
+    for result in results:
+        for name, value in result.hparams.items():
             values.setdefault(name, []).append(value)
     varied = [name for name in sorted(values) if len({_key(value) for value in values[name]}) > 1]
     fitting = [name for name in varied if len(values[name]) == len(results) and _fits(values[name])]
@@ -230,8 +232,8 @@ def _shares(trials: Sequence[FrozenTrial], *, trees: int) -> dict[str, float]:
         study = optuna.create_study()
         study.add_trials(trials)
         evaluator = optuna.importance.FanovaImportanceEvaluator(n_trees=trees, seed=_SEED)
-        found = evaluator.evaluate(study)
-    return {name: min(max(float(share), 0.0), 1.0) for name, share in found.items()}
+        shares = evaluator.evaluate(study)
+    return {name: min(max(float(share), 0.0), 1.0) for name, share in shares.items()}
 
 
 def _errors(trials: Sequence[FrozenTrial], names: Sequence[str]) -> dict[str, float]:

@@ -71,9 +71,7 @@ def preview(spec: SearchSpec) -> Preview:
         case ModelSpec() as method:
             brackets = [_halving(method.bracket(smaller_is_better=True), method)]
         case CustomSpec() | PluginSpec():
-            raise FailedPreconditionError(
-                "what this search would run is known to its method alone; it cannot be previewed"
-            )
+            raise FailedPreconditionError("this search cannot be previewed: only its method knows its trials")
     total = sum(length * trials for bracket in brackets for length, trials in bracket.endings)
     return Preview(brackets=tuple(brackets), total_units=total)
 

@@ -1,4 +1,4 @@
-"""Plays a whole search in virtual time: what it would run on some slots, given learning curves."""
+"""Simulates a whole search in virtual time, on a number of slots and with given learning curves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sees what other replicas write, for all followers of this one at once."""
+"""Polls for changes by other replicas, for all followers of this one."""
 
 from __future__ import annotations
 

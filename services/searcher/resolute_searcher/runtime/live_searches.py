@@ -1,9 +1,9 @@
 """The searches that are in memory: a cache of their logs, and the one way to change them.
 
-A change decides at once, on the event loop, on top of decisions that may still be on their way to the disk;
-it answers when its own entries are durable. Should an entry not get there, everything decided on top of it
-does not either, since an append succeeds only right after its predecessor; the search is then read again from
-its log. A large change decides in a thread, while other calls about the same search wait for it.
+A change decides at once, on the event loop, on top of decisions that may not be on disk yet; its caller gets
+the answer when its own entries are durable. If an entry is not written, neither is everything decided on top
+of it, since an append succeeds only right after its predecessor; the search is then read again from its log.
+A large change decides in a thread, while other calls of the same search wait.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Answers the questions of searches with Optuna's samplers. It runs in worker processes: models take long."""
+"""Suggestions of Optuna's samplers for searches, computed in worker processes."""
 
 from __future__ import annotations
 
@@ -121,16 +121,16 @@ def _trials(
             reports[number][length] = float(what)
     made = []
     for number, (hparams, notes) in enumerate(request.earlier):
-        told = {step: _finite(metric) for step, metric in reports[number].items() if not math.isnan(metric)}
+        values = {step: _finite(metric) for step, metric in reports[number].items() if not math.isnan(metric)}
         state = ends.get(number, TrialState.RUNNING)
-        if state is not TrialState.RUNNING and not told:
+        if state is not TrialState.RUNNING and not values:
             state = TrialState.FAIL
         trial = create_trial(
             state=state,
-            value=told[max(told)] if state is TrialState.COMPLETE else None,
+            value=values[max(values)] if state is TrialState.COMPLETE else None,
             params={".".join(path): _parameter(axis, _at(hparams, path)) for path, axis in axes.items()},
             distributions=dict(distributions),
-            intermediate_values=told,
+            intermediate_values=values,
             system_attrs=dict((notes or {}).get("trial") or {}),
         )
         made.append(trial)
@@ -138,14 +138,14 @@ def _trials(
 
 
 def _axes(space: Space, path: tuple[str, ...]) -> list[tuple[tuple[str, ...], Any]]:
-    found: list[tuple[tuple[str, ...], Any]] = []
+    axes: list[tuple[tuple[str, ...], Any]] = []
     for name in sorted(space.hyperparameters):
         axis = space.hyperparameters[name]
         if isinstance(axis, Space):
-            found += _axes(axis, (*path, name))
+            axes += _axes(axis, (*path, name))
         elif not isinstance(axis, Const):
-            found.append(((*path, name), axis))
-    return found
+            axes.append(((*path, name), axis))
+    return axes
 
 
 def _distribution(axis: Any) -> Any:

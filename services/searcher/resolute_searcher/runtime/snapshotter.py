@@ -1,8 +1,8 @@
 """Makes snapshots of long searches, so that they load fast.
 
-A snapshot is made of the log alone, by folding what came after the one before: it holds nothing that is not
-durable, and anyone who decides never waits for it. It is made in a worker process, each time that the log has
-grown by a share of its length: what snapshots cost for each event does not grow with the search.
+A snapshot is made of the log alone, by folding what came after the one before: it holds only durable data,
+and decisions never wait for it. It is made in a worker process each time that the log has grown by a share of
+its length, so that the cost per event does not grow with the search.
 """
 
 from __future__ import annotations
@@ -112,15 +112,15 @@ class Snapshotter:
 
     async def _keep(self, search_id: str) -> None:
         while True:
-            found = await self._storage.read(lambda c: self._next_step(c, search_id))
-            if isinstance(found, int):
-                self._next[search_id] = found
+            step = await self._storage.read(lambda c: self._next_step(c, search_id))
+            if isinstance(step, int):
+                self._next[search_id] = step
                 return
             state = await self._pool.run(
-                advance_snapshot, found.spec.SerializeToString(), search_id, found.before, found.new
+                advance_snapshot, step.spec.SerializeToString(), search_id, step.before, step.new
             )
-            last = found.new[-1]
-            snapshot = Snapshot(last.sequence, last.tip, found.code, state)
+            last = step.new[-1]
+            snapshot = Snapshot(last.sequence, last.tip, step.code, state)
             await self._storage.write(
                 partial(snapshots.write_snapshot, search_id=search_id, snapshot=snapshot)
             )

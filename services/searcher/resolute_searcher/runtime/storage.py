@@ -1,4 +1,4 @@
-"""The service's database as its handlers use it: work that was begun ends, whoever stops waiting for it."""
+"""The service's database for its handlers: work that has begun ends even if its caller stops waiting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Has the questions of searches answered, and their answers recorded."""
+"""Computes the suggestions that searches request, and records them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What changes of a search, for whoever waits for it."""
+"""The topics of changes of a search."""
 
 from __future__ import annotations
 

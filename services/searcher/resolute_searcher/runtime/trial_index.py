@@ -1,4 +1,4 @@
-"""Which search a trial belongs to, remembered: every call about a trial asks first."""
+"""A cache of the searches of trials, which every call about a trial needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The RPCs by which a client drives a custom search: hear of events, post operations."""
+"""The RPCs by which a client drives a custom search: poll events, post operations."""
 
 from __future__ import annotations
 
@@ -92,13 +92,13 @@ class CustomSearchCalls:
                 logged = log.read_logged(
                     connection, search_id, after=position, limit=_MAX_EVENTS, max_bytes=_MAX_BYTES
                 )
-                found = [
-                    contract_event(one.event)
-                    for one in logged
-                    if one.event.WhichOneof("kind") in _CLIENT_EVENTS
+                events = [
+                    contract_event(entry.event)
+                    for entry in logged
+                    if entry.event.WhichOneof("kind") in _CLIENT_EVENTS
                 ]
-                if found or not logged:
-                    return found
+                if events or not logged:
+                    return events
                 position = logged[-1].event.sequence
 
         return await self.storage.read(work)

@@ -1,4 +1,4 @@
-"""What calls tell of a search."""
+"""Descriptions of a search in responses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The RPC that estimates how much hyperparameters matter, one search at a time, and remembers the answers."""
+"""The RPC that estimates the importance of hyperparameters, one search at a time, and caches the results."""
 
 from __future__ import annotations
 
@@ -73,9 +73,9 @@ class ImportanceCalls:
     async def _estimate(self, search_id: str) -> service_pb.GetImportancesResponse:
         url = self._storage.database.url
         answer = await self._pool.run(importance_answer, url, search_id)
-        found = service_pb.GetImportancesResponse.FromString(answer)
-        self._known[search_id] = found
+        response = service_pb.GetImportancesResponse.FromString(answer)
+        self._known[search_id] = response
         self._known.move_to_end(search_id)
         if len(self._known) > _KEPT:
             self._known.popitem(last=False)
-        return found
+        return response

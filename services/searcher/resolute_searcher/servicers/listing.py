@@ -65,13 +65,13 @@ class ListingCalls:
                 max_bytes=MAX_BYTES,
                 sequences=selection.sequences,
             )
-            found: list[log_pb2.LoggedEvent] = []
+            page: list[log_pb2.LoggedEvent] = []
             end = 0
             for entry in read:
                 end = entry.event.sequence
                 if selection.takes(entry):
-                    found.append(entry)
-                if len(found) == size:
+                    page.append(entry)
+                if len(page) == size:
                     break
             last = search_rows.read_search(connection, search_id).last_sequence
             first = request.after_sequence + 1
@@ -80,7 +80,8 @@ class ListingCalls:
             more = bool(read) and (end > first if descending else end < last)
             # Pages are long: their messages are made here, in the thread that reads, too.
             return service_pb.ListEventsResponse(
-                entries=map(contract_entry, found), next_page_token=encode_token(request, end) if more else ""
+                entries=map(contract_entry, page),
+                next_page_token=encode_token(request, end) if more else "",
             )
 
         return await self.storage.read(work)

@@ -1,4 +1,4 @@
-"""The RPCs that calculate what a search would do, or did: in worker processes, one for each caller."""
+"""The RPCs of previews, simulations and replays: in worker processes, one for each caller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The RPCs that give a search more to do, and a trial another try."""
+"""The RPCs that extend a search and retry a trial."""
 
 from __future__ import annotations
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import cast
-
 from resolute.api.searcher.v1 import searcher_service_pb2
 from resolute.api.searcher.v1.searcher_service_pb2_grpc import SearcherServiceServicer
 from resolute.contracts.clock import Clock
@@ -22,6 +19,7 @@ from resolute_searcher.servicers.searches import SearchCalls
 from resolute_searcher.servicers.trials import TrialCalls
 from resolute_searcher.servicers.watching import WatchingCalls
 from resolute_serving.notifier import Notifier
+from resolute_serving.server.handlers import combine_handlers
 from resolute_serving.workers.pool import WorkerPool
 
 SERVICE = searcher_service_pb2.DESCRIPTOR.services_by_name["SearcherService"]
@@ -49,7 +47,8 @@ def searcher_servicer(
         importance_pool: Estimates importances of hyperparameters, in one process.
     """
     descriptions = Descriptions(storage=storage, searches=searches)
-    groups = (
+    servicer: SearcherServiceServicer = combine_handlers(
+        SearcherServiceServicer,
         SearchCalls(
             storage=storage, searches=searches, descriptions=descriptions, notifier=notifier, clock=clock
         ),
@@ -61,7 +60,4 @@ def searcher_servicer(
         PlanningCalls(storage=storage, planning_pool=planning_pool),
         ImportanceCalls(storage, importance_pool),
     )
-    handlers = {}
-    for rpc in SERVICE.methods:
-        (handlers[rpc.name],) = (getattr(one, rpc.name) for one in groups if hasattr(one, rpc.name))
-    return cast("SearcherServiceServicer", SimpleNamespace(**handlers))
+    return servicer

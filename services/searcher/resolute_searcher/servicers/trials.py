@@ -1,4 +1,4 @@
-"""The RPCs about single trials: what they did, what they are to do, which of their runs are listened to."""
+"""The RPCs about single trials: their reports, their operations, and the fencing of their runs."""
 
 from __future__ import annotations
 

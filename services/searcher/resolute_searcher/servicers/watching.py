@@ -1,4 +1,4 @@
-"""The RPC that watches how far searches are."""
+"""The RPC that watches the progress of searches."""
 
 from __future__ import annotations
 
@@ -90,11 +90,11 @@ def _watched(request: service_pb.WatchSearchesRequest) -> list[_Watched]:
     many = len(request.subscriptions)
     if not 1 <= many <= MAX_SUBSCRIPTIONS:
         raise invalid_field("subscriptions", f"must be from 1 to {MAX_SUBSCRIPTIONS} searches, not {many}")
-    found: dict[str, _Watched] = {}
+    watched: dict[str, _Watched] = {}
     for position, subscription in enumerate(request.subscriptions):
         where = f"subscriptions[{position}]"
         key = subscription.key
-        if not key or len(key.encode()) > _MAX_KEY_BYTES or key in found:
+        if not key or len(key.encode()) > _MAX_KEY_BYTES or key in watched:
             raise invalid_field(f"{where}.key", f"must be 1 to {_MAX_KEY_BYTES} bytes, each key once")
-        found[key] = _Watched(key, canonical_uuid(subscription.search_id, field=f"{where}.search_id"))
-    return list(found.values())
+        watched[key] = _Watched(key, canonical_uuid(subscription.search_id, field=f"{where}.search_id"))
+    return list(watched.values())

@@ -1,4 +1,4 @@
-"""Adaptive successive halving: how many brackets there are, and what each of them gets."""
+"""Adaptive successive halving: the number of brackets, and the trials and lengths of each."""
 
 from __future__ import annotations
 

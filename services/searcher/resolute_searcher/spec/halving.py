@@ -1,4 +1,4 @@
-"""How a bracket of successive halving is laid out: lengths of its rungs, trials at the start, progress."""
+"""The layout of a bracket of successive halving: lengths of its rungs, trials at the start, progress."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked of a search: immutable once it is created, and checked before."""
+"""The spec of a search: checked before it is created, and immutable afterwards."""
 
 from __future__ import annotations
 

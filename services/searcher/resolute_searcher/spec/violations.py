@@ -1,4 +1,4 @@
-"""What is wrong with a request, all of it, each part with its path."""
+"""All violations of a request, each with its path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why events happened, as far as the state before them tells."""
+"""The reasons of events, derived from the state before them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which answers of a custom search's client are taken: all of an answer, or nothing of it."""
+"""Checks of a custom search client's operations: all operations of a post are accepted, or none."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class _DryRun:
         last = max(self._lengths.get(trial_key, 0), trial.length if trial is not None else 0)
         if length <= last:
             raise FailedPreconditionError(
-                f"{where}: trial {trial_key} has trained to {last}; a length of {length} asks for nothing"
+                f"{where}: trial {trial_key} has trained to {last}; a length of {length} adds nothing"
             )
         self._lengths[trial_key] = length
         self._pending.add(trial_key)

@@ -1,4 +1,4 @@
-"""Decides the log of a search again, and compares with what was recorded."""
+"""Repeats the decisions of a search's log, and compares them with the recorded ones."""
 
 from __future__ import annotations
 

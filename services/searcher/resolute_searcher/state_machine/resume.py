@@ -1,4 +1,4 @@
-"""When a search can be given more to do, and a trial another try."""
+"""Conditions for extending a search and for retrying a trial."""
 
 from __future__ import annotations
 

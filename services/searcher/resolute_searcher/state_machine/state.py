@@ -123,7 +123,7 @@ class SearchState:
             "over": self.over,
             "answered": self.answered,
             "suggested": self.suggested,
-            "extensions": [[one.max_trials, one.max_length] for one in self.extensions],
+            "extensions": [[extension.max_trials, extension.max_length] for extension in self.extensions],
             "draws": self.draws,
             "repeats": list(self.repeated),
             "requested_at": list(self.open_requests),

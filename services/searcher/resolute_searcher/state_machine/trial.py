@@ -1,4 +1,4 @@
-"""Where one trial stands in its search."""
+"""The state of one trial in its search."""
 
 from __future__ import annotations
 

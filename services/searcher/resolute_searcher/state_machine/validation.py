@@ -1,4 +1,4 @@
-"""Which events a search takes: what is new, possible now, and of a trial that it asked for."""
+"""Checks of events: a search accepts those that are new, possible in its state, and of its own trials."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What code a state in memory is of: a state that other code wrote may mean something else."""
+"""The fingerprint of the code that wrote a state: other code may interpret the state differently."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ def append(connection: Connection, search_id: str, batch: Sequence[NewEntry]) ->
         },
     )
     if moved.rowcount != 1:
-        raise ConflictError(f"search {search_id} went on meanwhile; read it again")
+        raise ConflictError(f"search {search_id} has changed meanwhile; read it again")
     for new in batch:
         if new.event_id and has_event(connection, search_id, new.event_id):
             raise DuplicateEventError(new.event_id)
@@ -235,7 +235,7 @@ def catch_up(connection: Connection, search_id: str, *, after: int, tip: str) ->
         sa.select(entries.c.tip).where(entries.c.search_id == search_id, entries.c.sequence == after)
     ).scalar_one()
     if here != tip:
-        raise ConflictError(f"search {search_id} went another way meanwhile; read it again")
+        raise ConflictError(f"search {search_id} has other entries meanwhile; read it again")
     return list(read_log(connection, search_id, after=after))
 
 

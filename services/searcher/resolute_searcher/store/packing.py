@@ -75,10 +75,10 @@ def _join(value: Any, pieces: Sequence[bytes]) -> Any:
     if _MARK not in value:
         return {name: _join(one, pieces) for name, one in value.items()}
     named, first, end = value[_MARK]
-    found: Any = {} if named else []
+    joined: Any = {} if named else []
     for piece in pieces[first:end]:
         if named:
-            found.update(json.loads(piece))
+            joined.update(json.loads(piece))
         else:
-            found += json.loads(piece)
-    return found
+            joined += json.loads(piece)
+    return joined

@@ -1,4 +1,4 @@
-"""Statements on their shortest way to the database: compiled once, their values go to the driver as they are.
+"""Prepared statements: compiled once, with values passed directly to the driver.
 
 Building a statement and its parameters costs several times what the database does for a row.
 """

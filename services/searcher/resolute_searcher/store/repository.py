@@ -1,4 +1,4 @@
-"""Whole searches: begun, and rebuilt from their logs."""
+"""Creates whole searches, and rebuilds them from their logs."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ def create_search(
         FailedPreconditionError: It was deleted.
         AlreadyExistsError: It is there with another spec.
     """
-    found = connection.execute(
+    row = connection.execute(
         sa.select(searches.c.spec, searches.c.deleted_at).where(searches.c.search_id == search_id)
     ).one_or_none()
-    if found is not None:
-        if found.deleted_at is not None:
+    if row is not None:
+        if row.deleted_at is not None:
             raise FailedPreconditionError(
                 f"search {search_id} was deleted; create one with another identifier"
             )
-        if pb.SearchSpec.FromString(found.spec) != spec:
+        if pb.SearchSpec.FromString(row.spec) != spec:
             raise AlreadyExistsError(f"search {search_id} was created with another spec")
         return False
     connection.execute(

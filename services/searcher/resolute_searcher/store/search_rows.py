@@ -93,12 +93,12 @@ def delete_search(connection: Connection, search_id: str, now: float) -> None:
     connection.execute(sa.delete(entries).where(entries.c.search_id == search_id))
     connection.execute(sa.delete(trials).where(trials.c.search_id == search_id))
     delete_snapshot(connection, search_id)
-    found = connection.execute(
+    marked = connection.execute(
         sa.update(searches)
         .where(searches.c.search_id == search_id)
         .values(spec=b"", deleted_at=sa.func.coalesce(searches.c.deleted_at, now))
     )
-    if found.rowcount:
+    if marked.rowcount:
         return
     connection.execute(
         sa.insert(searches),

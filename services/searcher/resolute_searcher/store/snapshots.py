@@ -60,7 +60,7 @@ def read_snapshot(connection: Connection, search_id: str, code: str) -> Snapshot
 
 def snapshot_sequence(connection: Connection, search_id: str, code: str) -> int:
     """Returns the position of the snapshot of a search; 0 when there is none that `read_snapshot` gives."""
-    found = connection.execute(
+    sequence = connection.execute(
         sa.select(snapshots.c.sequence)
         .join(
             entries,
@@ -72,7 +72,7 @@ def snapshot_sequence(connection: Connection, search_id: str, code: str) -> int:
         )
         .where(snapshots.c.search_id == search_id, snapshots.c.code == code)
     ).scalar_one_or_none()
-    return found or 0
+    return sequence or 0
 
 
 def read_stored_entries(

@@ -22,7 +22,7 @@ def find_trial(connection: Connection, trial: str) -> tuple[str, str]:
     ).one_or_none()
     if row is None:
         raise NotFoundError(
-            f"no search knows trial {trial}; it may have been deleted", resource=f"trial {trial}"
+            f"no search has trial {trial}; it may have been deleted", resource=f"trial {trial}"
         )
     return row.search_id, row.trial_key
 

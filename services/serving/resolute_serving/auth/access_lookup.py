@@ -80,32 +80,32 @@ class RemoteAccessLookup:
         Raises:
             UnavailableError: The experiments service does not answer, and no recent answer is known.
         """
-        found: dict[Resource, int] = {}
+        located: dict[Resource, int] = {}
         missing: dict[Kind, list[Resource]] = {}
         for resource in resources:
             if resource.kind is Kind.WORKSPACE:
-                found[resource] = int(resource.key)
+                located[resource] = int(resource.key)
             elif (known := self._workspaces.get(resource)) is not None:
-                found[resource] = known
+                located[resource] = known
             else:
                 missing.setdefault(resource.kind, []).append(resource)
         if missing:
-            found.update(await self._fetch_workspaces(missing))
-        return found
+            located.update(await self._fetch_workspaces(missing))
+        return located
 
     @property
     def _stub(self) -> RolesServiceAsyncStub:
         return cast("RolesServiceAsyncStub", RolesServiceStub(self._channel()))
 
     async def _fetch_roles(self, user_id: int) -> Mapping[int, Role]:
-        found: dict[int, Role] = {}
+        roles: dict[int, Role] = {}
         request = roles_service_pb2.ListRolesRequest(user_ids=[user_id], page_size=_PAGE)
         while True:
             response = await _answer(self._stub.ListRoles(request))
             # A role that this version does not know allows nothing.
-            found.update((one.workspace_id, ROLES.get(one.role, Role.MEMBER)) for one in response.roles)
+            roles.update((role.workspace_id, ROLES.get(role.role, Role.MEMBER)) for role in response.roles)
             if not response.next_page_token:
-                return found
+                return roles
             request.page_token = response.next_page_token
 
     async def _fetch_workspaces(self, missing: Mapping[Kind, list[Resource]]) -> Mapping[Resource, int]:
@@ -118,7 +118,7 @@ class RemoteAccessLookup:
             allocation_ids=keys(Kind.ALLOCATION),
         )
         response = await _answer(self._stub.FindWorkspaces(request))
-        found: dict[Resource, int] = {}
+        located: dict[Resource, int] = {}
         for kind, answers in (
             (Kind.EXPERIMENT, response.experiments),
             (Kind.TRIAL, response.trials),
@@ -127,8 +127,8 @@ class RemoteAccessLookup:
             for key, workspace_id in answers.items():
                 resource = Resource(kind, key)
                 self._workspaces.put(resource, workspace_id)
-                found[resource] = workspace_id
-        return found
+                located[resource] = workspace_id
+        return located
 
 
 async def _answer(call: Awaitable[V]) -> V:
@@ -137,7 +137,7 @@ async def _answer(call: Awaitable[V]) -> V:
         return await call
     except ResoluteError as error:
         raise UnavailableError(
-            f"the experiments service does not tell the roles of users: {error}; try again later"
+            f"the experiments service does not return the roles of users: {error}; try again later"
         ) from error
 
 

@@ -42,7 +42,7 @@ async def authorize(
     """
     rule = PERMISSIONS.get(method)
     if rule is None:
-        raise PermissionDeniedError(f"{method} has no entry in the permission table, so nobody may call it")
+        raise PermissionDeniedError(f"{method} has no entry in the permission table, so no caller may use it")
     name = method.rsplit("/", 1)[1]
     if rule.public:
         return Grants()
@@ -55,7 +55,7 @@ async def authorize(
         if rule.trial is not None and known and rule.trial(principal, request):
             return Grants()
         owner = f"trial {principal.trial_id} run {principal.run}"
-        raise PermissionDeniedError(f"the token of {owner} does not reach what {name} asks for")
+        raise PermissionDeniedError(f"the token of {owner} gives no access to the objects of {name}")
     if isinstance(principal, ServiceAccount):
         if service_accounts.may_call(principal.name, method):
             return EVERYTHING

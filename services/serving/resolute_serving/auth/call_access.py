@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 
 from resolute import errors
+from resolute_serving.auth.forwarded_peers import ForwardedPeers
 from resolute_serving.auth.open_streams import OpenStreams
 from resolute_serving.auth.policy.permissions import PERMISSIONS, Rule
 from resolute_serving.auth.refusals import Refusals, client_address
 from resolute_serving.auth.tokens import TokenVerifier, VerifiedToken
 from resolute_serving.context import (
     Anonymous,
+    current_peer,
     current_principal,
     current_token_expired,
     current_token_id,
@@ -31,12 +34,25 @@ class CallAccess:
         verifier: Tells who a token speaks for.
         streams: Ends open streams with their tokens.
         refusals: Counts what is refused.
+        peers: Reads who called a gateway.
     """
 
-    def __init__(self, verifier: TokenVerifier, *, streams: OpenStreams, refusals: Refusals) -> None:
+    def __init__(
+        self, verifier: TokenVerifier, *, streams: OpenStreams, refusals: Refusals, peers: ForwardedPeers
+    ) -> None:
+        self._peers = peers
         self._verifier = verifier
         self._streams = streams
         self._refusals = refusals
+
+    def note_peer(self, metadata: Mapping[str, object], *, direct: str) -> None:
+        """Sets the peer of the current context.
+
+        Args:
+            metadata: What came with the call.
+            direct: The other end of its connection.
+        """
+        current_peer.set(self._peers.peer(metadata, direct))
 
     async def authenticate(self, method: str, header: str) -> VerifiedToken | None:
         """Reads the token of a call and sets the caller of the current context.
@@ -69,12 +85,17 @@ class CallAccess:
         return token
 
     def stream(self, token: VerifiedToken | None) -> AbstractContextManager[None]:
-        """The current task serves a stream until the block ends, or until its token has ended."""
-        return self._streams.registered(token)
+        """The current task serves a stream until the block ends, or until its token has ended.
 
-    def note_refusal(self, method: str, error: errors.ResoluteError, *, peer: str) -> None:
+        Raises:
+            QuotaError: The caller has as many streams as it may.
+            UnavailableError: The server has as many as it may.
+        """
+        return self._streams.registered(token, address=client_address(current_peer.get()))
+
+    def note_refusal(self, method: str, error: errors.ResoluteError) -> None:
         """Counts a failed call if it was refused. Sign-ins are counted where their names are known."""
         action = _COUNTED.get(error.status)
         if action is not None and method not in _SIGN_IN:
             call = "/".join(part.rpartition(".")[2] for part in method.strip("/").split("/"))
-            self._refusals.note(action, f"call {call}", peer=client_address(peer))
+            self._refusals.note(action, f"call {call}", peer=client_address(current_peer.get()))

@@ -1,4 +1,4 @@
-"""Open streams end when the token that opened them does: it expired, or was revoked."""
+"""Open streams are counted, and end when the token that opened them does: it expired, or was revoked."""
 
 from __future__ import annotations
 
@@ -10,23 +10,31 @@ import structlog
 
 from resolute.errors import ResoluteError
 from resolute_serving.auth.tokens import TokenVerifier, VerifiedToken
+from resolute_serving.bounds.streams import StreamCounts, StreamLimits
+from resolute_serving.context import Anonymous
 
 _CHECK_SECONDS = 0.4
 _log = structlog.get_logger("access")
 
 
 class OpenStreams:
-    """Knows the open streams of a server, and ends those whose token has ended.
+    """Knows the open streams of a server, bounds them, and ends those whose token has ended.
 
     Args:
         verifier: Knows which tokens have ended.
+        limits: How many may be open.
         sleep: Waits for the next check.
     """
 
     def __init__(
-        self, verifier: TokenVerifier, *, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+        self,
+        verifier: TokenVerifier,
+        *,
+        limits: StreamLimits,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._verifier = verifier
+        self._counts = StreamCounts(limits)
         self._sleep = sleep
         self._streams: set[_Stream] = set()
         self._task: asyncio.Task[None] | None = None
@@ -42,20 +50,28 @@ class OpenStreams:
             await asyncio.gather(self._task, return_exceptions=True)
 
     @contextmanager
-    def registered(self, token: VerifiedToken | None) -> Iterator[None]:
+    def registered(self, token: VerifiedToken | None, *, address: str) -> Iterator[None]:
         """The current task serves a stream of this token until the block ends.
 
         Args:
             token: What the caller gave; None for a caller without one, whose streams do not end.
+            address: Of the caller.
 
         Raises:
+            QuotaError: The caller has as many streams as it may.
+            UnavailableError: The server has as many as it may.
             UnauthenticatedError: The token has ended meanwhile.
         """
-        task = asyncio.current_task()
-        if token is None or task is None:
-            yield
-            return
-        stream = _Stream(token, task)
+        with self._counts.counted(Anonymous() if token is None else token.principal, address):
+            task = asyncio.current_task()
+            if token is None or task is None:
+                yield
+            else:
+                with self._ended_with(_Stream(token, task)):
+                    yield
+
+    @contextmanager
+    def _ended_with(self, stream: _Stream) -> Iterator[None]:
         self._streams.add(stream)
         try:
             yield
@@ -68,13 +84,15 @@ class OpenStreams:
 
     async def check(self) -> None:
         """Ends the streams whose tokens have ended."""
-        for stream in list(self._streams):
+        # By token: thousands of streams have a few, and leases wait while this goes on.
+        for token in {stream.token for stream in self._streams}:
             try:
-                await self._verifier.check_current(stream.token)
+                await self._verifier.check_current(token)
             except ResoluteError as failure:
-                if stream in self._streams and stream.failure is None:
-                    stream.failure = failure
-                    stream.task.cancel()
+                for stream in [stream for stream in self._streams if stream.token == token]:
+                    if stream.failure is None:
+                        stream.failure = failure
+                        stream.task.cancel()
 
     async def _run(self) -> None:
         while True:

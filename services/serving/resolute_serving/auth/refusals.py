@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from resolute.contracts.clock import Clock
 from resolute_serving.context import User, actor, current_principal
@@ -86,6 +87,7 @@ class Refusals:
         return list(held.values())
 
 
+@lru_cache(maxsize=MOST_KINDS)
 def client_address(peer: str) -> str:
     """The address of a client without its port; of IPv6 the network that one site usually has.
 

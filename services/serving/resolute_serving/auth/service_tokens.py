@@ -23,11 +23,12 @@ class ServiceTokens:
         self._signer = signer
         self._account = account
         self._renewal = DueTime(clock)
-        self._token = ""
+        self._token = self._key_id = ""
 
     def __call__(self) -> str:
         """The current token."""
-        if self._renewal.reached:
+        if self._renewal.reached or self._key_id != self._signer.key_id:
+            self._key_id = self._signer.key_id
             self._token = self._signer.service(self._account, ttl=_TTL_SECONDS)
             self._renewal.set(_TTL_SECONDS / 2)
         return self._token

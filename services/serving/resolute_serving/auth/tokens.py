@@ -5,12 +5,11 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import hmac
-import os
 import uuid
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Container, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from functools import lru_cache
 from typing import Any, Protocol
 
 import jwt
@@ -19,6 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 from resolute.errors import ResoluteError, UnauthenticatedError
+from resolute_serving.auth.signing_keys import KeyFile
 from resolute_serving.context import Principal, Role, ServiceAccount, TrialRun, User
 
 _ALGORITHM = "EdDSA"
@@ -76,41 +76,21 @@ class RevokedTokens:
 
 
 @dataclass(frozen=True)
-class StaticKeys:
-    """Keys that are at hand: in the process that signs, and in embedded mode."""
+class OwnKeys:
+    """The keys of the process that signs, as their file has them now."""
 
-    by_id: Mapping[str, Ed25519PublicKey]
-    """The public keys."""
+    file: KeyFile
+    """The file."""
     ended: RevokedTokens = field(default_factory=RevokedTokens)
     """What the experiments service in this process knows of tokens that were ended early."""
 
     async def keys(self, *, missing: str = "") -> Mapping[str, Ed25519PublicKey]:
         """The keys by identifier."""
-        return self.by_id
+        return _public_keys(self.file())
 
     async def revoked(self) -> Container[str]:
         """Identifiers of tokens that were ended before their time."""
         return await self.ended.current()
-
-
-def load_or_create_key(path: Path) -> Ed25519PrivateKey:
-    """Reads the signing key of a cluster, or makes one readable by its owner alone."""
-    if not path.exists():
-        pem = Ed25519PrivateKey.generate().private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        )
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_suffix(f".{os.getpid()}")
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(pem)
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.replace(path)
-    key = serialization.load_pem_private_key(path.read_bytes(), password=None)
-    if not isinstance(key, Ed25519PrivateKey):
-        raise TypeError(f"{path} does not hold an Ed25519 private key; move it away to have a new one made")
-    return key
 
 
 def public_bytes(key: Ed25519PublicKey) -> bytes:
@@ -123,21 +103,44 @@ def key_id(key: Ed25519PublicKey) -> str:
     return hashlib.sha256(public_bytes(key)).hexdigest()[:16]
 
 
+@lru_cache(maxsize=16)
+def _key_id(key: Ed25519PrivateKey) -> str:
+    return key_id(key.public_key())
+
+
+@lru_cache(maxsize=16)
+def _public_keys(keys: tuple[Ed25519PrivateKey, ...]) -> Mapping[str, Ed25519PublicKey]:
+    return {_key_id(key): key.public_key() for key in keys}
+
+
 class TokenSigner:
     """Issues tokens of one cluster.
 
     Args:
-        key: The cluster's private key.
+        key: The cluster's private key, or the file that may get another.
         cluster_id: Audience of every token, so that one cluster's tokens are nothing to another.
         clock: Tells when a token begins.
     """
 
-    def __init__(self, key: Ed25519PrivateKey, *, cluster_id: str, clock: Clock) -> None:
-        self._key = key
+    def __init__(self, key: Ed25519PrivateKey | KeyFile, *, cluster_id: str, clock: Clock) -> None:
+        self._keys = key if isinstance(key, KeyFile) else lambda: (key,)
         self._cluster_id = cluster_id
         self._clock = clock
-        self.public_key = key.public_key()
-        self.key_id = key_id(self.public_key)
+
+    @property
+    def public_key(self) -> Ed25519PublicKey:
+        """Verifies what is signed now."""
+        return self._keys()[0].public_key()
+
+    @property
+    def key_id(self) -> str:
+        """Identifies that key."""
+        return _key_id(self._keys()[0])
+
+    @property
+    def public_keys(self) -> Sequence[Ed25519PublicKey]:
+        """The keys that verify: that of what is signed now, then those before it."""
+        return [key.public_key() for key in self._keys()]
 
     def user(self, user: User, *, ttl: float, token_id: str = "") -> str:
         """Issues a token for a person, valid for ``ttl`` seconds.
@@ -170,6 +173,7 @@ class TokenSigner:
                 "workspace": run.workspace,
                 "workspace_id": run.workspace_id,
                 "storage": run.storage,
+                "source": run.source_checkpoint_id,
             },
             ttl=ttl,
         )
@@ -206,9 +210,11 @@ class TokenSigner:
         Returns:
             The identifier of the device; empty if the token is not a valid one of this user.
         """
+        known = {key_id(key): key for key in self.public_keys}
         try:
-            claims = _decoded(token, self.public_key, cluster_id=self._cluster_id)
-        except jwt.InvalidTokenError:
+            key = known[jwt.get_unverified_header(token).get("kid", "")]
+            claims = _decoded(token, key, cluster_id=self._cluster_id)
+        except (jwt.InvalidTokenError, KeyError, TypeError):
             return ""
         valid = claims.get("kind") == "device" and claims["sub"] == str(user_id)
         return str(claims.get("jti", "")) if valid and claims["exp"] > self._clock.time() else ""
@@ -216,15 +222,18 @@ class TokenSigner:
     def derive_secret(self, purpose: str) -> str:
         """Derives a secret that only the holder of the signing key can: the same for the same purpose.
 
+        It is the oldest key's: the nodes of a run get the same one, also when a key is rotated meanwhile.
+
         Args:
             purpose: Names what the secret is for, such as ``collectives of ALLOCATION``.
         """
-        return hmac.new(self._key.private_bytes_raw(), purpose.encode(), hashlib.sha256).hexdigest()
+        return hmac.new(self._keys()[-1].private_bytes_raw(), purpose.encode(), hashlib.sha256).hexdigest()
 
     def _sign(self, claims: dict[str, Any], *, ttl: float) -> str:
         now = int(self._clock.time())
         claims |= {"aud": self._cluster_id, "iat": now, "exp": now + int(ttl)}
-        return jwt.encode(claims, self._key, algorithm=_ALGORITHM, headers={"kid": self.key_id})
+        key = self._keys()[0]
+        return jwt.encode(claims, key, algorithm=_ALGORITHM, headers={"kid": _key_id(key)})
 
 
 @dataclass(frozen=True)
@@ -237,6 +246,8 @@ class VerifiedToken:
     """Unix time."""
     token_id: str
     """Identifies it; empty for the token of a run."""
+    key_id: str
+    """The key that signed it."""
 
 
 class TokenVerifier:
@@ -278,8 +289,10 @@ class TokenVerifier:
         """Makes sure that a token has not ended since it was verified.
 
         Raises:
-            UnauthenticatedError: It has expired, or was revoked.
+            UnauthenticatedError: It has expired, or was revoked, or its key was dropped.
         """
+        if verified.key_id not in await self._source.keys(missing=verified.key_id):
+            raise UnauthenticatedError("the key that signed the token was dropped; log in again")
         if not expired and self.has_expired(verified):
             raise UnauthenticatedError("the token has expired; log in again")
         if verified.token_id and verified.token_id in await self._source.revoked():
@@ -304,7 +317,7 @@ class TokenVerifier:
         token_id = str(claims.get("jti", ""))
         if claims.get("kind") in {"user", "reader"} and not token_id:
             raise UnauthenticatedError("the token is of an early release and cannot be revoked; log in again")
-        return VerifiedToken(_principal(claims), float(claims["exp"]), token_id)
+        return VerifiedToken(_principal(claims), float(claims["exp"]), token_id, identifier)
 
 
 def _decoded(token: str, key: Ed25519PublicKey, *, cluster_id: str) -> dict[str, Any]:
@@ -348,6 +361,7 @@ def _principal(claims: Mapping[str, Any]) -> Principal:
                 workspace=claims["workspace"],
                 workspace_id=int(claims.get("workspace_id", 0)),
                 storage=str(claims.get("storage", "")),
+                source_checkpoint_id=str(claims.get("source", "")),
             )
         if claims["kind"] == "service":
             return ServiceAccount(name=claims["sub"])

@@ -60,10 +60,18 @@ LIMITS: Mapping[str, RequestLimits] = {
     f"{_EXPERIMENTS}.ContinuationService/ContinueTrial": _LARGE,
     f"{_EXPERIMENTS}.ContinuationService/ForkExperiment": _LARGE,
     f"{_EXPERIMENTS}.ClusterService/SetTemplate": _LARGE,
+    f"{_EXPERIMENTS}.AlertsService/SetAlerts": RequestLimits(message_bytes=128 * KIB, elements=10),
+    f"{_EXPERIMENTS}.SecretsService/SetSecret": RequestLimits(message_bytes=64 * KIB, elements=10),
     f"{_EXPERIMENTS}.ConfigPoliciesService/SetConfigPolicies": RequestLimits(
         message_bytes=128 * KIB, elements=10
     ),
     f"{_EXPERIMENTS}.TrialsService/BeginRun": RequestLimits(message_bytes=2 * MIB, elements=50_000),
+    f"{_EXPERIMENTS}.ImportsService/ImportExperiment": RequestLimits(
+        message_bytes=MAX_MESSAGE_BYTES, stream_bytes=516 * MIB
+    ),
+    f"{_EXPERIMENTS}.ImportsService/ImportTrials": _BATCH,
+    f"{_CHECKPOINTS}/ImportCheckpoints": _BATCH,
+    "/resolute.api.checkpoints.v1.ModelsService/ImportModel": _LARGE,
     f"{_CHECKPOINTS}/ReuseFiles": _BATCH,
     f"{_CHECKPOINTS}/PresignUploads": _BATCH,
     f"{_CHECKPOINTS}/CommitCheckpoint": _BATCH,

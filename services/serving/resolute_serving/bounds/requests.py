@@ -111,10 +111,7 @@ def read_message(data: bytes, deserialize: Deserialize, limits: RequestLimits) -
     Raises:
         InvalidArgumentError: It is too large or cannot be read; ``violations`` names the field.
     """
-    if len(data) > limits.message_bytes:
-        raise InvalidArgumentError(
-            f"the request has {len(data)} bytes; this call takes at most {limits.message_bytes}"
-        )
+    _require_size(len(data), limits)
     try:
         message = deserialize(data)
     except DecodeError as error:
@@ -123,6 +120,26 @@ def read_message(data: bytes, deserialize: Deserialize, limits: RequestLimits) -
         ) from error
     _Check(limits.elements).message(message, "")
     return message
+
+
+def own_message(message: Message, limits: RequestLimits) -> Message:
+    """Copies and checks a message of this process, which its sender may change after the call.
+
+    Raises:
+        InvalidArgumentError: It is too large; ``violations`` names the field.
+    """
+    _require_size(message.ByteSize(), limits)
+    own = type(message)()
+    own.CopyFrom(message)
+    _Check(limits.elements).message(own, "")
+    return own
+
+
+def _require_size(size: int, limits: RequestLimits) -> None:
+    if size > limits.message_bytes:
+        raise InvalidArgumentError(
+            f"the request has {size} bytes; this call takes at most {limits.message_bytes}"
+        )
 
 
 class _Check:

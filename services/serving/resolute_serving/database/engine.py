@@ -14,9 +14,10 @@ import queue
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import copy_context
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -33,6 +34,7 @@ from resolute.errors import (
     ResoluteError,
     UnavailableError,
 )
+from resolute_serving.context import TrialRun, current_principal
 from resolute_serving.observability.gauges import Gauge
 
 
@@ -47,6 +49,7 @@ Work = Callable[[Connection], T]
 
 _WRITER_CACHE_KIB = 1024
 _READER_CACHE_KIB = 256
+_READERS_FOR_RUNS = 2
 """Most memory for pages of one SQLite connection. A cluster has 25 of them, and short experiments fill all.
 What is missing there, the system has in its own cache: a row under a random UUID costs 4 µs more."""
 
@@ -77,7 +80,7 @@ class Database:
         url: ``sqlite:///path`` or ``postgresql+psycopg://…``.
         name: The service; names its schema on PostgreSQL and its threads.
         group_limit: Most pieces of work in one commit.
-        readers: Threads for reading.
+        readers: Threads for reading; two more read for runs alone.
         max_pages: Upper bound of an SQLite file in pages of 4096 bytes; None for what the disk holds.
         max_waiting: Most pieces of work that wait for the writer.
     """
@@ -101,11 +104,19 @@ class Database:
         # Callers beyond `max_waiting` are refused: waiting for space would take as much memory.
         self._queue: queue.SimpleQueue[_Item[Any] | None] = queue.SimpleQueue()
         self._readers = ThreadPoolExecutor(readers, thread_name_prefix=f"{name}-read")
+        # Leases and signals do not wait for what people read.
+        self._readers_for_runs = ThreadPoolExecutor(
+            _READERS_FOR_RUNS, thread_name_prefix=f"{name}-read-for-run"
+        )
         self._writer = threading.Thread(target=self._write_loop, name=f"{name}-write", daemon=True)
+        self._thread = threading.local()
+        self._held: list[Connection] = []
         self._closed = False
         self._closing = threading.Lock()
         self.disk_full = False
         """Whether the last write failed because the disk is full."""
+        self.commits: int | None = None if self._writer_engine.dialect.name == "postgresql" else 0
+        """Commits so far: while it stays the same, so does what can be read. None where others write too."""
         self._writer.start()
 
     @property
@@ -148,7 +159,9 @@ class Database:
         self._require_open()
         # As with writes, the work knows who calls and what the caller may see.
         call = copy_context().run
-        return await asyncio.get_running_loop().run_in_executor(self._readers, call, self._read, work)
+        for_run = isinstance(current_principal.get(), TrialRun)
+        readers = self._readers_for_runs if for_run else self._readers
+        return await asyncio.get_running_loop().run_in_executor(readers, call, self._read, work)
 
     async def gauges(self) -> list[Gauge]:
         """Returns how much work is queued.
@@ -176,6 +189,9 @@ class Database:
             self._queue.put(None)
         self._writer.join()
         self._readers.shutdown()
+        self._readers_for_runs.shutdown()
+        for connection in self._held:
+            connection.close()
         self._writer_engine.dispose()
         self._reader_engine.dispose()
 
@@ -185,8 +201,18 @@ class Database:
             raise UnavailableError(f"the {self.name} service stops; try again")
 
     def _read(self, work: Work[T]) -> T:
-        with typed_errors(self.name), self._reader_engine.begin() as connection:
+        with typed_errors(self.name), self._reader_connection() as connection, connection.begin():
             return work(connection)
+
+    def _reader_connection(self) -> AbstractContextManager[Connection]:
+        """The connection of this thread, which it keeps; a server's connections can break and are pooled."""
+        if self._reader_engine.dialect.name != "sqlite":
+            return self._reader_engine.connect()
+        held: Connection | None = getattr(self._thread, "connection", None)
+        if held is None:
+            held = self._thread.connection = self._reader_engine.connect()
+            self._held.append(held)
+        return nullcontext(held)
 
     def _write_loop(self) -> None:
         while (item := self._queue.get()) is not None:
@@ -217,7 +243,7 @@ class Database:
             for item in group:
                 item.future.set_exception(error)
             return
-        self.disk_full = False
+        self._committed()
         for item, result, failure in outcomes:
             if failure is None:
                 item.future.set_result(result)
@@ -233,8 +259,13 @@ class Database:
             self.disk_full = isinstance(error, DiskFullError)
             item.future.set_exception(error)
         else:
-            self.disk_full = False
+            self._committed()
             item.future.set_result(result)
+
+    def _committed(self) -> None:
+        self.disk_full = False
+        if self.commits is not None:
+            self.commits += 1
 
     def _attempt(
         self, connection: Connection, item: _Item[Any]
@@ -265,7 +296,7 @@ def typed_errors(name: str) -> Iterator[None]:
     except ResoluteError:
         raise
     except IntegrityError as error:
-        raise ConflictError(f"{name}: another writer was first; read again and repeat") from error
+        raise ConflictError(f"{name}: another writer changed it first; read again and repeat") from error
     except DataError as error:
         # PostgreSQL refuses what does not fit a column, also in comparisons; SQLite finds nothing there.
         raise InvalidArgumentError(
@@ -291,9 +322,13 @@ def insert_new(connection: Connection, table: sa.Table, values: dict[str, Any]) 
     Returns:
         Whether the row was inserted.
     """
-    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
-    statement = dialect.insert(table).on_conflict_do_nothing().execution_options(preserve_rowcount=True)
-    return connection.execute(statement, values).rowcount == 1
+    return connection.execute(_insert_new(table, connection.dialect.name), values).rowcount == 1
+
+
+@cache
+def _insert_new(table: sa.Table, dialect: str) -> sa.Insert:
+    insert = postgresql.insert if dialect == "postgresql" else sqlite.insert
+    return insert(table).on_conflict_do_nothing().execution_options(preserve_rowcount=True)
 
 
 def create_engine(url: str, *, name: str, writes: bool, max_pages: int | None = None) -> Engine:
@@ -355,4 +390,8 @@ def _tune_sqlite(engine: Engine, *, writes: bool, max_pages: int | None) -> None
 
     @sa.event.listens_for(engine, "begin")
     def start(connection: Connection) -> None:
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+        if writes:
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+        else:
+            # It cannot fail, so it needs nothing of what comes with a statement.
+            connection.connection.cursor().execute("BEGIN")

@@ -8,18 +8,30 @@ from __future__ import annotations
 
 import importlib
 import importlib.resources
+from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
-from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from sqlalchemy.engine import Engine
+from sqlalchemy.exc import DBAPIError
 
 from resolute.errors import FailedPreconditionError
 
+if TYPE_CHECKING:
+    from alembic.config import Config
 
-def upgrade(engine: Engine, *, package: str, schema: str, revision: str = "head") -> None:
+HEAD = "head"
+_VERSION = sa.Table(
+    "alembic_version",
+    sa.MetaData(),
+    sa.Column("version_num", sa.String(32), nullable=False),
+    sa.PrimaryKeyConstraint("version_num", name="alembic_version_pkc"),
+)
+"""As Alembic makes it: a start that has nothing to apply does without Alembic, whose import takes longer."""
+
+_CURRENT = sa.select(_VERSION.c.version_num)
+
+
+def upgrade(engine: Engine, *, package: str, schema: str, revision: str = HEAD) -> None:
     """Applies every migration that is missing. Safe to repeat, and on PostgreSQL at the same time.
 
     Args:
@@ -28,19 +40,24 @@ def upgrade(engine: Engine, *, package: str, schema: str, revision: str = "head"
         schema: The schema on PostgreSQL; made if it is not there.
         revision: The last one that is applied.
     """
+    if revision == HEAD and _revision(engine) == newest_revision(package):
+        return
     with engine.begin() as connection:
         if engine.dialect.name == "postgresql":
             connection.execute(
                 sa.text("SELECT pg_advisory_xact_lock(hashtext(:name))"), {"name": f"resolute.{schema}"}
             )
             connection.execute(sa.text(f'CREATE SCHEMA IF NOT EXISTS "{schema}"'))
+        _VERSION.create(connection, checkfirst=True)
+        if revision == HEAD and connection.execute(_CURRENT).scalar_one_or_none() is None:
+            importlib.import_module(f"{package}.migrations.initial").create(connection)
+            connection.execute(sa.insert(_VERSION), {"version_num": newest_revision(package)})
+            return
+        from alembic import command
+
         config = _config(package)
         config.attributes["connection"] = connection
-        if revision == "head" and MigrationContext.configure(connection).get_current_revision() is None:
-            importlib.import_module(f"{package}.migrations.initial").create(connection)
-            command.stamp(config, revision)
-        else:
-            command.upgrade(config, revision)
+        command.upgrade(config, revision)
 
 
 def check(engine: Engine, *, package: str) -> None:
@@ -49,11 +66,10 @@ def check(engine: Engine, *, package: str) -> None:
     Raises:
         FailedPreconditionError: It has an older or a newer one.
     """
-    head = ScriptDirectory.from_config(_config(package)).get_current_head()
-    current = _revision(engine)
-    if current != head:
+    newest, current = newest_revision(package), _revision(engine)
+    if current != newest:
         raise FailedPreconditionError(
-            f"the database of {package} is at revision {current or 'none'} and this version wants {head}; "
+            f"the database of {package} is at revision {current or 'none'} and this version needs {newest}; "
             "run `resolute db upgrade`"
         )
 
@@ -63,12 +79,30 @@ def is_empty(engine: Engine) -> bool:
     return _revision(engine) is None
 
 
+def newest_revision(package: str) -> str:
+    """The revision that a service's code wants: the number of the last file of its migrations."""
+    files = (importlib.resources.files(package) / "migrations" / "versions").iterdir()
+    return max(file.name for file in files if file.name[0].isdigit()).partition("_")[0]
+
+
 def _revision(engine: Engine) -> str | None:
     with engine.connect() as connection:
-        return MigrationContext.configure(connection).get_current_revision()
+        try:
+            return connection.execute(_CURRENT).scalar_one_or_none()
+        except DBAPIError as error:
+            if connection.invalidated or not _is_missing(error):
+                raise
+            return None
+
+
+def _is_missing(error: DBAPIError) -> bool:
+    """Whether a statement failed for want of its table: SQLite says so in words, PostgreSQL by a code."""
+    return "no such table" in str(error.orig) or getattr(error.orig, "sqlstate", "") == "42P01"
 
 
 def _config(package: str) -> Config:
+    from alembic.config import Config
+
     config = Config()
     folder = importlib.resources.files(package) / "migrations"
     config.set_main_option("script_location", str(folder).replace("%", "%%"))

@@ -58,15 +58,15 @@ class Usage:
     dropped: int = 0
     """Dropped records."""
     dropped_bytes: int = 0
-    told: int = 0
-    """Dropped records when its log last said so."""
+    last_reported: int = 0
+    """How many were dropped when its log last reported it."""
     limit: str = ""
     """The limit that dropped the last of them, for people."""
 
     @property
     def is_worth_telling(self) -> bool:
         """Whether so much was dropped since its log last said so that it says so again."""
-        return self.dropped >= max(1, self.told * _TELL_FACTOR) and self.dropped > self.told
+        return self.dropped >= max(1, self.last_reported * _TELL_FACTOR) and self.dropped > self.last_reported
 
     def explain(self, what: str) -> str:
         """Writes what was dropped.

@@ -76,7 +76,7 @@ class IngestionTables:
             sa.Column("bytes", sa.BigInteger, nullable=False, server_default="0"),
             sa.Column("dropped", sa.BigInteger, nullable=False, server_default="0"),
             sa.Column("dropped_bytes", sa.BigInteger, nullable=False, server_default="0"),
-            sa.Column("told", sa.BigInteger, nullable=False, server_default="0"),
+            sa.Column("told", sa.BigInteger, key="last_reported", nullable=False, server_default="0"),
             sa.Column("byte_limit", sa.Text, nullable=False, server_default=""),
         )
         self.sources = sa.Table(
@@ -276,13 +276,13 @@ class _Statements:
         )
 
 
-_USAGE_COLUMNS = ("bytes", "dropped", "dropped_bytes", "told", "byte_limit")
+_USAGE_COLUMNS = ("bytes", "dropped", "dropped_bytes", "last_reported", "byte_limit")
 
 
 def _usage(row: Any) -> Usage:
-    return Usage(row.bytes, row.dropped, row.dropped_bytes, row.told, row.byte_limit)
+    return Usage(row.bytes, row.dropped, row.dropped_bytes, row.last_reported, row.byte_limit)
 
 
 def _usage_values(usage: Usage) -> dict[str, Any]:
-    found = usage.bytes, usage.dropped, usage.dropped_bytes, usage.told, usage.limit
-    return {f"new_{name}": value for name, value in zip(_USAGE_COLUMNS, found, strict=True)}
+    values = usage.bytes, usage.dropped, usage.dropped_bytes, usage.last_reported, usage.limit
+    return {f"new_{name}": value for name, value in zip(_USAGE_COLUMNS, values, strict=True)}

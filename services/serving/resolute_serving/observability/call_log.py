@@ -41,6 +41,8 @@ class CallLog:
             facts: What else the line says.
         """
         if code == "OK":
+            if not _plain.isEnabledFor(logging.DEBUG):
+                return  # before anything of the line is made
             level = _log.debug
         elif isinstance(current_principal.get(), Anonymous):
             self._count_refusal()

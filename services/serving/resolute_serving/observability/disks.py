@@ -21,7 +21,7 @@ def full_disks(paths: Iterable[Path]) -> list[str]:
     for path in paths:
         existing = next(parent for parent in (path, *path.parents) if parent.exists())
         by_device.setdefault(existing.stat().st_dev, []).append(existing)
-    return [problem for found in by_device.values() if (problem := _problem(sorted(set(found))))]
+    return [problem for names in by_device.values() if (problem := _problem(sorted(set(names))))]
 
 
 def full_database(name: str) -> str:

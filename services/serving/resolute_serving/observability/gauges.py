@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -47,28 +46,24 @@ class GaugeSource(Protocol):
 
 
 class CallCounts:
-    """How many calls came, how they ended and how long they took. Safe to use from several threads."""
+    """How many calls came, how they ended and how long they took. Used in the event loop alone."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
         self._counts: dict[tuple[str, str], tuple[int, float]] = {}
 
     def add(self, method: str, code: str, seconds: float) -> None:
         """Counts a call that ended."""
-        with self._lock:
-            count, total = self._counts.get((method, code), (0, 0.0))
-            self._counts[method, code] = count + 1, total + seconds
+        count, total = self._counts.get((method, code), (0, 0.0))
+        self._counts[method, code] = count + 1, total + seconds
 
     def gauges(self) -> list[Gauge]:
         """The counts so far."""
-        with self._lock:
-            counts = dict(self._counts)
-        found = []
-        for (method, code), (count, total) in sorted(counts.items()):
+        gauges_now = []
+        for (method, code), (count, total) in sorted(self._counts.items()):
             labels = {"method": method, "code": code}
             for name, text, value in (
                 ("resolute_calls", "Calls that ended.", count),
                 ("resolute_call_seconds", "Time that they took.", total),
             ):
-                found.append(Gauge(name=name, help=text, value=value, labels=labels, kind=Kind.COUNTER))
-        return found
+                gauges_now.append(Gauge(name=name, help=text, value=value, labels=labels, kind=Kind.COUNTER))
+        return gauges_now

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import threading
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from socketserver import ThreadingMixIn
 from typing import Any
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
+from resolute.contracts.distribution import install_command
 from resolute.errors import FailedPreconditionError, UnavailableError
 from resolute_serving.observability.gauges import Gauge, Kind
 from resolute_serving.tls import ServerTls
 
+MOST_CONNECTIONS = 16
+"""At a time: each has a thread."""
+REQUEST_SECONDS = 10
+"""How long a connection may say nothing."""
 _SCRAPE_SECONDS = 10.0
 
 
@@ -36,8 +45,8 @@ class MetricsEndpoint:
         self._port = port
         self._tls = tls
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._server: Any = None
-        self._thread: Any = None
+        self._server: _Server | None = None
+        self._thread: threading.Thread | None = None
 
     def start(self) -> None:
         """Begins to serve.
@@ -47,32 +56,33 @@ class MetricsEndpoint:
             UnavailableError: The port is taken.
         """
         try:
-            from prometheus_client import CollectorRegistry, start_http_server
+            from prometheus_client import CollectorRegistry, make_wsgi_app
         except ImportError:
             raise FailedPreconditionError(
-                "numbers for Prometheus need prometheus-client; run `pip install 'resolute-train[server]'`"
+                f"metrics for Prometheus need prometheus-client; run `{install_command('server')}`"
             ) from None
         self._loop = asyncio.get_running_loop()
         registry = CollectorRegistry()
         registry.register(self)
         try:
-            files: dict[str, Any] = {} if self._tls is None else self._tls.files.names
-            self._server, self._thread = start_http_server(self._port, self._host, registry, **files)
+            server = _Server(self._host, self._port, tls=self._tls)
         except OSError as error:
             raise UnavailableError(
-                f"cannot serve numbers on {self._host}:{self._port} ({error}); choose another port"
+                f"cannot serve metrics on {self._host}:{self._port} ({error}); choose another port"
             ) from error
-        if self._tls is not None:
-            self._tls.replace_in(self._server.socket.context)
+        server.set_app(make_wsgi_app(registry))
+        self._server = server
+        self._thread = threading.Thread(target=server.serve_forever, name="metrics-endpoint", daemon=True)
+        self._thread.start()
 
     @property
     def port(self) -> int:
         """The port that it listens on."""
-        return int(self._server.server_port)
+        return 0 if self._server is None else int(self._server.server_port)
 
     def stop(self) -> None:
         """Ends the thread. Not to be called in the event loop, which an answer may wait for."""
-        if self._server is not None:
+        if self._server is not None and self._thread is not None:
             self._server.shutdown()
             self._server.server_close()
             self._thread.join()
@@ -95,6 +105,43 @@ class MetricsEndpoint:
                 families[reading.name] = family(reading.name, reading.help, labels=list(reading.labels))
             families[reading.name].add_metric(list(reading.labels.values()), reading.value)
         yield from families.values()
+
+
+class _Handler(WSGIRequestHandler):
+    timeout = REQUEST_SECONDS
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name of its base
+        """Says nothing of single requests."""
+
+
+class _Server(ThreadingMixIn, WSGIServer):
+    """Answers each connection in a thread of its own, so many at a time."""
+
+    daemon_threads = True
+
+    def __init__(self, host: str, port: int, *, tls: ServerTls | None) -> None:
+        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self._free = threading.Semaphore(MOST_CONNECTIONS)
+        super().__init__((host, port), _Handler)
+        if tls is not None:
+            # A handshake belongs to the thread and the time limit of its connection.
+            self.socket = tls.context().wrap_socket(
+                self.socket, server_side=True, do_handshake_on_connect=False
+            )
+
+    def verify_request(self, request: object, client_address: object) -> bool:
+        """Whether a connection gets a thread; those beyond the limit are closed."""
+        return self._free.acquire(blocking=False)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Answers a connection."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Leaves it to the other side that it was late, or spoke something else."""
 
 
 async def _await(collect: Callable[[], Awaitable[Sequence[Gauge]]]) -> Sequence[Gauge]:

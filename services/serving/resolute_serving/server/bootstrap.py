@@ -10,18 +10,12 @@ import sys
 from collections.abc import Callable
 
 from resolute.contracts.clock import SYSTEM_CLOCK
+from resolute.contracts.run.open_files import raise_limit
 from resolute.errors import ResoluteError
 from resolute_serving.auth.keys import FetchedKeys
 from resolute_serving.auth.service_tokens import ServiceTokens
-from resolute_serving.auth.tokens import (
-    KeySource,
-    RevokedTokens,
-    StaticKeys,
-    TokenSigner,
-    TokenVerifier,
-    key_id,
-    load_or_create_key,
-)
+from resolute_serving.auth.signing_keys import KeyFile
+from resolute_serving.auth.tokens import KeySource, OwnKeys, RevokedTokens, TokenSigner, TokenVerifier
 from resolute_serving.context import ServiceAccount
 from resolute_serving.database import migrations
 from resolute_serving.database.engine import create_engine
@@ -46,6 +40,7 @@ def main(blueprint: Blueprint) -> None:
     try:
         settings = Settings.from_environment(os.environ, service=blueprint.name)
         configure_logs(level=settings.log_level, service=blueprint.name)
+        raise_limit(os.environ)
         if arguments.upgrade:
             upgrade(blueprint, settings.database_url)
         else:
@@ -77,6 +72,7 @@ async def serve(blueprint: Blueprint, settings: Settings) -> None:
         database_url=settings.database_url,
         data_directory=settings.data_directory,
         peers=peers,
+        signing_key_file=settings.signing_key_file,
         cluster_id=settings.cluster_id,
         revoked=revoked,
     )
@@ -87,6 +83,7 @@ async def serve(blueprint: Blueprint, settings: Settings) -> None:
         [blueprint.create(environment)],
         verifier=verifier,
         refusals=environment.refusals,
+        peers=settings.peers,
         settings=ServerSettings(
             host=settings.host,
             port=settings.port,
@@ -95,6 +92,7 @@ async def serve(blueprint: Blueprint, settings: Settings) -> None:
             reflection=settings.reflection,
             metrics_port=settings.metrics_port,
             oldest_client=settings.oldest_client,
+            streams=settings.streams,
         ),
     )
     ended = shutdown_requested()
@@ -131,8 +129,9 @@ def _service_token(service: str, settings: Settings) -> Callable[[], str]:
     """Returns what gives the token by which a service calls the others."""
     if settings.signing_key_file is None:
         return TokenFile(settings.service_token_file)
-    key = load_or_create_key(settings.signing_key_file)
-    signer = TokenSigner(key, cluster_id=settings.cluster_id, clock=SYSTEM_CLOCK)
+    signer = TokenSigner(
+        KeyFile(settings.signing_key_file), cluster_id=settings.cluster_id, clock=SYSTEM_CLOCK
+    )
     return ServiceTokens(signer, ServiceAccount(service), clock=SYSTEM_CLOCK)
 
 
@@ -143,8 +142,7 @@ async def _renew_token(settings: Settings, peers: Peers) -> None:
 
 def _key_source(settings: Settings, revoked: RevokedTokens) -> KeySource:
     if settings.signing_key_file is not None:
-        public = load_or_create_key(settings.signing_key_file).public_key()
-        return StaticKeys({key_id(public): public}, revoked)
+        return OwnKeys(KeyFile(settings.signing_key_file), revoked)
     address = settings.addresses.get("experiments")
     if not address:
         sys.exit("RESOLUTE_EXPERIMENTS_ADDRESS is not set; tokens are verified with that service's keys")

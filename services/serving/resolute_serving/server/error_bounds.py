@@ -31,16 +31,16 @@ def bounded_message(text: str) -> str:
 
 def bounded_violations(violations: Iterable[Violation]) -> list[Violation]:
     """Keeps the first violations; where some are left out, a last one says how many."""
-    found: Sequence[Violation] = list(violations)
+    shown: Sequence[Violation] = list(violations)
     kept: list[Violation] = []
     size = 0
-    for violation in found:
+    for violation in shown:
         short = Violation(
             _cut(violation.field, _FIELD_CHARACTERS), _cut(violation.description, _VIOLATION_CHARACTERS)
         )
         size += len(f"{short.field}{short.description}".encode()) + 8
         if kept and size > _VIOLATIONS_BYTES:
-            return [*kept, Violation("", f"and {len(found) - len(kept)} more")]
+            return [*kept, Violation("", f"and {len(shown) - len(kept)} more")]
         kept.append(short)
     return kept
 

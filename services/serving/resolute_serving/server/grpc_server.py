@@ -4,33 +4,42 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import cast
 
 import grpc
 import structlog
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_health.v1._async import HealthServicer
-from grpc_reflection.v1alpha import reflection
+from grpc_reflection.v1alpha import reflection_pb2_grpc
+from grpc_reflection.v1alpha._async import ReflectionServicer
+from grpc_reflection.v1alpha.reflection import SERVICE_NAME
 
 from resolute.contracts.calls.keepalive import KEEPALIVE_OPTIONS, TOLERANCE_OPTIONS
 from resolute.contracts.clock import SYSTEM_CLOCK
 from resolute.contracts.tracing import open_spans
+from resolute_serving.auth.call_access import CallAccess
+from resolute_serving.auth.forwarded_peers import ForwardedPeers
 from resolute_serving.auth.open_streams import OpenStreams
 from resolute_serving.auth.refusals import Refusals
 from resolute_serving.auth.tokens import TokenVerifier
 from resolute_serving.bounds.limits import MAX_MESSAGE_BYTES
+from resolute_serving.bounds.streams import StreamLimits
 from resolute_serving.observability.gauges import CallCounts
 from resolute_serving.observability.metrics_endpoint import MetricsEndpoint
+from resolute_serving.server.calls import Calls
 from resolute_serving.server.client_versions import OLDEST_SDK, ClientVersions
 from resolute_serving.server.health import HealthMonitor
-from resolute_serving.server.interceptors import CallInterceptor
 from resolute_serving.server.service import Service
 from resolute_serving.tls import Listener, ServerTls
 
 _log = structlog.get_logger("server")
 
-SERVER_OPTIONS: tuple[tuple[str, int], ...] = (
+_HANDSHAKE_SECONDS = 10
+_MOST_CONNECTIONS = 20_000
+_OPTIONS: tuple[tuple[str, int], ...] = (
     ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
     ("grpc.max_send_message_length", 16 * 1024 * 1024),
     *KEEPALIVE_OPTIONS,
@@ -40,7 +49,19 @@ SERVER_OPTIONS: tuple[tuple[str, int], ...] = (
     ("grpc.server.max_pending_requests_hard_limit", 40_000),
     # Two servers on one port must be an error, not a lottery.
     ("grpc.so_reuseport", 0),
+    # A connection that says nothing holds a descriptor.
+    ("grpc.server_handshake_timeout_ms", _HANDSHAKE_SECONDS * 1000),
 )
+
+
+def server_options() -> tuple[tuple[str, int], ...]:
+    """Options of every gRPC server: limits on messages, calls and connections.
+
+    At most half of the process's descriptors are for connections: its databases and files need the others.
+    """
+    descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    connections = min(_MOST_CONNECTIONS, descriptors // 2)
+    return (*_OPTIONS, ("grpc.max_allowed_incoming_connections", connections))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +86,8 @@ class ServerSettings:
     """Oldest version of the SDK whose calls are accepted."""
     metrics_port: int | None = None
     """Port that serves numbers for Prometheus, on the same address; None for none."""
+    streams: StreamLimits = field(default_factory=StreamLimits)
+    """How many streams may be open at a time."""
 
 
 class Server:
@@ -75,6 +98,7 @@ class Server:
         verifier: Tells who a token speaks for.
         settings: How it listens.
         refusals: Counts what is refused, for the audit log.
+        peers: Reads who called a gateway; None where no gateway is believed.
     """
 
     def __init__(
@@ -84,31 +108,31 @@ class Server:
         verifier: TokenVerifier,
         settings: ServerSettings,
         refusals: Refusals,
+        peers: ForwardedPeers | None = None,
     ) -> None:
         self._services = services
         self._settings = settings
-        calls = CallCounts()
+        counts = CallCounts()
         self._spans = open_spans(
             f"resolute-{services[0].name}" if len(services) == 1 else "resolute", os.environ
         )
-        self._streams = OpenStreams(verifier)
-        self._server = grpc.aio.server(
-            interceptors=[
-                CallInterceptor(
-                    verifier,
-                    calls,
-                    ClientVersions(settings.oldest_client),
-                    lookups={name: one.access_lookup for one in services for name in one.grpc_names},
-                    streams=self._streams,
-                    refusals=refusals,
-                    spans=self._spans,
-                )
-            ],
-            options=SERVER_OPTIONS,
+        self._streams = OpenStreams(verifier, limits=settings.streams)
+        access = CallAccess(
+            verifier, streams=self._streams, refusals=refusals, peers=peers or ForwardedPeers()
         )
+        self.calls = Calls(
+            access,
+            counts,
+            ClientVersions(settings.oldest_client),
+            lookups={name: service.access_lookup for service in services for name in service.grpc_names},
+            spans=self._spans,
+        )
+        """What it answers."""
+        self._server = grpc.aio.server(options=server_options())
+        self._server.add_generic_rpc_handlers((self.calls,))
         self._health = HealthServicer()
         self.health_monitor = HealthMonitor(
-            services, calls=calls, set_health=self._set_health, clock=SYSTEM_CLOCK
+            services, calls=counts, set_health=self._set_health, clock=SYSTEM_CLOCK
         )
         """Knows how the services are."""
         self._metrics_endpoint: MetricsEndpoint | None = None
@@ -124,12 +148,15 @@ class Server:
             UnavailableError: The port is taken.
             FailedPreconditionError: Other machines would reach a plain port.
         """
+        # It takes handlers as a server does; gRPC generates no Protocol for that.
+        calls = cast("grpc.aio.Server", self.calls)
         for service in self._services:
-            service.register(self._server)
-        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+            service.register(calls)
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, calls)
         names = [name for service in self._services for name in service.grpc_names]
         if self._settings.reflection:
-            reflection.enable_server_reflection([*names, reflection.SERVICE_NAME], self._server)
+            described = ReflectionServicer([*names, SERVICE_NAME])
+            reflection_pb2_grpc.add_ServerReflectionServicer_to_server(described, calls)
         settings = self._settings
         listener = Listener(
             host=settings.host, port=settings.port, tls=settings.tls, insecure=settings.insecure

@@ -58,7 +58,7 @@ class HealthMonitor:
 
     async def gauges(self) -> list[Gauge]:
         """Reads every number now; of a service that cannot tell its own, only that."""
-        found = [
+        gauges_now = [
             Gauge(
                 name="resolute_event_loop_lag_seconds",
                 help="Longest time by which the event loop was late since this was last read.",
@@ -68,8 +68,8 @@ class HealthMonitor:
         ]
         for service in self._services:
             own = await self._check_service(service)
-            found += own or []
-            found.append(
+            gauges_now += own or []
+            gauges_now.append(
                 Gauge(
                     name="resolute_up",
                     help="Whether a service can work.",
@@ -77,7 +77,7 @@ class HealthMonitor:
                     labels={"service": service.name},
                 )
             )
-        return found
+        return gauges_now
 
     async def check(self) -> None:
         """Asks every service once how it is."""

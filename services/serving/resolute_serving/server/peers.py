@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import grpc
 from grpc_status import rpc_status
@@ -16,7 +16,8 @@ from resolute.contracts.calls.keepalive import KEEPALIVE_OPTIONS
 from resolute.contracts.calls.retries import Retries
 from resolute.contracts.calls.tls import ClientTls, aio_channel
 from resolute_serving.context import current_trace
-from resolute_serving.server.interceptors import TRACE_HEADER
+from resolute_serving.server.calls import TRACE_HEADER, Calls
+from resolute_serving.server.local_channel import LocalChannel
 
 DEFAULT_DEADLINE = 10.0
 """Seconds that a call between services may take when its caller names no other limit."""
@@ -45,6 +46,15 @@ class Peers:
         self._token = token
         self._channels: dict[str, grpc.aio.Channel] = {}
         self._callers_channels: dict[str, grpc.aio.Channel] = {}
+        self._calls: Calls | None = None
+
+    def serve_here(self, calls: Calls) -> None:
+        """Lets calls to the services of this process stay in it; to be called before they make any.
+
+        Args:
+            calls: What this process answers: all services without an address of their own.
+        """
+        self._calls = calls
 
     def channel(self, service: str) -> grpc.aio.Channel:
         """The channel to a service.
@@ -62,7 +72,11 @@ class Peers:
             self._channels[address] = aio_channel(
                 address, tls=self._tls, options=_OPTIONS, interceptors=interceptors
             )
-        return self._channels[address]
+        wire = self._channels[address]
+        if self._calls is None or service in self._addresses:
+            return wire
+        local = LocalChannel(self._calls, wire, token=self._token, deadline=DEFAULT_DEADLINE)
+        return cast("grpc.aio.Channel", local)  # as far as stubs use one
 
     def channel_for_callers(self, method: str) -> grpc.aio.Channel | None:
         """The channel to the service of a call, for calls that are passed on with the token of their caller.

@@ -28,6 +28,8 @@ class Environment:
     """Where it may keep files of its own."""
     peers: Peers
     """The other services."""
+    signing_key_file: Path | None = None
+    """Private key of the cluster, for the experiments service; None for ``signing-key.pem`` of its files."""
     cluster_id: str
     """UUID of the cluster."""
     home: Path | None = None
@@ -47,6 +49,11 @@ class Environment:
         return RemoteAccessLookup(
             lambda: self.peers.channel("experiments"), clock=self.clock, seconds=self.role_seconds
         )
+
+    @property
+    def signing_key(self) -> Path:
+        """File of the private key that signs tokens."""
+        return self.signing_key_file or self.data_directory / "signing-key.pem"
 
     @property
     def private_directory(self) -> Path:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from resolute.contracts.calls.tls import ClientTls
 from resolute.errors import InvalidArgumentError
+from resolute_serving.auth.forwarded_peers import KEY_VARIABLE, ForwardedPeers
+from resolute_serving.bounds.streams import StreamLimits
 from resolute_serving.server.client_versions import oldest_client
 from resolute_serving.tls import INSECURE_VARIABLE, ServerTls, client_tls, server_tls
 
@@ -33,6 +35,8 @@ class Settings:
     """RESOLUTE_SERVICE_TOKEN_FILE: holds the token by which this service calls the others."""
     signing_key_file: Path | None
     """RESOLUTE_SIGNING_KEY_FILE: the private key; for the experiments service alone."""
+    peers: ForwardedPeers
+    """RESOLUTE_GATEWAY_KEY: key by which a gateway tells services who called it (none)."""
     addresses: Mapping[str, str]
     """RESOLUTE_<SERVICE>_ADDRESS: host:port of the other services."""
     reflection: bool
@@ -43,6 +47,8 @@ class Settings:
     """RESOLUTE_OLDEST_CLIENT: oldest version of the SDK whose calls are accepted (0.1.0)."""
     metrics_port: int | None
     """RESOLUTE_METRICS_PORT: port that serves numbers for Prometheus (none)."""
+    streams: StreamLimits
+    """RESOLUTE_STREAMS, RESOLUTE_STREAMS_OF_ADDRESS and RESOLUTE_STREAMS_OF_USER: most open streams."""
     tls: ServerTls | None = None
     """RESOLUTE_TLS_CERT and RESOLUTE_TLS_KEY: PEM files of the server's certificate and key (none).
     RESOLUTE_TLS_CLIENT_CA: PEM file of who signs clients' certificates, without which none gets in (none)."""
@@ -73,6 +79,7 @@ class Settings:
             cluster_id=cluster_id,
             service_token_file=_path(variables.get("RESOLUTE_SERVICE_TOKEN_FILE")),
             signing_key_file=_path(variables.get("RESOLUTE_SIGNING_KEY_FILE")),
+            peers=ForwardedPeers(variables.get(KEY_VARIABLE, "")),
             addresses={
                 name: variables[f"RESOLUTE_{name.upper()}_ADDRESS"]
                 for name in SERVICE_NAMES
@@ -82,6 +89,7 @@ class Settings:
             log_level=variables.get("RESOLUTE_LOG_LEVEL", "INFO"),
             oldest_client=oldest_client(variables),
             metrics_port=_port(metrics_port, "RESOLUTE_METRICS_PORT") if metrics_port else None,
+            streams=StreamLimits.from_environment(variables),
             tls=server_tls(variables),
             client_tls=client_tls(variables),
             insecure=variables.get(INSECURE_VARIABLE, "0") == "1",

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _LOOK_SECONDS = 10.0
 """Between two looks at the file and the clocks, and between two attempts."""
+_KEY_SECONDS = 60.0
+"""Between two questions whether the cluster has rotated its key."""
 _log = structlog.get_logger("tokens")
 
 
@@ -38,11 +40,11 @@ class TokenFile:
 
     def __call__(self) -> str:
         """The token; empty without a file."""
-        return self._path.read_text().strip() if self._path else ""
+        return self._path.read_text(encoding="utf-8-sig").strip() if self._path else ""
 
 
 class TokenRenewal:
-    """Renews a token after half of its life.
+    """Renews a token after half of its life, and when another key signs: the old one may be dropped.
 
     Args:
         path: The file with the token.
@@ -64,6 +66,7 @@ class TokenRenewal:
         self._clock = clock
         self._sleep = sleep
         self._due = DueTime(clock)
+        self._key_look = DueTime(clock)
         self._known = ""
         self._failed = False
 
@@ -80,8 +83,8 @@ class TokenRenewal:
             if text != self._known:
                 self._known = text
                 self._due.set(max(_middle_of_life(text) - self._clock.time(), 0.0))
-            if self._due.reached:
-                stub = cast("AccessServiceAsyncStub", AccessServiceStub(self._peers.channel("experiments")))
+            stub = cast("AccessServiceAsyncStub", AccessServiceStub(self._peers.channel("experiments")))
+            if self._due.reached or await self._has_an_old_key(stub):
                 response = await stub.RenewServiceToken(pb2.RenewServiceTokenRequest())
                 write_atomically(self._path, f"{response.bearer_token}\n", mode=0o600, sync=True)
         except (ResoluteError, OSError, jwt.InvalidTokenError) as failure:
@@ -92,6 +95,13 @@ class TokenRenewal:
             self._failed = True
         else:
             self._failed = False
+
+    async def _has_an_old_key(self, stub: AccessServiceAsyncStub) -> bool:
+        if not self._key_look.reached:
+            return False
+        response = await stub.GetVerificationKeys(pb2.GetVerificationKeysRequest())
+        self._key_look.set(_KEY_SECONDS)
+        return response.keys[0].key_id != jwt.get_unverified_header(self._known).get("kid")
 
 
 def _middle_of_life(token: str) -> float:

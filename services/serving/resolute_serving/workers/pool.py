@@ -102,7 +102,7 @@ class WorkerPool:
         """Waits until a task of the caller may run."""
         own = sum(waiter.caller == caller for waiter in self._waiting)
         if caller and own >= MAX_WAITING_OF_CALLER:
-            raise QuotaError(f"{own} calls of {caller} wait for a worker process; let them end first")
+            raise QuotaError(f"{own} calls of {caller} wait for a worker process; wait until they end")
         if len(self._waiting) >= MAX_WAITING:
             raise QuotaError(f"{MAX_WAITING} calls wait for a worker process; try again later")
         waiter = _Waiter(caller, asyncio.get_running_loop().create_future())

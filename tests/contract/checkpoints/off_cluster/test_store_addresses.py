@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import sys
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from support.object_stores.off_cluster import S3Location
 from support.object_stores.s3 import S3Server
 
 from resolute import core
+from resolute.contracts.distribution import install_command
 from resolute.core.checkpoint.storage import parse_storage
 from resolute.errors import (
     FailedPreconditionError,
@@ -91,7 +93,7 @@ def test_a_library_that_is_missing_is_named_with_its_extra(
 ) -> None:
     monkeypatch.delitem(sys.modules, f"resolute.contracts.object_stores.{extra}", raising=False)
     monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(FailedPreconditionError, match=rf"pip install 'resolute-train\[{extra}\]'"):
+    with pytest.raises(FailedPreconditionError, match=re.escape(install_command(extra))):
         core.init(checkpoint_storage=storage)
 
 

@@ -24,7 +24,7 @@ from resolute_experiments.accounts.store import projects, tokens, usage, users, 
 from resolute_experiments.accounts.store.tokens import IssuedToken
 from resolute_experiments.accounts.store.usage import Usage
 from resolute_experiments.accounts.store.workspaces import UNCATEGORIZED, Quota
-from resolute_experiments.admission.workspace_quotas import admit
+from resolute_experiments.accounts.workspace_quotas import admit
 from resolute_experiments.store import experiments
 from resolute_experiments.store.schema import audit
 from resolute_experiments.store.schema import experiments as table
@@ -58,7 +58,7 @@ def run(engine: Engine) -> Run:
 def submit(run: Run, *, workspace: str = "vision", project: str = "cats", state: str = "ACTIVE") -> str:
     row = experiment_row(str(uuid.uuid4()))
     row |= {"workspace": workspace, "project": project, "state": state}
-    run(lambda c: experiments.insert(c, row, []))
+    run(lambda c: experiments.insert(c, row, b""))
     return str(row["id"])
 
 
@@ -74,11 +74,14 @@ def test_users_have_roles_and_are_let_in_or_not(run: Run) -> None:
     ada = run(lambda c: users.create(c, User("ada", Role.EDITOR), now=3.0))
     assert (ada.active, ada.password) == (True, "")
     assert ada.user == User("ada", Role.EDITOR, user_id=ada.number)
-    with pytest.raises(AlreadyExistsError, match="user ada exists already"):
-        run(lambda c: users.create(c, User("ada", Role.VIEWER), now=3.0))
+    for taken in ("ada", "ADA"):
+        with pytest.raises(AlreadyExistsError, match="user ada exists already"):
+            run(partial(users.create, user=User(taken, Role.VIEWER), now=3.0))
     gone = run(lambda c: users.update(c, ada, name="ada", role=Role.VIEWER, active=False))
     with pytest.raises(FailedPreconditionError, match="resolute user activate ada"):
         _ = gone.user
+    other_letters = run(lambda c: users.update(c, gone, name="Ada", role=Role.VIEWER, active=True))
+    assert other_letters.name == "Ada"
     assert run(users.active_admins) == 1
     with pytest.raises(NotFoundError, match="user 'eve' does not exist"):
         run(lambda c: users.get(c, name="eve"))

@@ -15,7 +15,7 @@ from resolute.api.experiments.v1 import token_pb2
 from resolute.errors import FailedPreconditionError, UnauthenticatedError
 from resolute_experiments.blueprint import BLUEPRINT
 from resolute_experiments.issue_token import OPERATOR, issue
-from resolute_serving.auth.tokens import load_or_create_key
+from resolute_serving.auth.signing_keys import load_or_create_key
 from resolute_serving.context import current_principal
 from resolute_serving.database import migrations
 from resolute_serving.database.engine import create_engine

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import hashlib
 import uuid
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from support.clocks import OffsetClock
@@ -23,6 +25,7 @@ from resolute.api.experiments.v1 import (
 from resolute.contracts.times import to_duration
 from resolute.contracts.values import from_value
 from resolute.errors import InvalidArgumentError, PermissionDeniedError, QuotaError, UnauthenticatedError
+from resolute_experiments.accounts.store import users
 from resolute_serving.context import ServiceAccount
 
 Play = Callable[[Scenario], None]
@@ -281,5 +284,48 @@ def test_a_read_only_token_reads_and_does_nothing_else(play: Play) -> None:
         assert other.token.scope == token_pb2.TOKEN_SCOPE_ALL
         with pytest.raises(InvalidArgumentError, match="scope is 9"):
             await admin.access.CreateToken(pb2.CreateTokenRequest(scope=9))  # type: ignore[arg-type]
+
+    play(scenario)
+
+
+def test_who_changes_the_own_password_keeps_that_token_and_no_other(play: Play) -> None:
+    async def scenario(running: Running, admin: Calls) -> None:
+        first, second = await ada_signs_in(admin), await ada_signs_in(admin)
+        request = pb2.SetPasswordRequest(user_id=first.token.user_id, password="navy cobol")
+        async with calls(running, first.bearer_token) as own:
+            made = await own.access.CreateToken(pb2.CreateTokenRequest(user_id=first.token.user_id))
+            await own.access.SetPassword(request)
+        assert await caller(running, first.bearer_token) == "ada"
+        for ended in (second.bearer_token, made.bearer_token):
+            with pytest.raises(UnauthenticatedError, match="revoked"):
+                await caller(running, ended)
+        await admin.access.SetPassword(request)
+        with pytest.raises(UnauthenticatedError, match="revoked"):
+            await caller(running, first.bearer_token)
+
+    play(scenario)
+
+
+def test_a_hash_of_an_earlier_version_is_replaced_at_the_next_sign_in(play: Play) -> None:
+    async def scenario(running: Running, admin: Calls) -> None:
+        ada = await ada_signs_in(admin)
+        database = cast("Any", running.services[0])._core.database
+        number, salt = ada.token.user_id, b"0123456789abcdef"
+        digest = hashlib.scrypt(PASSWORD.encode(), salt=salt, n=2**14, r=8, p=1, dklen=32)
+        parts = [base64.b64encode(one).decode() for one in (salt, digest)]
+        earlier = "$".join(["scrypt", "16384", "8", "1", *parts])
+
+        async def stored() -> str:
+            return str((await database.read(lambda c: users.get(c, number=number))).password)
+
+        await database.write(lambda c: users.set_password(c, number, earlier))
+        with pytest.raises(UnauthenticatedError):
+            await ada_signs_in(admin, password="another")
+        assert await stored() == earlier
+        await ada_signs_in(admin)
+        anew = await stored()
+        assert anew.startswith("scrypt$16$8$1$")
+        await ada_signs_in(admin)
+        assert await stored() == anew
 
     play(scenario)

@@ -25,9 +25,12 @@ from resolute.api.experiments.v1 import (
     workspaces_service_pb2,
 )
 from resolute.api.searcher.v1 import action_pb2
-from resolute_experiments.accounts.servicers.access import AccessServicer
+from resolute_experiments.accounts.issuing import TokenIssuer
+from resolute_experiments.accounts.servicers.access import UserHandlers
+from resolute_experiments.accounts.servicers.projects import ProjectHandlers
 from resolute_experiments.accounts.servicers.roles import RolesServicer
-from resolute_experiments.accounts.servicers.workspaces import WorkspacesServicer
+from resolute_experiments.accounts.servicers.tokens import TokenHandlers
+from resolute_experiments.accounts.servicers.workspaces import WorkspaceHandlers
 from resolute_experiments.accounts.storage_quotas import StorageQuota
 from resolute_experiments.accounts.store import projects, tokens, users, workspace_roles, workspaces
 from resolute_experiments.accounts.store.tokens import IssuedToken
@@ -36,7 +39,8 @@ from resolute_experiments.lifecycle import actions
 from resolute_experiments.lifecycle.action_inputs import ActionInputs
 from resolute_experiments.store import audit, experiments, runs, trials
 from resolute_serving.auth.refusals import Refusals
-from resolute_serving.auth.tokens import RevokedTokens, TokenSigner, load_or_create_key
+from resolute_serving.auth.signing_keys import load_or_create_key
+from resolute_serving.auth.tokens import RevokedTokens, TokenSigner
 from resolute_serving.context import Role, User
 from resolute_serving.database.engine import Database
 from resolute_serving.server.peers import Peers
@@ -51,9 +55,11 @@ class Accounts:
     """The handlers of the lists, on a database that nobody else uses."""
 
     database: Database
-    access: AccessServicer
+    users: UserHandlers
+    tokens: TokenHandlers
     roles: RolesServicer
-    places: WorkspacesServicer
+    workspaces: WorkspaceHandlers
+    projects: ProjectHandlers
 
 
 @pytest.fixture
@@ -63,8 +69,15 @@ def accounts(tmp_path: Path, database_url: str) -> Iterator[Accounts]:
     core = context(database, clock)
     signer = TokenSigner(load_or_create_key(tmp_path / "key.pem"), cluster_id="cluster", clock=clock)
     quota = StorageQuota(database, Clients(Peers({}, token=lambda: "")))
-    access = AccessServicer(core, signer, revoked=RevokedTokens(), refusals=Refusals(clock))
-    yield Accounts(database, access, RolesServicer(core), WorkspacesServicer(core, quota))
+    issuer, revoked = TokenIssuer(core, signer), RevokedTokens()
+    yield Accounts(
+        database,
+        UserHandlers(core, signer, issuer=issuer, revoked=revoked, refusals=Refusals(clock)),
+        TokenHandlers(core, issuer, revoked=revoked),
+        RolesServicer(core),
+        WorkspaceHandlers(core, quota),
+        ProjectHandlers(core),
+    )
     database.close()
 
 
@@ -96,7 +109,7 @@ def add(connection: Connection, number: int) -> None:
     workspace_roles.assign(connection, **key, role=Role.ADMIN, now=1.0)
     for state in ("ACTIVE", "COMPLETED"):
         row = experiment_row(str(uuid.uuid4())) | {"workspace": name, "project": name, "state": state}
-        experiments.insert(connection, row, [])
+        experiments.insert(connection, row, b"")
         if state == "ACTIVE":
             start(connection, row["id"], slots=1 + number % 3)
 
@@ -128,16 +141,14 @@ def statements() -> Iterator[list[str]]:
 def lists(accounts: Accounts) -> dict[str, Callable[[], Awaitable[Any]]]:
     access, roles, places = access_service_pb2, roles_service_pb2, workspaces_service_pb2
     return {
-        "users": lambda: accounts.access.ListUsers(access.ListUsersRequest(page_size=EVERYTHING), None),
-        "tokens": lambda: accounts.access.ListTokens(access.ListTokensRequest(page_size=EVERYTHING), None),
-        "rows": lambda: accounts.access.ListAuditRows(
-            access.ListAuditRowsRequest(page_size=EVERYTHING), None
-        ),
+        "users": lambda: accounts.users.ListUsers(access.ListUsersRequest(page_size=EVERYTHING), None),
+        "tokens": lambda: accounts.tokens.ListTokens(access.ListTokensRequest(page_size=EVERYTHING), None),
+        "rows": lambda: accounts.users.ListAuditRows(access.ListAuditRowsRequest(page_size=EVERYTHING), None),
         "roles": lambda: accounts.roles.ListRoles(roles.ListRolesRequest(page_size=EVERYTHING), None),
-        "workspaces": lambda: accounts.places.ListWorkspaces(
+        "workspaces": lambda: accounts.workspaces.ListWorkspaces(
             places.ListWorkspacesRequest(page_size=EVERYTHING), None
         ),
-        "projects": lambda: accounts.places.ListProjects(
+        "projects": lambda: accounts.projects.ListProjects(
             places.ListProjectsRequest(page_size=EVERYTHING), None
         ),
     }

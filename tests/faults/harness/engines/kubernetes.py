@@ -59,7 +59,11 @@ class KubernetesEngine:
             "services_address": f"{self.host}:{place.port}",
             "services_certificate": str(place.certificate),
         }
-        options = {**self.kubernetes.pool_options, "cpus_per_slot": self.cpus_per_slot}
+        options = {
+            **self.kubernetes.pool_options,
+            "cpus_per_slot": self.cpus_per_slot,
+            "allowed_pod_spec": ["spec.volumes.hostPath"],
+        }
         return {
             "resource_pools": [{"pool_name": "pods", "engine": "kube", **options}],
             "engines": {"kube": engine},

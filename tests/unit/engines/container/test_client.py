@@ -12,6 +12,7 @@ from aiohttp import web
 
 from resolute.errors import FailedPreconditionError, UnavailableError
 from resolute_engines.container.client import DockerApi
+from resolute_engines.container.images import UnpulledImageError
 
 LOST = '{"status": "Pulling from library/python"}\n{"errorDetail": {"message": "the disk is full"}}\n'
 
@@ -23,6 +24,7 @@ class Server:
         self.api = DockerApi(f"unix://{socket}")
         self.least = least
         self.fails_with = 0
+        self.progress = LOST
         self.asked: list[str] = []
         self._socket = socket
 
@@ -53,7 +55,7 @@ class Server:
             return web.json_response({"message": reason}, status=400)
         if self.fails_with:
             return web.json_response({"message": "not now"}, status=self.fails_with)
-        return web.Response(text=LOST) if request.path.endswith("/create") else web.json_response([])
+        return web.Response(text=self.progress) if request.path.endswith("/create") else web.json_response([])
 
 
 @pytest.mark.parametrize(("least", "spoken"), [("1.12", "1.40"), ("1.40", "1.40"), ("1.44", "1.44")])
@@ -94,6 +96,21 @@ def test_the_detail_of_a_failed_pull_is_its_reason(tmp_path: Path) -> None:
             with pytest.raises(FailedPreconditionError, match="cannot be pulled: the disk is full"):
                 await anext(pulling)
         assert server.asked[-1] == "/v1.44/images/create"
+
+    asyncio.run(body())
+
+
+@pytest.mark.parametrize("progress", ['{"status": "Pull', '{"status": "' + "x" * (1 << 20)])
+def test_progress_that_cannot_be_read_is_the_reason_why_an_image_is_not_there_yet(
+    tmp_path: Path, progress: str
+) -> None:
+    server = Server(tmp_path / "docker.sock", least="1.44")
+    server.progress = progress
+
+    async def body() -> None:
+        async with server.serving() as api:
+            with pytest.raises(UnpulledImageError, match=r"image python cannot be pulled: what unix:.* says"):
+                await anext(api.pull("python"))
 
     asyncio.run(body())
 

@@ -13,7 +13,7 @@ from support.waiting import wait_until_async
 
 from resolute.errors import UnavailableError
 from resolute_engines.container import factory
-from resolute_engines.container.containers import Found
+from resolute_engines.container.containers import ListedContainer
 from resolute_engines.container.engine import ContainerEngine
 from resolute_engines.environment import EngineEnvironment
 from resolute_engines.layout import layout
@@ -96,9 +96,9 @@ def test_a_defect_ends_neither_a_removal_nor_the_watch_over_an_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     manager, asked = opened(tmp_path, "podman"), 0
-    found = Found(name="c-t.1-0", rank=0, status="running", allocation_id="t.1")
+    found = ListedContainer(name="c-t.1-0", rank=0, status="running", allocation_id="t.1")
 
-    async def containers(allocation_id: str) -> list[Found]:
+    async def containers(allocation_id: str) -> list[ListedContainer]:
         nonlocal asked
         asked += 1
         if asked <= 2:

@@ -11,7 +11,7 @@ import pytest
 from resolute.errors import UnavailableError
 from resolute_engines.container import containers
 from resolute_engines.container.client import DockerApi
-from resolute_engines.container.containers import Containers, Found
+from resolute_engines.container.containers import Containers, ListedContainer
 
 
 class HangingEngine(DockerApi):
@@ -32,7 +32,7 @@ class HangingEngine(DockerApi):
 def test_the_kill_of_a_container_that_does_not_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(containers, "_KILL_SECONDS", 0.01)
     engine = HangingEngine()
-    found = Found(name="c-t.1-0", rank=0, status="running", allocation_id="t.1")
+    found = ListedContainer(name="c-t.1-0", rank=0, status="running", allocation_id="t.1")
 
     async def body() -> None:
         with pytest.raises(UnavailableError, match=r"container c-t\.1-0 still runs"):

@@ -10,7 +10,7 @@ from support.waiting import wait_until_async
 
 from resolute.errors import NotFoundError, UnavailableError
 from resolute_engines.container.client import DockerApi
-from resolute_engines.container.containers import Containers, Found
+from resolute_engines.container.containers import Containers, ListedContainer
 from resolute_engines.container.releases import ContainerReleases
 
 TIMEOUT = 300.0
@@ -26,8 +26,8 @@ class Left(Containers):
         super().__init__(DockerApi("unix:///nobody"), cluster_id="c")
         self.removed = False
 
-    async def of(self, allocation_id: str) -> list[Found]:
-        return [Found(name="c-t.1-0", rank=0, status="exited", allocation_id=allocation_id)]
+    async def of(self, allocation_id: str) -> list[ListedContainer]:
+        return [ListedContainer(name="c-t.1-0", rank=0, status="exited", allocation_id=allocation_id)]
 
     async def remove(self, allocation_id: str) -> None:
         self.removed = True
@@ -47,7 +47,7 @@ class Left(Containers):
 def test_what_cannot_be_sent_is_removed_in_the_end(answers: list[bool | Exception], attempts: int) -> None:
     clock, left, made = ManualClock(), Left(), 0
 
-    async def send(found: Found, token: str) -> bool:
+    async def send(found: ListedContainer, token: str) -> bool:
         nonlocal made
         assert (found.name, token) == ("c-t.1-0", "token")
         answer = answers[made]

@@ -13,8 +13,8 @@ from pathlib import Path, PosixPath
 from typing import Any, ClassVar
 
 import pytest
-from support.engines.contract import until
 from support.engines.scripted import Cluster, fresh_database, scenario
+from support.engines.session import until
 from support.waiting import wait_until_async
 
 from resolute.errors import UnavailableError

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from resolute_engines.kubernetes.pod_spec import merge_into_pod, overlay, refused_fields
+from resolute_engines.kubernetes.pod_spec.merge import merge_into_pod, overlay, refused_fields
 from resolute_engines.kubernetes.pods import CONTAINER
 
 

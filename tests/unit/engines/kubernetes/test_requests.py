@@ -11,7 +11,7 @@ import pytest
 from support.backends import need_module
 
 from resolute.contracts.run.launch_order import LaunchOrder
-from resolute.errors import InvalidArgumentError
+from resolute.errors import InvalidArgumentError, InvalidConfigError
 from resolute_engines.kubernetes import objects
 from resolute_engines.kubernetes.pods import CONTAINER
 from resolute_engines.kubernetes.request import PodRequest, group_name
@@ -77,7 +77,9 @@ def test_each_container_is_what_a_restricted_namespace_admits_unless_a_pod_spec_
     own = containers(request(engine={"user": "0:0"}))[CONTAINER]["securityContext"]
     assert own == {**as_root, "runAsUser": 0, "runAsGroup": 0}
     of_pod = {"pod_spec": {"spec": {"securityContext": loose}}}
-    made = pod(request(environment=of_pod))["spec"]
+    with pytest.raises(InvalidConfigError, match=r"pod_spec\.spec\.securityContext\.runAsNonRoot"):
+        pod(request(environment=of_pod))
+    made = pod(request(pool={"allowed_pod_spec": ["*"]}, environment=of_pod))["spec"]
     assert made["securityContext"] == loose
     assert not made["containers"][0]["securityContext"].keys() & loose.keys()
     of_container = {"spec": {"containers": [{"name": CONTAINER, "securityContext": loose}]}}
@@ -175,10 +177,14 @@ def test_the_pod_spec_of_a_config_is_laid_over_that_of_the_pool() -> None:
 
     made = pod(
         request(
-            pool={"pod_spec": said(priorityClassName="low", nodeSelector={"zone": "a"})},
+            pool={
+                "pod_spec": said(priorityClassName="low", nodeSelector={"zone": "a"}),
+                "allowed_pod_spec": ["spec.containers.securityContext"],
+            },
             environment={
                 "pod_spec": said(
                     priorityClassName="high",
+                    volumes=[{"name": "data", "emptyDir": {}}],
                     containers=[
                         {
                             "name": CONTAINER,

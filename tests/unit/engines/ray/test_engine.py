@@ -162,7 +162,7 @@ def test_missing_library_says_what_to_install(tmp_path: Path) -> None:
     bare.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')
     bare.chmod(0o755)
     driver = Driver("127.0.0.1:1", prefix="resolute-c-", python=str(bare))
-    with pytest.raises(UnavailableError, match=r"pip install 'resolute-train\[ray\]'"):
+    with pytest.raises(UnavailableError, match="pip install ray, in the version"):
         asyncio.run(_ask(driver))
 
 

@@ -142,6 +142,16 @@ def test_no_token_is_in_what_is_submitted(tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o077 == 0
 
 
+def test_hooks_install_beside_the_runs_unless_an_image_has_its_own(tmp_path: Path) -> None:
+    boxed = SlurmPoolOptions(container="apptainer", image="/shared/a.sif")
+    found = []
+    for name, pool in (("bare", GPUS), ("boxed", boxed)):
+        spec = replace(SPEC, allocation_id=name)
+        prepare(spec, runs=tmp_path, pool=pool, terms=SupervisorTerms())
+        found.append(LaunchOrder.read(tmp_path / name / "0" / "launch.json").overlays)
+    assert found == [str(tmp_path / ".overlays"), ""]
+
+
 class Left:
     """What the containers of an allocation left."""
 

@@ -9,12 +9,12 @@ import pytest
 
 from resolute.errors import NotFoundError
 from resolute_engines.container.client import DockerApi
-from resolute_engines.container.containers import Containers, Found
+from resolute_engines.container.containers import Containers, ListedContainer
 from resolute_engines.container.files import EXIT_FILE
 from resolute_engines.protocol import ContainerReport
 
 KILLED = {"Status": "exited", "OOMKilled": True, "ExitCode": 137, "FinishedAt": "2026-11-27T13:00:09.5+01:00"}
-FOUND = Found(name="resolute-c-t.1-0", rank=0, status="exited", allocation_id="t.1")
+FOUND = ListedContainer(name="resolute-c-t.1-0", rank=0, status="exited", allocation_id="t.1")
 
 
 class Engine(DockerApi):

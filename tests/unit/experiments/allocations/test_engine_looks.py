@@ -12,6 +12,7 @@ from support.engines.scripted import Cluster, fresh_database, scenario
 
 from resolute.errors import FailedPreconditionError, QuotaError
 from resolute_engines.protocol import ContainerReport, ContainerState
+from resolute_experiments.allocations.launching.failing import LONGEST_SECONDS
 from resolute_experiments.store import runs, schema
 from resolute_serving.database.engine import Database
 
@@ -151,6 +152,52 @@ def test_runs_that_their_pool_has_no_room_for_wait_and_one_of_them_asks_again(da
         await made.engines[1]._look()
         assert {("launch", "a.1"), ("launch", "b.1")} <= set(made.far.asked)
         assert made.fleet.wait_reason("a.1") == ""
+
+    scenario(database, body)
+
+
+@pytest.mark.parametrize("call", ["inspect", "kill"])
+def test_a_launch_that_fails_unexpectedly_is_retried_for_a_bounded_time(
+    database: Database, call: str
+) -> None:
+    async def body(made: Cluster) -> None:
+        await placed(made, "bad", "good")
+        # A launch that fails is followed by a kill.
+        made.far.failures["launch", "bad.1"] = made.far.failures[call, "bad.1"] = ZeroDivisionError(
+            "a defect"
+        )
+        with pytest.raises(ZeroDivisionError):
+            await made.engines[1]._look()
+        assert ("launch", "good.1") in made.far.asked
+        reason = "its launch by engine distant fails and is tried again: ZeroDivisionError: a defect"
+        assert made.reasons.explain(await made.trial("bad")) == reason
+
+        made.clock.advance(LONGEST_SECONDS)
+        with suppress(ZeroDivisionError):  # of the lease that ran out
+            await made.engines[1]._look()
+        container = await made.container("bad")
+        assert (container.exited, container.lost) == (True, False)
+        assert container.failure == (
+            "the run could not be started: engine distant failed at it for 30 seconds: "
+            "ZeroDivisionError: a defect"
+        )
+        assert not (await made.container("good")).over
+        assert made.fleet.wait_reason("bad.1") == ""
+
+    scenario(database, body)
+
+
+def test_a_run_that_has_begun_is_not_ended_because_its_engine_cannot_be_asked(database: Database) -> None:
+    async def body(made: Cluster) -> None:
+        await placed(made, "a")
+        made.far.failures["inspect", "a.1"] = ZeroDivisionError("a defect")
+        await made.database.write(lambda c: runs.update_container(c, "a.1", 0, pid=4711))
+        for _ in range(3):
+            with pytest.raises(ZeroDivisionError):
+                await made.engines[1]._look()
+            made.clock.advance(LONGEST_SECONDS)
+        assert not (await made.container("a")).over
+        assert "a defect" in made.fleet.wait_reason("a.1")
 
     scenario(database, body)
 

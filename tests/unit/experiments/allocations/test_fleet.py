@@ -110,7 +110,7 @@ async def served(
     upgrade(BLUEPRINT, url)
     database = DatabaseThatIsAway(url, name="experiments")
     await database.write(lambda c: workspaces.create(c, "w", owner="ada", now=1.0))
-    await database.write(lambda c: experiments.insert(c, EXPERIMENT, [b"code"]))
+    await database.write(lambda c: experiments.insert(c, EXPERIMENT, b"code"))
     await database.write(lambda c: trials.insert(c, TRIAL))
     try:
         yield EngineRuns(

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
-from support.engines.contract import until
 from support.engines.scripted import SLOTS, Cluster, fresh_database, scenario
+from support.engines.session import until
 from support.waiting import wait_until_async
 
 from resolute.contracts.run.exit_record import ExitRecord

@@ -66,7 +66,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "data_layer": {"data_layer": {"type": "shared_fs"}},
     "tensorboard_storage": {"tensorboard_storage": {}},
     "retention_policy": {"retention_policy": {"log_retention_days": 90}},
-    "integrations.webhooks": {"integrations": {"webhooks": {"webhook_id": [1]}}},
+    "integrations.webhooks.webhook_id": {"integrations": {"webhooks": {"webhook_id": [1]}}},
     "slurm": {"slurm": {"slots_per_node": 4}},
     "pbs": {"pbs": {"pbsbatch_args": ["-lwalltime=1"]}},
     "log_policies": {"log_policies": [{"pattern": "x", "action": "exclude_node"}]},

@@ -11,6 +11,8 @@ from resolute_experiments.config import parse_config
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=8)
 NAME = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=8)
+BUCKET = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,8}", fullmatch=True)
+CONTAINER = st.from_regex(r"[a-z0-9][a-z0-9-]{0,8}", fullmatch=True)
 FLAG = st.booleans()
 COUNT = st.integers(0, 100)
 POSITIVE = st.integers(1, 100)
@@ -117,18 +119,19 @@ STORAGE = st.one_of(
     ),
     section({"type": st.just("directory"), "container_path": PATH}, **KEEP),
     section(
-        {"type": st.just("s3"), "bucket": NAME},
+        {"type": st.just("s3"), "bucket": BUCKET},
         access_key=TEXT,
         secret_key=TEXT,
         endpoint_url=TEXT,
         prefix=st.just("a/b"),
         **KEEP,
     ),
-    section({"type": st.just("gcs"), "bucket": NAME}, prefix=st.just("p"), **KEEP),
-    section({"type": st.just("azure"), "container": NAME, "account_url": TEXT}, credential=TEXT, **KEEP),
-    section({"type": st.just("azure"), "container": NAME, "connection_string": TEXT}, **KEEP),
+    section({"type": st.just("gcs"), "bucket": BUCKET}, prefix=st.just("p"), **KEEP),
+    section({"type": st.just("azure"), "container": CONTAINER, "account_url": TEXT}, credential=TEXT, **KEEP),
+    section({"type": st.just("azure"), "container": CONTAINER, "connection_string": TEXT}, **KEEP),
 )
 
+WARM = FLAG | st.just("auto")
 VARIABLE = st.sampled_from(["A=1", "A=", "B", "C=x=y z\n"])
 BY_CLASS = ("cpu", "cuda", "rocm")
 ENVIRONMENT = section(
@@ -137,13 +140,16 @@ ENVIRONMENT = section(
         st.lists(VARIABLE, max_size=2),
         section(cpu=st.lists(VARIABLE, max_size=2), gpu=st.lists(VARIABLE, max_size=2)),
     ),
+    secrets=st.lists(st.sampled_from(["hub", "HF_TOKEN=hub"]), max_size=2),
     ports=st.dictionaries(NAME, st.integers(1, 65535), max_size=2),
     proxy_ports=st.lists(section({"proxy_port": st.integers(1, 65535)}, proxy_tcp=FLAG), max_size=2),
     force_pull_image=FLAG,
     registry_auth=section(username=TEXT, password=TEXT),
     add_capabilities=st.lists(NAME, max_size=2),
-    pod_spec=st.dictionaries(TEXT, JSON, max_size=2),
-    warm_start=FLAG | section(enabled=FLAG, preload=st.lists(NAME, max_size=2)),
+    pod_spec=st.fixed_dictionaries(
+        {"metadata": st.fixed_dictionaries({"labels": st.dictionaries(TEXT, TEXT, max_size=2)})}
+    ),
+    warm_start=WARM | section(enabled=WARM, preload=st.lists(NAME, max_size=2)),
 )
 RESOURCES = section(
     slots_per_trial=st.integers(0, 8),
@@ -216,7 +222,11 @@ CONFIG = section(
     log_policies=st.lists(POLICY, max_size=2, unique_by=lambda policy: policy.get("name") or str(policy)),
     profiling=PROFILING,
     optimizations=OPTIMIZATIONS,
-    slurm=section(slots_per_node=POSITIVE, gpu_type=TEXT, sbatch_args=st.just(["--mem=1"])),
+    slurm=section(
+        slots_per_node=POSITIVE,
+        gpu_type=st.from_regex(r"[A-Za-z0-9._-]{0,12}", fullmatch=True),
+        sbatch_args=st.just(["--mem=1"]),
+    ),
     pbs=section(slots_per_node=POSITIVE, pbsbatch_args=st.just(["-lx=1"])),
     internal=JSON,
     data_layer=JSON,

@@ -37,6 +37,8 @@ def test_the_defaults_are_those_of_the_documented_api(accept: Accept) -> None:
         "records_per_epoch": 0,
         "scheduling_unit": 100,
         "max_restarts": 5,
+        "repeat_same_failure": False,
+        "hang": {"after": "auto", "on_hang": "warn"},
         "preemption_timeout": None,
         "termination_grace": None,
         "reproducibility": {"experiment_seed": 7},
@@ -56,6 +58,7 @@ def test_the_defaults_are_those_of_the_documented_api(accept: Accept) -> None:
         "environment": {
             "image": {"cpu": None, "cuda": None, "rocm": None},
             "environment_variables": {"cpu": [], "cuda": [], "rocm": []},
+            "secrets": [],
             "ports": {},
             "proxy_ports": [],
             "force_pull_image": False,
@@ -63,7 +66,7 @@ def test_the_defaults_are_those_of_the_documented_api(accept: Accept) -> None:
             "add_capabilities": [],
             "drop_capabilities": [],
             "pod_spec": None,
-            "warm_start": None,
+            "warm_start": {"enabled": "auto", "preload": []},
         },
         "bind_mounts": [],
         "data": {},
@@ -489,11 +492,11 @@ def test_gpu_beside_cuda_is_refused(refuse: Refuse) -> None:
 
 
 def test_removed_fields_are_accepted_and_shown_only_when_given(accept: Accept) -> None:
-    shown = accept(internal={"native": None}, data_layer={"type": "s3"}, security=5).to_dict()
+    shown = accept(internal={"native": None}, data_layer={"type": "s3"}, security={}).to_dict()
     assert (shown["internal"], shown["data_layer"], shown["security"]) == (
         {"native": None},
         {"type": "s3"},
-        5,
+        {"kerberos": None},
     )
     assert "tensorboard_storage" not in shown
 

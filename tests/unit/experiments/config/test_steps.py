@@ -33,6 +33,7 @@ def test_steps_become_batches(more: dict[str, Any], size: int) -> None:
 
 
 def test_a_config_that_does_not_count_in_steps_stays_as_it_is() -> None:
-    assert steps_warning({"searcher": {"name": "single"}, "min_validation_period": 1}) == []
+    in_batches = {"name": "single", "max_length": {"batches": 1000}}
+    assert steps_warning({"searcher": in_batches, "min_validation_period": 1}) == []
     assert steps_warning({"batches_per_step": "x", "searcher": {"max_steps": 10}}) == []
     assert steps_warning({"searcher": ["x"]}) == []

@@ -14,6 +14,7 @@ import resolute.api.experiments.v1.ClusterServiceGrpc;
 import resolute.api.experiments.v1.ConfigPoliciesServiceGrpc;
 import resolute.api.experiments.v1.ContinuationServiceGrpc;
 import resolute.api.experiments.v1.ExperimentsServiceGrpc;
+import resolute.api.experiments.v1.ImportsServiceGrpc;
 import resolute.api.experiments.v1.JobsServiceGrpc;
 import resolute.api.experiments.v1.RetentionServiceGrpc;
 import resolute.api.experiments.v1.RolesServiceGrpc;
@@ -43,6 +44,7 @@ final class Retries {
                 ConfigPoliciesServiceGrpc.getServiceDescriptor(),
                 ContinuationServiceGrpc.getServiceDescriptor(),
                 ExperimentsServiceGrpc.getServiceDescriptor(),
+                ImportsServiceGrpc.getServiceDescriptor(),
                 JobsServiceGrpc.getServiceDescriptor(),
                 LogsServiceGrpc.getServiceDescriptor(),
                 MetricsServiceGrpc.getServiceDescriptor(),

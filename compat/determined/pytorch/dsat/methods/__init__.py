@@ -1,1 +1,1 @@
-"""Which DeepSpeed config is tried next."""
+"""The methods that choose the next DeepSpeed config to try."""

@@ -84,14 +84,14 @@ class ASHADSATSearchMethod(BinarySearchDSATSearchMethod):
 
     def _complete_in(self, rung: int) -> list[int]:
         """The configs that completed a rung, promoted since or not."""
-        found = []
-        for lineage in dict.fromkeys(one.lineage for one in self.tracker.tuning):
+        lineages = []
+        for lineage in dict.fromkeys(trial.lineage for trial in self.tracker.tuning):
             trials = self.tracker.of_lineage(lineage)
             own = self.tracker.rungs.get(lineage, 0)
             over = trials[-1].closed or trials[-1].metric is not None
             if over and (own > rung or (own == rung and self._is_complete(trials[-1]))):
-                found.append(lineage)
-        return found
+                lineages.append(lineage)
+        return lineages
 
     def _rank(self, lineage: int) -> float:
         best = self.tracker.best_of(self.tracker.of_lineage(lineage))

@@ -1,4 +1,5 @@
-"""What all searches for a DeepSpeed config do: measure the model, then one training after another."""
+"""The shared part of searches for a DeepSpeed config: measure the model, then train one config after
+another."""
 
 from __future__ import annotations
 

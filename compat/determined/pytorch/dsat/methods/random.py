@@ -35,7 +35,7 @@ class RandomDSATSearchMethod(BaseDSATSearchMethod):
         best = self.tracker.best
         if self.early_stopping is None or best is None:
             return False
-        over = [one for one in self.tracker.tuning if one.closed]
+        over = [trial for trial in self.tracker.tuning if trial.closed]
         return best in over and len(over) - 1 - over.index(best) >= self.early_stopping
 
     def first_micro_batch(self, lo: int, hi: int) -> int:
@@ -48,7 +48,7 @@ class RandomDSATSearchMethod(BaseDSATSearchMethod):
         if best is None:
             return 1, self.most_records(stage)
         lo = best.micro_batch + 1
-        worked = [one.micro_batch for one in self.tracker.of_stage(stage) if one.metric is not None]
+        worked = [trial.micro_batch for trial in self.tracker.of_stage(stage) if trial.metric is not None]
         return lo, max(*worked, best.hi, 2 * lo)
 
     def next_trial(self, last: DSATTrial) -> DSATTrial | None:
@@ -72,5 +72,7 @@ class RandomDSATSearchMethod(BaseDSATSearchMethod):
             return True
         if last.stage == 3 and (self.tracker.works(1) or self.tracker.works(2)):
             return True
-        worked = [one.micro_batch for one in stage if one.metric is not None and one.lineage != last.lineage]
-        return any(one.error for one in lineage) and any(micro >= last.hi for micro in worked)
+        worked = [
+            trial.micro_batch for trial in stage if trial.metric is not None and trial.lineage != last.lineage
+        ]
+        return any(trial.error for trial in lineage) and any(micro >= last.hi for micro in worked)

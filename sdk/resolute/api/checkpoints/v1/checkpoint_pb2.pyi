@@ -141,6 +141,7 @@ class Checkpoint(google.protobuf.message.Message):
     PINNED_FIELD_NUMBER: builtins.int
     ETAG_FIELD_NUMBER: builtins.int
     INHERITED_FIELD_NUMBER: builtins.int
+    KEEP_REASONS_FIELD_NUMBER: builtins.int
     checkpoint_id: builtins.str
     """UUID, chosen by the writer."""
     state: global___CheckpointState.ValueType
@@ -187,6 +188,13 @@ class Checkpoint(google.protobuf.message.Message):
     def storage(self) -> resolute.api.checkpoints.v1.storage_pb2.Storage:
         """Where it is stored."""
 
+    @property
+    def keep_reasons(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """Why retention keeps it, as it last decided: "experiment_best", "trial_best", "trial_latest", "milestone", "restorable",
+        "source" (another trial begins from it), "held" (it is being read), "pinned" (also versions of models), or
+        "awaits_reports". Empty before it decided.
+        """
+
     def __init__(
         self,
         *,
@@ -206,9 +214,10 @@ class Checkpoint(google.protobuf.message.Message):
         pinned: builtins.bool = ...,
         etag: builtins.str = ...,
         inherited: builtins.bool = ...,
+        keep_reasons: collections.abc.Iterable[builtins.str] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_experiment_id", b"_experiment_id", "_run", b"_run", "_steps_completed", b"_steps_completed", "_trial_id", b"_trial_id", "commit_time", b"commit_time", "create_time", b"create_time", "experiment_id", b"experiment_id", "metadata", b"metadata", "run", b"run", "steps_completed", b"steps_completed", "storage", b"storage", "trial_id", b"trial_id"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_experiment_id", b"_experiment_id", "_run", b"_run", "_steps_completed", b"_steps_completed", "_trial_id", b"_trial_id", "checkpoint_id", b"checkpoint_id", "commit_time", b"commit_time", "create_time", b"create_time", "etag", b"etag", "experiment_id", b"experiment_id", "file_count", b"file_count", "files", b"files", "inherited", b"inherited", "metadata", b"metadata", "pinned", b"pinned", "run", b"run", "state", b"state", "steps_completed", b"steps_completed", "storage", b"storage", "total_size", b"total_size", "trial_id", b"trial_id"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_experiment_id", b"_experiment_id", "_run", b"_run", "_steps_completed", b"_steps_completed", "_trial_id", b"_trial_id", "checkpoint_id", b"checkpoint_id", "commit_time", b"commit_time", "create_time", b"create_time", "etag", b"etag", "experiment_id", b"experiment_id", "file_count", b"file_count", "files", b"files", "inherited", b"inherited", "keep_reasons", b"keep_reasons", "metadata", b"metadata", "pinned", b"pinned", "run", b"run", "state", b"state", "steps_completed", b"steps_completed", "storage", b"storage", "total_size", b"total_size", "trial_id", b"trial_id"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_experiment_id", b"_experiment_id"]) -> typing.Literal["experiment_id"] | None: ...
     @typing.overload

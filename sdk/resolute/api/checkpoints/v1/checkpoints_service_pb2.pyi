@@ -385,6 +385,61 @@ class CommitCheckpointInChunksResponse(google.protobuf.message.Message):
 global___CommitCheckpointInChunksResponse = CommitCheckpointInChunksResponse
 
 @typing.final
+class ImportCheckpointsRequest(google.protobuf.message.Message):
+    """Request of ImportCheckpoints, at most 4 MiB."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    CHECKPOINTS_FIELD_NUMBER: builtins.int
+    WORKSPACE_ID_FIELD_NUMBER: builtins.int
+    WORKSPACE_NAME_FIELD_NUMBER: builtins.int
+    COPIED_FIELD_NUMBER: builtins.int
+    workspace_id: builtins.int
+    """Id of the workspace that their experiments belong to."""
+    workspace_name: builtins.str
+    """Name of that workspace."""
+    copied: builtins.bool
+    """Whether their files are copies for this cluster alone: DATA_LOSS when one is missing or has another size. Otherwise they lie
+    where the other cluster keeps them and may need them: whether they are there is not checked, and nothing removes them until
+    they are taken over.
+    """
+    @property
+    def checkpoints(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.checkpoints.v1.checkpoint_pb2.Checkpoint]:
+        """At most 500. These fields count: checkpoint_id, state (COMPLETED, PARTIALLY_DELETED or DELETED), trial_id, experiment_id, run,
+        files, metadata, create_time, commit_time and storage.
+        """
+
+    def __init__(
+        self,
+        *,
+        checkpoints: collections.abc.Iterable[resolute.api.checkpoints.v1.checkpoint_pb2.Checkpoint] | None = ...,
+        workspace_id: builtins.int = ...,
+        workspace_name: builtins.str = ...,
+        copied: builtins.bool = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["checkpoints", b"checkpoints", "copied", b"copied", "workspace_id", b"workspace_id", "workspace_name", b"workspace_name"]) -> None: ...
+
+global___ImportCheckpointsRequest = ImportCheckpointsRequest
+
+@typing.final
+class ImportCheckpointsResponse(google.protobuf.message.Message):
+    """Response of ImportCheckpoints."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    NEW_COUNT_FIELD_NUMBER: builtins.int
+    new_count: builtins.int
+    """How many of them were not registered before."""
+    def __init__(
+        self,
+        *,
+        new_count: builtins.int = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["new_count", b"new_count"]) -> None: ...
+
+global___ImportCheckpointsResponse = ImportCheckpointsResponse
+
+@typing.final
 class AbortCheckpointRequest(google.protobuf.message.Message):
     """Request of AbortCheckpoint."""
 
@@ -1026,6 +1081,11 @@ class AdmitStorageRequest(google.protobuf.message.Message):
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     STORAGE_FIELD_NUMBER: builtins.int
+    BELOW_ROOTS_FIELD_NUMBER: builtins.int
+    below_roots: builtins.bool
+    """Whether a directory must lie below a root although the operator lists none: others name it than the one
+    whose machine this is.
+    """
     @property
     def storage(self) -> resolute.api.checkpoints.v1.storage_pb2.Storage:
         """The storage."""
@@ -1034,9 +1094,10 @@ class AdmitStorageRequest(google.protobuf.message.Message):
         self,
         *,
         storage: resolute.api.checkpoints.v1.storage_pb2.Storage | None = ...,
+        below_roots: builtins.bool = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["storage", b"storage"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["storage", b"storage"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["below_roots", b"below_roots", "storage", b"storage"]) -> None: ...
 
 global___AdmitStorageRequest = AdmitStorageRequest
 
@@ -1137,6 +1198,11 @@ class RetentionRules(google.protobuf.message.Message):
     SMALLER_IS_BETTER_FIELD_NUMBER: builtins.int
     VALIDATIONS_FIELD_NUMBER: builtins.int
     KEPT_CHECKPOINT_IDS_FIELD_NUMBER: builtins.int
+    RANKED_CHECKPOINT_IDS_FIELD_NUMBER: builtins.int
+    AWAITED_TRIAL_IDS_FIELD_NUMBER: builtins.int
+    KEEP_RESTORABLE_FIELD_NUMBER: builtins.int
+    KEEP_EVERY_STEPS_FIELD_NUMBER: builtins.int
+    KEEP_EVERY_SECONDS_FIELD_NUMBER: builtins.int
     save_experiment_best: builtins.int
     """Best checkpoints of the whole experiment to keep, 0 or more."""
     save_trial_best: builtins.int
@@ -1145,15 +1211,33 @@ class RetentionRules(google.protobuf.message.Message):
     """Latest checkpoints of each trial to keep, 0 or more."""
     smaller_is_better: builtins.bool
     """Whether a smaller value of the metric is better."""
+    keep_restorable: builtins.bool
+    """Whether trials may continue: the latest complete checkpoint of each trial is kept."""
+    keep_every_steps: builtins.float
+    """Keeps the first checkpoint of each trial at or after every multiple of so many steps; 0 for none."""
+    keep_every_seconds: builtins.float
+    """Keeps the first checkpoint of each trial in each period of so many seconds since 1970; 0 for none."""
     @property
     def validations(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___RetentionRules.Validation]:
-        """The searcher's metric at the steps of the checkpoints, at most 50000. A checkpoint without one is not among the best."""
+        """The searcher's metric at the steps of the checkpoints, at most 50000. A checkpoint without one has that of an
+        earlier request; one that never had any is not among the best.
+        """
 
     @property
     def kept_checkpoint_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """UUIDs of checkpoints to keep in any case, such as sources of warm starts, at most 50000. Those of other experiments
         are ignored. Pinned checkpoints and versions of models are always kept.
         """
+
+    @property
+    def ranked_checkpoint_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """UUIDs of checkpoints of which validations has every value that was reported before they were listed, at most 50000. While
+        one of a trial was never among them, all of the trial are kept: nobody knows yet which are the best.
+        """
+
+    @property
+    def awaited_trial_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """UUIDs of trials of which reports have not all arrived, at most 50000: all their checkpoints are kept."""
 
     def __init__(
         self,
@@ -1164,10 +1248,101 @@ class RetentionRules(google.protobuf.message.Message):
         smaller_is_better: builtins.bool = ...,
         validations: collections.abc.Iterable[global___RetentionRules.Validation] | None = ...,
         kept_checkpoint_ids: collections.abc.Iterable[builtins.str] | None = ...,
+        ranked_checkpoint_ids: collections.abc.Iterable[builtins.str] | None = ...,
+        awaited_trial_ids: collections.abc.Iterable[builtins.str] | None = ...,
+        keep_restorable: builtins.bool = ...,
+        keep_every_steps: builtins.float = ...,
+        keep_every_seconds: builtins.float = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["kept_checkpoint_ids", b"kept_checkpoint_ids", "save_experiment_best", b"save_experiment_best", "save_trial_best", b"save_trial_best", "save_trial_latest", b"save_trial_latest", "smaller_is_better", b"smaller_is_better", "validations", b"validations"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["awaited_trial_ids", b"awaited_trial_ids", "keep_every_seconds", b"keep_every_seconds", "keep_every_steps", b"keep_every_steps", "keep_restorable", b"keep_restorable", "kept_checkpoint_ids", b"kept_checkpoint_ids", "ranked_checkpoint_ids", b"ranked_checkpoint_ids", "save_experiment_best", b"save_experiment_best", "save_trial_best", b"save_trial_best", "save_trial_latest", b"save_trial_latest", "smaller_is_better", b"smaller_is_better", "validations", b"validations"]) -> None: ...
 
 global___RetentionRules = RetentionRules
+
+@typing.final
+class ListUnrankedCheckpointsRequest(google.protobuf.message.Message):
+    """Request of ListUnrankedCheckpoints."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+
+global___ListUnrankedCheckpointsRequest = ListUnrankedCheckpointsRequest
+
+@typing.final
+class ListUnrankedCheckpointsResponse(google.protobuf.message.Message):
+    """Response of ListUnrankedCheckpoints."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    @typing.final
+    class Trial(google.protobuf.message.Message):
+        """One trial."""
+
+        DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+        TRIAL_ID_FIELD_NUMBER: builtins.int
+        EXPERIMENT_ID_FIELD_NUMBER: builtins.int
+        trial_id: builtins.str
+        """UUID of the trial."""
+        experiment_id: builtins.str
+        """UUID of its experiment."""
+        def __init__(
+            self,
+            *,
+            trial_id: builtins.str = ...,
+            experiment_id: builtins.str = ...,
+        ) -> None: ...
+        def ClearField(self, field_name: typing.Literal["experiment_id", b"experiment_id", "trial_id", b"trial_id"]) -> None: ...
+
+    TRIALS_FIELD_NUMBER: builtins.int
+    @property
+    def trials(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___ListUnrankedCheckpointsResponse.Trial]:
+        """The trials."""
+
+    def __init__(
+        self,
+        *,
+        trials: collections.abc.Iterable[global___ListUnrankedCheckpointsResponse.Trial] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["trials", b"trials"]) -> None: ...
+
+global___ListUnrankedCheckpointsResponse = ListUnrankedCheckpointsResponse
+
+@typing.final
+class HoldCheckpointRequest(google.protobuf.message.Message):
+    """Request of HoldCheckpoint."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    CHECKPOINT_ID_FIELD_NUMBER: builtins.int
+    HOLD_SECONDS_FIELD_NUMBER: builtins.int
+    checkpoint_id: builtins.str
+    """UUID of the checkpoint."""
+    hold_seconds: builtins.float
+    """Seconds for which policies keep it from now on, at most 3600. An earlier call that keeps it for longer is not shortened."""
+    def __init__(
+        self,
+        *,
+        checkpoint_id: builtins.str = ...,
+        hold_seconds: builtins.float = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["checkpoint_id", b"checkpoint_id", "hold_seconds", b"hold_seconds"]) -> None: ...
+
+global___HoldCheckpointRequest = HoldCheckpointRequest
+
+@typing.final
+class HoldCheckpointResponse(google.protobuf.message.Message):
+    """Response of HoldCheckpoint."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+
+global___HoldCheckpointResponse = HoldCheckpointResponse
 
 @typing.final
 class PreviewRetentionRequest(google.protobuf.message.Message):
@@ -1222,20 +1397,26 @@ class ApplyRetentionRequest(google.protobuf.message.Message):
 
     EXPERIMENT_ID_FIELD_NUMBER: builtins.int
     RULES_FIELD_NUMBER: builtins.int
+    DELETABLE_CHECKPOINT_IDS_FIELD_NUMBER: builtins.int
     experiment_id: builtins.str
     """UUID of the experiment."""
     @property
     def rules(self) -> global___RetentionRules:
         """What to keep."""
 
+    @property
+    def deletable_checkpoint_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """UUIDs of the checkpoints that may be deleted, as PreviewRetention named them, at most 50000; the others stay."""
+
     def __init__(
         self,
         *,
         experiment_id: builtins.str = ...,
         rules: global___RetentionRules | None = ...,
+        deletable_checkpoint_ids: collections.abc.Iterable[builtins.str] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["rules", b"rules"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["experiment_id", b"experiment_id", "rules", b"rules"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["deletable_checkpoint_ids", b"deletable_checkpoint_ids", "experiment_id", b"experiment_id", "rules", b"rules"]) -> None: ...
 
 global___ApplyRetentionRequest = ApplyRetentionRequest
 

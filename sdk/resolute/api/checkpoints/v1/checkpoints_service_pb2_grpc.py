@@ -64,6 +64,11 @@ class CheckpointsServiceStub(object):
                 request_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.CommitCheckpointInChunksRequest.SerializeToString,
                 response_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.CommitCheckpointInChunksResponse.FromString,
                 _registered_method=True)
+        self.ImportCheckpoints = channel.unary_unary(
+                '/resolute.api.checkpoints.v1.CheckpointsService/ImportCheckpoints',
+                request_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.ImportCheckpointsRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.ImportCheckpointsResponse.FromString,
+                _registered_method=True)
         self.AbortCheckpoint = channel.unary_unary(
                 '/resolute.api.checkpoints.v1.CheckpointsService/AbortCheckpoint',
                 request_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.AbortCheckpointRequest.SerializeToString,
@@ -139,6 +144,16 @@ class CheckpointsServiceStub(object):
                 request_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.GetStorageUsageRequest.SerializeToString,
                 response_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.GetStorageUsageResponse.FromString,
                 _registered_method=True)
+        self.ListUnrankedCheckpoints = channel.unary_unary(
+                '/resolute.api.checkpoints.v1.CheckpointsService/ListUnrankedCheckpoints',
+                request_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.ListUnrankedCheckpointsRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.ListUnrankedCheckpointsResponse.FromString,
+                _registered_method=True)
+        self.HoldCheckpoint = channel.unary_unary(
+                '/resolute.api.checkpoints.v1.CheckpointsService/HoldCheckpoint',
+                request_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.HoldCheckpointRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.HoldCheckpointResponse.FromString,
+                _registered_method=True)
         self.PreviewRetention = channel.unary_unary(
                 '/resolute.api.checkpoints.v1.CheckpointsService/PreviewRetention',
                 request_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.PreviewRetentionRequest.SerializeToString,
@@ -212,6 +227,15 @@ class CheckpointsServiceServicer(object):
         """As CommitCheckpoint, for lists of files that do not fit one message of 4 MiB: files and multipart uploads of all
         messages are joined, every other field is taken from the first. At most 128 MiB, counted with 64 bytes for each
         entry; one such call of a trial at a time.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ImportCheckpoints(self, request, context):
+        """Registers checkpoints of another cluster as they were there, where they lie or where the caller has copied them. One that is
+        registered already is left as it is. The storage must be below a root that the operator lists, else PERMISSION_DENIED. For
+        admins.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -327,6 +351,21 @@ class CheckpointsServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListUnrankedCheckpoints(self, request, context):
+        """Names the trials with checkpoints that were committed after retention last looked at them.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def HoldCheckpoint(self, request, context):
+        """Keeps a committed checkpoint from being deleted by a policy while it is read. Repeated while reading takes longer.
+        NOT_FOUND when its files are gone, or about to go.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def PreviewRetention(self, request, context):
         """Returns which checkpoints ApplyRetention would delete.
         """
@@ -335,8 +374,7 @@ class CheckpointsServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def ApplyRetention(self, request, context):
-        """Deletes the checkpoints of an ended experiment that its policy does not keep; their files are removed in the
-        background.
+        """Deletes the checkpoints of an experiment that its policy does not keep; their files are removed in the background.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -392,6 +430,11 @@ def add_CheckpointsServiceServicer_to_server(servicer, server):
                     servicer.CommitCheckpointInChunks,
                     request_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.CommitCheckpointInChunksRequest.FromString,
                     response_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.CommitCheckpointInChunksResponse.SerializeToString,
+            ),
+            'ImportCheckpoints': grpc.unary_unary_rpc_method_handler(
+                    servicer.ImportCheckpoints,
+                    request_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.ImportCheckpointsRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.ImportCheckpointsResponse.SerializeToString,
             ),
             'AbortCheckpoint': grpc.unary_unary_rpc_method_handler(
                     servicer.AbortCheckpoint,
@@ -467,6 +510,16 @@ def add_CheckpointsServiceServicer_to_server(servicer, server):
                     servicer.GetStorageUsage,
                     request_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.GetStorageUsageRequest.FromString,
                     response_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.GetStorageUsageResponse.SerializeToString,
+            ),
+            'ListUnrankedCheckpoints': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListUnrankedCheckpoints,
+                    request_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.ListUnrankedCheckpointsRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.ListUnrankedCheckpointsResponse.SerializeToString,
+            ),
+            'HoldCheckpoint': grpc.unary_unary_rpc_method_handler(
+                    servicer.HoldCheckpoint,
+                    request_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.HoldCheckpointRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.HoldCheckpointResponse.SerializeToString,
             ),
             'PreviewRetention': grpc.unary_unary_rpc_method_handler(
                     servicer.PreviewRetention,
@@ -634,6 +687,33 @@ class CheckpointsService(object):
             '/resolute.api.checkpoints.v1.CheckpointsService/CommitCheckpointInChunks',
             resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.CommitCheckpointInChunksRequest.SerializeToString,
             resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.CommitCheckpointInChunksResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ImportCheckpoints(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.checkpoints.v1.CheckpointsService/ImportCheckpoints',
+            resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.ImportCheckpointsRequest.SerializeToString,
+            resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.ImportCheckpointsResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -1039,6 +1119,60 @@ class CheckpointsService(object):
             '/resolute.api.checkpoints.v1.CheckpointsService/GetStorageUsage',
             resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.GetStorageUsageRequest.SerializeToString,
             resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.GetStorageUsageResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListUnrankedCheckpoints(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.checkpoints.v1.CheckpointsService/ListUnrankedCheckpoints',
+            resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.ListUnrankedCheckpointsRequest.SerializeToString,
+            resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.ListUnrankedCheckpointsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def HoldCheckpoint(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.checkpoints.v1.CheckpointsService/HoldCheckpoint',
+            resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.HoldCheckpointRequest.SerializeToString,
+            resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.HoldCheckpointResponse.FromString,
             options,
             channel_credentials,
             insecure,

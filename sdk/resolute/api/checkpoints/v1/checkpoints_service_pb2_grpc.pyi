@@ -68,6 +68,15 @@ class CheckpointsServiceStub:
     entry; one such call of a trial at a time.
     """
 
+    ImportCheckpoints: grpc.UnaryUnaryMultiCallable[
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.ImportCheckpointsRequest,
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.ImportCheckpointsResponse,
+    ]
+    """Registers checkpoints of another cluster as they were there, where they lie or where the caller has copied them. One that is
+    registered already is left as it is. The storage must be below a root that the operator lists, else PERMISSION_DENIED. For
+    admins.
+    """
+
     AbortCheckpoint: grpc.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.AbortCheckpointRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.AbortCheckpointResponse,
@@ -168,6 +177,20 @@ class CheckpointsServiceStub:
     ]
     """Returns how much storage the checkpoints of a workspace use."""
 
+    ListUnrankedCheckpoints: grpc.UnaryUnaryMultiCallable[
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.ListUnrankedCheckpointsRequest,
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.ListUnrankedCheckpointsResponse,
+    ]
+    """Names the trials with checkpoints that were committed after retention last looked at them."""
+
+    HoldCheckpoint: grpc.UnaryUnaryMultiCallable[
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.HoldCheckpointRequest,
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.HoldCheckpointResponse,
+    ]
+    """Keeps a committed checkpoint from being deleted by a policy while it is read. Repeated while reading takes longer.
+    NOT_FOUND when its files are gone, or about to go.
+    """
+
     PreviewRetention: grpc.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.PreviewRetentionRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.PreviewRetentionResponse,
@@ -178,9 +201,7 @@ class CheckpointsServiceStub:
         resolute.api.checkpoints.v1.checkpoints_service_pb2.ApplyRetentionRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.ApplyRetentionResponse,
     ]
-    """Deletes the checkpoints of an ended experiment that its policy does not keep; their files are removed in the
-    background.
-    """
+    """Deletes the checkpoints of an experiment that its policy does not keep; their files are removed in the background."""
 
     DeleteExperimentCheckpoints: grpc.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.DeleteExperimentCheckpointsRequest,
@@ -252,6 +273,15 @@ class CheckpointsServiceAsyncStub:
     """As CommitCheckpoint, for lists of files that do not fit one message of 4 MiB: files and multipart uploads of all
     messages are joined, every other field is taken from the first. At most 128 MiB, counted with 64 bytes for each
     entry; one such call of a trial at a time.
+    """
+
+    ImportCheckpoints: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.ImportCheckpointsRequest,
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.ImportCheckpointsResponse,
+    ]
+    """Registers checkpoints of another cluster as they were there, where they lie or where the caller has copied them. One that is
+    registered already is left as it is. The storage must be below a root that the operator lists, else PERMISSION_DENIED. For
+    admins.
     """
 
     AbortCheckpoint: grpc.aio.UnaryUnaryMultiCallable[
@@ -354,6 +384,20 @@ class CheckpointsServiceAsyncStub:
     ]
     """Returns how much storage the checkpoints of a workspace use."""
 
+    ListUnrankedCheckpoints: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.ListUnrankedCheckpointsRequest,
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.ListUnrankedCheckpointsResponse,
+    ]
+    """Names the trials with checkpoints that were committed after retention last looked at them."""
+
+    HoldCheckpoint: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.HoldCheckpointRequest,
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.HoldCheckpointResponse,
+    ]
+    """Keeps a committed checkpoint from being deleted by a policy while it is read. Repeated while reading takes longer.
+    NOT_FOUND when its files are gone, or about to go.
+    """
+
     PreviewRetention: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.PreviewRetentionRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.PreviewRetentionResponse,
@@ -364,9 +408,7 @@ class CheckpointsServiceAsyncStub:
         resolute.api.checkpoints.v1.checkpoints_service_pb2.ApplyRetentionRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.ApplyRetentionResponse,
     ]
-    """Deletes the checkpoints of an ended experiment that its policy does not keep; their files are removed in the
-    background.
-    """
+    """Deletes the checkpoints of an experiment that its policy does not keep; their files are removed in the background."""
 
     DeleteExperimentCheckpoints: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.DeleteExperimentCheckpointsRequest,
@@ -448,6 +490,17 @@ class CheckpointsServiceServicer(metaclass=abc.ABCMeta):
         """As CommitCheckpoint, for lists of files that do not fit one message of 4 MiB: files and multipart uploads of all
         messages are joined, every other field is taken from the first. At most 128 MiB, counted with 64 bytes for each
         entry; one such call of a trial at a time.
+        """
+
+    @abc.abstractmethod
+    def ImportCheckpoints(
+        self,
+        request: resolute.api.checkpoints.v1.checkpoints_service_pb2.ImportCheckpointsRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.ImportCheckpointsResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.ImportCheckpointsResponse]]:
+        """Registers checkpoints of another cluster as they were there, where they lie or where the caller has copied them. One that is
+        registered already is left as it is. The storage must be below a root that the operator lists, else PERMISSION_DENIED. For
+        admins.
         """
 
     @abc.abstractmethod
@@ -581,6 +634,24 @@ class CheckpointsServiceServicer(metaclass=abc.ABCMeta):
         """Returns how much storage the checkpoints of a workspace use."""
 
     @abc.abstractmethod
+    def ListUnrankedCheckpoints(
+        self,
+        request: resolute.api.checkpoints.v1.checkpoints_service_pb2.ListUnrankedCheckpointsRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.ListUnrankedCheckpointsResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.ListUnrankedCheckpointsResponse]]:
+        """Names the trials with checkpoints that were committed after retention last looked at them."""
+
+    @abc.abstractmethod
+    def HoldCheckpoint(
+        self,
+        request: resolute.api.checkpoints.v1.checkpoints_service_pb2.HoldCheckpointRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.HoldCheckpointResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.HoldCheckpointResponse]]:
+        """Keeps a committed checkpoint from being deleted by a policy while it is read. Repeated while reading takes longer.
+        NOT_FOUND when its files are gone, or about to go.
+        """
+
+    @abc.abstractmethod
     def PreviewRetention(
         self,
         request: resolute.api.checkpoints.v1.checkpoints_service_pb2.PreviewRetentionRequest,
@@ -594,9 +665,7 @@ class CheckpointsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.checkpoints.v1.checkpoints_service_pb2.ApplyRetentionRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.ApplyRetentionResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.ApplyRetentionResponse]]:
-        """Deletes the checkpoints of an ended experiment that its policy does not keep; their files are removed in the
-        background.
-        """
+        """Deletes the checkpoints of an experiment that its policy does not keep; their files are removed in the background."""
 
     @abc.abstractmethod
     def DeleteExperimentCheckpoints(

@@ -92,6 +92,56 @@ class CreateModelResponse(google.protobuf.message.Message):
 global___CreateModelResponse = CreateModelResponse
 
 @typing.final
+class ImportModelRequest(google.protobuf.message.Message):
+    """Request of ImportModel."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    MODEL_FIELD_NUMBER: builtins.int
+    VERSIONS_FIELD_NUMBER: builtins.int
+    @property
+    def model(self) -> resolute.api.checkpoints.v1.model_pb2.Model:
+        """The model. All fields count but number, version_count and etag; model_id is the UUID that it gets."""
+
+    @property
+    def versions(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.checkpoints.v1.model_pb2.ModelVersion]:
+        """Its versions, at most 500 at once. number, checkpoint (of which checkpoint_id counts), name, comment, notes, labels, metadata,
+        owner_id, owner_name and create_time count.
+        """
+
+    def __init__(
+        self,
+        *,
+        model: resolute.api.checkpoints.v1.model_pb2.Model | None = ...,
+        versions: collections.abc.Iterable[resolute.api.checkpoints.v1.model_pb2.ModelVersion] | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["model", b"model"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["model", b"model", "versions", b"versions"]) -> None: ...
+
+global___ImportModelRequest = ImportModelRequest
+
+@typing.final
+class ImportModelResponse(google.protobuf.message.Message):
+    """Response of ImportModel."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    MODEL_FIELD_NUMBER: builtins.int
+    @property
+    def model(self) -> resolute.api.checkpoints.v1.model_pb2.Model:
+        """The model."""
+
+    def __init__(
+        self,
+        *,
+        model: resolute.api.checkpoints.v1.model_pb2.Model | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["model", b"model"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["model", b"model"]) -> None: ...
+
+global___ImportModelResponse = ImportModelResponse
+
+@typing.final
 class GetModelRequest(google.protobuf.message.Message):
     """Request of GetModel."""
 

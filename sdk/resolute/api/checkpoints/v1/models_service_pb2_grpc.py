@@ -43,6 +43,11 @@ class ModelsServiceStub(object):
                 request_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_models__service__pb2.CreateModelRequest.SerializeToString,
                 response_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_models__service__pb2.CreateModelResponse.FromString,
                 _registered_method=True)
+        self.ImportModel = channel.unary_unary(
+                '/resolute.api.checkpoints.v1.ModelsService/ImportModel',
+                request_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_models__service__pb2.ImportModelRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_models__service__pb2.ImportModelResponse.FromString,
+                _registered_method=True)
         self.GetModel = channel.unary_unary(
                 '/resolute.api.checkpoints.v1.ModelsService/GetModel',
                 request_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_models__service__pb2.GetModelRequest.SerializeToString,
@@ -99,6 +104,14 @@ class ModelsServiceServicer(object):
 
     def CreateModel(self, request, context):
         """Creates a model. A name that is taken is ALREADY_EXISTS.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ImportModel(self, request, context):
+        """Takes over a model of another cluster with its versions, as they were there. May be repeated: versions whose numbers are known
+        stay as they are. A name that another model has is ALREADY_EXISTS, a checkpoint that is not registered NOT_FOUND. For admins.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -174,6 +187,11 @@ def add_ModelsServiceServicer_to_server(servicer, server):
                     servicer.CreateModel,
                     request_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_models__service__pb2.CreateModelRequest.FromString,
                     response_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_models__service__pb2.CreateModelResponse.SerializeToString,
+            ),
+            'ImportModel': grpc.unary_unary_rpc_method_handler(
+                    servicer.ImportModel,
+                    request_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_models__service__pb2.ImportModelRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_models__service__pb2.ImportModelResponse.SerializeToString,
             ),
             'GetModel': grpc.unary_unary_rpc_method_handler(
                     servicer.GetModel,
@@ -252,6 +270,33 @@ class ModelsService(object):
             '/resolute.api.checkpoints.v1.ModelsService/CreateModel',
             resolute_dot_api_dot_checkpoints_dot_v1_dot_models__service__pb2.CreateModelRequest.SerializeToString,
             resolute_dot_api_dot_checkpoints_dot_v1_dot_models__service__pb2.CreateModelResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ImportModel(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.checkpoints.v1.ModelsService/ImportModel',
+            resolute_dot_api_dot_checkpoints_dot_v1_dot_models__service__pb2.ImportModelRequest.SerializeToString,
+            resolute_dot_api_dot_checkpoints_dot_v1_dot_models__service__pb2.ImportModelResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -31,6 +31,14 @@ class ModelsServiceStub:
     ]
     """Creates a model. A name that is taken is ALREADY_EXISTS."""
 
+    ImportModel: grpc.UnaryUnaryMultiCallable[
+        resolute.api.checkpoints.v1.models_service_pb2.ImportModelRequest,
+        resolute.api.checkpoints.v1.models_service_pb2.ImportModelResponse,
+    ]
+    """Takes over a model of another cluster with its versions, as they were there. May be repeated: versions whose numbers are known
+    stay as they are. A name that another model has is ALREADY_EXISTS, a checkpoint that is not registered NOT_FOUND. For admins.
+    """
+
     GetModel: grpc.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.models_service_pb2.GetModelRequest,
         resolute.api.checkpoints.v1.models_service_pb2.GetModelResponse,
@@ -97,6 +105,14 @@ class ModelsServiceAsyncStub:
         resolute.api.checkpoints.v1.models_service_pb2.CreateModelResponse,
     ]
     """Creates a model. A name that is taken is ALREADY_EXISTS."""
+
+    ImportModel: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.checkpoints.v1.models_service_pb2.ImportModelRequest,
+        resolute.api.checkpoints.v1.models_service_pb2.ImportModelResponse,
+    ]
+    """Takes over a model of another cluster with its versions, as they were there. May be repeated: versions whose numbers are known
+    stay as they are. A name that another model has is ALREADY_EXISTS, a checkpoint that is not registered NOT_FOUND. For admins.
+    """
 
     GetModel: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.models_service_pb2.GetModelRequest,
@@ -166,6 +182,16 @@ class ModelsServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.models_service_pb2.CreateModelResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.models_service_pb2.CreateModelResponse]]:
         """Creates a model. A name that is taken is ALREADY_EXISTS."""
+
+    @abc.abstractmethod
+    def ImportModel(
+        self,
+        request: resolute.api.checkpoints.v1.models_service_pb2.ImportModelRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.checkpoints.v1.models_service_pb2.ImportModelResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.models_service_pb2.ImportModelResponse]]:
+        """Takes over a model of another cluster with its versions, as they were there. May be repeated: versions whose numbers are known
+        stay as they are. A name that another model has is ALREADY_EXISTS, a checkpoint that is not registered NOT_FOUND. For admins.
+        """
 
     @abc.abstractmethod
     def GetModel(

@@ -30,7 +30,7 @@ from resolute.api.experiments.v1 import run_environment_pb2 as resolute_dot_api_
 from resolute.api.preemption.v1 import signal_pb2 as resolute_dot_api_dot_preemption_dot_v1_dot_signal__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n5resolute/api/experiments/v1/allocations_service.proto\x12\x1bresolute.api.experiments.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a-resolute/api/experiments/v1/launch_spec.proto\x1a%resolute/api/experiments/v1/run.proto\x1a\x31resolute/api/experiments/v1/run_environment.proto\x1a\'resolute/api/preemption/v1/signal.proto\"E\n\x14GetLaunchSpecRequest\x12\x15\n\rallocation_id\x18\x01 \x01(\t\x12\x16\n\x0e\x63ontainer_rank\x18\x02 \x01(\x05\"N\n\x15GetLaunchSpecResponse\x12\x35\n\x04spec\x18\x01 \x01(\x0b\x32\'.resolute.api.experiments.v1.LaunchSpec\"v\n\x11RendezvousRequest\x12\x15\n\rallocation_id\x18\x01 \x01(\t\x12\x16\n\x0e\x63ontainer_rank\x18\x02 \x01(\x05\x12\x0f\n\x07\x61\x64\x64ress\x18\x03 \x01(\t\x12\x12\n\nslot_count\x18\x04 \x01(\x05\x12\r\n\x05ports\x18\x05 \x03(\x05\"\xbe\x01\n\x12RendezvousResponse\x12\x10\n\x08\x63omplete\x18\x01 \x01(\x08\x12\x15\n\rmissing_ranks\x18\x02 \x03(\x05\x12\x43\n\x05peers\x18\x03 \x03(\x0b\x32\x34.resolute.api.experiments.v1.RendezvousResponse.Peer\x1a:\n\x04Peer\x12\x0f\n\x07\x61\x64\x64ress\x18\x01 \x01(\t\x12\x12\n\nslot_count\x18\x02 \x01(\x05\x12\r\n\x05ports\x18\x03 \x03(\x05\"s\n\x18ReportEnvironmentRequest\x12\x15\n\rallocation_id\x18\x01 \x01(\t\x12@\n\x0b\x65nvironment\x18\x02 \x01(\x0b\x32+.resolute.api.experiments.v1.RunEnvironment\"\x1b\n\x19ReportEnvironmentResponse\"\\\n\x11RenewLeaseRequest\x12\x15\n\rallocation_id\x18\x01 \x01(\t\x12\x16\n\x0e\x63ontainer_rank\x18\x02 \x01(\x05\x12\x10\n\x03pid\x18\x03 \x01(\x03H\x00\x88\x01\x01\x42\x06\n\x04_pid\"\x9a\x01\n\x12RenewLeaseResponse\x12&\n\x03ttl\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x14\n\x0c\x62\x65\x61rer_token\x18\x02 \x01(\t\x12\x32\n\x06signal\x18\x03 \x01(\x0b\x32\".resolute.api.preemption.v1.Signal\x12\x12\n\nuser_token\x18\x04 \x01(\t\"C\n\x18\x41\x63knowledgeSignalRequest\x12\x15\n\rallocation_id\x18\x01 \x01(\t\x12\x10\n\x08revision\x18\x02 \x01(\x03\"\x1b\n\x19\x41\x63knowledgeSignalResponse\"k\n\x18RequestPreemptionRequest\x12\x15\n\rallocation_id\x18\x01 \x01(\t\x12\x38\n\x06reason\x18\x02 \x01(\x0e\x32(.resolute.api.preemption.v1.SignalReason\"O\n\x19RequestPreemptionResponse\x12\x32\n\x06signal\x18\x01 \x01(\x0b\x32\".resolute.api.preemption.v1.Signal\"\x84\x03\n\x11ReportExitRequest\x12\x15\n\rallocation_id\x18\x01 \x01(\t\x12\x16\n\x0e\x63ontainer_rank\x18\x02 \x01(\x05\x12\x11\n\texit_code\x18\x03 \x01(\x05\x12\x14\n\x0c\x61\x63knowledged\x18\x04 \x01(\x08\x12G\n\x11\x65\x61rly_exit_reason\x18\x05 \x01(\x0e\x32,.resolute.api.experiments.v1.EarlyExitReason\x12\x0f\n\x07\x66\x61ilure\x18\x06 \x01(\t\x12 \n\x18\x66\x61iled_before_entrypoint\x18\x07 \x01(\x08\x12,\n\x08\x65nd_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x33\n\x0finitialize_time\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x38\n\tgpu_usage\x18\n \x01(\x0b\x32%.resolute.api.experiments.v1.GpuUsage\"\x14\n\x12ReportExitResponse\"\x1c\n\x1a\x46ollowSignalChangesRequest\"a\n\x1b\x46ollowSignalChangesResponse\x12\x33\n\x07signals\x18\x01 \x03(\x0b\x32\".resolute.api.preemption.v1.Signal\x12\r\n\x05reset\x18\x02 \x01(\x08*\xa8\x01\n\x0f\x45\x61rlyExitReason\x12!\n\x1d\x45\x41RLY_EXIT_REASON_UNSPECIFIED\x10\x00\x12 \n\x1c\x45\x41RLY_EXIT_REASON_INVALID_HP\x10\x01\x12%\n!EARLY_EXIT_REASON_INIT_INVALID_HP\x10\x02\x12)\n%EARLY_EXIT_REASON_USER_REQUESTED_STOP\x10\x03\x32\xff\x07\n\x12\x41llocationsService\x12{\n\rGetLaunchSpec\x12\x31.resolute.api.experiments.v1.GetLaunchSpecRequest\x1a\x32.resolute.api.experiments.v1.GetLaunchSpecResponse\"\x03\x90\x02\x01\x12m\n\nRendezvous\x12..resolute.api.experiments.v1.RendezvousRequest\x1a/.resolute.api.experiments.v1.RendezvousResponse\x12m\n\nRenewLease\x12..resolute.api.experiments.v1.RenewLeaseRequest\x1a/.resolute.api.experiments.v1.RenewLeaseResponse\x12\x82\x01\n\x11\x41\x63knowledgeSignal\x12\x35.resolute.api.experiments.v1.AcknowledgeSignalRequest\x1a\x36.resolute.api.experiments.v1.AcknowledgeSignalResponse\x12\x82\x01\n\x11RequestPreemption\x12\x35.resolute.api.experiments.v1.RequestPreemptionRequest\x1a\x36.resolute.api.experiments.v1.RequestPreemptionResponse\x12\x82\x01\n\x11ReportEnvironment\x12\x35.resolute.api.experiments.v1.ReportEnvironmentRequest\x1a\x36.resolute.api.experiments.v1.ReportEnvironmentResponse\x12m\n\nReportExit\x12..resolute.api.experiments.v1.ReportExitRequest\x1a/.resolute.api.experiments.v1.ReportExitResponse\x12\x8f\x01\n\x13\x46ollowSignalChanges\x12\x37.resolute.api.experiments.v1.FollowSignalChangesRequest\x1a\x38.resolute.api.experiments.v1.FollowSignalChangesResponse\"\x03\x90\x02\x01\x30\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n5resolute/api/experiments/v1/allocations_service.proto\x12\x1bresolute.api.experiments.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a-resolute/api/experiments/v1/launch_spec.proto\x1a%resolute/api/experiments/v1/run.proto\x1a\x31resolute/api/experiments/v1/run_environment.proto\x1a\'resolute/api/preemption/v1/signal.proto\"E\n\x14GetLaunchSpecRequest\x12\x15\n\rallocation_id\x18\x01 \x01(\t\x12\x16\n\x0e\x63ontainer_rank\x18\x02 \x01(\x05\"N\n\x15GetLaunchSpecResponse\x12\x35\n\x04spec\x18\x01 \x01(\x0b\x32\'.resolute.api.experiments.v1.LaunchSpec\"v\n\x11RendezvousRequest\x12\x15\n\rallocation_id\x18\x01 \x01(\t\x12\x16\n\x0e\x63ontainer_rank\x18\x02 \x01(\x05\x12\x0f\n\x07\x61\x64\x64ress\x18\x03 \x01(\t\x12\x12\n\nslot_count\x18\x04 \x01(\x05\x12\r\n\x05ports\x18\x05 \x03(\x05\"\xbe\x01\n\x12RendezvousResponse\x12\x10\n\x08\x63omplete\x18\x01 \x01(\x08\x12\x15\n\rmissing_ranks\x18\x02 \x03(\x05\x12\x43\n\x05peers\x18\x03 \x03(\x0b\x32\x34.resolute.api.experiments.v1.RendezvousResponse.Peer\x1a:\n\x04Peer\x12\x0f\n\x07\x61\x64\x64ress\x18\x01 \x01(\t\x12\x12\n\nslot_count\x18\x02 \x01(\x05\x12\r\n\x05ports\x18\x03 \x03(\x05\"s\n\x18ReportEnvironmentRequest\x12\x15\n\rallocation_id\x18\x01 \x01(\t\x12@\n\x0b\x65nvironment\x18\x02 \x01(\x0b\x32+.resolute.api.experiments.v1.RunEnvironment\"\x1b\n\x19ReportEnvironmentResponse\"j\n\x11RenewLeaseRequest\x12\x15\n\rallocation_id\x18\x01 \x01(\t\x12\x16\n\x0e\x63ontainer_rank\x18\x02 \x01(\x05\x12\x10\n\x03pid\x18\x03 \x01(\x03H\x00\x88\x01\x01\x12\x0c\n\x04hang\x18\x04 \x01(\tB\x06\n\x04_pid\"\x9a\x01\n\x12RenewLeaseResponse\x12&\n\x03ttl\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x14\n\x0c\x62\x65\x61rer_token\x18\x02 \x01(\t\x12\x32\n\x06signal\x18\x03 \x01(\x0b\x32\".resolute.api.preemption.v1.Signal\x12\x12\n\nuser_token\x18\x04 \x01(\t\"C\n\x18\x41\x63knowledgeSignalRequest\x12\x15\n\rallocation_id\x18\x01 \x01(\t\x12\x10\n\x08revision\x18\x02 \x01(\x03\"\x1b\n\x19\x41\x63knowledgeSignalResponse\"k\n\x18RequestPreemptionRequest\x12\x15\n\rallocation_id\x18\x01 \x01(\t\x12\x38\n\x06reason\x18\x02 \x01(\x0e\x32(.resolute.api.preemption.v1.SignalReason\"O\n\x19RequestPreemptionResponse\x12\x32\n\x06signal\x18\x01 \x01(\x0b\x32\".resolute.api.preemption.v1.Signal\"\x96\x03\n\x11ReportExitRequest\x12\x15\n\rallocation_id\x18\x01 \x01(\t\x12\x16\n\x0e\x63ontainer_rank\x18\x02 \x01(\x05\x12\x11\n\texit_code\x18\x03 \x01(\x05\x12\x14\n\x0c\x61\x63knowledged\x18\x04 \x01(\x08\x12G\n\x11\x65\x61rly_exit_reason\x18\x05 \x01(\x0e\x32,.resolute.api.experiments.v1.EarlyExitReason\x12\x0f\n\x07\x66\x61ilure\x18\x06 \x01(\t\x12 \n\x18\x66\x61iled_before_entrypoint\x18\x07 \x01(\x08\x12,\n\x08\x65nd_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x33\n\x0finitialize_time\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x38\n\tgpu_usage\x18\n \x01(\x0b\x32%.resolute.api.experiments.v1.GpuUsage\x12\x10\n\x08left_out\x18\x0b \x03(\t\"\x14\n\x12ReportExitResponse\"\x1c\n\x1a\x46ollowSignalChangesRequest\"a\n\x1b\x46ollowSignalChangesResponse\x12\x33\n\x07signals\x18\x01 \x03(\x0b\x32\".resolute.api.preemption.v1.Signal\x12\r\n\x05reset\x18\x02 \x01(\x08*\xa8\x01\n\x0f\x45\x61rlyExitReason\x12!\n\x1d\x45\x41RLY_EXIT_REASON_UNSPECIFIED\x10\x00\x12 \n\x1c\x45\x41RLY_EXIT_REASON_INVALID_HP\x10\x01\x12%\n!EARLY_EXIT_REASON_INIT_INVALID_HP\x10\x02\x12)\n%EARLY_EXIT_REASON_USER_REQUESTED_STOP\x10\x03\x32\xff\x07\n\x12\x41llocationsService\x12{\n\rGetLaunchSpec\x12\x31.resolute.api.experiments.v1.GetLaunchSpecRequest\x1a\x32.resolute.api.experiments.v1.GetLaunchSpecResponse\"\x03\x90\x02\x01\x12m\n\nRendezvous\x12..resolute.api.experiments.v1.RendezvousRequest\x1a/.resolute.api.experiments.v1.RendezvousResponse\x12m\n\nRenewLease\x12..resolute.api.experiments.v1.RenewLeaseRequest\x1a/.resolute.api.experiments.v1.RenewLeaseResponse\x12\x82\x01\n\x11\x41\x63knowledgeSignal\x12\x35.resolute.api.experiments.v1.AcknowledgeSignalRequest\x1a\x36.resolute.api.experiments.v1.AcknowledgeSignalResponse\x12\x82\x01\n\x11RequestPreemption\x12\x35.resolute.api.experiments.v1.RequestPreemptionRequest\x1a\x36.resolute.api.experiments.v1.RequestPreemptionResponse\x12\x82\x01\n\x11ReportEnvironment\x12\x35.resolute.api.experiments.v1.ReportEnvironmentRequest\x1a\x36.resolute.api.experiments.v1.ReportEnvironmentResponse\x12m\n\nReportExit\x12..resolute.api.experiments.v1.ReportExitRequest\x1a/.resolute.api.experiments.v1.ReportExitResponse\x12\x8f\x01\n\x13\x46ollowSignalChanges\x12\x37.resolute.api.experiments.v1.FollowSignalChangesRequest\x1a\x38.resolute.api.experiments.v1.FollowSignalChangesResponse\"\x03\x90\x02\x01\x30\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -41,8 +41,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_ALLOCATIONSSERVICE'].methods_by_name['GetLaunchSpec']._serialized_options = b'\220\002\001'
   _globals['_ALLOCATIONSSERVICE'].methods_by_name['FollowSignalChanges']._loaded_options = None
   _globals['_ALLOCATIONSSERVICE'].methods_by_name['FollowSignalChanges']._serialized_options = b'\220\002\001'
-  _globals['_EARLYEXITREASON']._serialized_start=2021
-  _globals['_EARLYEXITREASON']._serialized_end=2189
+  _globals['_EARLYEXITREASON']._serialized_start=2053
+  _globals['_EARLYEXITREASON']._serialized_end=2221
   _globals['_GETLAUNCHSPECREQUEST']._serialized_start=329
   _globals['_GETLAUNCHSPECREQUEST']._serialized_end=398
   _globals['_GETLAUNCHSPECRESPONSE']._serialized_start=400
@@ -58,25 +58,25 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_REPORTENVIRONMENTRESPONSE']._serialized_start=910
   _globals['_REPORTENVIRONMENTRESPONSE']._serialized_end=937
   _globals['_RENEWLEASEREQUEST']._serialized_start=939
-  _globals['_RENEWLEASEREQUEST']._serialized_end=1031
-  _globals['_RENEWLEASERESPONSE']._serialized_start=1034
-  _globals['_RENEWLEASERESPONSE']._serialized_end=1188
-  _globals['_ACKNOWLEDGESIGNALREQUEST']._serialized_start=1190
-  _globals['_ACKNOWLEDGESIGNALREQUEST']._serialized_end=1257
-  _globals['_ACKNOWLEDGESIGNALRESPONSE']._serialized_start=1259
-  _globals['_ACKNOWLEDGESIGNALRESPONSE']._serialized_end=1286
-  _globals['_REQUESTPREEMPTIONREQUEST']._serialized_start=1288
-  _globals['_REQUESTPREEMPTIONREQUEST']._serialized_end=1395
-  _globals['_REQUESTPREEMPTIONRESPONSE']._serialized_start=1397
-  _globals['_REQUESTPREEMPTIONRESPONSE']._serialized_end=1476
-  _globals['_REPORTEXITREQUEST']._serialized_start=1479
-  _globals['_REPORTEXITREQUEST']._serialized_end=1867
-  _globals['_REPORTEXITRESPONSE']._serialized_start=1869
-  _globals['_REPORTEXITRESPONSE']._serialized_end=1889
-  _globals['_FOLLOWSIGNALCHANGESREQUEST']._serialized_start=1891
-  _globals['_FOLLOWSIGNALCHANGESREQUEST']._serialized_end=1919
-  _globals['_FOLLOWSIGNALCHANGESRESPONSE']._serialized_start=1921
-  _globals['_FOLLOWSIGNALCHANGESRESPONSE']._serialized_end=2018
-  _globals['_ALLOCATIONSSERVICE']._serialized_start=2192
-  _globals['_ALLOCATIONSSERVICE']._serialized_end=3215
+  _globals['_RENEWLEASEREQUEST']._serialized_end=1045
+  _globals['_RENEWLEASERESPONSE']._serialized_start=1048
+  _globals['_RENEWLEASERESPONSE']._serialized_end=1202
+  _globals['_ACKNOWLEDGESIGNALREQUEST']._serialized_start=1204
+  _globals['_ACKNOWLEDGESIGNALREQUEST']._serialized_end=1271
+  _globals['_ACKNOWLEDGESIGNALRESPONSE']._serialized_start=1273
+  _globals['_ACKNOWLEDGESIGNALRESPONSE']._serialized_end=1300
+  _globals['_REQUESTPREEMPTIONREQUEST']._serialized_start=1302
+  _globals['_REQUESTPREEMPTIONREQUEST']._serialized_end=1409
+  _globals['_REQUESTPREEMPTIONRESPONSE']._serialized_start=1411
+  _globals['_REQUESTPREEMPTIONRESPONSE']._serialized_end=1490
+  _globals['_REPORTEXITREQUEST']._serialized_start=1493
+  _globals['_REPORTEXITREQUEST']._serialized_end=1899
+  _globals['_REPORTEXITRESPONSE']._serialized_start=1901
+  _globals['_REPORTEXITRESPONSE']._serialized_end=1921
+  _globals['_FOLLOWSIGNALCHANGESREQUEST']._serialized_start=1923
+  _globals['_FOLLOWSIGNALCHANGESREQUEST']._serialized_end=1951
+  _globals['_FOLLOWSIGNALCHANGESRESPONSE']._serialized_start=1953
+  _globals['_FOLLOWSIGNALCHANGESRESPONSE']._serialized_end=2050
+  _globals['_ALLOCATIONSSERVICE']._serialized_start=2224
+  _globals['_ALLOCATIONSSERVICE']._serialized_end=3247
 # @@protoc_insertion_point(module_scope)

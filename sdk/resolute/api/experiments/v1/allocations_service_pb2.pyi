@@ -234,21 +234,25 @@ class RenewLeaseRequest(google.protobuf.message.Message):
     ALLOCATION_ID_FIELD_NUMBER: builtins.int
     CONTAINER_RANK_FIELD_NUMBER: builtins.int
     PID_FIELD_NUMBER: builtins.int
+    HANG_FIELD_NUMBER: builtins.int
     allocation_id: builtins.str
     """The allocation."""
     container_rank: builtins.int
     """The container that renews."""
     pid: builtins.int
     """Process id of the entrypoint; absent before it runs."""
+    hang: builtins.str
+    """What keeps the container's processes from moving on, for people; empty while they move. Cut after 2000 characters."""
     def __init__(
         self,
         *,
         allocation_id: builtins.str = ...,
         container_rank: builtins.int = ...,
         pid: builtins.int | None = ...,
+        hang: builtins.str = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_pid", b"_pid", "pid", b"pid"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_pid", b"_pid", "allocation_id", b"allocation_id", "container_rank", b"container_rank", "pid", b"pid"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_pid", b"_pid", "allocation_id", b"allocation_id", "container_rank", b"container_rank", "hang", b"hang", "pid", b"pid"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["_pid", b"_pid"]) -> typing.Literal["pid"] | None: ...
 
 global___RenewLeaseRequest = RenewLeaseRequest
@@ -383,6 +387,7 @@ class ReportExitRequest(google.protobuf.message.Message):
     END_TIME_FIELD_NUMBER: builtins.int
     INITIALIZE_TIME_FIELD_NUMBER: builtins.int
     GPU_USAGE_FIELD_NUMBER: builtins.int
+    LEFT_OUT_FIELD_NUMBER: builtins.int
     allocation_id: builtins.str
     """The allocation."""
     container_rank: builtins.int
@@ -394,7 +399,7 @@ class ReportExitRequest(google.protobuf.message.Message):
     early_exit_reason: global___EarlyExitReason.ValueType
     """Why its code ended early."""
     failure: builtins.str
-    """What failed, for people: the last lines of the first rank that failed; empty after exit code 0. Longer text than 65536 characters is cut."""
+    """What failed, for people: what its code said when it ended early, else the last lines of the first rank that failed; else empty. Longer text than 65536 characters is cut."""
     failed_before_entrypoint: builtins.bool
     """Whether the entrypoint never started: fetching, the hook or the rendezvous failed."""
     @property
@@ -409,6 +414,10 @@ class ReportExitRequest(google.protobuf.message.Message):
     def gpu_usage(self) -> resolute.api.experiments.v1.run_pb2.GpuUsage:
         """What the GPUs of this container did; absent if nothing was measured."""
 
+    @property
+    def left_out(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """What was left out of its reports, for people: one entry for each kind, with how often. At most 100, cut after 300 characters."""
+
     def __init__(
         self,
         *,
@@ -422,9 +431,10 @@ class ReportExitRequest(google.protobuf.message.Message):
         end_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
         initialize_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
         gpu_usage: resolute.api.experiments.v1.run_pb2.GpuUsage | None = ...,
+        left_out: collections.abc.Iterable[builtins.str] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["end_time", b"end_time", "gpu_usage", b"gpu_usage", "initialize_time", b"initialize_time"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["acknowledged", b"acknowledged", "allocation_id", b"allocation_id", "container_rank", b"container_rank", "early_exit_reason", b"early_exit_reason", "end_time", b"end_time", "exit_code", b"exit_code", "failed_before_entrypoint", b"failed_before_entrypoint", "failure", b"failure", "gpu_usage", b"gpu_usage", "initialize_time", b"initialize_time"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["acknowledged", b"acknowledged", "allocation_id", b"allocation_id", "container_rank", b"container_rank", "early_exit_reason", b"early_exit_reason", "end_time", b"end_time", "exit_code", b"exit_code", "failed_before_entrypoint", b"failed_before_entrypoint", "failure", b"failure", "gpu_usage", b"gpu_usage", "initialize_time", b"initialize_time", "left_out", b"left_out"]) -> None: ...
 
 global___ReportExitRequest = ReportExitRequest
 

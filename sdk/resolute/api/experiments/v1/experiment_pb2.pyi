@@ -214,6 +214,9 @@ class Experiment(google.protobuf.message.Message):
     SOURCE_FIELD_NUMBER: builtins.int
     KIND_FIELD_NUMBER: builtins.int
     TRIAL_STATE_COUNTS_FIELD_NUMBER: builtins.int
+    IMPORTING_FIELD_NUMBER: builtins.int
+    START_TIME_FIELD_NUMBER: builtins.int
+    ESTIMATED_END_TIME_FIELD_NUMBER: builtins.int
     experiment_id: builtins.str
     """UUID."""
     number: builtins.int
@@ -267,11 +270,13 @@ class Experiment(google.protobuf.message.Message):
     wait_reason: builtins.str
     """Why the first of its waiting trials waits, as of the scheduler's last pass; empty when none does."""
     warning: builtins.str
-    """What is wrong with it although it runs or has ended well, for people: that no trial has reported the metric of its search.
-    Empty otherwise.
+    """What is wrong with it although it runs or has ended well, for people: that no trial has reported the metric of its search, or
+    that its import is not whole. Empty otherwise.
     """
     kind: global___ExperimentKind.ValueType
     """What it is for."""
+    importing: builtins.bool
+    """Whether its import from another cluster has begun and is not whole."""
     @property
     def labels(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """Labels, first from the config. At most 100, each of 1 to 1,000 characters. UpdateExperiment takes them."""
@@ -295,6 +300,14 @@ class Experiment(google.protobuf.message.Message):
     @property
     def trial_state_counts(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___TrialStateCount]:
         """How many of its trials are in each state, for those states that some are in."""
+
+    @property
+    def start_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
+        """When one of its trials first got slots; absent before."""
+
+    @property
+    def estimated_end_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
+        """When it will be done, as fast as it was so far; absent unless it runs, and until that can be told."""
 
     def __init__(
         self,
@@ -333,9 +346,12 @@ class Experiment(google.protobuf.message.Message):
         source: global___CodeSource | None = ...,
         kind: global___ExperimentKind.ValueType = ...,
         trial_state_counts: collections.abc.Iterable[global___TrialStateCount] | None = ...,
+        importing: builtins.bool = ...,
+        start_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
+        estimated_end_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_external_id", b"_external_id", "_owner_id", b"_owner_id", "config", b"config", "create_time", b"create_time", "end_time", b"end_time", "external_id", b"external_id", "owner_id", b"owner_id", "source", b"source"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_external_id", b"_external_id", "_owner_id", b"_owner_id", "activity", b"activity", "archived", b"archived", "config", b"config", "create_time", b"create_time", "description", b"description", "end_time", b"end_time", "etag", b"etag", "experiment_id", b"experiment_id", "external_id", b"external_id", "failure", b"failure", "kind", b"kind", "labels", b"labels", "model_definition_bytes", b"model_definition_bytes", "name", b"name", "notes", b"notes", "number", b"number", "owner_id", b"owner_id", "owner_name", b"owner_name", "progress", b"progress", "project_id", b"project_id", "project_name", b"project_name", "revision", b"revision", "searcher_metric", b"searcher_metric", "searcher_name", b"searcher_name", "smaller_is_better", b"smaller_is_better", "source", b"source", "state", b"state", "trial_count", b"trial_count", "trial_state_counts", b"trial_state_counts", "unmanaged", b"unmanaged", "wait_reason", b"wait_reason", "warning", b"warning", "workspace_id", b"workspace_id", "workspace_name", b"workspace_name"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_external_id", b"_external_id", "_owner_id", b"_owner_id", "config", b"config", "create_time", b"create_time", "end_time", b"end_time", "estimated_end_time", b"estimated_end_time", "external_id", b"external_id", "owner_id", b"owner_id", "source", b"source", "start_time", b"start_time"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_external_id", b"_external_id", "_owner_id", b"_owner_id", "activity", b"activity", "archived", b"archived", "config", b"config", "create_time", b"create_time", "description", b"description", "end_time", b"end_time", "estimated_end_time", b"estimated_end_time", "etag", b"etag", "experiment_id", b"experiment_id", "external_id", b"external_id", "failure", b"failure", "importing", b"importing", "kind", b"kind", "labels", b"labels", "model_definition_bytes", b"model_definition_bytes", "name", b"name", "notes", b"notes", "number", b"number", "owner_id", b"owner_id", "owner_name", b"owner_name", "progress", b"progress", "project_id", b"project_id", "project_name", b"project_name", "revision", b"revision", "searcher_metric", b"searcher_metric", "searcher_name", b"searcher_name", "smaller_is_better", b"smaller_is_better", "source", b"source", "start_time", b"start_time", "state", b"state", "trial_count", b"trial_count", "trial_state_counts", b"trial_state_counts", "unmanaged", b"unmanaged", "wait_reason", b"wait_reason", "warning", b"warning", "workspace_id", b"workspace_id", "workspace_name", b"workspace_name"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_external_id", b"_external_id"]) -> typing.Literal["external_id"] | None: ...
     @typing.overload

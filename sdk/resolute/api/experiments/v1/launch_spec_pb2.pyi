@@ -11,6 +11,7 @@ import google.protobuf.internal.containers
 import google.protobuf.message
 import resolute.api.checkpoints.v1.storage_pb2
 import resolute.api.common.v1.value_pb2
+import resolute.api.experiments.v1.experiment_pb2
 import typing
 
 DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
@@ -47,6 +48,7 @@ class LaunchSpec(google.protobuf.message.Message):
     PREEMPTION_TIMEOUT_FIELD_NUMBER: builtins.int
     TERMINATION_GRACE_FIELD_NUMBER: builtins.int
     WORKSPACE_ID_FIELD_NUMBER: builtins.int
+    KIND_FIELD_NUMBER: builtins.int
     allocation_id: builtins.str
     """The allocation."""
     container_rank: builtins.int
@@ -83,6 +85,8 @@ class LaunchSpec(google.protobuf.message.Message):
     """
     workspace_id: builtins.int
     """The workspace of the experiment."""
+    kind: resolute.api.experiments.v1.experiment_pb2.ExperimentKind.ValueType
+    """What its experiment is for."""
     @property
     def slot_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
         """Slots of this container."""
@@ -138,8 +142,9 @@ class LaunchSpec(google.protobuf.message.Message):
         preemption_timeout: google.protobuf.duration_pb2.Duration | None = ...,
         termination_grace: google.protobuf.duration_pb2.Duration | None = ...,
         workspace_id: builtins.int = ...,
+        kind: resolute.api.experiments.v1.experiment_pb2.ExperimentKind.ValueType = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["config", b"config", "hparams", b"hparams", "lease_ttl", b"lease_ttl", "preemption_timeout", b"preemption_timeout", "storage", b"storage", "termination_grace", b"termination_grace"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["allocation_id", b"allocation_id", "cluster_id", b"cluster_id", "collective_key", b"collective_key", "config", b"config", "container_count", b"container_count", "container_rank", b"container_rank", "experiment_id", b"experiment_id", "experiment_number", b"experiment_number", "hparams", b"hparams", "latest_checkpoint_id", b"latest_checkpoint_id", "lease_ttl", b"lease_ttl", "model_definition_sha256", b"model_definition_sha256", "preemption_timeout", b"preemption_timeout", "run", b"run", "slot_ids", b"slot_ids", "steps_completed", b"steps_completed", "storage", b"storage", "termination_grace", b"termination_grace", "time_driven", b"time_driven", "trace_id", b"trace_id", "trial_id", b"trial_id", "trial_number", b"trial_number", "trial_seed", b"trial_seed", "workspace_id", b"workspace_id"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["allocation_id", b"allocation_id", "cluster_id", b"cluster_id", "collective_key", b"collective_key", "config", b"config", "container_count", b"container_count", "container_rank", b"container_rank", "experiment_id", b"experiment_id", "experiment_number", b"experiment_number", "hparams", b"hparams", "kind", b"kind", "latest_checkpoint_id", b"latest_checkpoint_id", "lease_ttl", b"lease_ttl", "model_definition_sha256", b"model_definition_sha256", "preemption_timeout", b"preemption_timeout", "run", b"run", "slot_ids", b"slot_ids", "steps_completed", b"steps_completed", "storage", b"storage", "termination_grace", b"termination_grace", "time_driven", b"time_driven", "trace_id", b"trace_id", "trial_id", b"trial_id", "trial_number", b"trial_number", "trial_seed", b"trial_seed", "workspace_id", b"workspace_id"]) -> None: ...
 
 global___LaunchSpec = LaunchSpec

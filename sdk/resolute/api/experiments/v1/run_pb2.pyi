@@ -107,6 +107,8 @@ class Run(google.protobuf.message.Message):
     GPU_USAGE_FIELD_NUMBER: builtins.int
     TRACE_ID_FIELD_NUMBER: builtins.int
     LOST_STEPS_FIELD_NUMBER: builtins.int
+    LEFT_OUT_FIELD_NUMBER: builtins.int
+    HANG_FIELD_NUMBER: builtins.int
     run: builtins.int
     """Number within the trial, from 1."""
     allocation_id: builtins.str
@@ -122,6 +124,10 @@ class Run(google.protobuf.message.Message):
     lost_steps: builtins.int
     """Steps that it reported beyond the checkpoint from which the next run goes on, which therefore repeats them; known once it
     has ended. Absent of a run that no other follows, and when the metrics service did not answer at its end.
+    """
+    hang: builtins.str
+    """Which of its processes kept the others from moving on, when nothing of it moved for long, for people: the last time. Empty if
+    it always moved.
     """
     @property
     def start_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
@@ -147,6 +153,12 @@ class Run(google.protobuf.message.Message):
     def gpu_usage(self) -> global___GpuUsage:
         """What its GPUs did; known once it has ended. Absent where nothing was measured, and of a run whose supervisor was lost."""
 
+    @property
+    def left_out(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """What was left out of its reports because it cannot be recorded, for people: one entry for each kind, with how often; known
+        once it has ended.
+        """
+
     def __init__(
         self,
         *,
@@ -163,9 +175,11 @@ class Run(google.protobuf.message.Message):
         gpu_usage: global___GpuUsage | None = ...,
         trace_id: builtins.str = ...,
         lost_steps: builtins.int | None = ...,
+        left_out: collections.abc.Iterable[builtins.str] | None = ...,
+        hang: builtins.str = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_exit_code", b"_exit_code", "_lost_steps", b"_lost_steps", "end_time", b"end_time", "exit_code", b"exit_code", "gpu_usage", b"gpu_usage", "initialize_time", b"initialize_time", "lost_steps", b"lost_steps", "start_time", b"start_time"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_exit_code", b"_exit_code", "_lost_steps", b"_lost_steps", "allocation_id", b"allocation_id", "end_time", b"end_time", "exit_code", b"exit_code", "failure", b"failure", "gpu_usage", b"gpu_usage", "initialize_time", b"initialize_time", "log_policies", b"log_policies", "lost_steps", b"lost_steps", "outcome", b"outcome", "run", b"run", "slot_ids", b"slot_ids", "start_time", b"start_time", "trace_id", b"trace_id"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_exit_code", b"_exit_code", "_lost_steps", b"_lost_steps", "allocation_id", b"allocation_id", "end_time", b"end_time", "exit_code", b"exit_code", "failure", b"failure", "gpu_usage", b"gpu_usage", "hang", b"hang", "initialize_time", b"initialize_time", "left_out", b"left_out", "log_policies", b"log_policies", "lost_steps", b"lost_steps", "outcome", b"outcome", "run", b"run", "slot_ids", b"slot_ids", "start_time", b"start_time", "trace_id", b"trace_id"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_exit_code", b"_exit_code"]) -> typing.Literal["exit_code"] | None: ...
     @typing.overload

@@ -154,6 +154,13 @@ class Trial(google.protobuf.message.Message):
     ENDPOINTS_FIELD_NUMBER: builtins.int
     OMITTED_HPARAMS_FIELD_NUMBER: builtins.int
     LOST_STEPS_FIELD_NUMBER: builtins.int
+    EXTERNAL_ID_FIELD_NUMBER: builtins.int
+    REPORTED_STEPS_FIELD_NUMBER: builtins.int
+    REPORT_TIME_FIELD_NUMBER: builtins.int
+    STEPS_PER_SECOND_FIELD_NUMBER: builtins.int
+    ESTIMATED_END_TIME_FIELD_NUMBER: builtins.int
+    RUN_SECONDS_FIELD_NUMBER: builtins.int
+    RUN_START_TIME_FIELD_NUMBER: builtins.int
     trial_id: builtins.str
     """UUID."""
     number: builtins.int
@@ -186,6 +193,17 @@ class Trial(google.protobuf.message.Message):
     """Hyperparameters that hparams lacks because a list was to have no more of them."""
     lost_steps: builtins.int
     """Sum of the lost_steps of its runs, as far as they are known."""
+    external_id: builtins.str
+    """What names it outside of the cluster; absent for none."""
+    reported_steps: builtins.int
+    """Steps of its last report of training or validation, by the newest run that has one; absent before the first. The metrics
+    service tells it within seconds while the trial runs, and the last one before its experiment has ended. One that
+    arrives later is copied within about a minute.
+    """
+    steps_per_second: builtins.float
+    """Steps per second, averaged over about the last half minute in which that run reported; absent before its second report."""
+    run_seconds: builtins.float
+    """Seconds for which runs that have ended held their slots. What is left of its time it waited."""
     @property
     def hparams(self) -> resolute.api.common.v1.value_pb2.Value:
         """The sampled hyperparameters: a map."""
@@ -228,6 +246,20 @@ class Trial(google.protobuf.message.Message):
     def endpoints(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """Where programs of its latest run listen, as the run announced them: host:port. Only when one trial is asked for."""
 
+    @property
+    def report_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
+        """When that report was made."""
+
+    @property
+    def estimated_end_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
+        """When it will have trained for as long as its search lets the longest trial, at that rate; a search may end it earlier. Absent
+        unless it runs, and where the steps of that length are not known.
+        """
+
+    @property
+    def run_start_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
+        """When its current run got its slots; absent when it has none."""
+
     def __init__(
         self,
         *,
@@ -257,14 +289,27 @@ class Trial(google.protobuf.message.Message):
         endpoints: collections.abc.Iterable[builtins.str] | None = ...,
         omitted_hparams: builtins.int = ...,
         lost_steps: builtins.int = ...,
+        external_id: builtins.str | None = ...,
+        reported_steps: builtins.int | None = ...,
+        report_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
+        steps_per_second: builtins.float | None = ...,
+        estimated_end_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
+        run_seconds: builtins.float = ...,
+        run_start_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_best_validation", b"_best_validation", "_last_validation", b"_last_validation", "_latest_checkpoint_id", b"_latest_checkpoint_id", "best_validation", b"best_validation", "create_time", b"create_time", "end_time", b"end_time", "hparams", b"hparams", "last_validation", b"last_validation", "latest_checkpoint_id", b"latest_checkpoint_id", "metadata", b"metadata"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_best_validation", b"_best_validation", "_last_validation", b"_last_validation", "_latest_checkpoint_id", b"_latest_checkpoint_id", "best_validation", b"best_validation", "create_time", b"create_time", "end_time", b"end_time", "endpoints", b"endpoints", "excluded_nodes", b"excluded_nodes", "experiment_id", b"experiment_id", "experiment_number", b"experiment_number", "explanation", b"explanation", "hparams", b"hparams", "last_validation", b"last_validation", "latest_checkpoint_id", b"latest_checkpoint_id", "lost_steps", b"lost_steps", "metadata", b"metadata", "number", b"number", "omitted_hparams", b"omitted_hparams", "pids", b"pids", "restarts", b"restarts", "revision", b"revision", "run", b"run", "runs", b"runs", "seed", b"seed", "state", b"state", "status", b"status", "steps_completed", b"steps_completed", "trial_id", b"trial_id", "trial_key", b"trial_key"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_best_validation", b"_best_validation", "_external_id", b"_external_id", "_last_validation", b"_last_validation", "_latest_checkpoint_id", b"_latest_checkpoint_id", "_reported_steps", b"_reported_steps", "_steps_per_second", b"_steps_per_second", "best_validation", b"best_validation", "create_time", b"create_time", "end_time", b"end_time", "estimated_end_time", b"estimated_end_time", "external_id", b"external_id", "hparams", b"hparams", "last_validation", b"last_validation", "latest_checkpoint_id", b"latest_checkpoint_id", "metadata", b"metadata", "report_time", b"report_time", "reported_steps", b"reported_steps", "run_start_time", b"run_start_time", "steps_per_second", b"steps_per_second"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_best_validation", b"_best_validation", "_external_id", b"_external_id", "_last_validation", b"_last_validation", "_latest_checkpoint_id", b"_latest_checkpoint_id", "_reported_steps", b"_reported_steps", "_steps_per_second", b"_steps_per_second", "best_validation", b"best_validation", "create_time", b"create_time", "end_time", b"end_time", "endpoints", b"endpoints", "estimated_end_time", b"estimated_end_time", "excluded_nodes", b"excluded_nodes", "experiment_id", b"experiment_id", "experiment_number", b"experiment_number", "explanation", b"explanation", "external_id", b"external_id", "hparams", b"hparams", "last_validation", b"last_validation", "latest_checkpoint_id", b"latest_checkpoint_id", "lost_steps", b"lost_steps", "metadata", b"metadata", "number", b"number", "omitted_hparams", b"omitted_hparams", "pids", b"pids", "report_time", b"report_time", "reported_steps", b"reported_steps", "restarts", b"restarts", "revision", b"revision", "run", b"run", "run_seconds", b"run_seconds", "run_start_time", b"run_start_time", "runs", b"runs", "seed", b"seed", "state", b"state", "status", b"status", "steps_completed", b"steps_completed", "steps_per_second", b"steps_per_second", "trial_id", b"trial_id", "trial_key", b"trial_key"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_best_validation", b"_best_validation"]) -> typing.Literal["best_validation"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_external_id", b"_external_id"]) -> typing.Literal["external_id"] | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_last_validation", b"_last_validation"]) -> typing.Literal["last_validation"] | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_latest_checkpoint_id", b"_latest_checkpoint_id"]) -> typing.Literal["latest_checkpoint_id"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_reported_steps", b"_reported_steps"]) -> typing.Literal["reported_steps"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_steps_per_second", b"_steps_per_second"]) -> typing.Literal["steps_per_second"] | None: ...
 
 global___Trial = Trial

@@ -84,8 +84,8 @@ class ListTrialsRequest(google.protobuf.message.Message):
     page_token: builtins.str
     """Where the page begins: next_page_token of the previous page; empty for the first."""
     order_by: builtins.str
-    """Order by number, create_time, end_time, state, restarts, steps_completed, best_validation or last_validation (by their
-    values), each with or without "desc"; "number" if empty. Trials without a value come last in both directions. With the
+    """Order by number, create_time, end_time, state, restarts, steps_completed, reported_steps, steps_per_second, best_validation
+    or last_validation (by their values), each with or without "desc"; "number" if empty. Trials without a value come last in both directions. With the
     experiment's smaller_is_better, "best_validation" begins with the best trial; otherwise "best_validation desc" does.
     """
     include_runs: builtins.bool
@@ -618,6 +618,7 @@ class EndRunRequest(google.protobuf.message.Message):
     OUTCOME_FIELD_NUMBER: builtins.int
     FAILURE_FIELD_NUMBER: builtins.int
     END_TIME_FIELD_NUMBER: builtins.int
+    LEFT_OUT_FIELD_NUMBER: builtins.int
     trial_id: builtins.str
     """UUID of the trial."""
     run: builtins.int
@@ -630,6 +631,10 @@ class EndRunRequest(google.protobuf.message.Message):
     def end_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
         """When it ended; absent for now."""
 
+    @property
+    def left_out(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """What was left out of its reports, for people: one entry for each kind, with how often. At most 100, cut after 300 characters."""
+
     def __init__(
         self,
         *,
@@ -638,9 +643,10 @@ class EndRunRequest(google.protobuf.message.Message):
         outcome: resolute.api.experiments.v1.run_pb2.RunOutcome.ValueType = ...,
         failure: builtins.str = ...,
         end_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
+        left_out: collections.abc.Iterable[builtins.str] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["end_time", b"end_time"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["end_time", b"end_time", "failure", b"failure", "outcome", b"outcome", "run", b"run", "trial_id", b"trial_id"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["end_time", b"end_time", "failure", b"failure", "left_out", b"left_out", "outcome", b"outcome", "run", b"run", "trial_id", b"trial_id"]) -> None: ...
 
 global___EndRunRequest = EndRunRequest
 

@@ -103,7 +103,9 @@ class IngestReportsResponse(google.protobuf.message.Message):
     """Every report below this sequence is durable, or refused."""
     @property
     def refusals(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___IngestReportsResponse.Refusal]:
-        """Reports that break a rule, such as another value for the same metric at the same step; they are not kept."""
+        """Reports that break a rule, which are not kept; or that gave a metric another value at the same step, which takes the
+        place of the value before, unless it is of the metric that the search decides by.
+        """
 
     @property
     def dropped(self) -> global___DroppedReports:
@@ -730,6 +732,74 @@ class ListTrialValidationsResponse(google.protobuf.message.Message):
     def ClearField(self, field_name: typing.Literal["latest_revision", b"latest_revision", "trials", b"trials"]) -> None: ...
 
 global___ListTrialValidationsResponse = ListTrialValidationsResponse
+
+@typing.final
+class ListLastStepsRequest(google.protobuf.message.Message):
+    """Request of ListLastSteps."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TRIAL_IDS_FIELD_NUMBER: builtins.int
+    @property
+    def trial_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """UUIDs of the trials; at most 1000."""
+
+    def __init__(
+        self,
+        *,
+        trial_ids: collections.abc.Iterable[builtins.str] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["trial_ids", b"trial_ids"]) -> None: ...
+
+global___ListLastStepsRequest = ListLastStepsRequest
+
+@typing.final
+class ListLastStepsResponse(google.protobuf.message.Message):
+    """Response of ListLastSteps."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    @typing.final
+    class LastSteps(google.protobuf.message.Message):
+        """How far one trial has come."""
+
+        DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+        TRIAL_ID_FIELD_NUMBER: builtins.int
+        RUN_FIELD_NUMBER: builtins.int
+        STEPS_FIELD_NUMBER: builtins.int
+        TIME_FIELD_NUMBER: builtins.int
+        trial_id: builtins.str
+        """UUID of the trial."""
+        run: builtins.int
+        """The run."""
+        steps: builtins.int
+        """The most steps of its reports."""
+        time: builtins.float
+        """Unix time of its newest report, in seconds."""
+        def __init__(
+            self,
+            *,
+            trial_id: builtins.str = ...,
+            run: builtins.int = ...,
+            steps: builtins.int = ...,
+            time: builtins.float = ...,
+        ) -> None: ...
+        def ClearField(self, field_name: typing.Literal["run", b"run", "steps", b"steps", "time", b"time", "trial_id", b"trial_id"]) -> None: ...
+
+    TRIALS_FIELD_NUMBER: builtins.int
+    @property
+    def trials(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___ListLastStepsResponse.LastSteps]:
+        """Of each trial that has reported training or validation, the last steps of the newest run that did; in no order."""
+
+    def __init__(
+        self,
+        *,
+        trials: collections.abc.Iterable[global___ListLastStepsResponse.LastSteps] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["trials", b"trials"]) -> None: ...
+
+global___ListLastStepsResponse = ListLastStepsResponse
 
 @typing.final
 class ListDroppedReportsRequest(google.protobuf.message.Message):

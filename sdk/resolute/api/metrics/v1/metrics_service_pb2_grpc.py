@@ -79,6 +79,11 @@ class MetricsServiceStub(object):
                 request_serializer=resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.ListTrialValidationsRequest.SerializeToString,
                 response_deserializer=resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.ListTrialValidationsResponse.FromString,
                 _registered_method=True)
+        self.ListLastSteps = channel.unary_unary(
+                '/resolute.api.metrics.v1.MetricsService/ListLastSteps',
+                request_serializer=resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.ListLastStepsRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.ListLastStepsResponse.FromString,
+                _registered_method=True)
         self.ListDroppedReports = channel.unary_unary(
                 '/resolute.api.metrics.v1.MetricsService/ListDroppedReports',
                 request_serializer=resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.ListDroppedReportsRequest.SerializeToString,
@@ -137,7 +142,8 @@ class MetricsServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def ListReports(self, request, context):
-        """Lists reports of a trial, whole rows.
+        """Lists reports of a trial, whole rows, as they were made: a metric that a run reported several times at one step is in each
+        of these reports, and the last of them counts.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -153,6 +159,13 @@ class MetricsServiceServicer(object):
     def ListTrialValidations(self, request, context):
         """Lists the best and the last validations of all trials in the order in which they changed, for services that keep a copy:
         ask again from the last revision seen until the latest revision is reached.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListLastSteps(self, request, context):
+        """Lists the last steps that trials have reported, for services that keep a copy.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -214,6 +227,11 @@ def add_MetricsServiceServicer_to_server(servicer, server):
                     servicer.ListTrialValidations,
                     request_deserializer=resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.ListTrialValidationsRequest.FromString,
                     response_serializer=resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.ListTrialValidationsResponse.SerializeToString,
+            ),
+            'ListLastSteps': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListLastSteps,
+                    request_deserializer=resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.ListLastStepsRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.ListLastStepsResponse.SerializeToString,
             ),
             'ListDroppedReports': grpc.unary_unary_rpc_method_handler(
                     servicer.ListDroppedReports,
@@ -447,6 +465,33 @@ class MetricsService(object):
             '/resolute.api.metrics.v1.MetricsService/ListTrialValidations',
             resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.ListTrialValidationsRequest.SerializeToString,
             resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.ListTrialValidationsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListLastSteps(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.metrics.v1.MetricsService/ListLastSteps',
+            resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.ListLastStepsRequest.SerializeToString,
+            resolute_dot_api_dot_metrics_dot_v1_dot_metrics__service__pb2.ListLastStepsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -64,7 +64,9 @@ class MetricsServiceStub:
         resolute.api.metrics.v1.metrics_service_pb2.ListReportsRequest,
         resolute.api.metrics.v1.metrics_service_pb2.ListReportsResponse,
     ]
-    """Lists reports of a trial, whole rows."""
+    """Lists reports of a trial, whole rows, as they were made: a metric that a run reported several times at one step is in each
+    of these reports, and the last of them counts.
+    """
 
     GetBestValidation: grpc.UnaryUnaryMultiCallable[
         resolute.api.metrics.v1.metrics_service_pb2.GetBestValidationRequest,
@@ -79,6 +81,12 @@ class MetricsServiceStub:
     """Lists the best and the last validations of all trials in the order in which they changed, for services that keep a copy:
     ask again from the last revision seen until the latest revision is reached.
     """
+
+    ListLastSteps: grpc.UnaryUnaryMultiCallable[
+        resolute.api.metrics.v1.metrics_service_pb2.ListLastStepsRequest,
+        resolute.api.metrics.v1.metrics_service_pb2.ListLastStepsResponse,
+    ]
+    """Lists the last steps that trials have reported, for services that keep a copy."""
 
     ListDroppedReports: grpc.UnaryUnaryMultiCallable[
         resolute.api.metrics.v1.metrics_service_pb2.ListDroppedReportsRequest,
@@ -138,7 +146,9 @@ class MetricsServiceAsyncStub:
         resolute.api.metrics.v1.metrics_service_pb2.ListReportsRequest,
         resolute.api.metrics.v1.metrics_service_pb2.ListReportsResponse,
     ]
-    """Lists reports of a trial, whole rows."""
+    """Lists reports of a trial, whole rows, as they were made: a metric that a run reported several times at one step is in each
+    of these reports, and the last of them counts.
+    """
 
     GetBestValidation: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.metrics.v1.metrics_service_pb2.GetBestValidationRequest,
@@ -153,6 +163,12 @@ class MetricsServiceAsyncStub:
     """Lists the best and the last validations of all trials in the order in which they changed, for services that keep a copy:
     ask again from the last revision seen until the latest revision is reached.
     """
+
+    ListLastSteps: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.metrics.v1.metrics_service_pb2.ListLastStepsRequest,
+        resolute.api.metrics.v1.metrics_service_pb2.ListLastStepsResponse,
+    ]
+    """Lists the last steps that trials have reported, for services that keep a copy."""
 
     ListDroppedReports: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.metrics.v1.metrics_service_pb2.ListDroppedReportsRequest,
@@ -224,7 +240,9 @@ class MetricsServiceServicer(metaclass=abc.ABCMeta):
         request: resolute.api.metrics.v1.metrics_service_pb2.ListReportsRequest,
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.metrics.v1.metrics_service_pb2.ListReportsResponse, collections.abc.Awaitable[resolute.api.metrics.v1.metrics_service_pb2.ListReportsResponse]]:
-        """Lists reports of a trial, whole rows."""
+        """Lists reports of a trial, whole rows, as they were made: a metric that a run reported several times at one step is in each
+        of these reports, and the last of them counts.
+        """
 
     @abc.abstractmethod
     def GetBestValidation(
@@ -243,6 +261,14 @@ class MetricsServiceServicer(metaclass=abc.ABCMeta):
         """Lists the best and the last validations of all trials in the order in which they changed, for services that keep a copy:
         ask again from the last revision seen until the latest revision is reached.
         """
+
+    @abc.abstractmethod
+    def ListLastSteps(
+        self,
+        request: resolute.api.metrics.v1.metrics_service_pb2.ListLastStepsRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.metrics.v1.metrics_service_pb2.ListLastStepsResponse, collections.abc.Awaitable[resolute.api.metrics.v1.metrics_service_pb2.ListLastStepsResponse]]:
+        """Lists the last steps that trials have reported, for services that keep a copy."""
 
     @abc.abstractmethod
     def ListDroppedReports(

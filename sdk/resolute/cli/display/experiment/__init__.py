@@ -1,1 +1,1 @@
-"""What is shown of an experiment while somebody waits for it: its log, its progress, and how it ended."""
+"""The output of commands that wait for an experiment: its log, its progress and its outcome."""

@@ -1,4 +1,4 @@
-"""Following an experiment: the first trial's log, and how far everything is."""
+"""Follows an experiment: the first trial's log and the progress of all trials."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from resolute.cli.display.log_lines import FoldedLines, format_line
 from resolute.cli.display.output import format_value
 from resolute.cli.display.problems import ProblemWatch
 from resolute.cli.display.terminal import direct, neutralised
-from resolute.cli.display.trial_table import best_of, trials_with_best, with_best
+from resolute.cli.display.trial_table import best_of, best_steps, best_value
 from resolute.cli.interrupts import Interrupts
 from resolute.client.connection.merged_stream import CancellableStream, MergedStream, StreamEnded
 from resolute.client.remote.experiments import Change
 from resolute.client.schema.records import ExperimentRecord, LineRecord, TrialRecord
+from resolute.client.schema.states import ExperimentState
 from resolute.client.services import Services
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 from resolute.errors import UnavailableError
@@ -107,7 +108,7 @@ class _Follower:
             services, show=lambda text: display.line(neutralised(text)), clock=clock
         )
         self._warned = ""
-        self._told: set[str] = set()
+        self._listed_trials: set[str] = set()
         self._folded = FoldedLines()
 
     def run(self, interrupts: Interrupts) -> None:
@@ -161,14 +162,15 @@ class _Follower:
     def _tell_ends(self, change: Change) -> None:
         """Says of each trial of a search how it ended, with its best validation."""
         for trial in change.trials:
-            if self.state.is_search and trial.state.is_terminal and trial.uuid not in self._told:
-                self._told.add(trial.uuid)
+            if self.state.is_search and trial.state.is_terminal and trial.uuid not in self._listed_trials:
+                self._listed_trials.add(trial.uuid)
                 self._display.line(neutralised(_ended_line(self.state.experiment, trial)))
 
     def _warn(self) -> None:
         warning = self.state.experiment.warning
         # At the end it is part of the summary.
-        if warning and warning != self._warned and not self.state.experiment.state.is_terminal:
+        goes_on = self.state.experiment.state in {ExperimentState.ACTIVE, ExperimentState.PAUSED}
+        if warning and warning != self._warned and goes_on:
             self._display.line(neutralised(f"warning: {warning}"))
         self._warned = warning
 
@@ -194,9 +196,12 @@ class _Follower:
 
 
 def _ended_line(experiment: ExperimentRecord, trial: TrialRecord) -> str:
-    best = with_best(experiment, trial).best
-    found = f": best {best.metric} {best.value:.6g} at step {best.steps}" if best is not None else ""
-    return f"trial {trial.id} {trial.state.value}{found}"
+    result = f": best {_best(experiment, trial)}" if best_value(trial) is not None else ""
+    return f"trial {trial.id} {trial.state.name}{result}"
+
+
+def _best(experiment: ExperimentRecord, trial: TrialRecord) -> str:
+    return f"{experiment.searcher_metric} {best_value(trial):.6g} at step {best_steps(trial)}"
 
 
 def _detach(experiment: ExperimentRecord) -> None:
@@ -210,16 +215,13 @@ def _detach(experiment: ExperimentRecord) -> None:
 
 def _summarize(services: Services, experiment: ExperimentRecord, *, is_search: bool) -> None:
     click.echo(describe_outcome(experiment))
-    best = best_of(trials_with_best(services, experiment), smaller_is_better=experiment.smaller_is_better)
-    if best is None or best.best is None:
+    best = best_of(services.trials.list(experiment.uuid), smaller_is_better=experiment.smaller_is_better)
+    if best is None:
         return
     if is_search:
-        click.echo(
-            f"best trial {best.trial.id}: {best.best.metric} {best.best.value:.6g} at step {best.best.steps} "
-            f"with {format_value(best.trial.hparams)}"
-        )
-    if best.trial.latest_checkpoint:
-        click.echo(f"fetch the best checkpoint with: resolute trial download {best.trial.id} --best")
+        click.echo(f"best trial {best.id}: {_best(experiment, best)} with {format_value(best.hparams)}")
+    if best.latest_checkpoint:
+        click.echo(f"fetch the best checkpoint with: resolute trial download {best.id} --best")
 
 
 def _display(clock: Clock) -> AbstractContextManager[Display]:

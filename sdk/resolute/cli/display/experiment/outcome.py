@@ -1,4 +1,4 @@
-"""What an experiment's end means to whoever started the command."""
+"""The outcome of an experiment, as a message and as the command's exit code."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from resolute.client.schema.states import ExperimentState
 
 
 def exit_by_state(ctx: click.Context, experiment: ExperimentRecord) -> None:
-    """Exits with 0 if the experiment completed, else with 1."""
-    ctx.exit(0 if experiment.state is ExperimentState.COMPLETED else 1)
+    """Exits with 0 if the experiment completed and its trials reported its metric, else with 1."""
+    ctx.exit(0 if experiment.state is ExperimentState.COMPLETED and not experiment.warning else 1)
 
 
 def describe_outcome(experiment: ExperimentRecord) -> str:
     """Writes how an experiment ended."""
-    text = f"experiment {experiment.id} {experiment.state.value}"
+    text = f"experiment {experiment.id} {experiment.state.name}"
     if experiment.failure:
         text += f": {fold_text(experiment.failure)}"
     return f"{text}\nwarning: {experiment.warning}" if experiment.warning else text

@@ -1,4 +1,4 @@
-"""How far an experiment is, in one line."""
+"""The progress of an experiment in one line."""
 
 from __future__ import annotations
 

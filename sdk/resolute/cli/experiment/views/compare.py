@@ -9,23 +9,23 @@ from typing import Any
 import click
 
 from resolute.cli.display.output import Column, Format, format_option, print_items
-from resolute.cli.display.trial_table import TrialWithBest, trials_with_best
-from resolute.cli.options.identifiers import EXPERIMENTS
+from resolute.cli.display.trial_table import best_steps, best_value
+from resolute.cli.options.identifiers import EXPERIMENTS, keys_argument
 from resolute.cli.options.settings import Settings
-from resolute.client.schema.records import MetricSummary
+from resolute.client.schema.records import MetricSummary, TrialRecord
 
 
 @dataclass(frozen=True)
 class _Row:
     """A trial with what it reported last."""
 
-    ranked: TrialWithBest
+    trial: TrialRecord
     last: dict[str, Any]
     """By ``group.name``."""
 
 
 @click.command()
-@click.argument("experiment_ids", metavar="ID[,ID...]", type=EXPERIMENTS)
+@keys_argument("experiment_ids", metavar="ID[,ID...]", type_=EXPERIMENTS)
 @click.option("--metric", "metrics", multiple=True, help="Only metrics of this name. Repeatable.")
 @click.option("--group", default="validation", show_default=True, help="Group of the metrics.")
 @format_option
@@ -35,11 +35,11 @@ def compare(
 ) -> None:
     """Compare the trials of experiments: hyperparameters that differ, and metrics."""
     services = settings.services()
-    found = [
-        item for key in experiment_ids for item in trials_with_best(services, services.experiments.get(key))
+    trials = [
+        trial for key in experiment_ids for trial in services.trials.list(services.experiments.get(key).uuid)
     ]
-    summaries = services.metrics.summaries([item.trial.uuid for item in found], group=group, names=metrics)
-    rows = [_Row(item, _last(summaries, item.trial.uuid)) for item in found]
+    summaries = services.metrics.summaries([trial.uuid for trial in trials], group=group, names=metrics)
+    rows = [_Row(trial, _last(summaries, trial.uuid)) for trial in trials]
     print_items(rows, _columns(rows), output=output)
 
 
@@ -48,24 +48,24 @@ def _last(summaries: list[MetricSummary], trial: str) -> dict[str, Any]:
 
 
 def _columns(rows: list[_Row]) -> list[Column[_Row]]:
-    hparams = sorted({name for row in rows for name in _flat(row.ranked.trial.hparams)})
+    hparams = sorted({name for row in rows for name in _flat(row.trial.hparams)})
     differing = [
-        name for name in hparams if len({repr(_flat(row.ranked.trial.hparams).get(name)) for row in rows}) > 1
+        name for name in hparams if len({repr(_flat(row.trial.hparams).get(name)) for row in rows}) > 1
     ]
     metrics = sorted({name for row in rows for name in row.last})
     return [
-        Column("Experiment", lambda row: row.ranked.trial.experiment_id, right=True),
-        Column("Trial", lambda row: row.ranked.trial.id, right=True),
-        Column("State", lambda row: row.ranked.trial.state),
+        Column("Experiment", lambda row: row.trial.experiment_id, right=True),
+        Column("Trial", lambda row: row.trial.id, right=True),
+        Column("State", lambda row: row.trial.state),
         *(Column(name, _hparam(name), right=True) for name in differing),
-        Column("Best", lambda row: row.ranked.best.value if row.ranked.best else None, right=True),
-        Column("At step", lambda row: row.ranked.best.steps if row.ranked.best else None, right=True),
+        Column("Best", lambda row: best_value(row.trial), right=True),
+        Column("At step", lambda row: best_steps(row.trial), right=True),
         *(Column(f"Last {name}", _metric(name), right=True) for name in metrics),
     ]
 
 
 def _hparam(name: str) -> Callable[[_Row], Any]:
-    return lambda row: _flat(row.ranked.trial.hparams).get(name)
+    return lambda row: _flat(row.trial.hparams).get(name)
 
 
 def _metric(name: str) -> Callable[[_Row], Any]:

@@ -15,7 +15,8 @@ COLUMNS: tuple[Column[ExperimentRecord], ...] = (
     Column("ID", lambda e: e.id, right=True),
     Column("Name", lambda e: e.name),
     Column("State", lambda e: e.shown_state, kept=True),
-    Column("Progress", lambda e: f"{e.progress:.0%}", right=True),
+    Column("Progress", lambda e: e.shown_progress, right=True),
+    Column("Done", lambda e: e.estimated_end_time),
     Column("Trials", lambda e: e.trial_count, right=True),
     Column("Searcher", lambda e: e.searcher_name),
     Column("Owner", lambda e: e.owner),
@@ -33,7 +34,7 @@ PLACE_COLUMNS: tuple[Column[ExperimentRecord], ...] = (
 )
 """What lists of experiments show with ``--show_project``."""
 
-_STATES = sorted(state.value for state in ExperimentState if state is not ExperimentState.UNSPECIFIED)
+_STATES = sorted(state.name for state in ExperimentState if state is not ExperimentState.UNSPECIFIED)
 
 
 @click.command(name="list")
@@ -78,5 +79,5 @@ def list_(  # noqa: PLR0913, PLR0917 - click hands over every option
         name=name,
         include_archived=everything,
     )
-    found = settings.services().experiments.list(wanted, limit=page.end)
-    print_items(page.of(found), COLUMNS + PLACE_COLUMNS if show_project else COLUMNS, output=output)
+    experiments = settings.services().experiments.list(wanted, limit=page.end)
+    print_items(page.of(experiments), COLUMNS + PLACE_COLUMNS if show_project else COLUMNS, output=output)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from resolute.cli.display.output import Format, format_option, print_items
-from resolute.cli.display.trial_table import columns, with_best
+from resolute.cli.display.trial_table import columns
 from resolute.cli.options.identifiers import EXPERIMENT
 from resolute.cli.options.pagination import Page, page_options
 from resolute.cli.options.settings import Settings
@@ -20,6 +20,5 @@ def list_trials(settings: Settings, experiment_id: str, page: Page, output: Form
     """List the trials of an experiment with their best validations."""
     services = settings.services()
     experiment = services.experiments.get(experiment_id)
-    trials = page.of(services.trials.list(experiment.uuid, limit=page.end))
-    rows = [with_best(experiment, trial) for trial in trials]
-    print_items(rows, columns(experiment.searcher_metric, rows), output=output)
+    trials = list(page.of(services.trials.list(experiment.uuid, limit=page.end)))
+    print_items(trials, columns(experiment.searcher_metric, trials), output=output)

@@ -63,8 +63,8 @@ class Access:
         response = self._stub.GetSignInMethods(pb2.GetSignInMethodsRequest())
         if not response.HasField("openid_provider"):
             return None
-        found = response.openid_provider
-        return Provider(found.issuer, found.client_id, tuple(found.scopes))
+        provider = response.openid_provider
+        return Provider(provider.issuer, provider.client_id, tuple(provider.scopes))
 
     def login_with_id_token(self, id_token: str) -> NewToken:
         """Returns a token in return for an ID token of the cluster's OpenID provider.

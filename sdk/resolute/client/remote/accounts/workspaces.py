@@ -124,13 +124,13 @@ class Workspaces:
             NotFoundError: There is none.
         """
         request = pb2.ListProjectsRequest(workspace_ids=[self.id_of(workspace)], names=[name])
-        found = self._stub.ListProjects(request).projects
-        if not found:
+        projects = self._stub.ListProjects(request).projects
+        if not projects:
             raise NotFoundError(
                 f"project {name!r} does not exist in workspace {workspace!r}",
                 resource=f"project {name}",
             )
-        return _project(found[0])
+        return _project(projects[0])
 
     def list_projects(self, workspace: str | int) -> Iterator[ProjectRecord]:
         """Yields the projects of a workspace by name."""
@@ -178,10 +178,10 @@ class Workspaces:
         """
         if isinstance(workspace, int):
             return workspace
-        found = self._stub.ListWorkspaces(pb2.ListWorkspacesRequest(names=[workspace])).workspaces
-        if not found:
+        workspaces = self._stub.ListWorkspaces(pb2.ListWorkspacesRequest(names=[workspace])).workspaces
+        if not workspaces:
             raise NotFoundError(f"workspace {workspace!r} does not exist", resource=f"workspace {workspace}")
-        return int(found[0].workspace_id)
+        return int(workspaces[0].workspace_id)
 
 
 def _workspace(message: workspace_pb2.Workspace) -> WorkspaceRecord:

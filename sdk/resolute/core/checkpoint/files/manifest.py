@@ -1,4 +1,4 @@
-"""The files of a checkpoint: what there is, how large, with which content."""
+"""The manifest of a checkpoint: its files with sizes and digests."""
 
 from __future__ import annotations
 
@@ -238,35 +238,35 @@ def verify(root: Path, files: Sequence[FileEntry], *, name: str, progress: Progr
     faults = [f"{entry.path} is missing" for entry in files if not (root / entry.path).exists()]
     present = [entry for entry in files if not entry.is_directory and (root / entry.path).is_file()]
     paths = [entry.path for entry in present]
-    found = hash_files(root, paths, algorithms_of(present), progress=progress)
-    compare(present, found, name=name, faults=faults)
+    actual = hash_files(root, paths, algorithms_of(present), progress=progress)
+    compare(present, actual, name=name, faults=faults)
 
 
 def compare(
-    expected: Iterable[FileEntry], found: Iterable[FileEntry], *, name: str, faults: Iterable[str] = ()
+    expected: Iterable[FileEntry], actual: Iterable[FileEntry], *, name: str, faults: Iterable[str] = ()
 ) -> None:
     """Compares what was found of files with what was committed; files that were not looked for do not matter.
 
     Args:
         expected: What was committed.
-        found: What was found.
+        actual: What was found.
         name: Names the checkpoint, and perhaps its place, in errors.
         faults: What is known to be wrong already.
 
     Raises:
         DataLossError: A file is another, or something was wrong already; it lists all such files.
     """
-    by_path = {entry.path: entry for entry in found}
+    by_path = {entry.path: entry for entry in actual}
     differences = (_difference(entry, by_path[entry.path]) for entry in expected if entry.path in by_path)
     all_faults = [*faults, *filter(None, differences)]
     if all_faults:
         raise DataLossError(f"{name} is damaged: {'; '.join(all_faults)}; restore from another checkpoint")
 
 
-def _difference(expected: FileEntry, found: FileEntry) -> str:
-    if found.size != expected.size:
-        return f"{expected.path} has {found.size} bytes instead of {expected.size}"
-    differs = expected.digest and found.digest != expected.digest
+def _difference(expected: FileEntry, actual: FileEntry) -> str:
+    if actual.size != expected.size:
+        return f"{expected.path} has {actual.size} bytes instead of {expected.size}"
+    differs = expected.digest and actual.digest != expected.digest
     return f"{expected.path} has another content" if differs else ""
 
 
@@ -298,12 +298,12 @@ def holds_own_metadata(directory: Path) -> bool:
     try:
         if path.stat().st_size > _MOST_METADATA_BYTES:
             return True
-        found = json.loads(path.read_bytes())
+        content = json.loads(path.read_bytes())
     except FileNotFoundError:
         return False
     except (ValueError, OSError):
         return True
-    return not (isinstance(found, dict) and "steps_completed" in found)
+    return not (isinstance(content, dict) and "steps_completed" in content)
 
 
 def write_metadata(directory: Path, metadata: Mapping[str, Any]) -> None:

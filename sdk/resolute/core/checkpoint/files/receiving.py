@@ -55,8 +55,8 @@ def receive_files(
 
         def receive(path: str) -> FileEntry:
             algorithm = algorithms.get(path, PREFERRED)
-            found = receiver.receive(path, target / path, size=sizes.get(path, 0), algorithm=algorithm)
-            return FileEntry(path, found.size, found.digest)
+            entry = receiver.receive(path, target / path, size=sizes.get(path, 0), algorithm=algorithm)
+            return FileEntry(path, entry.size, entry.digest)
 
         try:
             return map_in_threads(receive, files, stop=stop)

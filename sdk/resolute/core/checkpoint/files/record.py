@@ -1,4 +1,4 @@
-"""What is kept of a checkpoint where no service does: its files and its metadata, beside them."""
+"""The record of a checkpoint that no service registers: its files and metadata, stored beside them."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class Record:
             DataLossError: It is none.
         """
         try:
-            found = json.loads(content)
-            files = tuple(FileEntry(file["path"], file["size"], file["digest"]) for file in found["files"])
-            return cls(finished=found["finished"] is True, files=files, metadata=found["metadata"])
+            fields = json.loads(content)
+            files = tuple(FileEntry(file["path"], file["size"], file["digest"]) for file in fields["files"])
+            return cls(finished=fields["finished"] is True, files=files, metadata=fields["metadata"])
         except (ValueError, KeyError, TypeError) as failure:
             raise DataLossError(
                 f"the record of checkpoint {checkpoint_id} is damaged ({failure!r}); "

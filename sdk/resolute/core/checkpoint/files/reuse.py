@@ -1,4 +1,4 @@
-"""Files that need not be sent, because the store has them of an earlier checkpoint."""
+"""Files that need no upload, because an earlier checkpoint in the store has them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Where the files of checkpoints are stored.
+"""Stores of checkpoint files.
 
-One protocol and one module a kind of store: a directory, a bucket by presigned URLs, an object store by own
-credentials, and a cache in front of another store.
+One protocol, and one module for each kind of store: a directory, a bucket by presigned URLs, an object store
+by own credentials, and a cache in front of another store.
 """

@@ -1,4 +1,4 @@
-"""Where the bytes of checkpoints lie."""
+"""The protocol of a store of checkpoint files."""
 
 from __future__ import annotations
 

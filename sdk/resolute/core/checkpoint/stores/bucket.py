@@ -1,4 +1,4 @@
-"""Checkpoints in an object store that this process reaches with credentials of its own."""
+"""Checkpoints in an object store for which this process has credentials."""
 
 from __future__ import annotations
 
@@ -123,10 +123,10 @@ class BucketStore:
 
         source = ResumingSource(fetch, outage_timeout=self._outage_timeout, sleep=self._sleep or stop.sleep)
         name = f"checkpoint {checkpoint_id}"
-        found = receive_files(
+        received = receive_files(
             source, target, paths, expected=expected, name=name, watch=self._watch, stop=stop
         )
-        compare(expected, found, name=f"{name} in {self._objects.place}")
+        compare(expected, received, name=f"{name} in {self._objects.place}")
 
     def delete(self, checkpoint_id: str) -> None:
         """Removes every object of the checkpoint."""

@@ -1,4 +1,4 @@
-"""A store of which this machine keeps what was read."""
+"""A store with a cache of downloaded files on this machine."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ class CachedStore:
             self._store.read(checkpoint_id, target, wanted, expected=expected)
             return
         with self._cache.fetch_lock(checkpoint_id):
-            found = self._take(known, target)
-            rest = [path for path in wanted if path not in found]
+            cached = self._take(known, target)
+            rest = [path for path in wanted if path not in cached]
             self._store.read(checkpoint_id, target, rest, expected=expected)
             fetched = (entries[path] for path in rest if path in entries)
             self._cache.keep([(entry.digest, target / entry.path) for entry in fetched])

@@ -1,4 +1,4 @@
-"""Checkpoints in a bucket: several files at once by presigned URLs, hashed on the way."""
+"""Checkpoints in a bucket: several files in parallel by presigned URLs, hashed during the transfer."""
 
 from __future__ import annotations
 
@@ -153,10 +153,10 @@ class PresignedStore:
             source = url_source(
                 urls, transport, outage_timeout=self._outage_timeout, sleep=self._sleep or stop.sleep
             )
-            found = receive_files(
+            received = receive_files(
                 source, target, wanted, expected=expected, name=name, watch=self._watch, stop=stop
             )
-        compare(expected, found, name=f"{name} in its bucket")
+        compare(expected, received, name=f"{name} in its bucket")
 
     def delete(self, checkpoint_id: str) -> None:
         """Removes the checkpoint through the service."""

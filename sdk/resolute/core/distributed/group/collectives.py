@@ -1,4 +1,4 @@
-"""The collectives of one group: who has contributed, who is waited for, who gets what.
+"""The collectives of one group: which ranks have contributed, which are missing, and what each receives.
 
 Plain state without sockets or clocks. The hub feeds it, and sends what it returns.
 """

@@ -1,4 +1,4 @@
-"""Who has come to a group, before its first collective."""
+"""The handshake by which ranks join a group before its first collective."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass

@@ -1,4 +1,4 @@
-"""What a group of processes can do together."""
+"""The interface of a group of processes."""
 
 from typing import Any, Protocol
 

@@ -1,4 +1,4 @@
-"""What the members of a group agree on before they meet."""
+"""The parameters that all members of a group must share."""
 
 from dataclasses import dataclass
 

@@ -1,7 +1,7 @@
-"""Many ranks' parts as one message.
+"""Bundles the parts of many ranks into one message.
 
-Small frames share one blob, so that a result costs a handful of frames whatever the number of ranks; large
-frames stay on their own and are shared, not copied, between the receivers.
+Small frames share one blob, so that a result has only a few frames for any number of ranks; large frames stay
+separate and are shared, not copied, between the receivers.
 """
 
 import struct

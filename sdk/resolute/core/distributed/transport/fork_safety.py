@@ -1,8 +1,8 @@
-"""Forked children must not keep the connections of their parent alive.
+"""Closes inherited connections in forked children.
 
 A DataLoader worker that outlives its killed parent would hold the parent's TCP connections open, and the
-other ranks would never learn of the death. So right after a fork the child puts the null device in the place
-of each. It calls nothing of the socket library, whose threads it does not have.
+other ranks would never learn of the death. So right after a fork, the child replaces each by the null device.
+It does not call the socket library, because it does not have that library's threads.
 """
 
 import os

@@ -1,8 +1,8 @@
-"""The messages between the ranks, their bytes, and the proof of where they come from.
+"""The messages between the ranks, their format, and their authentication.
 
 A message is a multipart: a header of fixed size, then the frames of its payload. With a key, the header
-carries a digest of the payload and an HMAC over itself. So a message can be passed on as it is: anyone who
-unpickles it proves its origin, and who passes it on need not read the payload.
+carries a digest of the payload and an HMAC over itself. So a message can be forwarded unchanged without
+reading its payload, and its origin is verified before it is unpickled.
 """
 
 import enum

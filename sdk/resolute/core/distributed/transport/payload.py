@@ -1,4 +1,4 @@
-"""Python values as frames, without copying what is large.
+"""Python values as frames, without copies of large buffers.
 
 Large contiguous buffers (arrays, above all) leave the pickle and travel as frames of their own; a large
 `bytes` value travels as it is.

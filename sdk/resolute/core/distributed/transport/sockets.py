@@ -1,4 +1,4 @@
-"""The sockets of a group: their options, and what the library tells about their connections."""
+"""The sockets of a group: their options, and the library's events about their connections."""
 
 from dataclasses import dataclass, field
 

@@ -65,12 +65,12 @@ class BucketStore:
     def faults(self, checkpoint_id: str, files: Sequence[File]) -> Sequence[Fault]:
         """Compares the files with a listing of the bucket."""
         sizes = dict(self._bucket.sizes(self._directory(checkpoint_id)))
-        found = (
+        compared = (
             _compare(file, sizes.get(self._key(checkpoint_id, file.path)))
             for file in files
             if not file.is_directory
         )
-        return [fault for fault in found if fault is not None]
+        return [fault for fault in compared if fault is not None]
 
     def damaged(
         self, checkpoint_id: str, files: Sequence[File], *, wanted: Callable[[], bool]
@@ -92,8 +92,8 @@ class BucketStore:
         stay = {self._key(checkpoint_id, path) for path in kept}
         if not committed and not self._bucket.exists():
             return
-        found = self._bucket.sizes(self._directory(checkpoint_id))
-        self._bucket.delete(key for key, _ in found if key not in stay)
+        keys = self._bucket.sizes(self._directory(checkpoint_id))
+        self._bucket.delete(key for key, _ in keys if key not in stay)
 
     def remove_others(self, directory: str) -> None:
         """Removes every object below a name."""

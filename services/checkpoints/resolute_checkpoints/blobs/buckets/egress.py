@@ -5,9 +5,6 @@ from __future__ import annotations
 import ipaddress
 from contextlib import suppress
 
-from urllib3 import HTTPConnectionPool, HTTPSConnectionPool, PoolManager
-from urllib3.connection import HTTPConnection, HTTPSConnection
-
 from resolute.errors import PermissionDeniedError
 
 _REFUSED = tuple(
@@ -30,37 +27,3 @@ def require_reachable(host: str) -> None:
                 f"storage.bucket.endpoint_url leads to {address}, where clouds give machines their "
                 "credentials; name the address of an object store"
             )
-
-
-def guard(pool: PoolManager) -> PoolManager:
-    """Lets connections be used only where they may lead, whatever a name resolves or a store redirects to."""
-    pool.pool_classes_by_scheme = {"http": _Pool, "https": _SecurePool}
-    return pool
-
-
-class _Connection(HTTPConnection):
-    def connect(self) -> None:
-        super().connect()
-        _require_peer(self)
-
-
-class _SecureConnection(HTTPSConnection):
-    def connect(self) -> None:
-        super().connect()
-        _require_peer(self)
-
-
-class _Pool(HTTPConnectionPool):
-    ConnectionCls = _Connection
-
-
-class _SecurePool(HTTPSConnectionPool):
-    ConnectionCls = _SecureConnection
-
-
-def _require_peer(connection: HTTPConnection) -> None:
-    try:
-        require_reachable(connection.sock.getpeername()[0])
-    except PermissionDeniedError:
-        connection.close()
-        raise

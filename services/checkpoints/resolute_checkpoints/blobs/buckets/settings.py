@@ -7,7 +7,6 @@ from pathlib import Path
 
 from resolute.contracts.clock import Clock
 from resolute.contracts.object_stores.access import StoreAccess
-from resolute_checkpoints.blobs.buckets.egress import guard
 from resolute_checkpoints.domain.checkpoint import Provider
 
 _CALLER = "the checkpoints service"
@@ -58,6 +57,9 @@ class BucketSettings:
             endpoint_url: Its address; empty for the provider's own. Azure's is that of the service's account.
             clock: Tells when URLs expire.
         """
+        # Here: a service starts without the library that it imports.
+        from resolute_checkpoints.blobs.buckets.guarded_pool import guard
+
         azure = provider is Provider.AZURE
         return StoreAccess(
             endpoint_url=self.azure_account_url if azure else endpoint_url,

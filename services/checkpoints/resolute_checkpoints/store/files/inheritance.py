@@ -38,13 +38,13 @@ def take_over(connection: Connection) -> int:
     return connection.execute(inherited.values(inherited=False)).rowcount
 
 
-def require_owned(found: Iterable[Checkpoint]) -> None:
+def require_owned(checkpoints: Iterable[Checkpoint]) -> None:
     """Makes sure that the files of checkpoints may be removed.
 
     Raises:
         FailedPreconditionError: One is inherited.
     """
-    for checkpoint in found:
+    for checkpoint in checkpoints:
         if checkpoint.inherited:
             raise FailedPreconditionError(
                 f"{checkpoint} was written before this cluster was restored or copied, and the original may "

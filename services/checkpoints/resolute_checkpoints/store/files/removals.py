@@ -7,7 +7,7 @@ again.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import sqlalchemy as sa
@@ -21,7 +21,7 @@ from resolute_checkpoints.store.files import shared_files, uploads
 from resolute_checkpoints.store.rows import batches, decode_storage
 from resolute_checkpoints.store.schema import checkpoints, files, trials
 
-LONGEST_PAUSE = 3600.0
+LONGEST_PAUSE = 300.0
 """Most seconds between two attempts at a removal."""
 
 
@@ -43,6 +43,8 @@ class Removal:
     """Whether the checkpoint was ever committed."""
     claim: int
     """Only the last claim completes the removal."""
+    until: float
+    """When others may claim it."""
     attempts: int
     """Failures before this attempt."""
 
@@ -129,10 +131,10 @@ def abort_abandoned(
         .order_by(checkpoints.c.checkpoint_id)
         .with_for_update(skip_locked=True)
     )
-    found = list(connection.execute(query).scalars())
-    for checkpoint_id in found:
+    ids = list(connection.execute(query).scalars())
+    for checkpoint_id in ids:
         mark_for_removal(connection, checkpoint_id, state=State.ABORTED, now=now)
-    return found
+    return ids
 
 
 def claim(connection: Connection, ids: Sequence[str], *, until: float) -> list[Removal]:
@@ -156,13 +158,32 @@ def claim_due(
         limit: Most of them.
         experiment_id: Only those of one experiment; empty for all.
     """
-    # Nothing is postponed for longer than an hour: if it seems to be, the clock was set back.
+    # Nothing is postponed for longer: if it seems to be, the clock was set back.
     due = sa.or_(checkpoints.c.removal_time <= now, checkpoints.c.removal_time > now + LONGEST_PAUSE)
     query = _select().where(due)
     if experiment_id:
         query = query.where(checkpoints.c.experiment_id == experiment_id)
     query = query.order_by(checkpoints.c.removal_time).limit(limit)
     return _claim(connection, query, until=until, skip_locked=True)
+
+
+def prolong(connection: Connection, claimed: Sequence[Removal], *, until: float) -> list[Removal]:
+    """Moves the ends of claims; returns those that are still under way."""
+    kept = []
+    for removal in claimed:
+        changed = connection.execute(
+            sa.update(checkpoints)
+            .where(
+                checkpoints.c.checkpoint_id == removal.checkpoint_id,
+                checkpoints.c.removal_claim == removal.claim,
+                # Otherwise it failed, and waits for its next attempt.
+                checkpoints.c.removal_time == removal.until,
+            )
+            .values(removal_time=until)
+        )
+        if changed.rowcount:
+            kept.append(replace(removal, until=until))
+    return kept
 
 
 def complete(connection: Connection, removal: Removal) -> None:
@@ -252,6 +273,7 @@ def _claim(
                 uploads=uploads.pending(connection, row.checkpoint_id),
                 committed=row.commit_time is not None,
                 claim=row.removal_claim + 1,
+                until=until,
                 attempts=row.removal_attempts,
             )
         )

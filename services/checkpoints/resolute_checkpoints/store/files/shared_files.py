@@ -54,7 +54,7 @@ def find_homes(
     Returns:
         Where they lie, by digest and size.
     """
-    found: dict[tuple[str, int], Home] = {}
+    homes: dict[tuple[str, int], Home] = {}
     columns = (
         files.c.digest,
         files.c.size,
@@ -78,15 +78,15 @@ def find_homes(
             .subquery()
         )
         for row in connection.execute(sa.select(holders).where(holders.c.place == 1)):
-            found[row.digest, row.size] = Home(row.home_id, row.home_path)
-    return found
+            homes[row.digest, row.size] = Home(row.home_id, row.home_path)
+    return homes
 
 
 def hold(connection: Connection, checkpoint_id: str, held: Sequence[File]) -> None:
     """Notes files of a checkpoint that is being written, so that their bytes stay. Safe to repeat."""
     last = sa.select(sa.func.max(files.c.position)).where(files.c.checkpoint_id == checkpoint_id)
     position = connection.execute(last).scalar()
-    rows.insert_files(connection, checkpoint_id, held, first=0 if position is None else position + 1)
+    rows.insert_files(connection, {checkpoint_id: held}, first=0 if position is None else position + 1)
 
 
 def paths_in_use(connection: Connection, checkpoint_id: str) -> frozenset[str]:

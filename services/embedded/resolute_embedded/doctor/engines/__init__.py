@@ -1,4 +1,4 @@
-"""The engines of the settings: whether each is understood, answers, and has what trials want of it."""
+"""Checks of the configured engines: their settings, whether they answer, and the needs of trials."""
 
 from __future__ import annotations
 

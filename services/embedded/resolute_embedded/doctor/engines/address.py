@@ -1,4 +1,4 @@
-"""Whether the address that trials elsewhere are given can lead to the services."""
+"""Checks that trials on other machines can reach the services at the advertised address."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def check_address(engine: EngineSettings, state: StateDirectory) -> Iterator[Fin
     subject = f"address of the services for engine {engine.name}"
     address = str(engine.options.get(option) or _OWN)
     if _is_loopback(address):
-        said = f"{option} is {address}, which leads each machine to itself"
+        fact = f"{option} is {address}, which leads each machine to itself"
         remedy = f"`resolute up --host ADDRESS --tls-self-signed`, and {option}: ADDRESS:PORT of the engine"
         if engine.type in _APART:
-            yield fault(subject, f"{said}, and each trial too", remedy=remedy)
+            yield fault(subject, f"{fact}, and each trial too", remedy=remedy)
         else:
-            yield warning(subject, f"{said}: only trials on this machine reach the services", remedy=remedy)
+            yield warning(subject, f"{fact}: only trials on this machine reach the services", remedy=remedy)
     elif _serves(state):
         yield _connected(subject, address, option)
 

@@ -1,4 +1,4 @@
-"""Whether an engine is understood, and answers."""
+"""Checks that an engine's settings are valid and that it answers."""
 
 from __future__ import annotations
 

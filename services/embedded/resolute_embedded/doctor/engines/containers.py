@@ -1,4 +1,4 @@
-"""What trials want of an engine of containers: images, credentials, and the directories that are mounted."""
+"""Checks of an engine of containers: images, credentials, and mounted directories."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _runtime(engine: EngineSettings, folder: Path) -> Finding:
             return warning(
                 subject,
                 f"{folder}/{python} is of Resolute {name}, and this is {version()}",
-                remedy=f"move it away and make it anew: {page_of(engine)}",
+                remedy=f"move it away and build it again: {page_of(engine)}",
             )
     return good(subject, f"{folder} has parts for {', '.join(pythons)}")
 
@@ -86,12 +86,12 @@ def _directory(engine: EngineSettings, directory: Path, *, user: str) -> Finding
     uid, _, gid = user.partition(":")
     made = f"`install -d -o {uid} -g {gid} {directory}` as root"
     try:
-        found = directory.stat()
+        status = directory.stat()
     except FileNotFoundError:
         return fault(subject, f"{directory} is not there: no trial can mount it", remedy=made)
     except OSError as error:
         return warning(subject, f"{directory} cannot be looked at: {error.strerror}", remedy=page_of(engine))
-    if not _may_write(found, uid=int(uid), gid=int(gid)):
+    if not _may_write(status, uid=int(uid), gid=int(gid)):
         return warning(
             subject,
             f"by its mode and owner, trials may not write to {directory} as {user}, which they are there",
@@ -100,15 +100,15 @@ def _directory(engine: EngineSettings, directory: Path, *, user: str) -> Finding
     return good(subject, f"trials may write to {directory}")
 
 
-def _may_write(found: os.stat_result, *, uid: int, gid: int) -> bool:
+def _may_write(status: os.stat_result, *, uid: int, gid: int) -> bool:
     """Whether somebody without capabilities may make files in a directory, by its mode."""
-    if found.st_uid == uid:
+    if status.st_uid == uid:
         wanted = stat.S_IWUSR | stat.S_IXUSR
-    elif found.st_gid == gid:
+    elif status.st_gid == gid:
         wanted = stat.S_IWGRP | stat.S_IXGRP
     else:
         wanted = stat.S_IWOTH | stat.S_IXOTH
-    return found.st_mode & wanted == wanted
+    return status.st_mode & wanted == wanted
 
 
 async def _image(

@@ -1,4 +1,4 @@
-"""What trials want of Kubernetes: rights of the services, and a namespace that takes what a run has."""
+"""Checks of Kubernetes: rights of the services, and a namespace that accepts the objects of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The nodes of engines that can look from them: whether they have what trials want."""
+"""Checks on the nodes of engines that can run them there."""
 
 from __future__ import annotations
 

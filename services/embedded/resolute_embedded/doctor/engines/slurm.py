@@ -1,4 +1,4 @@
-"""What trials want of Slurm: nodes in the partition of each pool, with GPUs where slots are GPUs.
+"""Checks of Slurm: nodes in the partition of each pool, with GPUs where slots are GPUs.
 
 Also whether accounting is there, which they can do without.
 """

@@ -1,1 +1,1 @@
-"""Sign-in by an OpenID provider: its ID tokens, its keys, and the users of the people that it knows."""
+"""Sign-in by an OpenID provider: its ID tokens, its keys, and its users."""

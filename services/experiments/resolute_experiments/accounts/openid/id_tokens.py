@@ -11,11 +11,11 @@ import jwt
 
 from resolute.contracts.clock import Clock
 from resolute.errors import PermissionDeniedError, UnauthenticatedError
-from resolute_experiments.accounts.openid.provider_keys import ProviderKeys
+from resolute_experiments.accounts.openid.provider_keys import ALGORITHMS, ProviderKey, ProviderKeys
 from resolute_experiments.accounts.openid.settings import OpenIdSettings
+from resolute_experiments.accounts.openid.used_tokens import UsedTokens
 from resolute_serving.workers.threads import BoundedThreads
 
-_ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 _OLDEST_SECONDS = 600
 _LEEWAY_SECONDS = 60
 _THREADS = 4
@@ -45,6 +45,7 @@ class IdTokenVerifier:
         self.settings = settings
         self._clock = clock
         self._keys = ProviderKeys(settings.issuer, clock)
+        self._used = UsedTokens(clock, seconds=_OLDEST_SECONDS + _LEEWAY_SECONDS)
         self._threads = BoundedThreads("openid-keys", threads=_THREADS)
 
     async def verify(self, token: str, *, nonce: str) -> Identity:
@@ -52,10 +53,10 @@ class IdTokenVerifier:
 
         Args:
             token: The token.
-            nonce: What it must carry; empty for anything.
+            nonce: What it must carry; empty for a token without one, such as that of the device flow.
 
         Raises:
-            UnauthenticatedError: It is not valid, or not for this cluster.
+            UnauthenticatedError: It is not valid, not for this cluster, or was used before.
             PermissionDeniedError: It does not say in which groups the person is.
             UnavailableError: The provider does not answer.
         """
@@ -64,9 +65,11 @@ class IdTokenVerifier:
         key = await self._threads.run(partial(self._keys.key, key_id))
         claims = self._claims(token, key)
         self._check_times(claims)
-        if nonce and not hmac.compare_digest(str(claims.get("nonce", "")).encode(), nonce.encode()):
+        if not hmac.compare_digest(str(claims.get("nonce", "")).encode(), nonce.encode()):
             raise UnauthenticatedError("the ID token is that of another sign-in; sign in again")
-        return self._identity(claims)
+        identity = self._identity(claims)
+        self._used.use(token)
+        return identity
 
     def close(self) -> None:
         """Ends its threads."""
@@ -85,19 +88,19 @@ class IdTokenVerifier:
         except (jwt.PyJWTError, ValueError, TypeError, RecursionError) as error:
             raise _refusal(error) from error
         key_id = header.get("kid")
-        if not isinstance(key_id, str) or header.get("alg") not in _ALGORITHMS:
+        if not isinstance(key_id, str) or header.get("alg") not in ALGORITHMS:
             raise UnauthenticatedError("the ID token does not name a public key; sign in again")
         if str(header.get("typ", "JWT")).upper() != "JWT":
             raise UnauthenticatedError("this is a token of another kind, not an ID token; sign in again")
         return key_id
 
-    def _claims(self, token: str, key: jwt.PyJWK) -> dict[str, Any]:
+    def _claims(self, token: str, key: ProviderKey) -> dict[str, Any]:
         client = self.settings.client_id
         try:
             claims: dict[str, Any] = jwt.decode(
                 token,
-                key.key,
-                algorithms=_ALGORITHMS,
+                key.public_key.key,
+                algorithms=key.algorithms,
                 audience=client,
                 issuer=self.settings.issuer,
                 options={
@@ -139,11 +142,14 @@ class IdTokenVerifier:
                 f"the ID token has no claim {self.settings.groups_claim!r}; ask an operator to let it be "
                 "sent, or to name the right one in RESOLUTE_OPENID_GROUPS_CLAIM"
             )
-        found = groups if isinstance(groups, list) else [groups]
+        subject = claims["sub"]
+        if not isinstance(subject, str) or not subject.strip():
+            raise UnauthenticatedError("the ID token names no user: its claim 'sub' is empty; sign in again")
+        listed = groups if isinstance(groups, list) else [groups]
         return Identity(
-            subject=str(claims["sub"]),
+            subject=subject,
             name=str(claims.get(self.settings.name_claim, "")),
-            groups=frozenset(one for one in found if isinstance(one, str)),
+            groups=frozenset(one for one in listed if isinstance(one, str)),
         )
 
 

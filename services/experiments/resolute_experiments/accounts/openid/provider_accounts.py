@@ -1,4 +1,4 @@
-"""The users of people whom the OpenID provider signs in, with the roles of their groups."""
+"""Users from the OpenID provider, with the roles of their groups."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def account_of(
         UnauthenticatedError: The user is deactivated.
         FailedPreconditionError: The cluster would have no admin left.
     """
-    granted = [one for one in settings.roles if one.group in identity.groups]
+    granted = [role for role in settings.roles if role.group in identity.groups]
     account = _known(connection, settings.issuer, identity.subject)
     if not granted:
         if account is not None:
             _withdraw(connection, account, settings.roles, now=now)
         return None
-    role = _highest(one for one in granted if not one.workspace)
+    role = _highest(role for role in granted if not role.workspace)
     if account is None:
         account = _create(connection, settings.issuer, identity, role=role, now=now)
     if not account.active:
@@ -72,7 +72,7 @@ def _create(connection: Connection, issuer: str, identity: Identity, *, role: Ro
     if not is_user_name(identity.name):
         raise PermissionDeniedError(
             f"{identity.name[:100]!r}, as the provider calls the user, is not a valid name here: 1 to 128 "
-            "letters, digits and . _ - @"
+            "letters, digits and . _ - @, no dash first"
         )
     # Whoever may choose a name at the provider must not become the user who has it here.
     if users.find(connection, identity.name) is not None:
@@ -119,7 +119,7 @@ def _set_workspace_roles(
         if workspace is None:
             continue
         key = {"user": account.number, "workspace": workspace.number}
-        wanted = [one for one in granted if one.workspace == name]
+        wanted = [role for role in granted if role.workspace == name]
         if not wanted:
             if workspace_roles.remove(connection, **key):
                 audit.record(connection, "remove_role", f"workspace {name}", now=now, user=account.name)
@@ -132,4 +132,4 @@ def _set_workspace_roles(
 
 def _highest(roles: Iterable[GroupRole]) -> Role:
     """The highest of some roles; that of a member for none."""
-    return max((one.role for one in roles), key=list(Role).index, default=Role.MEMBER)
+    return max((role.role for role in roles), key=list(Role).index, default=Role.MEMBER)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import jwt
 
@@ -15,6 +16,19 @@ from resolute.errors import UnauthenticatedError, UnavailableError
 _KEPT_SECONDS = 300.0
 _COOLDOWN_SECONDS = 30.0
 """The provider is asked no more often, whatever strangers send, and whether it answers or not."""
+
+
+ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
+"""Algorithms with public keys that ID tokens may be signed by."""
+
+
+@dataclass(frozen=True)
+class ProviderKey:
+    """A key of the provider."""
+
+    public_key: jwt.PyJWK
+    algorithms: Sequence[str]
+    """What tokens may be signed with by it: what it names itself, or all where it names none."""
 
 
 class ProviderKeys:
@@ -29,11 +43,11 @@ class ProviderKeys:
         self._issuer = issuer
         self._clock = clock
         self._lock = threading.Lock()
-        self._keys: Mapping[str, jwt.PyJWK] = {}
+        self._keys: Mapping[str, ProviderKey] = {}
         self._read_at = self._asked_at = -math.inf
         self._failure = ""
 
-    def key(self, key_id: str) -> jwt.PyJWK:
+    def key(self, key_id: str) -> ProviderKey:
         """Returns a key.
 
         Raises:
@@ -63,10 +77,21 @@ class ProviderKeys:
             self._failure = str(error)
         self._asked_at = self._clock.monotonic()
 
-    def _read(self) -> Mapping[str, jwt.PyJWK]:
-        found = openid.ask(openid.endpoint(openid.describe(self._issuer), "jwks_uri"))
+    def _read(self) -> Mapping[str, ProviderKey]:
+        document = openid.ask(openid.endpoint(openid.describe(self._issuer), "jwks_uri"))
         try:
-            keys = jwt.PyJWKSet.from_dict(dict(found)).keys
+            keys = jwt.PyJWKSet.from_dict(dict(document)).keys
+            algorithms = {
+                entry["kid"]: entry.get("alg")
+                for entry in document["keys"]
+                if isinstance(entry, dict)
+                and isinstance(entry.get("kid"), str)
+                and entry.get("use") in {None, "sig"}
+            }
         except (jwt.PyJWTError, ValueError, TypeError, AttributeError, KeyError) as error:
             raise UnavailableError(f"{self._issuer} does not publish its keys: {error}") from error
-        return {key.key_id: key for key in keys if key.key_id and key.public_key_use in {None, "sig"}}
+        return {
+            key.key_id: ProviderKey(key, [named] if (named := algorithms[key.key_id]) else ALGORITHMS)
+            for key in keys
+            if key.key_id and key.key_id in algorithms and key.public_key_use in {None, "sig"}
+        }

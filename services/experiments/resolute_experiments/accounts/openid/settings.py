@@ -1,4 +1,4 @@
-"""Which OpenID provider signs people in, and what its groups may do here."""
+"""Settings of the OpenID provider, and the roles of its groups."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Handlers of AccessService, RolesService and WorkspacesService, and the messages that they answer with."""
+"""Handlers of AccessService, RolesService and WorkspacesService, and their response messages."""

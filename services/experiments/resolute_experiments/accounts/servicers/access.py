@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+import os
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from resolute.api.experiments.v1 import access_service_pb2 as pb2
-from resolute.api.experiments.v1 import access_service_pb2_grpc, user_pb2
+from resolute.api.experiments.v1 import user_pb2
 from resolute.contracts.times import seconds_of
 from resolute.errors import FailedPreconditionError, PermissionDeniedError, QuotaError, UnauthenticatedError
 from resolute_experiments.accounts.attempts import SignInAttempts
@@ -17,8 +20,8 @@ from resolute_experiments.accounts.issuing import TokenIssuer
 from resolute_experiments.accounts.names import is_user_name
 from resolute_experiments.accounts.openid.id_tokens import IdTokenVerifier
 from resolute_experiments.accounts.openid.provider_accounts import has_identity
-from resolute_experiments.accounts.passwords import hash_password, matches
-from resolute_experiments.accounts.servicers.tokens import TokenHandlers, require_own_or_admin
+from resolute_experiments.accounts.passwords import hash_password, is_outdated, matches, require_good
+from resolute_experiments.accounts.servicers.tokens import refresh_revoked, require_own_or_admin
 from resolute_experiments.accounts.servicers.user_messages import (
     ROLE_NUMBERS,
     audit_message,
@@ -27,7 +30,6 @@ from resolute_experiments.accounts.servicers.user_messages import (
     token_message,
     user_message,
 )
-from resolute_experiments.accounts.servicers.user_settings import SettingHandlers
 from resolute_experiments.accounts.store import tokens, users
 from resolute_experiments.accounts.store.users import Account
 from resolute_experiments.context import ServiceContext
@@ -35,22 +37,26 @@ from resolute_experiments.store import audit
 from resolute_experiments.store import schema as tables
 from resolute_experiments.store.schema import IDEMPOTENCY_KEYS
 from resolute_serving.auth.refusals import MOST_KINDS, Refusals, client_address
-from resolute_serving.auth.tokens import RevokedTokens, TokenSigner, public_bytes
-from resolute_serving.context import ServiceAccount, User, current_principal
+from resolute_serving.auth.tokens import RevokedTokens, TokenSigner, key_id, public_bytes
+from resolute_serving.context import ServiceAccount, User, current_peer, current_principal, current_token_id
 from resolute_serving.filters import any_of, equals
 from resolute_serving.updates import check_etag, update_paths
 from resolute_serving.validation import invalid, required_id
 
+T = TypeVar("T")
 _DEVICE_SECONDS = 365 * 86_400.0
+_HASHES = max(2, (os.cpu_count() or 1) // 2)
+"""Passwords that are hashed at a time."""
 _UPDATABLE = ("name", "role", "active")
 
 
-class AccessServicer(TokenHandlers, SettingHandlers, access_service_pb2_grpc.AccessServiceServicer):
-    """Users, the tokens that speak for them, and the record of what they did.
+class UserHandlers:
+    """The part of AccessService that is about users, how they sign in, and the record of what they did.
 
     Args:
         core: What all handlers of this service share.
-        signer: Issues tokens.
+        signer: Signs tokens, and knows devices by theirs.
+        issuer: Issues tokens.
         revoked: Where the verifier of this process reads which tokens were revoked.
         refusals: What was refused, for the audit log.
         id_tokens: Verifies tokens of the OpenID provider that signs people in; None for passwords alone.
@@ -61,6 +67,7 @@ class AccessServicer(TokenHandlers, SettingHandlers, access_service_pb2_grpc.Acc
         core: ServiceContext,
         signer: TokenSigner,
         *,
+        issuer: TokenIssuer,
         revoked: RevokedTokens,
         refusals: Refusals,
         id_tokens: IdTokenVerifier | None = None,
@@ -69,31 +76,34 @@ class AccessServicer(TokenHandlers, SettingHandlers, access_service_pb2_grpc.Acc
         self._signer = signer
         self._revoked = revoked
         self._refusals = refusals
-        self._issuer = TokenIssuer(core, signer)
+        self._issuer = issuer
         self._attempts = SignInAttempts(core.clock)
         self._id_tokens = id_tokens
+        self._hashing = asyncio.Semaphore(_HASHES)
 
     async def GetVerificationKeys(
         self, request: pb2.GetVerificationKeysRequest, context: Any
     ) -> pb2.GetVerificationKeysResponse:
         """Returns the keys that verify this cluster's tokens."""
-        key = pb2.VerificationKey(
-            key_id=self._signer.key_id, public_key=public_bytes(self._signer.public_key)
-        )
+        keys = [
+            pb2.VerificationKey(key_id=key_id(key), public_key=public_bytes(key))
+            for key in self._signer.public_keys
+        ]
         # Another replica may have revoked some of these.
-        return pb2.GetVerificationKeysResponse(keys=[key], revoked_token_ids=await self._refresh())
+        revoked = await refresh_revoked(self._core, self._revoked)
+        return pb2.GetVerificationKeysResponse(keys=keys, revoked_token_ids=revoked)
 
     async def Login(self, request: pb2.LoginRequest, context: Any) -> pb2.LoginResponse:
         """Returns a token for a name and a password."""
         name = request.user_name
-        peer = client_address(context.peer())
+        peer = client_address(current_peer.get())
         account = await self._core.database.read(lambda c: users.find(c, name))
         number = account.number if account is not None else 0
         device = self._signer.device_id(request.device_token, user_id=number)
         try:
             async with self._attempts.attempt(name, peer=peer, device=device) as succeeded:
                 stored = account.password if account is not None and account.active else ""
-                if not await asyncio.to_thread(matches, request.password, stored):
+                if not await self._hash(partial(matches, request.password, stored)):
                     raise UnauthenticatedError(
                         "the name or the password is wrong, or the user has no password or is deactivated; "
                         "an admin can set one with `resolute user change-password NAME`"
@@ -103,6 +113,8 @@ class AccessServicer(TokenHandlers, SettingHandlers, access_service_pb2_grpc.Acc
             action = "login_limited" if isinstance(error, QuotaError) else "login_failed"
             self._refusals.note(action, f"user {_shown(name)}", peer=peer)
             raise
+        if is_outdated(stored):
+            await self._hash_anew(number, request.password, stored)
         issued = await self._issuer.sign_in(number)
         return pb2.LoginResponse(
             bearer_token=issued.text,
@@ -132,11 +144,11 @@ class AccessServicer(TokenHandlers, SettingHandlers, access_service_pb2_grpc.Acc
             identity = await self._id_tokens.verify(request.id_token, nonce=request.nonce)
             issued = await self._issuer.sign_in_identity(self._id_tokens.settings, identity)
         except (UnauthenticatedError, PermissionDeniedError) as error:
-            self._refusals.note("login_failed", "ID token", peer=client_address(context.peer()))
+            self._refusals.note("login_failed", "ID token", peer=client_address(current_peer.get()))
             if isinstance(error, PermissionDeniedError):  # which may have ended tokens
-                await self._refresh()
+                await refresh_revoked(self._core, self._revoked)
             raise
-        await self._refresh()
+        await refresh_revoked(self._core, self._revoked)
         return pb2.LoginWithIdTokenResponse(bearer_token=issued.text, token=token_message(issued.record))
 
     async def CreateSignInCode(
@@ -158,7 +170,7 @@ class AccessServicer(TokenHandlers, SettingHandlers, access_service_pb2_grpc.Acc
         try:
             issued = await self._issuer.redeem_code(request.code)
         except UnauthenticatedError:
-            self._refusals.note("login_failed", "sign-in code", peer=client_address(context.peer()))
+            self._refusals.note("login_failed", "sign-in code", peer=client_address(current_peer.get()))
             raise
         return pb2.RedeemSignInCodeResponse(bearer_token=issued.text, token=token_message(issued.record))
 
@@ -170,7 +182,7 @@ class AccessServicer(TokenHandlers, SettingHandlers, access_service_pb2_grpc.Acc
         if isinstance(principal, ServiceAccount):
             return pb2.GetCurrentUserResponse(service_name=principal.name)
         if not isinstance(principal, User):
-            raise PermissionDeniedError("a trial's token speaks for no user")
+            raise PermissionDeniedError("a trial's token belongs to no user")
         account = await self._core.database.read(lambda c: users.find(c, principal.name))
         if account is None:
             role = ROLE_NUMBERS[principal.role]
@@ -234,7 +246,7 @@ class AccessServicer(TokenHandlers, SettingHandlers, access_service_pb2_grpc.Acc
             return after
 
         account = await self._core.database.write(work)
-        await self._refresh()
+        await refresh_revoked(self._core, self._revoked)
         return pb2.UpdateUserResponse(user=user_message(account))
 
     async def SetPassword(self, request: pb2.SetPasswordRequest, context: Any) -> pb2.SetPasswordResponse:
@@ -250,17 +262,31 @@ class AccessServicer(TokenHandlers, SettingHandlers, access_service_pb2_grpc.Acc
             raise PermissionDeniedError(
                 f"the OpenID provider signs user {known.name} in; another admin may set a password"
             )
-        hashed = await asyncio.to_thread(hash_password, request.password)
+        require_good(request.password, user_name=known.name)
+        hashed = await self._hash(partial(hash_password, request.password))
+        # Who changes the own password stays signed in where it was changed.
+        own = isinstance(caller, User) and caller.name == known.name
+        keep = current_token_id.get() if own else ""
 
         def work(connection: Connection) -> Account:
             account = users.set_password(connection, number, hashed)
-            tokens.revoke_all(connection, account.name)
+            tokens.revoke_all(connection, account.name, keep=keep)
             self._record(connection, "set_password", account.name)
             return account
 
         account = await self._core.database.write(work)
-        await self._refresh()
+        await refresh_revoked(self._core, self._revoked)
         return pb2.SetPasswordResponse(user=user_message(account))
+
+    async def _hash(self, work: Callable[[], T]) -> T:
+        """Does something with a password's hash in a thread, a few at a time: each takes 128 MiB."""
+        async with self._hashing:
+            return await asyncio.to_thread(work)
+
+    async def _hash_anew(self, number: int, password: str, stored: str) -> None:
+        """Replaces a hash that was made at less cost, now that the password is at hand."""
+        hashed = await self._hash(partial(hash_password, password))
+        await self._core.database.write(lambda c: users.replace_hash(c, number, stored, hashed))
 
     async def RecordRefusals(
         self, request: pb2.RecordRefusalsRequest, context: Any
@@ -301,7 +327,9 @@ class AccessServicer(TokenHandlers, SettingHandlers, access_service_pb2_grpc.Acc
 
 def _user_name(name: str, *, field: str) -> str:
     if not is_user_name(name):
-        raise invalid(field, f"{name[:200]!r} is not a valid name: 1 to 128 letters, digits and . _ - @")
+        raise invalid(
+            field, f"{name[:200]!r} is not a valid name: 1 to 128 letters, digits and . _ - @, no dash first"
+        )
     return name
 
 

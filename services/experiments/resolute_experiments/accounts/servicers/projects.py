@@ -68,8 +68,8 @@ class ProjectHandlers:
     async def GetProject(self, request: pb2.GetProjectRequest, context: Any) -> pb2.GetProjectResponse:
         """Returns a project."""
         number = required_id(request.project_id, field="project_id")
-        found = await self._core.database.read(lambda c: project_message(c, projects.get(c, number=number)))
-        return pb2.GetProjectResponse(project=found)
+        project = await self._core.database.read(lambda c: project_message(c, projects.get(c, number=number)))
+        return pb2.GetProjectResponse(project=project)
 
     async def ListProjects(self, request: pb2.ListProjectsRequest, context: Any) -> pb2.ListProjectsResponse:
         """Lists projects."""

@@ -96,13 +96,13 @@ class RolesServicer(roles_service_pb2_grpc.RolesServiceServicer):
                 field = f"{kind.value}_ids"
                 raise invalid(field, f"{field} has {len(keys)} values; {_MAX_OBJECTS} are allowed")
         resources = [resource for kind, keys in asked.items() for resource in named(kind, keys)]
-        found = await self._core.database.read(lambda c: locations.workspaces_of(c, resources))
+        located = await self._core.database.read(lambda c: locations.workspaces_of(c, resources))
         response = pb2.FindWorkspacesResponse()
         answers = {
             Kind.EXPERIMENT: response.experiments,
             Kind.TRIAL: response.trials,
             Kind.ALLOCATION: response.allocations,
         }
-        for resource, workspace_id in found.items():
+        for resource, workspace_id in located.items():
             answers[resource.kind][resource.key] = workspace_id
         return response

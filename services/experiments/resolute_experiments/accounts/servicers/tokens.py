@@ -33,17 +33,18 @@ _UPDATABLE = frozenset({"description"})
 
 
 class TokenHandlers:
-    """The part of AccessService that is about tokens. Its class sets the attributes.
+    """The part of AccessService that is about tokens.
 
-    Attributes:
-        _core: What all handlers of this service share.
-        _issuer: Issues tokens.
-        _revoked: The tokens that this process refuses.
+    Args:
+        core: What all handlers of this service share.
+        issuer: Issues tokens.
+        revoked: The tokens that this process refuses.
     """
 
-    _core: ServiceContext
-    _issuer: TokenIssuer
-    _revoked: RevokedTokens
+    def __init__(self, core: ServiceContext, issuer: TokenIssuer, *, revoked: RevokedTokens) -> None:
+        self._core = core
+        self._issuer = issuer
+        self._revoked = revoked
 
     async def CreateToken(self, request: pb2.CreateTokenRequest, context: Any) -> pb2.CreateTokenResponse:
         """Issues a token for a user."""
@@ -122,15 +123,8 @@ class TokenHandlers:
             return tokens.get(connection, known.id)
 
         token = await self._core.database.write(work)
-        await self._refresh()
+        await refresh_revoked(self._core, self._revoked)
         return pb2.RevokeTokenResponse(token=token_message(token))
-
-    async def _refresh(self) -> Sequence[str]:
-        """Reads again which tokens are revoked, and returns them."""
-        now = self._core.clock.time()
-        found = await self._core.database.read(lambda c: tokens.revoked(c, now=now))
-        self._revoked.replace(found)
-        return found
 
     async def _user_of(self, request: pb2.CreateTokenRequest) -> int:
         if request.HasField("user_id"):
@@ -146,6 +140,14 @@ class TokenHandlers:
 
 def _holder(token: IssuedToken) -> str:
     return f"service {token.service}" if token.service else f"user {token.username}"
+
+
+async def refresh_revoked(core: ServiceContext, revoked: RevokedTokens) -> Sequence[str]:
+    """Reads again which tokens are revoked, notes them in ``revoked``, and returns their identifiers."""
+    now = core.clock.time()
+    current = await core.database.read(lambda c: tokens.revoked(c, now=now))
+    revoked.replace(current)
+    return current
 
 
 def require_own_or_admin(username: str, what: str) -> None:

@@ -74,14 +74,14 @@ def user_message(account: Account) -> user_pb2.User:
     )
 
 
-def workspace_role_message(found: WorkspaceRole) -> role_pb2.WorkspaceRole:
+def workspace_role_message(role: WorkspaceRole) -> role_pb2.WorkspaceRole:
     """Shows a role in a workspace."""
     return to_message(
         role_pb2.WorkspaceRole,
-        found,
-        user_id=found.user_number,
-        workspace_id=found.workspace_number,
-        update_time=to_timestamp(found.updated_at),
+        role,
+        user_id=role.user_number,
+        workspace_id=role.workspace_number,
+        update_time=to_timestamp(role.updated_at),
     )
 
 

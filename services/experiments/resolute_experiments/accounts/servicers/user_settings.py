@@ -21,9 +21,14 @@ _MAX_SETTINGS = 100
 
 
 class SettingHandlers:
-    """What users set for the programs that they see the cluster by. Only a user's own calls reach them."""
+    """What users set for the programs that they see the cluster by. Only a user's own calls reach them.
 
-    _core: ServiceContext
+    Args:
+        core: What all handlers of this service share.
+    """
+
+    def __init__(self, core: ServiceContext) -> None:
+        self._core = core
 
     async def GetUserSettings(
         self, request: pb2.GetUserSettingsRequest, context: Any

@@ -1,4 +1,4 @@
-"""Handlers of WorkspacesService."""
+"""The handlers of WorkspacesService that concern workspaces themselves."""
 
 from __future__ import annotations
 
@@ -7,23 +7,22 @@ from typing import Any
 
 from sqlalchemy.engine import Connection
 
-from resolute.api.experiments.v1 import workspace_pb2, workspaces_service_pb2_grpc
+from resolute.api.experiments.v1 import workspace_pb2
 from resolute.api.experiments.v1 import workspaces_service_pb2 as pb2
 from resolute_experiments.accounts.names import check_label
-from resolute_experiments.accounts.servicers.projects import ProjectHandlers
 from resolute_experiments.accounts.servicers.workspace_messages import (
     quota_of,
     workspace_message,
     workspace_messages,
 )
 from resolute_experiments.accounts.storage_quotas import StorageQuota
-from resolute_experiments.accounts.store import users, workspace_roles, workspaces
+from resolute_experiments.accounts.store import workspace_roles, workspaces
 from resolute_experiments.accounts.store.workspaces import Workspace
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.store import audit
 from resolute_experiments.store import schema as tables
 from resolute_experiments.store.schema import IDEMPOTENCY_KEYS
-from resolute_serving.context import Role, User, actor, current_principal
+from resolute_serving.context import Role, actor
 from resolute_serving.filters import any_of, equals, seen_in
 from resolute_serving.updates import check_etag, update_paths
 from resolute_serving.validation import required_id
@@ -31,7 +30,7 @@ from resolute_serving.validation import required_id
 _UPDATABLE = ("name", "archived")
 
 
-class WorkspacesServicer(ProjectHandlers, workspaces_service_pb2_grpc.WorkspacesServiceServicer):
+class WorkspaceHandlers:
     """Where experiments belong.
 
     Args:
@@ -40,7 +39,7 @@ class WorkspacesServicer(ProjectHandlers, workspaces_service_pb2_grpc.Workspaces
     """
 
     def __init__(self, core: ServiceContext, storage_quota: StorageQuota) -> None:
-        super().__init__(core)
+        self._core = core
         self._storage_quota = storage_quota
 
     async def CreateWorkspace(
@@ -65,18 +64,18 @@ class WorkspacesServicer(ProjectHandlers, workspaces_service_pb2_grpc.Workspaces
     async def GetWorkspace(self, request: pb2.GetWorkspaceRequest, context: Any) -> pb2.GetWorkspaceResponse:
         """Returns a workspace with everything that it uses."""
         number = required_id(request.workspace_id, field="workspace_id")
-        found = await self._core.database.read(
+        workspace = await self._core.database.read(
             lambda c: workspace_message(c, workspaces.get(c, number=number))
         )
-        found.usage.storage_bytes = await self._storage_quota.used(number)
-        return pb2.GetWorkspaceResponse(workspace=found)
+        workspace.usage.storage_bytes = await self._storage_quota.used(number)
+        return pb2.GetWorkspaceResponse(workspace=workspace)
 
     async def ListWorkspaces(
         self, request: pb2.ListWorkspacesRequest, context: Any
     ) -> pb2.ListWorkspacesResponse:
         """Lists workspaces."""
         table = tables.workspaces
-        query = workspaces.all_workspaces().where(
+        query = workspaces.ALL.where(
             *any_of(request, {"names": table.c.name, "owner_ids": tables.users.c.number}),
             *equals(request, {"archived": table.c.archived}),
             *seen_in(table.c.number),
@@ -161,8 +160,6 @@ class WorkspacesServicer(ProjectHandlers, workspaces_service_pb2_grpc.Workspaces
 
 def _lead(connection: Connection, workspace: Workspace, *, now: float) -> None:
     """Makes the user who created a workspace an admin of it."""
-    caller = current_principal.get()
-    account = users.find(connection, caller.name) if isinstance(caller, User) else None
-    if account is not None:
-        key = {"user": account.number, "workspace": workspace.number}
-        workspace_roles.assign(connection, **key, role=Role.ADMIN, now=now)
+    number = audit.caller_id(connection)
+    if number is not None:
+        workspace_roles.insert(connection, user=number, workspace=workspace.number, role=Role.ADMIN, now=now)

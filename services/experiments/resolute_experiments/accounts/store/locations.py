@@ -1,4 +1,4 @@
-"""Which workspaces experiments, trials, allocations and projects belong to."""
+"""Lookup of the workspaces of experiments, trials, allocations and projects."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _SOURCES: Mapping[Kind, sa.FromClause] = {
 
 def workspaces_of(connection: Connection, resources: Collection[Resource]) -> dict[Resource, int]:
     """The ids of the workspaces that objects belong to; what does not exist is left out."""
-    found: dict[Resource, int] = {}
+    located: dict[Resource, int] = {}
     by_kind: dict[Kind, dict[Any, Resource]] = {}
     for resource in resources:
         key = _value(resource)
@@ -47,8 +47,8 @@ def workspaces_of(connection: Connection, resources: Collection[Resource]) -> di
             _SOURCES[kind]
         )
         rows = connection.execute(query.where(column.in_(list(named))))
-        found.update((named[row.key], row.workspace) for row in rows)
-    return found
+        located.update((named[row.key], row.workspace) for row in rows)
+    return located
 
 
 def _value(resource: Resource) -> Any:

@@ -1,4 +1,4 @@
-"""Tokens that were issued: not the tokens themselves, only that they exist, and with what they end."""
+"""Rows of issued tokens: not the tokens themselves, only their existence and expiry."""
 
 from __future__ import annotations
 
@@ -177,9 +177,15 @@ def revoke(connection: Connection, token_id: str) -> None:
     _revoke(connection, tokens.c.id == token_id)
 
 
-def revoke_all(connection: Connection, username: str) -> None:
-    """Ends all tokens of a user, and all that end with them."""
-    _revoke(connection, tokens.c.username == username)
+def revoke_all(connection: Connection, username: str, *, keep: str = "") -> None:
+    """Ends all tokens of a user, and all that end with them.
+
+    Args:
+        connection: An open transaction.
+        username: The user.
+        keep: A token that stays; empty for none.
+    """
+    _revoke(connection, tokens.c.username == username, keep=keep)
 
 
 def revoked(connection: Connection, *, now: float) -> Sequence[str]:
@@ -194,8 +200,10 @@ def revoked(connection: Connection, *, now: float) -> Sequence[str]:
     return connection.execute(query.order_by(tokens.c.id)).scalars().all()
 
 
-def _revoke(connection: Connection, which: sa.ColumnElement[bool]) -> None:
-    ending = sa.select(tokens.c.id).where(which).cte("ending", recursive=True)
+def _revoke(connection: Connection, which: sa.ColumnElement[bool], *, keep: str = "") -> None:
+    ending = sa.select(tokens.c.id).where(which, tokens.c.id != keep).cte("ending", recursive=True)
     children = tokens.alias("children")
-    ending = ending.union(sa.select(children.c.id).where(children.c.parent_id == ending.c.id))
+    ending = ending.union(
+        sa.select(children.c.id).where(children.c.parent_id == ending.c.id, children.c.id != keep)
+    )
     connection.execute(sa.update(tokens).where(tokens.c.id.in_(sa.select(ending.c.id))).values(revoked=True))

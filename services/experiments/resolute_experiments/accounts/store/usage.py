@@ -1,4 +1,4 @@
-"""What workspaces and projects hold, and what their experiments use now."""
+"""The contents of workspaces and projects, and the current usage of their experiments."""
 
 from __future__ import annotations
 
@@ -12,6 +12,37 @@ from sqlalchemy.engine import Connection
 
 from resolute_experiments.states import LIVE_EXPERIMENTS, RunOutcome
 from resolute_experiments.store.schema import experiments, projects, runs
+
+
+def _counted(key: sa.Column[Any], *conditions: sa.ColumnElement[bool]) -> sa.Select[Any]:
+    wanted = key.in_(sa.bindparam("keys", expanding=True))
+    return sa.select(key, sa.func.count()).where(wanted, *conditions).group_by(key)
+
+
+_LIVE_EXPERIMENTS = _counted(
+    experiments.c.workspace, experiments.c.state.in_([state.value for state in LIVE_EXPERIMENTS])
+)
+# Not one pass over the experiments: an index has the workspaces of all, another the few that are live.
+_OF_WORKSPACES = {
+    "projects": _counted(projects.c.workspace),
+    "experiments": _counted(experiments.c.workspace),
+    "live_experiments": _LIVE_EXPERIMENTS,
+}
+_CONTENTS = sa.union_all(
+    *(query.add_columns(sa.literal_column(f"'{what}'")) for what, query in _OF_WORKSPACES.items())
+)
+_EXPERIMENTS_OF_PROJECTS = _counted(projects.c.number).join(
+    experiments,
+    sa.and_(experiments.c.workspace == projects.c.workspace, experiments.c.project == projects.c.name),
+)
+_HELD = (
+    sa.select(experiments.c.workspace, runs.c.slot_ids)
+    .join(experiments, experiments.c.id == runs.c.experiment_id)
+    .where(
+        experiments.c.workspace.in_(sa.bindparam("keys", expanding=True)),
+        runs.c.outcome == RunOutcome.UNSPECIFIED.value,
+    )
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,58 +64,30 @@ def of_workspaces(connection: Connection, names: Collection[str]) -> Mapping[str
         connection: The transaction.
         names: Names of the workspaces.
     """
-    live = experiments.c.state.in_([state.value for state in LIVE_EXPERIMENTS])
-    owned_projects = _counts(connection, projects.c.workspace, names)
-    # Two statements: an index has the workspaces of all experiments, another the few that are live.
-    all_experiments = _counts(connection, experiments.c.workspace, names)
-    live_experiments = _counts(connection, experiments.c.workspace, names, live)
+    counts = {name: dict.fromkeys(_OF_WORKSPACES, 0) for name in names}
+    for name, count, what in connection.execute(_CONTENTS, {"keys": list(names)}):
+        counts[name][what] = count
     slots = _slots(connection, names)
-    return {
-        name: Usage(
-            projects=owned_projects[name],
-            experiments=all_experiments[name],
-            live_experiments=live_experiments[name],
-            slots=slots[name],
-        )
-        for name in names
-    }
+    return {name: Usage(**counts[name], slots=slots[name]) for name in names}
 
 
 def live_experiments(connection: Connection, workspace: str) -> int:
     """Counts the experiments of a workspace that have not ended."""
-    live = experiments.c.state.in_([state.value for state in LIVE_EXPERIMENTS])
-    return _counts(connection, experiments.c.workspace, [workspace], live)[workspace]
+    return _counts(connection, _LIVE_EXPERIMENTS, [workspace])[workspace]
 
 
 def experiments_of_projects(connection: Connection, numbers: Collection[int]) -> Mapping[int, int]:
     """Counts the experiments of projects, by the ids of the projects; those without any count zero."""
-    same = sa.and_(experiments.c.workspace == projects.c.workspace, experiments.c.project == projects.c.name)
-    query = sa.select(projects.c.number).join(experiments, same).where(projects.c.number.in_(numbers))
-    return _rows_by_key(connection, query.group_by(projects.c.number))
+    return _counts(connection, _EXPERIMENTS_OF_PROJECTS, numbers)
 
 
-def _counts(
-    connection: Connection,
-    workspace: sa.ColumnElement[str],
-    names: Collection[str],
-    *conditions: sa.ColumnElement[bool],
-) -> Counter[str]:
-    """Counts the rows of a table, by the column that names their workspace."""
-    query = sa.select(workspace).where(workspace.in_(names), *conditions)
-    return _rows_by_key(connection, query.group_by(workspace))
-
-
-def _rows_by_key(connection: Connection, query: sa.Select[Any]) -> Counter[Any]:
-    return Counter(dict(connection.execute(query.add_columns(sa.func.count())).all()))
+def _counts(connection: Connection, query: sa.Select[Any], keys: Collection[Any]) -> Counter[Any]:
+    """Counts rows by one of the keys that they have."""
+    return Counter(dict(connection.execute(query, {"keys": list(keys)}).all()))
 
 
 def _slots(connection: Connection, names: Collection[str]) -> Counter[str]:
-    held = (
-        sa.select(experiments.c.workspace, runs.c.slot_ids)
-        .join(experiments, experiments.c.id == runs.c.experiment_id)
-        .where(experiments.c.workspace.in_(names), runs.c.outcome == RunOutcome.UNSPECIFIED.value)
-    )
     slots: Counter[str] = Counter()
-    for workspace, slot_ids in connection.execute(held):
+    for workspace, slot_ids in connection.execute(_HELD, {"keys": list(names)}):
         slots[workspace] += len(slot_ids)
     return slots

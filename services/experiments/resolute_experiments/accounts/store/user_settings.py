@@ -1,4 +1,4 @@
-"""Settings of users: texts by names, which the services do not look into."""
+"""Settings of users: named texts, which the services do not interpret."""
 
 from __future__ import annotations
 

@@ -18,6 +18,8 @@ ORDERING = Ordering(
 )
 """How lists of users may be ordered."""
 
+DETERMINED_USER = "determined"
+"""The second user of every cluster, named by scripts for Determined. It has no password at first."""
 _NAMED_BY = (tokens.c.username, experiments.c.owner, workspaces.c.owner, projects.c.owner)
 """Columns that hold names of users. They change with the names."""
 
@@ -52,6 +54,10 @@ class Account:
         return User(name=self.name, role=self.role, user_id=self.number)
 
 
+_BY_NAME = sa.select(users).where(users.c.name == sa.bindparam("name"))
+_BY_NUMBER = sa.select(users).where(users.c.number == sa.bindparam("number"))
+
+
 def ensure(connection: Connection, user: User, *, now: float) -> None:
     """Writes a user, unless the name is known."""
     if find(connection, user.name) is None:
@@ -75,8 +81,10 @@ def get(connection: Connection, *, number: int = 0, name: str = "") -> Account:
     Raises:
         NotFoundError: There is none.
     """
-    wanted = users.c.name == name if name else users.c.number == number
-    row = connection.execute(sa.select(users).where(wanted)).mappings().one_or_none()
+    if name:
+        row = connection.execute(_BY_NAME, {"name": name}).mappings().one_or_none()
+    else:
+        row = connection.execute(_BY_NUMBER, {"number": number}).mappings().one_or_none()
     if row is None:
         raise NotFoundError(
             f"user {name or number!r} does not exist",
@@ -87,7 +95,7 @@ def get(connection: Connection, *, number: int = 0, name: str = "") -> Account:
 
 def find(connection: Connection, name: str) -> Account | None:
     """Reads a user by name; None when there is none."""
-    row = connection.execute(sa.select(users).where(users.c.name == name)).mappings().one_or_none()
+    row = connection.execute(_BY_NAME, {"name": name}).mappings().one_or_none()
     return None if row is None else account(row)
 
 
@@ -131,10 +139,24 @@ def set_password(connection: Connection, number: int, hashed: str) -> Account:
     return get(connection, number=number)
 
 
+def replace_hash(connection: Connection, number: int, before: str, after: str) -> None:
+    """Replaces the hash of a user's password by another of the same, unless the password has changed."""
+    connection.execute(
+        sa.update(users).where(users.c.number == number, users.c.password == before).values(password=after)
+    )
+
+
 def active_admins(connection: Connection) -> int:
     """Counts the admins that somebody may act as."""
     query = sa.select(sa.func.count()).select_from(users)
     return int(connection.execute(query.where(users.c.role == Role.ADMIN.value, users.c.active)).scalar_one())
+
+
+def several(connection: Connection) -> bool:
+    """Whether somebody besides the operator may sign in: not Determined's default user without a password."""
+    may_sign_in = users.c.active & ((users.c.name != DETERMINED_USER) | (users.c.password != ""))
+    query = sa.select(users.c.number).where(may_sign_in).limit(2)
+    return len(connection.execute(query).all()) > 1
 
 
 def account(row: RowMapping) -> Account:
@@ -155,16 +177,19 @@ def _rename(connection: Connection, before: Account, name: str) -> None:
         raise FailedPreconditionError(
             f"user {before.name} keeps its name: the cluster's own operator acts under it"
         )
-    _check_free(connection, name)
+    _check_free(connection, name, own=before.number)
     for column in _NAMED_BY:
         table = column.table
         assert isinstance(table, sa.Table)
         connection.execute(sa.update(table).where(column == before.name).values({column: name}))
 
 
-def _check_free(connection: Connection, name: str) -> None:
-    if find(connection, name) is not None:
-        raise AlreadyExistsError(f"user {name} exists already; choose another name", resource=name)
+def _check_free(connection: Connection, name: str, *, own: int = 0) -> None:
+    """Makes sure that no user but ``own`` has the name, in capitals or not: people confuse the two."""
+    query = sa.select(users.c.name).where(sa.func.lower(users.c.name) == name.lower(), users.c.number != own)
+    taken = connection.execute(query.limit(1)).scalar_one_or_none()
+    if taken is not None:
+        raise AlreadyExistsError(f"user {taken} exists already; choose another name", resource=name)
 
 
 def _insert(connection: Connection, user: User, *, now: float) -> None:

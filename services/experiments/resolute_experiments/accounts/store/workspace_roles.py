@@ -37,19 +37,35 @@ class WorkspaceRole:
     updated_at: float
 
 
+_ROLE = sa.select(workspace_roles.c.role).where(
+    workspace_roles.c.user_number == sa.bindparam("user"),
+    workspace_roles.c.workspace_number == sa.bindparam("workspace"),
+)
+_OF_USER = sa.select(workspace_roles.c.workspace_number, workspace_roles.c.role).where(
+    workspace_roles.c.user_number == sa.bindparam("user")
+)
+_INSERT = sa.insert(workspace_roles)
+
+
 def assign(connection: Connection, *, user: int, workspace: int, role: Role, now: float) -> bool:
     """Gives a user a role in a workspace, in place of another; returns whether that changed anything."""
-    row = _row(user, workspace)
-    table = workspace_roles
-    before = connection.execute(sa.select(table.c.role).where(row)).scalar_one_or_none()
+    key = {"user": user, "workspace": workspace}
+    before = connection.execute(_ROLE, key).scalar_one_or_none()
     if before == role.value:
         return False
     if before is None:
-        values = {"user_number": user, "workspace_number": workspace}
-        connection.execute(sa.insert(table).values(**values, role=role.value, updated_at=now))
+        insert(connection, **key, role=role, now=now)
     else:
-        connection.execute(sa.update(table).where(row).values(role=role.value, updated_at=now))
+        table = workspace_roles
+        changed = sa.update(table).where(_row(user, workspace))
+        connection.execute(changed.values(role=role.value, updated_at=now))
     return True
+
+
+def insert(connection: Connection, *, user: int, workspace: int, role: Role, now: float) -> None:
+    """Gives a user who has none a role in a workspace."""
+    row = {"user_number": user, "workspace_number": workspace, "role": role.value, "updated_at": now}
+    connection.execute(_INSERT, row)
 
 
 def remove(connection: Connection, *, user: int, workspace: int) -> bool:
@@ -59,9 +75,7 @@ def remove(connection: Connection, *, user: int, workspace: int) -> bool:
 
 def of_user(connection: Connection, user: int) -> Mapping[int, Role]:
     """The roles of a user by the ids of workspaces."""
-    table = workspace_roles
-    query = sa.select(table.c.workspace_number, table.c.role).where(table.c.user_number == user)
-    return {row.workspace_number: Role(row.role) for row in connection.execute(query)}
+    return {number: Role(role) for number, role in connection.execute(_OF_USER, {"user": user})}
 
 
 def get(connection: Connection, *, user: int, workspace: int) -> WorkspaceRole:

@@ -1,4 +1,4 @@
-"""Workspaces, and what they may use."""
+"""Workspaces and their quotas."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, RowMapping
 
 from resolute.errors import AlreadyExistsError, FailedPreconditionError, NotFoundError
-from resolute_experiments.accounts.store import usage
+from resolute_experiments.accounts.store import secrets, usage
+from resolute_experiments.store import alerts
 from resolute_experiments.store.schema import (
     config_policies,
     experiments,
@@ -75,17 +76,14 @@ def create(connection: Connection, name: str, *, owner: str, now: float) -> Work
         AlreadyExistsError: The name is taken.
     """
     _check_free(connection, name)
-    connection.execute(
-        sa.insert(workspaces).values(
-            name=name, owner=owner, archived=False, created_at=now, live_experiments=0, slots=0
-        )
-    )
+    row = {"name": name, "owner": owner, "archived": False, "created_at": now, "live_experiments": 0}
+    connection.execute(_INSERT, {**row, "slots": 0})
     return get(connection, name=name)
 
 
 def find(connection: Connection, name: str) -> Workspace | None:
     """Reads a workspace by name; None when there is none."""
-    row = connection.execute(all_workspaces().where(workspaces.c.name == name)).mappings().one_or_none()
+    row = connection.execute(_BY_NAME, {"name": name}).mappings().one_or_none()
     return None if row is None else workspace(row)
 
 
@@ -95,8 +93,10 @@ def get(connection: Connection, *, number: int = 0, name: str = "") -> Workspace
     Raises:
         NotFoundError: There is none.
     """
-    wanted = workspaces.c.name == name if name else workspaces.c.number == number
-    row = connection.execute(all_workspaces().where(wanted)).mappings().one_or_none()
+    if name:
+        row = connection.execute(_BY_NAME, {"name": name}).mappings().one_or_none()
+    else:
+        row = connection.execute(_BY_NUMBER, {"number": number}).mappings().one_or_none()
     if row is None:
         raise _missing(name or number)
     return workspace(row)
@@ -119,19 +119,23 @@ def require(connection: Connection, numbers: Collection[int]) -> None:
 
 def of_experiment(connection: Connection, experiment_id: str) -> Workspace:
     """Reads the workspace of an experiment."""
-    query = all_workspaces().join(experiments, experiments.c.workspace == workspaces.c.name)
-    return workspace(connection.execute(query.where(experiments.c.id == experiment_id)).mappings().one())
+    return workspace(connection.execute(_OF_EXPERIMENT, {"experiment_id": experiment_id}).mappings().one())
 
 
-def all_workspaces() -> sa.Select[Any]:
-    """Selects all workspaces, with the ids of their owners."""
-    return sa.select(workspaces, users.c.number.label("owner_number")).outerjoin(
-        users, users.c.name == workspaces.c.owner
-    )
+ALL = sa.select(workspaces, users.c.number.label("owner_number")).outerjoin(
+    users, users.c.name == workspaces.c.owner
+)
+"""All workspaces, with the ids of their owners."""
+_BY_NAME = ALL.where(workspaces.c.name == sa.bindparam("name"))
+_BY_NUMBER = ALL.where(workspaces.c.number == sa.bindparam("number"))
+_OF_EXPERIMENT = ALL.join(experiments, experiments.c.workspace == workspaces.c.name).where(
+    experiments.c.id == sa.bindparam("experiment_id")
+)
+_INSERT = sa.insert(workspaces)
 
 
 def workspace(row: RowMapping) -> Workspace:
-    """Reads a row of ``all_workspaces``."""
+    """Reads a row of ``ALL``."""
     return Workspace(
         number=row["number"],
         name=row["name"],
@@ -189,6 +193,8 @@ def delete(connection: Connection, workspace: Workspace) -> None:
     connection.execute(sa.delete(projects).where(projects.c.workspace == workspace.name))
     roles = workspace_roles.c.workspace_number == workspace.number
     connection.execute(sa.delete(workspace_roles).where(roles))
+    secrets.delete_all(connection, secrets.Holder(workspace_number=workspace.number))
+    alerts.delete(connection, workspace.number)
     own_policies = config_policies.c.workspace_number == workspace.number
     connection.execute(sa.delete(config_policies).where(own_policies))
     connection.execute(sa.delete(workspaces).where(workspaces.c.number == workspace.number))
@@ -208,8 +214,7 @@ def _missing(key: str | int) -> NotFoundError:
 
 
 def _check_free(connection: Connection, name: str) -> None:
-    taken = sa.select(sa.func.count()).where(workspaces.c.name == name)
-    if connection.execute(taken).scalar_one():
+    if connection.execute(_BY_NAME, {"name": name}).one_or_none() is not None:
         raise AlreadyExistsError(f"workspace {name!r} exists already; choose another name", resource=name)
 
 

@@ -1,1 +1,1 @@
-"""Ends of runs that must end, and of what is left of broken ones."""
+"""Ends runs that must end, and the remaining containers of failed runs."""

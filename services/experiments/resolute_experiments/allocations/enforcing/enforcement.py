@@ -1,4 +1,4 @@
-"""What is enforced at one engine: runs end when they must, and those that fell silent are looked after."""
+"""Enforcement at one engine: ends runs that must end, and handles runs without heartbeats."""
 
 from __future__ import annotations
 

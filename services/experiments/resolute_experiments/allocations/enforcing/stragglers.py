@@ -1,4 +1,4 @@
-"""Containers that may wait for ever for another of their run, which has failed."""
+"""Containers that may wait forever for a failed container of their run."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ class Stragglers:
         """
 
         def broken(connection: Connection) -> list[Sequence[runs.Container]]:
-            found = [runs.containers_of(connection, run.allocation_id) for run in distributed]
-            return [containers for containers in found if _has_failed_container(containers)]
+            members = [runs.containers_of(connection, run.allocation_id) for run in distributed]
+            return [containers for containers in members if _has_failed_container(containers)]
 
         containers = await self._core.database.read(broken) if distributed else []
         for each in containers:
             # Those that this process never heard of are listened for from now on.
             self._silent(each)
-        found = [each[0].allocation_id for each in containers]
+        allocation_ids = [each[0].allocation_id for each in containers]
         now = self._core.clock.monotonic()
-        self._since = {each: self._since.get(each, now) for each in found}
+        self._since = {each: self._since.get(each, now) for each in allocation_ids}
         return [each for each, since in self._since.items() if now - since >= _SECONDS]
 
     async def mark(self, allocation_id: str) -> None:
@@ -64,10 +64,10 @@ class Stragglers:
     def _silent(self, containers: Sequence[runs.Container]) -> list[int]:
         """The ranks of those that have not ended, by what is known, and were not heard of for a lease."""
         return [
-            one.container_rank
-            for one in containers
-            if not one.over
-            and self._leases.silence(one.allocation_id, one.container_rank) >= self._leases.ttl
+            container.container_rank
+            for container in containers
+            if not container.over
+            and self._leases.silence(container.allocation_id, container.container_rank) >= self._leases.ttl
         ]
 
 

@@ -1,8 +1,9 @@
-"""Launches at one engine: every run that was placed and does not run yet."""
+"""Launches at one engine: of every placed run that has not started."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
@@ -12,6 +13,7 @@ from resolute.errors import QuotaError, UnavailableError
 from resolute_engines.kit.attempts import try_each
 from resolute_engines.protocol import ContainerState
 from resolute_experiments.allocations.contact import EngineContact
+from resolute_experiments.allocations.launching.failing import FailingLaunches
 from resolute_experiments.allocations.launching.turned_away import TurnedAway
 from resolute_experiments.allocations.run_spans import RunSpans
 from resolute_experiments.allocations.run_specs import RunSpecs
@@ -62,6 +64,7 @@ class Launches:
         self._launched: set[str] = set()
         """Allocations that this process has launched, or found launched. Only runs that have not ended."""
         self._turned_away = TurnedAway()
+        self._failing = FailingLaunches(contact.name, core.clock)
 
     def __contains__(self, allocation_id: str) -> bool:
         """Whether a live run was launched, or found launched."""
@@ -69,14 +72,15 @@ class Launches:
 
     def wait_reason(self, allocation_id: str) -> str:
         """Says why the engine has not begun an allocation; empty where nothing is known."""
-        return self._waiting.reason(allocation_id) or self._turned_away.reason(allocation_id)
+        sources = (self._waiting, self._turned_away, self._failing)
+        return next(filter(None, (source.reason(allocation_id) for source in sources)), "")
 
     async def launch_pending(self) -> None:
         """Starts every run of its pools that was placed and does not run yet.
 
         A run that cannot be started ends as a failure that says why. If something else fails, such as the
         database or the way to the engine, the other runs are started all the same, and the next call tries
-        again.
+        again; what neither of them explains is tried again for a bounded time.
 
         Raises:
             Exception: What failed first.
@@ -84,10 +88,12 @@ class Launches:
         engine = self._contact.engine
         async with self._lock:
             live = {
-                run.allocation_id: run for run in await self._specs.live([one.name for one in engine.pools()])
+                run.allocation_id: run
+                for run in await self._specs.live([pool.name for pool in engine.pools()])
             }
             self._launched &= live.keys()
             self._waiting.keep(live.keys())
+            self._failing.keep(live.keys())
             self._turned_away.ask_again(live.keys())
             pending = [run for name, run in live.items() if name not in self._launched]
             new = [run for run in pending if run not in self._turned_away]
@@ -109,9 +115,30 @@ class Launches:
         except QuotaError as full:
             self._turned_away.add(run, str(full))
             return
+        except UnavailableError:
+            raise
+        except Exception as defect:
+            if not await self._give_up(run, defect):
+                raise
+        self._failing.remove(run.allocation_id)
         self._turned_away.remove(run)
         self._launched.add(run.allocation_id)
         self._core.notifier.notify(run.experiment_id)
+
+    async def _give_up(self, run: runs.Run, defect: Exception) -> bool:
+        """Ends a run whose launch has failed unexpectedly for long enough; says whether it did.
+
+        One of which a container has begun goes on: its supervisor tells how it ends.
+        """
+        failure = self._failing.add(run.allocation_id, defect)
+        containers = await self._core.database.read(lambda c: runs.containers_of(c, run.allocation_id))
+        if not failure or any(container.pid for container in containers):
+            return False
+        _log.error("launch given up", allocation=run.allocation_id, exc_info=defect)
+        with contextlib.suppress(Exception):
+            await self._contact.kill(run.allocation_id)
+        await self._ends.note_failed_launch(run, failure)
+        return True
 
     async def _launch_unless_running(self, run: runs.Run) -> None:
         containers = await self._core.database.read(lambda c: runs.containers_of(c, run.allocation_id))

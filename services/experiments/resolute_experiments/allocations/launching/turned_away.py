@@ -1,4 +1,4 @@
-"""Runs that their pool took no more of: they wait, and ask again one after the other."""
+"""Runs that a full pool did not accept: they wait and are retried one after the other."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What engines report of containers, and what is written down of it."""
+"""Reports of engines on containers, and their recording."""

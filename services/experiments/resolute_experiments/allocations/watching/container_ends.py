@@ -1,4 +1,4 @@
-"""Writes down how containers ended that did not report it themselves; what cannot be written is kept."""
+"""Records the ends of containers that did not report them; ends that cannot be written are kept."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class ContainerEnds:
 
     async def note_all_lost(self, run: runs.Run, containers: Sequence[runs.Container]) -> None:
         """Notes that nothing is left of a run that was under way."""
-        _log.warning("nothing is left here of a run that was under way", allocation=run.allocation_id)
+        _log.warning("no files are left of a run that was active", allocation=run.allocation_id)
         await self._note_all(run, containers, None)
 
     async def note_never_began(self, run: runs.Run, containers: Sequence[runs.Container]) -> None:
@@ -143,4 +143,5 @@ def _exit_values(record: ExitRecord) -> dict[str, Any]:
         "acknowledged": record.acknowledged,
         "early_exit_reason": record.early_exit_reason,
         "failure": record.failure,
+        "left_out": record.left_out,
     }

@@ -1,4 +1,4 @@
-"""Asks runs to checkpoint and exit whose machines are about to be taken away."""
+"""Asks runs on machines that are about to be taken away to checkpoint and exit."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Evictions:
         except Exception as failure:  # noqa: BLE001 - the others must be noted; this one is noted later
             expected = isinstance(failure, ResoluteError) and not isinstance(failure, InternalError)
             _log.warning(
-                "that a run must go could not be noted; it will be tried again",
+                "the eviction of a run could not be recorded; it will be tried again",
                 allocation=notice.allocation_id,
                 reason=str(failure),
                 exc_info=None if expected else failure,

@@ -1,4 +1,4 @@
-"""Containers that an engine has and did not begin yet, by what it says of each."""
+"""Containers that an engine has not started, with the reason it gives for each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The watch over the containers of one engine: what it reports is written down."""
+"""Watches the containers of one engine and records its reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From what a user wrote to a complete config.
+"""From a user's document to a complete config.
 
 Reading YAML, rewriting older spellings to the current form, merging layers, filling in defaults, and
 checking between sections.

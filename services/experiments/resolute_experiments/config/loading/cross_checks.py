@@ -21,6 +21,7 @@ from resolute_experiments.config.sections.hyperparameters import (
 )
 from resolute_experiments.config.sections.resources import Resources
 from resolute_experiments.config.sections.searcher import CommonSearcher, GridSearcher
+from resolute_experiments.config.sections.storage import CommonStorage
 
 MAX_GRID_POINTS = 100_000
 """Most trials of a grid: the searcher lays the whole grid out in memory."""
@@ -101,6 +102,24 @@ def _batch_size(
         yield Fault(path, f"global_batch_size {describe(size)} is less than slots", expected)
 
 
+def _epochs_kept(
+    checkpoint_storage: CommonStorage,
+    hyperparameters: Mapping[str, Hyperparameter],
+    records_per_epoch: int,
+) -> Iterator[Fault]:
+    """How many batches an epoch has follows from its records and one size of batch."""
+    every = checkpoint_storage.keep_every
+    if every is None or every.epochs is None:
+        return
+    batch = hyperparameters.get("global_batch_size")
+    path = "checkpoint_storage.keep_every.epochs"
+    if not records_per_epoch:
+        yield Fault(path, f"found {every.epochs}", "records_per_epoch with it, or batches in its place")
+    elif not isinstance(batch, Const) or not _is_positive_integer(batch.val):
+        expected = "a fixed hyperparameters.global_batch_size with it, or batches in its place"
+        yield Fault(path, f"found {every.epochs}", expected)
+
+
 def _is_positive_integer(value: Any) -> bool:
     return (
         not isinstance(value, bool)
@@ -123,4 +142,5 @@ CHECKS: tuple[Check, ...] = (
     Check(("resources",), _slots),
     Check(("entrypoint", "hyperparameters", "resources"), _batch_size),
     Check(("workspace", "project"), _workspace),
+    Check(("checkpoint_storage", "hyperparameters", "records_per_epoch"), _epochs_kept),
 )

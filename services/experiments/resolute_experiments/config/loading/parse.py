@@ -1,8 +1,8 @@
-"""From what a user wrote to a complete config, in two phases.
+"""From a user's document to a complete config, in two phases.
 
-Sanity looks at each layer alone: whatever it says must make sense, what it leaves out does not matter yet.
-Completeness looks at all layers merged and all defaults filled in: nothing may be missing, and the parts must
-fit together. Both phases run always, so that one error lists everything.
+The first phase checks each layer separately: its values must be valid, but fields may be missing. The second
+checks the merged layers with all defaults: required fields must be present and consistent. Both phases always
+run, so that one error lists everything.
 """
 
 from __future__ import annotations

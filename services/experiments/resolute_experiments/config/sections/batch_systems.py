@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, TypeAlias
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Field
 
 from resolute.contracts.documents.section import Name, Positive, Section, Text
 from resolute_engines.slurm.sbatch_options import SbatchArg, not_ours
@@ -24,7 +24,8 @@ class Slurm(Section):
     """
 
     slots_per_node: Positive | None = None
-    gpu_type: Text | None = None
+    # A comma or a colon would begin another resource.
+    gpu_type: Annotated[Text, Field(pattern=r"^[A-Za-z0-9._-]*$")] | None = None
     sbatch_args: tuple[SbatchArg, ...] = ()
 
 

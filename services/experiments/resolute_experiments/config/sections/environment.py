@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
-from pydantic import AfterValidator, Field, TypeAdapter
+from pydantic import AfterValidator, Field, PlainValidator, TypeAdapter
 
 from resolute.contracts.documents.rejections import reject
 from resolute.contracts.documents.section import Flag, Int, Json, Name, Section, Text
+from resolute.contracts.run.secret_references import SecretReference
+from resolute_engines.kubernetes.pod_spec.merge import refused_fields
 
 DEVICE_CLASSES = ("cpu", "cuda", "rocm")
 
@@ -19,7 +21,16 @@ def _variable(entry: str) -> str:
     return entry
 
 
+def _secret(entry: str) -> str:
+    try:
+        SecretReference.read(entry)
+    except ValueError:
+        raise reject('the name of a secret, or "VARIABLE=NAME" for a variable too') from None
+    return entry
+
+
 Variable: TypeAlias = Annotated[Text, AfterValidator(_variable)]
+Secret: TypeAlias = Annotated[Text, AfterValidator(_secret)]
 Port: TypeAlias = Annotated[Int, Field(ge=1, le=65535)]
 
 _GPU_IS_CUDA = {"gpu": "it is the old name of cuda, which is given too"}
@@ -67,6 +78,9 @@ class EnvironmentVariables(Section):
     @classmethod
     def expand_shorthand(cls, data: Any) -> Any:
         """One list stands for all classes."""
+        if isinstance(data, Mapping) and data and not {*DEVICE_CLASSES, *cls.advice}.intersection(data):
+            name, value = next(iter(data.items()))
+            raise reject(cls.shape, problem="found a map of variables", hint=f'write - "{name}={value}"')
         return (
             dict.fromkeys(DEVICE_CLASSES, _VARIABLES.validate_python(data))
             if isinstance(data, list)
@@ -93,7 +107,7 @@ class ProxyPort(Section):
 class RegistryAuth(Section):
     """Credentials for the registry that holds the image; the fields are those of Docker's API."""
 
-    secrets: ClassVar[frozenset[str]] = frozenset({"password", "auth", "identitytoken", "registrytoken"})
+    hidden: ClassVar[frozenset[str]] = frozenset({"password", "auth", "identitytoken", "registrytoken"})
 
     username: Text | None = None
     password: Text | None = None
@@ -104,23 +118,39 @@ class RegistryAuth(Section):
     registrytoken: Text | None = None
 
 
+def _enabled(value: Any) -> Any:
+    if value != "auto" and not isinstance(value, bool):
+        raise reject("true, false or auto")
+    return value
+
+
+Enabled: TypeAlias = Annotated[bool | Literal["auto"], PlainValidator(_enabled)]
+
+
 class WarmStart(Section):
     """Starts runs as forks of a process that has imported their modules.
 
     Attributes:
-        enabled: Whether to do so.
+        enabled: Whether to do so; ``auto`` for runs of one process in searches of several trials.
         preload: Modules to import before; empty to learn them from the first run.
     """
 
-    shape: ClassVar[str] = "true, false, or a map with enabled and preload"
+    shape: ClassVar[str] = "true, false, auto, or a map with enabled and preload"
 
-    enabled: Flag = True
+    enabled: Enabled = True
     preload: tuple[Name, ...] = ()
 
     @classmethod
     def expand_shorthand(cls, data: Any) -> Any:
-        """A flag alone says whether it is wanted."""
-        return {"enabled": data} if isinstance(data, bool) else data
+        """A flag or ``auto`` alone says whether it is wanted."""
+        return {"enabled": data} if isinstance(data, bool) or data == "auto" else data
+
+
+def _configurable(pod_spec: dict[str, Any]) -> dict[str, Any]:
+    """Refuses what is the platform's, also where no pool runs Pods: the config must do on one that does."""
+    for fault in refused_fields(pod_spec):
+        raise reject(f"a pod_spec without {fault.field}", problem=f"{fault.field} {fault.description}")
+    return pod_spec
 
 
 class Environment(Section):
@@ -129,6 +159,7 @@ class Environment(Section):
     Attributes:
         image: Container image.
         environment_variables: Variables of every process of the trial.
+        secrets: Secrets that the trial is given: names, or ``VARIABLE=NAME``.
         ports: Ports by name.
         proxy_ports: Ports that the cluster makes reachable.
         force_pull_image: Whether to fetch the image even when it is there.
@@ -141,11 +172,12 @@ class Environment(Section):
 
     image: Image = Image()
     environment_variables: EnvironmentVariables = EnvironmentVariables()
+    secrets: tuple[Secret, ...] = ()
     ports: Mapping[Name, Port] = Field(default_factory=dict)
     proxy_ports: tuple[ProxyPort, ...] = ()
     force_pull_image: Flag = False
     registry_auth: RegistryAuth | None = None
     add_capabilities: tuple[Name, ...] = ()
     drop_capabilities: tuple[Name, ...] = ()
-    pod_spec: dict[str, Json] | None = None
-    warm_start: WarmStart | None = None
+    pod_spec: Annotated[dict[str, Json], AfterValidator(_configurable)] | None = None
+    warm_start: WarmStart = WarmStart(enabled="auto")

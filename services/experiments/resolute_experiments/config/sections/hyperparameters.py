@@ -1,9 +1,10 @@
-"""The ``hyperparameters`` section: what each trial is given, and the ranges that a search draws from."""
+"""The ``hyperparameters`` section: constants, and ranges from which a search samples."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from difflib import SequenceMatcher
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import (
@@ -147,6 +148,11 @@ KINDS: Mapping[str, type[Section]] = {
 }
 
 
+_ALIKE = 0.75
+_FIELDS_OF_RANGES = frozenset({"minval", "maxval", "vals"})
+_CONSTANTS = "if these are hyperparameters of their own, write each as {type: const, val: …}"
+
+
 def is_typed(data: Any) -> bool:
     """Whether a value is one hyperparameter with a type, and not a map of hyperparameters or a bare constant.
 
@@ -180,6 +186,7 @@ def _parse(data: Any) -> Any:
     if not isinstance(data, Mapping):
         return Const(val=data)
     if not is_typed(data):
+        _refuse_without_type(data)
         return _parse_group(data)
     kind = data["type"]
     if isinstance(kind, str) and kind in KINDS:
@@ -187,6 +194,21 @@ def _parse(data: Any) -> Any:
     hint = suggestion(kind, KINDS) if isinstance(kind, str) else ""
     hint = hint or "a hyperparameter called type is written as type: {type: const, val: …}"
     raise combined_error([located_error(("type",), kind, reject(f"one of {', '.join(KINDS)}", hint=hint))])
+
+
+def _refuse_without_type(data: Mapping[str, Any]) -> None:
+    """Refuses a map with the fields of one hyperparameter: it would be passed on as a group of constants."""
+    plain = {name for name, value in data.items() if not isinstance(value, (Mapping, Section))}
+    fields = plain & _FIELDS_OF_RANGES
+    for name in plain:
+        is_kind = isinstance(data[name], str) and data[name] in KINDS
+        if is_kind and (fields or SequenceMatcher(None, name, "type").ratio() >= _ALIKE):
+            error = reject("", problem="unknown field", hint="did you mean 'type'?")
+            raise combined_error([located_error((name,), data[name], error)])
+    if fields:
+        kinds = "categorical" if "vals" in fields else "int, double or log"
+        error = reject(kinds, problem="missing", hint=_CONSTANTS)
+        raise combined_error([located_error(("type",), data, error)])
 
 
 def _dump(value: Any) -> Any:

@@ -1,10 +1,10 @@
-"""The ``integrations`` section: what other systems have to do with an experiment."""
+"""The ``integrations`` section: other systems that an experiment is connected with."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
-from resolute.contracts.documents.section import Flag, Int, Name, Section
+from resolute.contracts.documents.section import Flag, Int, Name, Section, Text
 
 
 class PachydermServer(Section):
@@ -13,10 +13,14 @@ class PachydermServer(Section):
     Attributes:
         host: Name of the host.
         port: Its port.
+        token: Token of the server.
     """
 
-    host: Name
-    port: Int
+    hidden: ClassVar[frozenset[str]] = frozenset({"token"})
+
+    host: Text | None = None
+    port: Int | Text | None = None
+    token: Text | None = None
 
 
 class PachydermProxy(Section):
@@ -28,9 +32,9 @@ class PachydermProxy(Section):
         port: Its port.
     """
 
-    scheme: Name
-    host: Name
-    port: Int
+    scheme: Text | None = None
+    host: Text | None = None
+    port: Int | Text | None = None
 
 
 class PachydermDataset(Section):
@@ -44,13 +48,13 @@ class PachydermDataset(Section):
         token: Token to read it with.
     """
 
-    secrets: ClassVar[frozenset[str]] = frozenset({"token"})
+    hidden: ClassVar[frozenset[str]] = frozenset({"token"})
 
-    project: Name
-    repo: Name
-    commit: Name
-    branch: Name
-    token: Name
+    project: Text | None = None
+    repo: Text | None = None
+    commit: Text | None = None
+    branch: Text | None = None
+    token: Text | None = None
 
 
 class Pachyderm(Section):
@@ -60,11 +64,19 @@ class Pachyderm(Section):
         pachd: The server.
         proxy: The proxy.
         dataset: The data.
+        project: Project, as earlier releases gave the data.
+        repo: Repository, likewise.
+        branch: Branch, likewise.
+        previous_commit: The commit before, likewise.
     """
 
-    pachd: PachydermServer
-    proxy: PachydermProxy
-    dataset: PachydermDataset
+    pachd: PachydermServer | None = None
+    proxy: PachydermProxy | None = None
+    dataset: PachydermDataset | None = None
+    project: Text | None = None
+    repo: Text | None = None
+    branch: Text | None = None
+    previous_commit: Text | None = None
 
 
 class Webhooks(Section):

@@ -6,7 +6,7 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
@@ -56,6 +56,8 @@ class LogPolicy(Section):
         action: What to do; without one the run is only labelled with the name.
         name: What the policy is called. A bare name disables the lower layers' policy of that name.
     """
+
+    advice: ClassVar[Mapping[str, str]] = {"signal": "renamed; give it as name"}
 
     pattern: Pattern | None = None
     action: LogAction | None = None

@@ -1,4 +1,4 @@
-"""Parts of the host that a container is given: ``bind_mounts`` and ``resources.devices``."""
+"""Directories and devices of the host for containers: ``bind_mounts`` and ``resources.devices``."""
 
 from __future__ import annotations
 
@@ -101,7 +101,9 @@ def _none_in_another(mounts: Sequence[BindMount]) -> Sequence[BindMount]:
     beside = {path for mount in mounts if not (path := PurePosixPath(mount.container_path)).is_absolute()}
     details = []
     for index, mount in enumerate(mounts):
-        above = next((one for one in PurePosixPath(mount.container_path).parents if one in beside), None)
+        above = next(
+            (parent for parent in PurePosixPath(mount.container_path).parents if parent in beside), None
+        )
         if above is not None:
             problem = f"{mount.container_path} lies in another mount, {above}"
             error = reject("a path of its own for each mount", problem=problem)

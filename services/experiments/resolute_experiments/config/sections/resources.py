@@ -1,4 +1,4 @@
-"""The ``resources`` section: what each trial runs on, and how urgent it is."""
+"""The ``resources`` section: slots, pool and priority of each trial."""
 
 from __future__ import annotations
 

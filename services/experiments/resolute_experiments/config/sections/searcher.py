@@ -201,7 +201,10 @@ SEARCHERS: Mapping[str, type[Section]] = {
     "custom": CustomSearcher,
     "plugin": PluginSearcher,
 }
-REMOVED = dict.fromkeys(("adaptive", "adaptive_simple", "sync_halving", "pbt"), "adaptive_asha")
+_INSTEAD = (
+    "adaptive_asha, such as {name: adaptive_asha, metric: M, max_length: {batches: 1000}, max_trials: 16}"
+)
+REMOVED = dict.fromkeys(("adaptive", "sync_halving", "pbt"), _INSTEAD)
 
 Searcher: TypeAlias = Annotated[
     SingleSearcher

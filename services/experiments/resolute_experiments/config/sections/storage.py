@@ -1,8 +1,9 @@
-"""The ``checkpoint_storage`` section: where checkpoints are kept, and which of them at the end."""
+"""The ``checkpoint_storage`` section: where checkpoints are kept, and which of them."""
 
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
@@ -10,7 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, fie
 from pydantic_core import PydanticCustomError
 
 from resolute.contracts.documents.rejections import reject
-from resolute.contracts.documents.section import Count, Name, Section, Text
+from resolute.contracts.documents.section import Count, Name, Number, Positive, Section, Text
 from resolute.contracts.documents.variants import choose
 
 Propagation: TypeAlias = Literal["rprivate", "private", "rshared", "shared", "rslave", "slave"]
@@ -34,20 +35,58 @@ def _has_no_parent(prefix: str) -> str:
 Prefix: TypeAlias = Annotated[Text, AfterValidator(_has_no_parent)]
 
 
+def _names_bucket(name: str) -> str:
+    if not _BUCKET.fullmatch(name):
+        raise reject(
+            "letters, digits, dots, dashes and underscores, without a scheme; prefix says where below"
+        )
+    return name
+
+
+_BUCKET = re.compile(r"[A-Za-z0-9][\w.-]{0,254}", re.ASCII)
+Bucket: TypeAlias = Annotated[Name, AfterValidator(_names_bucket)]
+
+
+class KeepEvery(Section):
+    """Milestones: the first checkpoint of each trial at or after every multiple. One of the fields is given.
+
+    Attributes:
+        batches: So many batches.
+        epochs: So many epochs; wants ``records_per_epoch`` and a fixed ``global_batch_size``.
+        hours: So many hours since 1970.
+    """
+
+    batches: Positive | None = None
+    epochs: Positive | None = None
+    hours: Annotated[Number, Field(gt=0)] | None = None
+
+    @classmethod
+    def relations(cls, given: Mapping[str, Any]) -> Iterator[tuple[str, PydanticCustomError]]:
+        """Exactly one period."""
+        if sum(value is not None for value in given.values()) != 1:
+            yield "batches", reject("exactly one of batches, epochs and hours", problem="not one period")
+
+
 class CommonStorage(Section):
-    """What every storage has: which checkpoints to keep when the experiment ends.
+    """What every storage has: which checkpoints to keep.
+
+    While trials run, each keeps what it can continue from too.
 
     Attributes:
         type: The kind of storage.
         save_experiment_best: Best checkpoints of the whole experiment to keep.
         save_trial_best: Best checkpoints of each trial to keep.
         save_trial_latest: Latest checkpoints of each trial to keep.
+        keep_every: Milestones to keep.
     """
+
+    advice: ClassVar[Mapping[str, str]] = {"user": "it belonged to storage in HDFS, which was removed"}
 
     type: Text
     save_experiment_best: Count = 0
     save_trial_best: Count = 1
     save_trial_latest: Count = 1
+    keep_every: KeepEvery | None = None
 
 
 class SharedFsStorage(CommonStorage):
@@ -105,10 +144,10 @@ class S3Storage(CommonStorage):
         prefix: What the names of all objects begin with.
     """
 
-    secrets: ClassVar[frozenset[str]] = frozenset({"access_key", "secret_key"})
+    hidden: ClassVar[frozenset[str]] = frozenset({"access_key", "secret_key"})
 
     type: Literal["s3"] = "s3"
-    bucket: Name = Field(description="the name of the bucket")
+    bucket: Bucket = Field(description="the name of the bucket")
     access_key: Text | None = None
     secret_key: Text | None = None
     endpoint_url: Text | None = None
@@ -124,8 +163,18 @@ class GcsStorage(CommonStorage):
     """
 
     type: Literal["gcs"] = "gcs"
-    bucket: Name = Field(description="the name of the bucket")
+    bucket: Bucket = Field(description="the name of the bucket")
     prefix: Prefix | None = None
+
+
+def _names_container(name: str) -> str:
+    if not _CONTAINER.fullmatch(name):
+        raise reject("lower-case letters, digits and dashes, as Azure has it")
+    return name
+
+
+_CONTAINER = re.compile(r"[a-z0-9][a-z0-9-]{0,62}|\$root|\$web")
+Container: TypeAlias = Annotated[Name, AfterValidator(_names_container)]
 
 
 class AzureStorage(CommonStorage):
@@ -138,10 +187,10 @@ class AzureStorage(CommonStorage):
         credential: Credentials for the account's address.
     """
 
-    secrets: ClassVar[frozenset[str]] = frozenset({"connection_string", "credential"})
+    hidden: ClassVar[frozenset[str]] = frozenset({"connection_string", "credential"})
 
     type: Literal["azure"] = "azure"
-    container: Name = Field(description="the name of the container")
+    container: Container = Field(description="the name of the container")
     connection_string: Text | None = None
     account_url: Text | None = None
     credential: Text | None = None
@@ -170,8 +219,12 @@ STORAGES: Mapping[str, type[Section]] = {
     "azure": AzureStorage,
 }
 
+_REMOVED = {
+    "hdfs": "shared_fs on a directory where HDFS is mounted, such as {type: shared_fs, host_path: /hdfs}"
+}
+
 CheckpointStorage: TypeAlias = Annotated[
     SharedFsStorage | DirectoryStorage | S3Storage | GcsStorage | AzureStorage,
-    BeforeValidator(choose("type", common=CommonStorage, variants=STORAGES)),
+    BeforeValidator(choose("type", common=CommonStorage, variants=STORAGES, removed=_REMOVED)),
 ]
 """One of the storages, told apart by ``type``."""

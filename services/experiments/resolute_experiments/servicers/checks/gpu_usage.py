@@ -1,4 +1,4 @@
-"""What supervisors say about the GPUs of a run."""
+"""Checks of the GPU usage that supervisors report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads which slots a request names."""
+"""Reads the slots that a request names."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def named_slots(fleet: Fleet, slot_ids: Sequence[int], *, pool_name: str) -> Nam
     if pool.placement is Placement.ENGINE:
         raise invalid(
             "resource_pool",
-            f"the engine of pool {pool.name!r} gives out its slots by itself: they cannot be disabled or "
+            f"the engine of pool {pool.name!r} assigns its slots itself: they cannot be disabled or "
             f"enabled here; take a node out of use by {pool.taken_out_by}",
         )
     known, named = {slot.id for slot in pool.slots}, frozenset(slot_ids)

@@ -1,4 +1,4 @@
-"""Bounds of what clients tell of the git work tree that code comes from."""
+"""Bounds of the description of the git work tree that clients send."""
 
 from __future__ import annotations
 

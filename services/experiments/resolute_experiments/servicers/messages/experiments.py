@@ -12,13 +12,16 @@ from resolute.contracts.values import to_value
 from resolute_experiments.scheduling.jobs import Job
 from resolute_experiments.scheduling.wait_reasons import WaitReasons
 from resolute_experiments.servicers.messages.first_leaves import first_leaves
+from resolute_experiments.specs.trial_length import estimated_end
 from resolute_experiments.states import ALLOCATED_TRIALS, ExperimentState, TrialState
 from resolute_experiments.store.experiments import Experiment, ExperimentKind
-from resolute_experiments.store.runs import Container, Run
+from resolute_experiments.store.runs import Container, Run, RunTimes
 from resolute_experiments.store.trial_transitions import TrialTransition
 from resolute_experiments.store.trials import Trial
 from resolute_serving.updates import etag_of
 from resolute_serving.validation import invalid
+
+_NOT_WHOLE = "its import from another cluster is not complete; start the same import again"
 
 
 def timestamp(seconds: float | None) -> Timestamp | None:
@@ -87,6 +90,7 @@ def experiment_message(
         source: Where its code came from: a serialized ``CodeSource``; empty when that is not known.
     """
     searcher = experiment.config["searcher"]
+    runs_now = experiment.state is ExperimentState.ACTIVE
     return to_message(
         experiment_pb2.Experiment,
         experiment,
@@ -105,7 +109,10 @@ def experiment_message(
         smaller_is_better=searcher["smaller_is_better"],
         etag=etag_of(experiment.edit_revision),
         model_definition_bytes=experiment.definition_size,
+        start_time=timestamp(experiment.started_at),
+        estimated_end_time=timestamp(experiment.estimated_end_at) if runs_now else None,
         wait_reason=wait_reason,
+        warning=_NOT_WHOLE if experiment.importing else experiment.warning,
         source=experiment_pb2.CodeSource.FromString(source) if source else None,
         trial_state_counts=[
             experiment_pb2.TrialStateCount(state=trial_state_number(TrialState(name)), count=count)
@@ -136,6 +143,7 @@ def trial_message(
     experiment: Experiment,
     *,
     explanation: str,
+    times: RunTimes | None,
     runs: list[Run] | None = None,
     containers: list[Container] | None = None,
     max_hparams: int | None = None,
@@ -146,6 +154,7 @@ def trial_message(
         trial: The row.
         experiment: Its experiment.
         explanation: Why it waits, or how its last run ended.
+        times: How long it has held slots; None for a trial without runs, and where nobody asks.
         runs: Its runs.
         containers: The containers of the last one.
         max_hparams: Most hyperparameters that it has, the first by name; None for all.
@@ -153,6 +162,7 @@ def trial_message(
     hparams, omitted = (
         (trial.hparams, 0) if max_hparams is None else first_leaves(trial.hparams, most=max_hparams)
     )
+    times = times or RunTimes()
     return to_message(
         trial_pb2.Trial,
         trial,
@@ -168,10 +178,17 @@ def trial_message(
         runs=[run_message(run) for run in runs or []],
         pids=[container.pid for container in containers or [] if container.pid and not container.exited],
         endpoints=[
-            _endpoint(one.address, port) for one in containers or [] if not one.over for port in one.ports
+            _endpoint(container.address, port)
+            for container in containers or []
+            if not container.over
+            for port in container.ports
         ],
         best_validation=_validation(trial.best_value, trial.best_steps),
         last_validation=_validation(trial.last_value, trial.last_steps),
+        report_time=timestamp(trial.reported_at),
+        estimated_end_time=timestamp(estimated_end(trial, experiment.config)),
+        run_seconds=times.ended_seconds,
+        run_start_time=timestamp(times.started_at),
     )
 
 
@@ -228,6 +245,7 @@ def job_message(job: Job, wait_reasons: WaitReasons) -> job_pb2.Job:
         queued_trials=job.queued,
         allocated_trials=job.allocated,
         wait_reason=wait_reasons.first_wait_reason(job.experiment_id) if job.queued else "",
+        estimated_end_time=timestamp(job.estimated_end_at) if job.state is ExperimentState.ACTIVE else None,
         etag=etag_of(job.edit_revision),
     )
 

@@ -1,4 +1,4 @@
-"""The first values of nested mappings, for lists that show no more of them."""
+"""The first values of nested mappings, for lists."""
 
 from __future__ import annotations
 

@@ -4,12 +4,14 @@ from resolute_experiments.store.schema.accounts import (
     audit,
     openid_identities,
     projects,
+    secrets,
     tokens,
     user_settings,
     users,
     workspace_roles,
     workspaces,
 )
+from resolute_experiments.store.schema.alerts import alert_deliveries, alert_documents
 from resolute_experiments.store.schema.cluster import (
     config_policies,
     disabled_slots,
@@ -37,6 +39,8 @@ from resolute_experiments.store.schema.trials import (
 
 __all__ = [
     "IDEMPOTENCY_KEYS",
+    "alert_deliveries",
+    "alert_documents",
     "audit",
     "config_policies",
     "containers",
@@ -51,6 +55,7 @@ __all__ = [
     "outbox",
     "projects",
     "runs",
+    "secrets",
     "templates",
     "tokens",
     "trial_transitions",

@@ -29,6 +29,19 @@ user_settings = sa.Table(
     sa.Column("value", sa.Text, nullable=False),
 )
 
+# Secrets for scripts: of a user or of a workspace, of which the other number is zero.
+secrets = sa.Table(
+    "secrets",
+    metadata,
+    sa.Column("user_number", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("workspace_number", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("name", sa.String(64), primary_key=True),
+    # Encrypted with a key outside of the database.
+    sa.Column("sealed", sa.LargeBinary, nullable=False),
+    sa.Column("created_at", sa.Float, nullable=False),
+    sa.Column("updated_at", sa.Float, nullable=False),
+)
+
 # Whom the OpenID provider knows by which subject. Names can change there; subjects cannot.
 openid_identities = sa.Table(
     "openid_identities",

@@ -57,6 +57,12 @@ experiments = sa.Table(
     sa.Column("edit_revision", sa.BigInteger, nullable=False, server_default="1"),
     # What it is for: an ExperimentKind.
     sa.Column("kind", sa.String(16), nullable=False, server_default="SEARCH"),
+    # Its import from another cluster has begun and is not whole.
+    sa.Column("importing", sa.Boolean, nullable=False, server_default=sa.false()),
+    # When one of its trials first got slots.
+    sa.Column("started_at", sa.Float),
+    # When it will be done, as its controller estimates.
+    sa.Column("estimated_end_at", sa.Float),
     sqlite_autoincrement=True,
 )
 sa.Index("experiments_by_external_id", experiments.c.external_id, unique=True)
@@ -114,10 +120,15 @@ class Experiment:
     resource_pool: str
     """Empty for the default pool."""
     kind: ExperimentKind
+    importing: bool
+    """Whether its import from another cluster has begun and is not whole."""
     owner_id: int | None
     """None when the owner is no user of this cluster."""
     workspace_id: int
     project_id: int
+    started_at: float | None = None
+    """When one of its trials first got slots."""
+    estimated_end_at: float | None = None
 
     @property
     def label(self) -> str:

@@ -1,4 +1,4 @@
-"""What all tables of the service belong to."""
+"""The metadata object of all tables of the service."""
 
 from __future__ import annotations
 

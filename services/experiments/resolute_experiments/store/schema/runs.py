@@ -50,6 +50,10 @@ runs = sa.Table(
     # these are NULL when no other follows, and when the metrics service did not answer.
     sa.Column("kept_steps", sa.BigInteger),
     sa.Column("lost_steps", sa.BigInteger),
+    # What was left out of its reports, for people: one text for each kind.
+    sa.Column("left_out", sa.JSON, nullable=False, server_default="[]"),
+    # What kept it from moving on, for people, when it last stood still.
+    sa.Column("hang", sa.Text, nullable=False, server_default=""),
 )
 sa.Index("runs_by_request", runs.c.request_id, unique=True)
 sa.Index("runs_by_outcome", runs.c.outcome)
@@ -87,6 +91,8 @@ class Run:
     resource_pool: str = "default"
     kept_steps: int | None = None
     lost_steps: int | None = None
+    left_out: tuple[str, ...] = ()
+    hang: str = ""
 
     @property
     def ended(self) -> bool:
@@ -133,6 +139,7 @@ class Container:
     failure: str
     ended_at: float | None
     straggler: bool
+    hang: str = ""
 
     @property
     def over(self) -> bool:
@@ -168,4 +175,6 @@ containers = sa.Table(
     sa.Column("ended_at", sa.Float),
     # It was ended here because another container of its run had failed: its own end tells nothing.
     sa.Column("straggler", sa.Boolean, nullable=False, server_default=sa.false()),
+    # What keeps its processes from moving on, for people; empty while they move.
+    sa.Column("hang", sa.Text, nullable=False, server_default=""),
 )

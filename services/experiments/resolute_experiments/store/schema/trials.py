@@ -49,8 +49,17 @@ trials = sa.Table(
     sa.Column("last_steps", sa.BigInteger),
     # Steps that its runs left to the next ones to repeat, as far as they are known.
     sa.Column("lost_steps", sa.BigInteger, nullable=False, server_default="0"),
+    # A copy of what the metrics service knows: its last report of training or validation, and its rate.
+    sa.Column("reported_run", sa.Integer),
+    sa.Column("reported_steps", sa.BigInteger),
+    sa.Column("reported_at", sa.Float),
+    sa.Column("steps_per_second", sa.Float),
+    # Whether that copy is to be looked at: from the start of a run until the first look after its
+    # end; once more at the end of its experiment, and when reports have arrived after that.
+    sa.Column("steps_due", sa.Boolean, nullable=False, server_default=sa.false()),
     sqlite_autoincrement=True,
 )
+sa.Index("trials_by_steps_due", trials.c.steps_due, trials.c.number)
 sa.Index("trials_by_external_id", trials.c.experiment_id, trials.c.external_id, unique=True)
 sa.Index("trials_by_experiment", trials.c.experiment_id, trials.c.number)
 sa.Index("trials_in_queue", trials.c.state, trials.c.experiment_id, trials.c.number, trials.c.queued_at)
@@ -92,6 +101,12 @@ class Trial:
     """Its last validation; None when it was not finite."""
     last_steps: int | None
     """None before the first."""
+    reported_run: int | None = None
+    """The newest run that has reported training or validation."""
+    reported_steps: int | None = None
+    reported_at: float | None = None
+    steps_per_second: float | None = None
+    """None before its second report."""
     lost_steps: int = 0
     """Steps that its runs left to the next ones to repeat, as far as they are known."""
 

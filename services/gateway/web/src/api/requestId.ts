@@ -6,3 +6,15 @@ export function newRequestId(): string {
   const hex = [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join("-");
 }
+
+/** Ids of the calls of a form: one that is repeated after a break has the same, and one of another content an id of its own. */
+export class RequestIds {
+  #content: string | undefined;
+  #id = "";
+
+  of(content: unknown): string {
+    const text = JSON.stringify(content);
+    if (text !== this.#content) [this.#content, this.#id] = [text, newRequestId()];
+    return this.#id;
+  }
+}

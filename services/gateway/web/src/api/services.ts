@@ -2,7 +2,7 @@
 
 import type { DescService } from "@bufbuild/protobuf";
 import { type Client, Code, ConnectError, createClient, type Interceptor } from "@connectrpc/connect";
-import { createConnectTransport } from "@connectrpc/connect-web";
+import { createGrpcWebTransport } from "@connectrpc/connect-web";
 import { retryReads } from "$client/interceptors.js";
 import { CheckpointsService } from "$gen/resolute/api/checkpoints/v1/checkpoints_service_pb.js";
 import { AccessService } from "$gen/resolute/api/experiments/v1/access_service_pb.js";
@@ -35,7 +35,8 @@ const noticing: Interceptor = (next) => async (request) => {
   }
 };
 
-const transport = createConnectTransport({
+// By gRPC-Web, whose refusals are answers to the browser as well: it writes an error into the console for each other status.
+const transport = createGrpcWebTransport({
   baseUrl: new URL(".", document.baseURI).href.replace(/\/$/, ""),
   useBinaryFormat: true,
   interceptors: [noticing, retryReads],

@@ -33,4 +33,7 @@ async function saveBytes(checkpointId: string, file: File): Promise<void> {
 /** Whether an entry of a checkpoint is a file, and no directory. */
 export const isFile = ({ path }: Pick<File, "path">): boolean => !path.endsWith("/");
 
+/** Where the whole of a checkpoint is, as a tar. */
+export const archivePath = (checkpointId: string): string => `checkpoints/${checkpointId}.tar`;
+
 const nameOf = ({ path }: File): string => path.slice(path.lastIndexOf("/") + 1);

@@ -4,6 +4,7 @@ import { blake3 } from "@noble/hashes/blake3.js";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex } from "@noble/hashes/utils.js";
 import type { File } from "$gen/resolute/api/checkpoints/v1/checkpoint_pb.js";
+import { count } from "$src/ui/format";
 import { failureOf } from "$client/errors.js";
 
 /** A file that was read. */
@@ -58,7 +59,7 @@ export async function* verified(
 export function summary(checked: readonly Checked[]): string {
   const damaged = checked.filter(({ fault }) => fault).length;
   const unknown = checked.filter(({ compared }) => !compared).length;
-  const count = `${checked.length} ${checked.length === 1 ? "file" : "files"}`;
+  const files = count(checked.length, "file");
   const note = unknown ? `, ${unknown} of them compared by size only` : "";
-  return damaged ? `${damaged} of ${count} damaged${note}` : `${count} sound${note}`;
+  return damaged ? `${damaged} of ${files} damaged${note}` : `${files} sound${note}`;
 }

@@ -3,6 +3,7 @@
 import type { Value } from "$gen/resolute/api/common/v1/value_pb.js";
 import { machineFacts, packageFacts } from "$src/api/environmentFacts";
 import { leaves } from "$src/api/values";
+import { rate, reportedSteps } from "$src/trial/pace";
 import { shortNumber } from "$src/ui/format";
 import type { Subject } from "./subjects.svelte";
 
@@ -56,7 +57,8 @@ function results({ trial, experiment }: Subject): Fields {
     ["experiment", `${experiment.number} ${experiment.name}`],
     [`best ${metric}`, shortNumber(trial.bestValidation?.value)],
     ["at step", trial.bestValidation ? String(trial.bestValidation.steps) : "–"],
-    ["steps", String(trial.stepsCompleted)],
+    ["steps", reportedSteps(trial)],
+    ["rate", rate(trial) || "–"],
     ["restarts", String(trial.restarts)],
     ["seed", String(trial.seed)],
   ];

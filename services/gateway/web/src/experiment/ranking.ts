@@ -7,7 +7,8 @@ const FIELDS: Readonly<Record<string, string>> = {
   number: "number",
   best: "best_validation",
   last: "last_validation",
-  steps: "steps_completed",
+  steps: "reported_steps",
+  rate: "steps_per_second",
   state: "state",
   restarts: "restarts",
 };

@@ -2,7 +2,7 @@
 
 import type { Experiment } from "$gen/resolute/api/experiments/v1/experiment_pb.js";
 import { type Trial, TrialState } from "$gen/resolute/api/experiments/v1/trial_pb.js";
-import { shortNumber } from "$src/ui/format";
+import { count, shortNumber } from "$src/ui/format";
 
 const WORDS: readonly (readonly [word: string, states: readonly TrialState[]])[] = [
   ["running", [TrialState.STARTING, TrialState.RUNNING, TrialState.STOPPING]],
@@ -19,9 +19,9 @@ export function summary(experiment: Experiment, best: Trial | undefined): string
   const inStates = (states: readonly TrialState[]) =>
     experiment.trialStateCounts.reduce((sum, one) => sum + (states.includes(one.state) ? Number(one.count) : 0), 0);
   const counts = WORDS.map(([word, states]) => [inStates(states), word] as const)
-    .filter(([count]) => count)
-    .map(([count, word]) => `${count} ${word}`);
-  const total = `${experiment.trialCount} ${experiment.trialCount === 1n ? "trial" : "trials"}`;
+    .filter(([number]) => number)
+    .map(([number, word]) => `${number} ${word}`);
+  const total = count(experiment.trialCount, "trial");
   const found = best?.bestValidation?.value;
   const leader =
     best && found !== undefined

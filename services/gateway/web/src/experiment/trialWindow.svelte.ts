@@ -1,6 +1,6 @@
 // Some trials of an experiment, in an order of the server's: those that are shown, however many there are.
 
-import type { Trial } from "$gen/resolute/api/experiments/v1/trial_pb.js";
+import type { Trial, TrialState } from "$gen/resolute/api/experiments/v1/trial_pb.js";
 import { readUntilDone } from "$src/api/reading";
 import { services, within } from "$src/api/services";
 import { rankedTrials } from "./metricRanks";
@@ -17,6 +17,10 @@ export interface Wanted {
   /** Whether those that have never run are left out. */
   readonly started?: boolean;
   readonly withoutDiverged?: boolean;
+  /** Only trials in one of these. */
+  readonly states?: TrialState[];
+  /** Whether trials come with their runs. */
+  readonly includeRuns?: boolean;
   /** In the place of an order by what trials have: only trials that have this metric, of the experiment with this UUID. */
   readonly ranked?: { readonly experimentId: string; readonly by: MetricOrder } | undefined;
 }

@@ -8,10 +8,11 @@ import { watch } from "$src/live/live.svelte";
 import { experimentSubscription, queueSubscription } from "$src/live/subscription";
 import type { Filter } from "./filter";
 import { idsOf } from "./named";
+import { NEWEST_FIRST } from "./order";
 
 const PAGE_SIZE = 50;
+export const MOST_CHOSEN = 1000;
 const RELOAD_MS = 3000;
-export const NEWEST_FIRST = "number desc";
 
 export interface Query {
   readonly filter: Filter;
@@ -45,24 +46,32 @@ export class ExperimentsList {
     return () => ends.forEach((end) => end());
   }
 
+  /** All experiments that match, up to a thousand, and whether there are more. */
+  async all({ filter }: Pick<Query, "filter">, signal: AbortSignal): Promise<{ experiments: readonly Experiment[]; hasMore: boolean }> {
+    const { experiments, nextPageToken } = await this.#ask({ filter, orderBy: NEWEST_FIRST, pageToken: "" }, signal, MOST_CHOSEN);
+    return { experiments, hasMore: !!nextPageToken };
+  }
+
   /** Puts what a call returned into its row. */
   replace(changed: Experiment): void {
     this.rows = this.rows?.map((one) => (one.number === changed.number ? changed : one));
   }
 
   async #load({ filter, orderBy, pageToken }: Query, signal: AbortSignal): Promise<readonly Experiment[] | undefined> {
-    const ask = async () => {
-      const { workspaceIds, projectIds, ownerIds } = await idsOf(filter.named, signal);
-      const owners = [...(filter.request.ownerIds ?? []), ...ownerIds];
-      const request = { ...filter.request, workspaceIds, projectIds, ownerIds: owners, orderBy, pageToken, pageSize: PAGE_SIZE };
-      return services.experiments.listExperiments(request, within(signal));
-    };
+    const ask = () => this.#ask({ filter, orderBy, pageToken }, signal, PAGE_SIZE);
     const page = await readUntilDone(ask, signal, (problem) => (this.problem = problem));
     if (!page) return undefined;
     this.rows = page.experiments;
     this.nextPageToken = page.nextPageToken;
     if (orderBy === NEWEST_FIRST && !pageToken && filter.isEmpty) this.#newest = page.experiments[0]?.number ?? 0n;
     return this.rows;
+  }
+
+  async #ask({ filter, orderBy, pageToken }: Query, signal: AbortSignal, pageSize: number) {
+    const { workspaceIds, projectIds, ownerIds } = await idsOf(filter.named, signal);
+    const owners = [...(filter.request.ownerIds ?? []), ...ownerIds];
+    const request = { ...filter.request, workspaceIds, projectIds, ownerIds: owners, orderBy, pageToken, pageSize };
+    return services.experiments.listExperiments(request, within(signal));
   }
 
   #follow({ number, revision }: Experiment): () => void {

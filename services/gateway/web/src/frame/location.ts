@@ -4,15 +4,21 @@ export type View =
   | { readonly name: "experiments" }
   | { readonly name: "experiment"; readonly number: bigint }
   | { readonly name: "trial"; readonly number: bigint }
-  | { readonly name: "compare" }
-  | { readonly name: "cluster" }
-  | { readonly name: "sign-in" }
+  | { readonly name: "moved"; readonly kind: "experiment" | "trial"; readonly number: bigint }
+  | { readonly name: Place }
   | { readonly name: "unknown"; readonly path: string };
 
-/** Which view a path below the page's root shows. */
+/** Views that a word alone leads to. */
+const PLACES = ["sign-in", "now", "compare", "models", "tokens", "cluster"] as const;
+type Place = (typeof PLACES)[number];
+
+/** Which view a path below the page's root shows; a path of Determined's page, where that experiment or trial is now. */
 export function viewOf(path: string): View {
   if (path === "" || path === "experiments") return { name: "experiments" };
-  if (path === "sign-in" || path === "compare" || path === "cluster") return { name: path };
+  const place = PLACES.find((one) => one === path);
+  if (place) return { name: place };
+  const old = /^det\/(?:experiments\/\d+\/)?(experiments|trials)\/([1-9]\d{0,17})(?:\/|$)/.exec(path);
+  if (old?.[2]) return { name: "moved", kind: old[1] === "trials" ? "trial" : "experiment", number: BigInt(old[2]) };
   const found = /^(experiments|trials)\/([1-9]\d{0,17})$/.exec(path.replace(/\/$/, ""));
   if (!found?.[2]) return { name: "unknown", path };
   return { name: found[1] === "trials" ? "trial" : "experiment", number: BigInt(found[2]) };

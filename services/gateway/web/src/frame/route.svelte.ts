@@ -36,6 +36,11 @@ class Route {
     this.#show(this.url(path), false);
   }
 
+  /** Shows another view in the place of this one. */
+  replace(path: string): void {
+    this.#show(this.url(path), true);
+  }
+
   /** URL of a path below the root. */
   url(path: string): string {
     return ROOT + path;

@@ -18,6 +18,8 @@ function copy(): Values {
 
 class Settings {
   #values = $state.raw(copy());
+  /** Whether the server has said what it keeps, or that it does not. */
+  isLoaded = $state(false);
   /** What was set and the server may not know yet. */
   #unsent: Values = {};
 
@@ -30,6 +32,7 @@ class Settings {
   async load(signal: AbortSignal): Promise<void> {
     const answer = await readUntilDone(() => services.access.getUserSettings({}, within(signal)), signal, () => undefined);
     if (answer) this.#show({ ...answer.settings, ...this.#unsent });
+    if (!signal.aborted) this.isLoaded = true;
   }
 
   /** Sets a setting; an empty value removes it. What the server did not take is sent again with the next change. */

@@ -5,8 +5,8 @@ import { createConnectTransport } from "@connectrpc/connect-web";
 import { GatewayService } from "$gen/resolute/api/gateway/v1/gateway_service_pb.js";
 import { SharedStream } from "./sharedStream";
 
-// Its own address is below that of the page's assets.
-const baseUrl = new URL("..", self.location.href).href.replace(/\/$/, "");
+// Its own address is that of the page, and assets/BUILD/worker.js.
+const baseUrl = new URL("../..", self.location.href).href.replace(/\/$/, "");
 const gateway = createClient(GatewayService, createConnectTransport({ baseUrl, useBinaryFormat: true }));
 const shared = new SharedStream({ open: (request, signal) => gateway.watch(request, { signal }) });
 

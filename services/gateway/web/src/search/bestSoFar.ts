@@ -1,6 +1,6 @@
 // The best value of a search's metric as time went on.
 
-import type { Points } from "$src/plots/series";
+import type { Points } from "$src/curves/series";
 import type { Moves } from "./moves";
 
 /** A point for each report among the first entries that was better than all before; by the position of the entry and its time. */

@@ -1,5 +1,6 @@
 // A trial as it changes. Watches tell no runs, so those are asked for when a change may concern them.
 
+import type { Experiment } from "$gen/resolute/api/experiments/v1/experiment_pb.js";
 import type { Trial } from "$gen/resolute/api/experiments/v1/trial_pb.js";
 import { readUntilDone } from "$src/api/reading";
 import { services, within } from "$src/api/services";
@@ -9,7 +10,14 @@ import { experimentSubscription } from "$src/live/subscription";
 export class TrialStore {
   trial = $state.raw<Trial | undefined>();
   problem = $state("");
+  /** What it belongs to; absent until that is known. */
+  experiment = $state.raw<Experiment | undefined>();
   readonly number: bigint;
+
+  /** What its search selects by; empty until that is known. */
+  get metric(): string {
+    return this.experiment?.searcherMetric ?? "";
+  }
 
   constructor(number: bigint) {
     this.number = number;
@@ -20,7 +28,9 @@ export class TrialStore {
     const ending = new AbortController();
     const ends: (() => void)[] = [() => ending.abort()];
     void this.#load(ending.signal).then((trial) => {
-      if (trial && !ending.signal.aborted) ends.push(this.#watch(trial, ending.signal));
+      if (!trial || ending.signal.aborted) return;
+      ends.push(this.#watch(trial, ending.signal));
+      void this.#loadExperiment(trial, ending.signal);
     });
     return () => ends.forEach((end) => end());
   }
@@ -45,6 +55,13 @@ export class TrialStore {
     });
     subscription.fail = (message) => (this.problem = message);
     return watch(subscription);
+  }
+
+  async #loadExperiment({ experimentNumber }: Trial, signal: AbortSignal): Promise<void> {
+    const key = { case: "number", value: experimentNumber } as const;
+    const ask = () => services.experiments.getExperiment({ experiment: { key }, brief: true }, within(signal));
+    const answer = await readUntilDone(ask, signal, () => undefined);
+    this.experiment = answer?.experiment;
   }
 
   async #load(signal: AbortSignal): Promise<Trial | undefined> {

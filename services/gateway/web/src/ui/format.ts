@@ -21,10 +21,16 @@ export function shortNumber(value: number | undefined): string {
   return trimmed(size >= 1e4 ? value.toFixed(0) : value.toPrecision(4));
 }
 
+/** A difference, with its sign. */
+export const difference = (value: number): string => (value > 0 ? `+${shortNumber(value)}` : shortNumber(value).replace("-", "−"));
+
 const trimmed = (text: string) => (text.includes(".") ? text.replace(/\.?0+$/, "") : text);
 
+/** A number with its noun, which gets an s unless it is one. */
+export const count = (number: number | bigint, noun: string): string => `${shortNumber(Number(number))} ${noun}${Number(number) === 1 ? "" : "s"}`;
+
 /** How many steps the next run of a trial repeats. */
-export const stepsLost = (steps: bigint): string => `${shortNumber(Number(steps))} ${steps === 1n ? "step" : "steps"} lost`;
+export const stepsLost = (steps: bigint): string => `${count(steps, "step")} lost`;
 
 /** A span with its two largest units. */
 export function duration(seconds: number): string {
@@ -38,9 +44,9 @@ export function duration(seconds: number): string {
 }
 
 /** How long ago something was, with its largest unit. */
-export function ago(time: Timestamp | undefined, now: number): string {
+export function ago(time: Timestamp | number | undefined, now: number): string {
   if (!time) return "–";
-  const seconds = (now - timestampMs(time)) / 1000;
+  const seconds = (now - (typeof time === "number" ? time : timestampMs(time))) / 1000;
   if (seconds < 5) return "just now";
   const [size, unit] = UNITS.find(([one]) => seconds >= one) ?? [1, "s"];
   return `${Math.floor(seconds / size)} ${unit} ago`;
@@ -50,6 +56,14 @@ export function ago(time: Timestamp | undefined, now: number): string {
 export function between(start: Timestamp | undefined, end: Timestamp | undefined, now: number): string {
   if (!start) return "–";
   return duration(((end ? timestampMs(end) : now) - timestampMs(start)) / 1000);
+}
+
+/** How long something is expected to take still, with its largest unit; nothing where that is not known. */
+export function timeLeft(end: Timestamp | undefined, now: number): string {
+  if (!end) return "";
+  const seconds = (timestampMs(end) - now) / 1000;
+  const [size, unit] = UNITS.find(([one]) => seconds >= one) ?? [1, "s"];
+  return seconds < 1 ? "any moment" : `about ${Math.floor(seconds / size)} ${unit}`;
 }
 
 /** A moment in full, for titles. */

@@ -1,4 +1,4 @@
-"""Fewer points of a series that look the same when plotted."""
+"""Downsampling of a series without a visible change of its plot."""
 
 from __future__ import annotations
 

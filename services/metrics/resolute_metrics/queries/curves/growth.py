@@ -1,4 +1,4 @@
-"""What has come of a series since it was last looked at."""
+"""New points of a series since the last read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which points are wanted, by steps and time."""
+"""Ranges of points, by steps and time."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ class Range:
 
     def block_conditions(self) -> list[sa.ColumnElement[bool]]:
         """Which blocks may hold such points."""
-        found: list[sa.ColumnElement[bool]] = []
+        clauses: list[sa.ColumnElement[bool]] = []
         if self.min_steps is not None:
-            found.append(blocks.c.last_step >= self.min_steps)
+            clauses.append(blocks.c.last_step >= self.min_steps)
         if self.max_steps is not None:
-            found.append(blocks.c.first_step <= self.max_steps)
-        return found
+            clauses.append(blocks.c.first_step <= self.max_steps)
+        return clauses
 
     def mask(self, steps: Integers, times: Floats) -> Mask:
         """Which points are within the bounds.

@@ -40,7 +40,7 @@ _BLOCKS = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Series:
-    """Points by ascending steps, at equal steps by run."""
+    """Points by ascending steps, at equal steps by run, of which each has one."""
 
     steps: Integers
     values: Floats
@@ -113,7 +113,10 @@ def read_streams(
     )
     if (series.steps[1:] > series.steps[:-1]).all():
         return series
-    return series.at(np.lexsort((series.runs, series.steps)))
+    series = series.at(np.lexsort((series.times, series.runs, series.steps)))
+    # What a run reported again at a step takes the place of what it reported there before.
+    replaced = (series.steps[1:] == series.steps[:-1]) & (series.runs[1:] == series.runs[:-1])
+    return series.at(np.flatnonzero(~np.append(replaced, False))) if replaced.any() else series
 
 
 def _points(

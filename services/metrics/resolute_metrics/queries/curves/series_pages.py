@@ -30,7 +30,7 @@ class SeriesName:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SeriesRange:
     """The points of a series in a range."""
 
     points: Series
@@ -40,7 +40,7 @@ class Found:
 
 def read_page(
     connection: Connection, wanted: Sequence[SeriesName], *, within: Range, most: int
-) -> list[Found]:
+) -> list[SeriesRange]:
     """Reads as many series as fit into one response, from the first on: at least one.
 
     Args:
@@ -49,20 +49,20 @@ def read_page(
         within: Which points.
         most: To how many points each is downsampled.
     """
-    found: list[Found] = []
+    series: list[SeriesRange] = []
     looked_at, taken = 0, 0
     for name, holding, known in _streams_of(connection, wanted):
         looked_at += sum(count_of(stream, name) for stream in holding)
-        if found and looked_at > MOST_READ:
+        if series and looked_at > MOST_READ:
             break
         ends = superseded_from((stream.run, stream.first_step) for stream in known)
         whole = read_streams(connection, holding, name, ends=ends, within=within)
         points = whole.at(downsample(whole.values, most)) if len(whole) > most else whole
         taken += len(points)
-        if found and taken > MAX_POINTS:
+        if series and taken > MAX_POINTS:
             break
-        found.append(Found(points, len(whole)))
-    return found
+        series.append(SeriesRange(points, len(whole)))
+    return series
 
 
 def _streams_of(

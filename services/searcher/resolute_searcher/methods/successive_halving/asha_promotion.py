@@ -1,4 +1,4 @@
-"""Asynchronous successive halving by promotion: trials rest on their rung until they are among its best."""
+"""Asynchronous successive halving by promotion: trials pause on their rung until they are among its best."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asynchronous successive halving of trials that run by themselves: validation reports decide who stops."""
+"""Asynchronous successive halving of trials without operations: validation reports decide which stop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reasons that a trial's place on a rung gives."""
+"""Reasons from a trial's rank on a rung."""
 
 from __future__ import annotations
 

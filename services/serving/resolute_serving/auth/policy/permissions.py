@@ -38,6 +38,7 @@ from resolute_serving.auth.policy.scopes import (
     TRIALS_OF_SERIES,
     WORKSPACE,
     WORKSPACE_OR_CLUSTER,
+    WORKSPACE_OR_OWN,
     WORKSPACE_UPDATED,
     Scope,
 )
@@ -218,11 +219,30 @@ _BY_SERVICE: Mapping[str, Mapping[str, Rule]] = {
         "ListTemplates": _MEMBER,
         "DeleteTemplate": _EDITOR,
     },
+    "resolute.api.experiments.v1.AlertsService": {
+        "SetAlerts": _user(admin(WORKSPACE_OR_CLUSTER)),
+        "GetAlerts": _user(admin(WORKSPACE_OR_CLUSTER)),
+        "TestEndpoint": _user(admin(WORKSPACE_OR_CLUSTER)),
+        "ListDeliveries": _user(admin(WORKSPACE_OR_CLUSTER)),
+        "RaiseAlert": _trial(own_trial),
+    },
+    "resolute.api.experiments.v1.SecretsService": {
+        "SetSecret": Rule(user=(admin(WORKSPACE_OR_OWN),), personal=True),
+        "ListSecrets": Rule(user=(editor(WORKSPACE_OR_OWN),), personal=True),
+        "DeleteSecret": Rule(user=(admin(WORKSPACE_OR_OWN),), personal=True),
+        "GetRunSecrets": _trial(own_allocation),
+    },
     "resolute.api.experiments.v1.ConfigPoliciesService": {
         "SetConfigPolicies": _user(admin(WORKSPACE_OR_CLUSTER)),
         # Those of the cluster count for everybody, so that everybody may read them.
         "GetConfigPolicies": _user(viewer(WORKSPACE)),
         "DeleteConfigPolicies": _user(admin(WORKSPACE_OR_CLUSTER)),
+    },
+    "resolute.api.experiments.v1.ImportsService": {
+        "ImportExperiment": _ADMIN,
+        "ImportTrials": _ADMIN,
+        "FinishImport": _ADMIN,
+        "ListImported": _user(viewer(LISTED)),
     },
     "resolute.api.searcher.v1.SearcherService": {
         "CreateSearch": _SERVICE,
@@ -249,7 +269,8 @@ _BY_SERVICE: Mapping[str, Mapping[str, Rule]] = {
         "DeleteSearch": _SERVICE,
     },
     "resolute.api.metrics.v1.MetricsService": {
-        "IngestReports": _trial(own_begin),
+        # Admins send what trials of other clusters reported.
+        "IngestReports": _trial(own_begin, admin(CLUSTER)),
         "ListSummaries": _trial(only_own_trial, viewer(EXPERIMENT_AND_TRIALS)),
         "GetSeries": _user(viewer(TRIAL_ID)),
         "ListSeries": _user(viewer(TRIALS_OF_SERIES)),
@@ -257,11 +278,13 @@ _BY_SERVICE: Mapping[str, Mapping[str, Rule]] = {
         "ListReports": _user(viewer(TRIAL_ID)),
         "GetBestValidation": _trial(own_experiment, viewer(EXPERIMENT_AND_TRIALS)),
         "ListTrialValidations": _SERVICE,
+        "ListLastSteps": _SERVICE,
         "ListDroppedReports": _user(viewer(EXPERIMENT_ID)),
         "DeleteExperimentMetrics": _SERVICE,
     },
     "resolute.api.logs.v1.LogsService": {
-        "IngestLines": _trial(own_begin),
+        # As for reports.
+        "IngestLines": _trial(own_begin, admin(CLUSTER)),
         "ListLines": _user(viewer(TRIAL_BY_FILTER)),
         "FollowLines": _user(viewer(TRIALS_BY_FILTER)),
         "ListDroppedLines": _user(viewer(EXPERIMENT_ID)),
@@ -274,6 +297,7 @@ _BY_SERVICE: Mapping[str, Mapping[str, Rule]] = {
         "PresignUploads": _trial(checked_by_handler),
         "CommitCheckpoint": _trial(checked_by_handler),
         "CommitCheckpointInChunks": _trial(checked_by_handler),
+        "ImportCheckpoints": _ADMIN,
         "AbortCheckpoint": _trial(checked_by_handler),
         "GetCheckpoint": _trial(checked_by_handler, viewer(CHECKPOINT)),
         "GetLatestCheckpoint": _trial(own_trial, viewer(TRIAL_ID)),
@@ -289,6 +313,8 @@ _BY_SERVICE: Mapping[str, Mapping[str, Rule]] = {
         "CheckStorage": _user(editor(ANYWHERE)),
         "AdmitStorage": _SERVICE,
         "GetStorageUsage": _SERVICE,
+        "ListUnrankedCheckpoints": _SERVICE,
+        "HoldCheckpoint": _trial(checked_by_handler, viewer(CHECKPOINT)),
         "PreviewRetention": _SERVICE,
         "ApplyRetention": _SERVICE,
         "DeleteExperimentCheckpoints": _SERVICE,
@@ -297,6 +323,7 @@ _BY_SERVICE: Mapping[str, Mapping[str, Rule]] = {
     },
     "resolute.api.checkpoints.v1.ModelsService": {
         "CreateModel": _user(editor(MODEL_CREATED)),
+        "ImportModel": _ADMIN,
         "GetModel": _user(viewer(MODEL)),
         "ListModels": _user(viewer(LISTED)),
         "UpdateModel": _user(editor(MODEL), editor(MODEL_MOVED)),

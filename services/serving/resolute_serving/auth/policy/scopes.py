@@ -50,19 +50,24 @@ EXPERIMENT_BY_KEY = Scope(EXPERIMENT.text, lambda request: experiment_key(reques
 EXPERIMENT_ID = Scope(EXPERIMENT.text, lambda request: named(Kind.EXPERIMENT, [request.experiment_id]))
 EXPERIMENTS = Scope(
     "the workspaces of the experiments; of the queue the rest is left out",
-    lambda request: [each for one in request.experiments for each in experiment_key(one.experiment)],
+    lambda request: [
+        each for experiment in request.experiments for each in experiment_key(experiment.experiment)
+    ],
 )
 TRIAL = Scope("the trial's workspace", lambda request: trial_key(request.trial))
 TRIAL_ID = Scope(TRIAL.text, lambda request: named(Kind.TRIAL, [request.trial_id]))
 TRIALS = Scope(
     "the workspaces of the trials",
-    lambda request: named(Kind.TRIAL, [one.trial_id for one in request.subscriptions]),
+    lambda request: named(Kind.TRIAL, [subscription.trial_id for subscription in request.subscriptions]),
 )
 TRIALS_OF_SERIES = Scope(
     TRIALS.text, lambda request: named(Kind.TRIAL, [one.trial_id for one in request.series])
 )
 TRIALS_BY_FILTER = Scope(
-    TRIALS.text, lambda request: named(Kind.TRIAL, [one.filter.trial_id for one in request.subscriptions])
+    TRIALS.text,
+    lambda request: named(
+        Kind.TRIAL, [subscription.filter.trial_id for subscription in request.subscriptions]
+    ),
 )
 TRIAL_BY_FILTER = Scope(TRIAL.text, lambda request: named(Kind.TRIAL, [request.filter.trial_id]))
 EXPERIMENT_AND_TRIALS = Scope(
@@ -83,11 +88,15 @@ EXPERIMENTS_AND_TRIALS = Scope(
 SEARCH = Scope(EXPERIMENT.text, lambda request: named(Kind.EXPERIMENT, [request.search_id]))
 SEARCHES = Scope(
     "the workspaces of the experiments",
-    lambda request: named(Kind.EXPERIMENT, [one.search_id for one in request.subscriptions]),
+    lambda request: named(
+        Kind.EXPERIMENT, [subscription.search_id for subscription in request.subscriptions]
+    ),
 )
 ALLOCATIONS = Scope(
     TRIALS.text,
-    lambda request: named(Kind.ALLOCATION, [one.allocation_id for one in request.subscriptions]),
+    lambda request: named(
+        Kind.ALLOCATION, [subscription.allocation_id for subscription in request.subscriptions]
+    ),
 )
 
 WORKSPACE = Scope("the workspace", lambda request: named(Kind.WORKSPACE, [request.workspace_id]))
@@ -95,6 +104,7 @@ WORKSPACE_OR_CLUSTER = Scope(
     "the workspace; in the cluster, for what counts in all",
     lambda request: named(Kind.WORKSPACE, [request.workspace_id]) or [WITHOUT_WORKSPACE],
 )
+WORKSPACE_OR_OWN = Scope("the workspace; nowhere, for the caller's own", WORKSPACE.resources)
 WORKSPACE_UPDATED = Scope(
     WORKSPACE.text, lambda request: named(Kind.WORKSPACE, [request.workspace.workspace_id])
 )

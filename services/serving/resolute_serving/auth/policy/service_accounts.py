@@ -28,8 +28,8 @@ _BY_ACCOUNT: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "metrics.v1.MetricsService": (
             "GetSeries",
             "ListSummaries",
-            "ListReports",
             "ListTrialValidations",
+            "ListLastSteps",
             "DeleteExperimentMetrics",
         ),
         "logs.v1.LogsService": ("ListLines", "CloseTrialLogs", "DeleteExperimentLogs"),
@@ -40,6 +40,8 @@ _BY_ACCOUNT: Mapping[str, Mapping[str, tuple[str, ...]]] = {
             "FenceTrial",
             "AdmitStorage",
             "GetStorageUsage",
+            "ListUnrankedCheckpoints",
+            "HoldCheckpoint",
             "PreviewRetention",
             "ApplyRetention",
             "DeleteExperimentCheckpoints",

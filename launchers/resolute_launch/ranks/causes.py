@@ -1,0 +1,269 @@
+"""What made a run fail, by what it said last: a sentence with the cause and what to do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+_BATCHES = "use smaller batches, gradient accumulation or activation checkpointing"
+_NODE = "this points at node {node}, not at the script: if it comes again there, have the node looked at"
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One kind of failure."""
+
+    pattern: re.Pattern[str]
+    """Looked for in what was said, from the last line backwards. Its groups are what the sentence names."""
+    sentence: str
+    """The cause and what to do; names in braces are groups, and ``node``."""
+
+
+def _cause(pattern: str, sentence: str) -> Cause:
+    return Cause(re.compile(pattern, re.IGNORECASE), sentence)
+
+
+CAUSES = (
+    _cause(
+        r"CUDA out of memory\. Tried to allocate (?P<wanted>[\d.]+ \w+)\. GPU (?P<gpu>\d+) has a "
+        r"total capacity of "
+        r"(?P<total>[\d.]+ \w+) of which (?P<free>[\d.]+ \w+) is free",
+        f"GPU {{gpu}} ran out of memory: {{wanted}} more were wanted and {{free}} of {{total}} were "
+        f"free; {_BATCHES}",
+    ),
+    _cause(
+        r"(?:CUDA|HIP|XPU|MPS backend) out of memory|CUDA_ERROR_OUT_OF_MEMORY|CUBLAS_STATUS_ALLOC_FAILED"
+        r"|RESOURCE_EXHAUSTED: Out of memory",
+        f"a GPU ran out of memory; {_BATCHES}",
+    ),
+    _cause(
+        r"uncorrectable ECC error",
+        f"the memory of a GPU has an error that cannot be corrected (ECC); {_NODE}",
+    ),
+    _cause(
+        r"NVRM: Xid \([^)]*\): (?P<xid>\d+)",
+        f"the driver reported Xid {{xid}} of a GPU; {_NODE}",
+    ),
+    _cause(
+        r"GPU (?:has fallen off the bus|is lost)|CUDA error: (?:unknown error|hardware stack "
+        r"error)|device lost",
+        f"a GPU or its driver failed; {_NODE}",
+    ),
+    _cause(
+        r"ncclRemoteError|remote process exited or there was a network error",
+        "another rank went away while NCCL talked to it: the first rank that failed, or the node or "
+        "network between "
+        "them, is the cause; see the log of the others",
+    ),
+    _cause(
+        r"Watchdog caught collective operation timeout: WorkNCCL\(SeqNum=\d+, OpType=(?P<operation>\w+)",
+        "a collective of NCCL ({operation}) was not joined by all ranks in time: one of them hung or "
+        "was slower than "
+        "the time limit; see who waited for whom in the log",
+    ),
+    _cause(
+        r"ncclSystemError|ncclUnhandledCudaError|ncclInternalError|NCCL WARN",
+        f"NCCL failed in the driver or the network of this rank; {_NODE}",
+    ),
+    _cause(
+        r"device-side assert triggered",
+        "a kernel got values out of range, most often an index such as a class or a token beyond the "
+        "size of its layer; "
+        "run it on a CPU, or with CUDA_LAUNCH_BLOCKING=1, to see where",
+    ),
+    _cause(
+        r"CUDA error: an illegal memory access",
+        "a kernel read memory that is not its own: a defect of an extension or of a library; "
+        "CUDA_LAUNCH_BLOCKING=1 "
+        "shows where",
+    ),
+    _cause(
+        r"CUDA driver version is insufficient|driver on your system is too old",
+        "the driver of node {node} is older than the CUDA of the image; take an image of an older "
+        "CUDA, or update the "
+        "driver",
+    ),
+    _cause(
+        r"no kernel image is available for execution",
+        "the image's libraries were not built for the GPUs of node {node}; take an image that supports them",
+    ),
+    _cause(
+        r"Torch not compiled with CUDA enabled",
+        "the torch of the image has no CUDA; install one that has, or train on CPUs",
+    ),
+    _cause(
+        r"no CUDA-capable device|No CUDA GPUs are available",
+        "no GPU is visible to the script; ask for slots of a pool with GPUs, and leave "
+        "CUDA_VISIBLE_DEVICES alone",
+    ),
+    _cause(
+        r"DataLoader worker \(pid.*\) is killed by signal: Bus error|insufficient shared memory",
+        "the shared memory of the container (/dev/shm) is full; raise resources.shm_size, or use "
+        "fewer workers of data "
+        "loaders",
+    ),
+    _cause(
+        r"DataLoader worker \(pid.*\) (?:is killed by signal: Killed|exited unexpectedly)",
+        "a worker of a data loader was killed, most often for lack of memory; use fewer workers, or "
+        "more memory",
+    ),
+    _cause(
+        r"can't allocate memory: you tried to allocate (?P<wanted>\d+) bytes",
+        f"the machine had no {{wanted}} bytes of memory left; {_BATCHES}, or more memory",
+    ),
+    _cause(
+        r"^MemoryError\b|Cannot allocate memory|std::bad_alloc",
+        f"the machine had no memory left; {_BATCHES}, or more memory",
+    ),
+    _cause(
+        r"No space left on device",
+        "a disk of node {node} is full; `resolute doctor` there shows which, and retention of "
+        "checkpoints frees space",
+    ),
+    _cause(
+        r"Disk quota exceeded", "the quota of a directory is used up; delete files there, or have it raised"
+    ),
+    _cause(
+        r"Too many open files",
+        "the limit of open files is reached; close files, or use fewer workers or another sharing "
+        "strategy of tensors",
+    ),
+    _cause(
+        r"Stale file handle|Input/output error",
+        "a disk or a network file system of node {node} failed; the next run reads it again, and if "
+        "it comes again the "
+        "node or the store is to be repaired",
+    ),
+    _cause(
+        r"Address already in use",
+        "a port is taken on node {node}, most often by processes of an earlier run; the next run "
+        "takes other ports",
+    ),
+    _cause(
+        r"Connection closed by peer|Connection reset by peer",
+        "another rank or server went away in the middle of a connection: the first rank that failed "
+        "is the cause; see "
+        "the log of the others",
+    ),
+    _cause(
+        r"Temporary failure in name resolution|Name or service not known|getaddrinfo failed",
+        "a name could not be looked up from node {node}; check the name and the network, or put the "
+        "data where no "
+        "network is needed",
+    ),
+    _cause(
+        r"\b40[13] (?:Client Error|Forbidden|Unauthorized)|GatedRepoError|Access denied",
+        "a server refused access; give the run a valid token by environment.environment_variables",
+    ),
+    _cause(
+        r"Connection refused|timed out|TimeoutError",
+        "a server or another rank did not answer from node {node}; check that it runs, and the network",
+    ),
+    _cause(
+        r"No module named '?(?P<module>[\w.]+)",
+        "Python has no module {module}; submit its directory with -i, or install it by "
+        "startup-hook.sh or the image",
+    ),
+    _cause(
+        r"cannot import name '(?P<name>\w+)' from '(?P<module>[\w.]+)'",
+        "the module {module} of this environment has no {name}: its version is another than the "
+        "script wants; pin it",
+    ),
+    _cause(
+        r"can't open file '?(?P<file>[^':]+)",
+        "the script {file} was not submitted, or the entrypoint names it wrongly; paths begin in the "
+        "submitted directory",
+    ),
+    _cause(
+        r"(?:^|: )(?P<command>[\w./-]+): (?:command )?not found",
+        "there is no command {command}; correct the entrypoint, or install it by startup-hook.sh or "
+        "the image",
+    ),
+    _cause(
+        r"error: unrecognized arguments: (?P<arguments>.+)",
+        "the script does not know the arguments {arguments}; correct the entrypoint",
+    ),
+    _cause(
+        r"^(?:\w*SyntaxError|IndentationError|TabError): (?P<why>.+)",
+        "the code cannot be read ({why}); correct the line above",
+    ),
+    _cause(
+        r"FileNotFoundError: .*: '(?P<file>[^']+)'",
+        "there is no file {file} on node {node}; mount its directory by bind_mounts, or submit it",
+    ),
+    _cause(
+        r"PermissionError: .*: '(?P<file>[^']+)'",
+        "the run's user may not use {file}; change its permissions, or run as another user",
+    ),
+    _cause(
+        r"Error\(s\) in loading state_dict for (?P<model>\w+)",
+        "the checkpoint was written by another model than {model} now is; give both the same "
+        "hyperparameters, or begin "
+        "without it",
+    ),
+    _cause(
+        r"shapes cannot be multiplied|size of tensor|mismatch in shape|expected input.* to have \d+ channels",
+        "two tensors do not fit each other; a layer's size, or a hyperparameter that sets it, is wrong",
+    ),
+    _cause(
+        r"DATA_LOSS|checksum mismatch|PytorchStreamReader failed|unexpected EOF",
+        "a file that was read is damaged or incomplete; restore from another checkpoint, or write it again",
+    ),
+)
+"""Kinds of failures; the first that is found counts."""
+_BY_SIGNAL: Mapping[int, str] = {
+    132: (
+        "a library uses instructions that the processor of node {node} does not have; take one that "
+        "was built for it"
+    ),
+    134: "a library gave up (SIGABRT): the lines before say why",
+    135: (
+        "a mapped file or shared memory could not be read (SIGBUS): a disk or /dev/shm is full; "
+        "raise resources.shm_size"
+    ),
+    136: "a library divided by zero or computed what its processor refuses (SIGFPE)",
+    139: (
+        "a library read memory that is not its own (SIGSEGV): a defect of an extension, or versions "
+        "that do not fit"
+    ),
+}
+"""By the exit code of what a signal ended."""
+
+
+_ENDED_BY_OTHERS = frozenset({137, 143})
+"""Exit codes of SIGKILL and SIGTERM: what was said before says nothing of them."""
+_EXCEPTION = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt)\b")
+_MOST_LINES = 15
+
+
+def cause_of(exit_code: int, text: str, *, node: str, xid: str = "") -> str:
+    """Says what made a run fail and what to do.
+
+    Args:
+        exit_code: Exit code of the rank that failed first.
+        text: What it said last.
+        node: Name of its machine.
+        xid: What the kernel's log says of an error of a GPU shortly before; empty for nothing. It counts only
+            where what was said has no cause.
+
+    Returns:
+        A sentence; empty for what is the script's own affair, which its last line says best.
+    """
+    if exit_code in _ENDED_BY_OTHERS:
+        return ""
+    for line in (*_last_words(text), xid):
+        for cause in CAUSES:
+            if match := cause.pattern.search(line):
+                return cause.sentence.format(node=node or "this one", **match.groupdict())
+    return _BY_SIGNAL.get(exit_code, "").format(node=node or "this one")
+
+
+def _last_words(text: str) -> list[str]:
+    """The last lines, backwards to that of the last exception: what came before it was no reason to end."""
+    words: list[str] = []
+    for line in reversed(text.splitlines()[-_MOST_LINES:]):
+        words.append(line.strip())
+        if _EXCEPTION.match(words[-1]):
+            break
+    return words

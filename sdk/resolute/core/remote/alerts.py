@@ -1,0 +1,47 @@
+"""Alerts of a script, which go to the endpoints of its workspace."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+
+from resolute.api.experiments.v1 import alerts_service_pb2 as alerts
+from resolute.contracts.calls.backoff import Backoff, retry
+from resolute.core.remote.session import Session
+from resolute.errors import ResoluteError, UnavailableError
+
+_SECONDS = 10.0
+_DEADLINE = 5.0
+_TITLE, _TEXT = 200, 3000
+_log = logging.getLogger("resolute.core")
+
+
+class RemoteAlerts:
+    """Raises alerts at the experiments service.
+
+    Args:
+        session: The services.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def raise_alert(self, title: str, text: str, level: str) -> None:
+        """Raises an alert once; a cluster that does not answer for 10 seconds is not told."""
+        request = alerts.RaiseAlertRequest(
+            trial_id=self._session.connection.trial_id,
+            alert_id=str(uuid.uuid4()),
+            title=title[:_TITLE],
+            text=text[:_TEXT],
+            level=level,
+        )
+        try:
+            self._session.check_process()
+            retry(
+                lambda: self._session.alerts.RaiseAlert(request, timeout=_DEADLINE),
+                outage_timeout=_SECONDS,
+                backoff=Backoff(first=0.2, longest=2.0),
+                retried=(UnavailableError,),
+            )
+        except ResoluteError as failure:
+            _log.warning("the cluster was not told of an alert: %s", failure)

@@ -1,0 +1,139 @@
+"""Users, and the roles that they and their groups have."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+
+from resolute.client.schema.accounts import UserRole
+from resolute.client.services import Services
+from resolute.errors import NotFoundError
+from resolute.imports.master import Master, Message
+from resolute.imports.report import Report
+
+_ROLES: Mapping[str, UserRole] = {
+    "ClusterAdmin": UserRole.ADMIN,
+    "WorkspaceAdmin": UserRole.ADMIN,
+    "Editor": UserRole.EDITOR,
+    "EditorRestricted": UserRole.EDITOR,
+    "EditorProjectRestricted": UserRole.EDITOR,
+    "Viewer": UserRole.VIEWER,
+}
+_RANKS = (UserRole.MEMBER, UserRole.VIEWER, UserRole.EDITOR, UserRole.ADMIN)
+Assigned = dict[tuple[int, int], UserRole]
+"""The highest role of a user, by the user's number there, in a workspace by its number there; 0 for all."""
+
+
+class People:
+    """Brings users and their roles.
+
+    Args:
+        master: Where from.
+        services: Where to.
+        report: Hears of each.
+    """
+
+    def __init__(self, master: Master, services: Services, report: Report) -> None:
+        self._master = master
+        self._services = services
+        self._report = report
+
+    def bring_users(self, *, roles_count: bool) -> None:
+        """Creates users who are not here, without passwords.
+
+        Args:
+            roles_count: Whether the other cluster gives roles; where it does not, all users may edit.
+        """
+        known = {user.name for user in self._services.access.list_users()}
+        cluster_roles = self._roles if roles_count else {}
+        for user in self._users():
+            name = str(user["username"])
+            if name in known:
+                self._report.add("users", known=1)
+                continue
+            with self._report.noting(f"user {name!r}"):
+                usual = UserRole.MEMBER if roles_count else UserRole.EDITOR
+                role = cluster_roles.get((int(user["id"]), 0), usual)
+                self._services.access.create_user(name, UserRole.ADMIN if user.get("admin") else role)
+                if not user.get("active", True):
+                    self._services.access.update_user(name, active=False)
+                self._report.add("users", new=1)
+                self._report.remark("passwords of users: each needs a new one, or a sign-in by OpenID")
+                if user.get("displayName"):
+                    self._report.remark("display names of users: users have one name")
+
+    def bring_roles(self, workspaces: Mapping[int, int]) -> None:
+        """Gives users the roles in workspaces that they do not have here.
+
+        Args:
+            workspaces: Numbers of workspaces here by their numbers there.
+        """
+        names = {int(user["id"]): str(user["username"]) for user in self._users()}
+        users = {user.name: user.id for user in self._services.access.list_users()}
+        known = {(role.user, role.workspace) for role in self._services.roles.list()}
+        titles = {workspace.id: workspace.name for workspace in self._services.workspaces.list()}
+        for (user, workspace), role in sorted(self._roles.items(), key=lambda item: item[0]):
+            name, here = names.get(user, ""), workspaces.get(workspace)
+            if here is None or name not in users:
+                continue
+            if (name, titles.get(here, "")) in known:
+                self._report.add("roles", known=1)
+                continue
+            with self._report.noting(f"role {role.value!r} of user {name!r}"):
+                self._services.roles.assign(users[name], here, role)
+                self._report.add("roles", new=1)
+
+    def _users(self) -> Iterator[Message]:
+        return self._master.pages("/api/v1/users", "users", sortBy="SORT_BY_USER_NAME")
+
+    @cached_property
+    def _roles(self) -> Assigned:
+        """All roles, those of groups as their members'."""
+        found: defaultdict[tuple[int, int], UserRole] = defaultdict(lambda: UserRole.MEMBER)
+        for user in self._users():
+            with self._report.noting(f"roles of user {user.get('username')!r}"):
+                for role in self._roles_of(int(user["id"])):
+                    for one in role.get("userRoleAssignments") or []:
+                        self._note(found, int(user["id"]), one["roleAssignment"], role["role"])
+        for group in self._groups():
+            with self._report.noting(f"roles of group {group.get('name')!r}"):
+                self._note_group(found, group)
+        return dict(found)
+
+    def _note_group(self, found: Assigned, group: Message) -> None:
+        members = [int(user["id"]) for user in group.get("users") or []]
+        self._report.remark(
+            f"group {group['name']!r}: its {len(members)} members have its roles; there are no groups"
+        )
+        answer = self._master.get(f"/api/v1/roles/search/by-group/{group['groupId']}")
+        titles = {role["roleId"]: role for role in answer.get("roles") or []}
+        for summary in answer.get("assignments") or []:
+            scopes = [{"scopeWorkspaceId": one} for one in summary.get("scopeWorkspaceIds") or []]
+            scopes += [{"scopeCluster": True}] if summary.get("scopeCluster") else []
+            for member in members:
+                for scope in scopes:
+                    self._note(found, member, scope, titles.get(summary["roleId"], {}))
+
+    def _roles_of(self, user: int) -> list[Message]:
+        try:
+            return self._master.get(f"/api/v1/roles/search/by-user/{user}").get("roles") or []
+        except NotFoundError:
+            return []
+
+    def _groups(self) -> Iterator[Message]:
+        try:
+            found = list(self._master.search("/api/v1/groups/search", "groups"))
+        except NotFoundError:
+            return
+        for one in found:
+            yield self._master.get(f"/api/v1/groups/{one['group']['groupId']}")["group"]
+
+    def _note(self, found: Assigned, user: int, scope: Message, role: Message) -> None:
+        title = str(role.get("name", ""))
+        given = _ROLES.get(title)
+        if given is None:
+            self._report.remark(f"role {title!r}: there is none like it; give one with `resolute rbac`")
+            return
+        key = (user, int(scope.get("scopeWorkspaceId") or 0))
+        found[key] = max(found[key], given, key=_RANKS.index)

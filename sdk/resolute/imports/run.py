@@ -1,0 +1,198 @@
+"""The whole import: what others need first, then experiment by experiment, several of them filled at once."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+
+from resolute.client.services import Services
+from resolute.imports.batches import batches
+from resolute.imports.checkpoints import Checkpoints
+from resolute.imports.experiments import ExperimentHere, Experiments, experiments_of, has_ended
+from resolute.imports.history import History, TrialHere
+from resolute.imports.master import Master, Message
+from resolute.imports.models import bring_models, models_of
+from resolute.imports.people import People
+from resolute.imports.places import (
+    archive_places,
+    bring_places,
+    bring_policies,
+    bring_templates,
+    projects_of,
+    templates_of,
+    workspaces_of,
+)
+from resolute.imports.report import Report
+
+_TRIALS_AT_ONCE = 25
+_MOST_BEGUN = 16
+"""Experiments that are being filled at once: what waits for a thread takes memory."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What is wanted."""
+
+    experiments: tuple[int, ...] = ()
+    """Only these, by their numbers there; empty for all."""
+    logs: bool = True
+    """Whether with the lines of logs."""
+    copies_checkpoints: bool = False
+    """Whether files of checkpoints are copied into the storage of this cluster."""
+    threads: int = 4
+    """How many batches of trials are brought at once."""
+
+
+def count(master: Master, options: Options, *, report: Report) -> None:
+    """Counts what an import would bring, and brings nothing."""
+    report.add("users", new=sum(1 for _ in master.pages("/api/v1/users", "users")))
+    for workspace in workspaces_of(master):
+        report.add("workspaces", new=1)
+        report.add("projects", new=sum(1 for _ in projects_of(master, workspace)))
+    report.add("templates", new=sum(1 for _ in templates_of(master)))
+    for listed in experiments_of(master, report, options.experiments):
+        if has_ended(listed):
+            report.add("experiments", new=1)
+            report.add("trials", new=int(listed.get("numTrials") or 0))
+            report.add("checkpoints", new=int(listed.get("checkpointCount") or 0))
+        else:
+            _remark_running(report)
+    report.add("models", new=sum(1 for _ in models_of(master)))
+
+
+def bring(
+    master: Master,
+    services: Services,
+    options: Options,
+    *,
+    report: Report,
+    progress: Callable[[str], object] = lambda _text: None,
+) -> None:
+    """Imports everything that is not here. What is refused is in the report, and keeps nothing else away.
+
+    Args:
+        master: The other cluster, signed in as an admin.
+        services: This one, as an admin.
+        options: What is wanted.
+        report: Hears of everything.
+        progress: Is told what is being brought, for people.
+
+    Raises:
+        AuthError: A token has ended, or its user is no admin here.
+        UnavailableError: One of the clusters stopped answering; the same call goes on later.
+    """
+    about = master.get("/api/v1/master")
+    cluster_id = str(about["clusterId"])
+    people = People(master, services, report)
+    progress("users, workspaces and projects")
+    roles_count = bool(about.get("rbacEnabled"))
+    people.bring_users(roles_count=roles_count)
+    places = bring_places(master, services, report)
+    if roles_count:
+        people.bring_roles(places.workspaces)
+    bring_templates(master, services, report)
+    bring_policies(master, services, report, places)
+    experiments = Experiments(
+        master,
+        services,
+        report,
+        cluster_id=cluster_id,
+        places=places,
+        copies_checkpoints=options.copies_checkpoints,
+    )
+    filling = _Filling(master, services, experiments, options=options, report=report)
+    with ThreadPoolExecutor(max_workers=options.threads, thread_name_prefix="import") as pool:
+        try:
+            for listed in experiments_of(master, report, options.experiments):
+                progress(f"experiment {listed['id']}: {listed.get('name', '')}")
+                filling.begin(pool, listed)
+            filling.finish_all()
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+    progress("models")
+
+    bring_models(master, services, report, cluster_id=cluster_id, workspaces=places.workspaces)
+    archive_places(master, services, places)
+    _remark_rest(report)
+
+
+@dataclass(frozen=True)
+class _Begun:
+    """An experiment whose trials are being filled."""
+
+    here: ExperimentHere
+    parts: Sequence[Future[None]]
+
+
+class _Filling:
+    """Creates experiments and trials in order, and fills them in threads."""
+
+    def __init__(
+        self,
+        master: Master,
+        services: Services,
+        experiments: Experiments,
+        *,
+        options: Options,
+        report: Report,
+    ) -> None:
+        self._master = master
+        self._services = services
+        self._experiments = experiments
+        self._history = History(master, services, report)
+        self._options = options
+        self._report = report
+        self._begun: deque[_Begun] = deque()
+
+    def begin(self, pool: ThreadPoolExecutor, listed: Message) -> None:
+        """Creates an experiment with its trials, and begins to fill them."""
+        if not has_ended(listed):
+            _remark_running(self._report)
+            return
+        with self._report.noting(f"experiment {listed['id']}"):
+            here = self._experiments.bring(listed)
+            if here.finished:
+                return
+            trials = self._experiments.bring_trials(here)
+            some = batches(trials, most=_TRIALS_AT_ONCE)
+            parts = [pool.submit(self._fill, part, here) for part in some]
+            parts.append(pool.submit(self._register, here, trials))
+            self._begun.append(_Begun(here, parts))
+        while len(self._begun) > _MOST_BEGUN:
+            self._finish(self._begun.popleft())
+
+    def finish_all(self) -> None:
+        """Waits for everything that was begun."""
+        while self._begun:
+            self._finish(self._begun.popleft())
+
+    def _finish(self, begun: _Begun) -> None:
+        with self._report.noting(f"experiment {begun.here.number}"):
+            for part in begun.parts:
+                part.result()
+            self._services.imports.finish(begun.here.experiment_id)
+
+    def _fill(self, trials: Sequence[TrialHere], here: ExperimentHere) -> None:
+        self._history.bring_metrics(trials, here.goal)
+        if self._options.logs:
+            for trial in trials:
+                self._history.bring_lines(trial)
+
+    def _register(self, here: ExperimentHere, trials: Sequence[TrialHere]) -> None:
+        by_number = {trial.number: trial for trial in trials}
+        Checkpoints(self._master, self._services, self._report, here=here, trials=by_number).bring()
+
+
+def _remark_running(report: Report) -> None:
+    report.remark("experiments that have not ended: start the same import when they have")
+
+
+def _remark_rest(report: Report) -> None:
+    """What no import can bring, whether or not the other cluster has it."""
+    report.remark(
+        "notebooks, shells, commands and TensorBoards; webhooks; pins; usage by the hour; audit logs"
+    )
+    report.remark("decisions of searches: configs say how they searched, and metrics what came of it")

@@ -1,0 +1,43 @@
+"""Connections to stores that end before anything is sent where they may not lead."""
+
+from __future__ import annotations
+
+from urllib3 import HTTPConnectionPool, HTTPSConnectionPool, PoolManager
+from urllib3.connection import HTTPConnection, HTTPSConnection
+
+from resolute.errors import PermissionDeniedError
+from resolute_checkpoints.blobs.buckets.egress import require_reachable
+
+
+def guard(pool: PoolManager) -> PoolManager:
+    """Lets connections be used only where they may lead, whatever a name resolves or a store redirects to."""
+    pool.pool_classes_by_scheme = {"http": _Pool, "https": _SecurePool}
+    return pool
+
+
+class _Connection(HTTPConnection):
+    def connect(self) -> None:
+        super().connect()
+        _require_peer(self)
+
+
+class _SecureConnection(HTTPSConnection):
+    def connect(self) -> None:
+        super().connect()
+        _require_peer(self)
+
+
+class _Pool(HTTPConnectionPool):
+    ConnectionCls = _Connection
+
+
+class _SecurePool(HTTPSConnectionPool):
+    ConnectionCls = _SecureConnection
+
+
+def _require_peer(connection: HTTPConnection) -> None:
+    try:
+        require_reachable(connection.sock.getpeername()[0])
+    except PermissionDeniedError:
+        connection.close()
+        raise

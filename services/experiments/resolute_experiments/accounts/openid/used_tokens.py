@@ -1,0 +1,38 @@
+"""ID tokens that somebody signed in with. Each is good for one session; a restart forgets them."""
+
+from __future__ import annotations
+
+import hashlib
+
+from resolute.contracts.clock import Clock
+from resolute.errors import UnauthenticatedError
+
+
+class UsedTokens:
+    """Knows the tokens of the last minutes; older ones are refused for their age.
+
+    Args:
+        clock: Tells the time.
+        seconds: How long a token is remembered.
+    """
+
+    def __init__(self, clock: Clock, *, seconds: float) -> None:
+        self._clock = clock
+        self._seconds = seconds
+        self._forgotten_at: dict[bytes, float] = {}
+
+    def use(self, token: str) -> None:
+        """Notes a verified token.
+
+        Raises:
+            UnauthenticatedError: Somebody has signed in with it before.
+        """
+        now = self._clock.monotonic()
+        # In the order of their use, so the oldest come first.
+        while self._forgotten_at and next(iter(self._forgotten_at.values())) <= now:
+            del self._forgotten_at[next(iter(self._forgotten_at))]
+        # The signed part alone: whoever changes the signature's spelling has the same token.
+        digest = hashlib.sha256(token.rpartition(".")[0].encode()).digest()
+        if digest in self._forgotten_at:
+            raise UnauthenticatedError("this ID token was used before; sign in again")
+        self._forgotten_at[digest] = now + self._seconds

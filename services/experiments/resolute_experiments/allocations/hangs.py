@@ -1,0 +1,62 @@
+"""What keeps runs from moving on, as their supervisors say with each renewal of a lease."""
+
+from __future__ import annotations
+
+from sqlalchemy.engine import Connection
+
+from resolute_experiments.alerts.raising import raise_of_hang
+from resolute_experiments.allocations.living_runs import living_run
+from resolute_experiments.states import ExperimentEvent, ExperimentState
+from resolute_experiments.store import experiments, runs, trials
+from resolute_experiments.timing import Timing
+from resolute_experiments.transitions import transition_experiment
+
+_LONGEST = 2000
+_BEGINS = "it does not move: "
+
+
+def shortened(sentence: str) -> str:
+    """A sentence of a supervisor as it is kept."""
+    return sentence[:_LONGEST].replace("\0", "\ufffd")
+
+
+def note_hang(
+    connection: Connection, allocation_id: str, rank: int, sentence: str, *, timing: Timing
+) -> None:
+    """Writes what keeps a container of a run, tells people, and does what the config says.
+
+    Args:
+        connection: A transaction.
+        allocation_id: Allocation of the run.
+        rank: Rank of the container.
+        sentence: What keeps it; empty once it moves again.
+        timing: When.
+
+    Raises:
+        RunSupersededError: The run is over; what kept it says nothing of the one after it.
+    """
+    run = living_run(connection, allocation_id)
+    before = [one for one in runs.containers_of(connection, allocation_id) if one.hang]
+    runs.update_container(connection, allocation_id, rank, hang=sentence)
+    containers = runs.containers_of(connection, allocation_id)
+    sentences = [
+        one.hang if len(containers) == 1 else f"container {one.container_rank}: {one.hang}"
+        for one in containers
+        if one.hang
+    ]
+    trial = trials.get(connection, trial_id=run.trial_id)
+    if not sentences:
+        if trial.explanation.startswith(_BEGINS):
+            trials.update(connection, trial, explanation="")
+        return
+    text = "; ".join(sentences)[:_LONGEST]
+    # What kept a run stays with it after it has moved again.
+    runs.update(connection, allocation_id, hang=text)
+    trials.update(connection, trial, explanation=f"{_BEGINS}{text}")
+    if before:
+        return
+    experiment = experiments.get(connection, experiment_id=run.experiment_id)
+    raise_of_hang(connection, trial, text, now=timing.now)
+    on_hang = (experiment.config.get("hang") or {}).get("on_hang")
+    if on_hang == "pause" and experiment.state is ExperimentState.ACTIVE:
+        transition_experiment(connection, experiment, ExperimentEvent.PAUSE, timing)

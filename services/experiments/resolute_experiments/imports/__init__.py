@@ -1,0 +1,1 @@
+"""Experiments that other clusters ran: read, and recorded as they were there."""

@@ -1,0 +1,108 @@
+"""Reads the config of an experiment that another cluster ran: no pool is asked, since nothing of it starts.
+
+A config that cannot be read here as a whole is kept as it was written, above the defaults. A large one takes
+seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from resolute.contracts.documents.document import read_document
+from resolute_experiments.config import ConfigError, Layer, parse_config
+from resolute_experiments.specs.storage import partial_without_secrets, without_secrets
+
+_NO_METRIC = "loss"
+"""A config must name a metric, also where none was kept."""
+_READ_HERE = ("searcher", "resources", "checkpoint_storage", "environment")
+"""Sections that this service reads of every experiment, so that they must be as it writes them."""
+_KEPT = frozenset({"save_experiment_best", "save_trial_best", "save_trial_latest"})
+"""Fields of the section on storage that do not say where it is."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportedConfig:
+    """A config without secrets."""
+
+    content: dict[str, Any]
+    """The whole config, defaults filled in."""
+    fault: str = ""
+    """Why it could not be read as a whole; empty when it could."""
+
+
+def read_imported_config(name: str, config_yaml: str, cluster_defaults: dict[str, Any]) -> ImportedConfig:
+    """Reads a config.
+
+    Args:
+        name: Name of its experiment.
+        config_yaml: What its author wrote.
+        cluster_defaults: Lowest layer of every config.
+    """
+    defaults = [Layer("cluster defaults", cluster_defaults)]
+    # A seed that the other cluster does not tell is the same at every repetition.
+    random = Random(config_yaml)  # noqa: S311 - no secret
+    try:
+        config = parse_config(config_yaml, layers=defaults, random=random, require_entrypoint=False)
+        return ImportedConfig(content=without_secrets(config.to_dict()))
+    except ConfigError as error:
+        fault = str(error)
+    written = _readable(config_yaml)
+    searcher = _mapping(written.get("searcher"))
+    known: dict[str, Any] = {
+        "name": name,
+        "searcher": {
+            "name": "single",
+            "metric": _text(searcher.get("metric")) or _NO_METRIC,
+            "smaller_is_better": searcher.get("smaller_is_better") is not False,
+        },
+    }
+    known["reproducibility"] = {"experiment_seed": random.randrange(2**31)}
+    whole = _with_storage(known, written.get("checkpoint_storage"), defaults)
+    kept = {key: value for key, value in written.items() if key not in _READ_HERE}
+    content = {**whole, **kept, "searcher": {**whole["searcher"], **searcher, **known["searcher"]}}
+    content["searcher"]["name"] = _text(searcher.get("name")) or "single"
+    return ImportedConfig(content=partial_without_secrets(content), fault=fault)
+
+
+def with_own_storage(content: Mapping[str, Any], cluster_defaults: dict[str, Any]) -> dict[str, Any]:
+    """Lets a config name the storage of this cluster, and keep as many checkpoints as before.
+
+    Args:
+        content: A whole config.
+        cluster_defaults: Lowest layer of every config, which names that storage.
+    """
+    known = {"name": "any", "searcher": {"name": "single", "metric": _NO_METRIC}}
+    own = parse_config(
+        known, layers=[Layer("cluster defaults", cluster_defaults)], require_entrypoint=False
+    ).to_dict()["checkpoint_storage"]
+    kept = {name: value for name, value in content["checkpoint_storage"].items() if name in _KEPT}
+    return without_secrets({**content, "checkpoint_storage": {**own, **kept}})
+
+
+def _with_storage(known: dict[str, Any], storage: object, defaults: list[Layer]) -> dict[str, Any]:
+    """Fills in defaults, and where its checkpoints lie if that can be read."""
+    try:
+        config = parse_config(
+            {**known, "checkpoint_storage": storage}, layers=defaults, require_entrypoint=False
+        )
+    except ConfigError:
+        config = parse_config(known, layers=defaults, require_entrypoint=False)
+    return without_secrets(config.to_dict())
+
+
+def _readable(config_yaml: str) -> dict[str, Any]:
+    try:
+        return dict(read_document(config_yaml).content)
+    except ConfigError:
+        return {}
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""

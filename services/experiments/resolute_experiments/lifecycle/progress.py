@@ -1,0 +1,112 @@
+"""How far an experiment is, and when it will be done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy.engine import Connection
+
+from resolute.api.searcher.v1 import search_pb2, searcher_service_pb2
+from resolute.contracts.clock import Clock
+from resolute_experiments.clients import Clients
+from resolute_experiments.specs.trial_length import estimated_end
+from resolute_experiments.store import experiments, trials
+from resolute_experiments.store.experiments import Experiment
+from resolute_experiments.topics import Topic, watched
+from resolute_serving.database.engine import Database
+from resolute_serving.notifier import Notifier
+
+_EVERY_SECONDS = 1.0
+"""Between two looks at a search while trials run: short ones would cause many a second."""
+_LEAST_PROGRESS = 0.001
+_LEAST_CHANGE = 0.02
+"""An estimate is written again when the time that is left changes by this share of it."""
+
+
+@dataclass
+class Pace:
+    """Progress while trials run; time in which none does counts for nothing."""
+
+    seconds: float = 0.0
+    gained: float = 0.0
+    _progress: float | None = None
+    _looked_at: float = 0.0
+
+    def look(self, progress: float, *, now: float, running: bool) -> None:
+        """Takes the progress of a search at a time."""
+        if self._progress is not None and running:
+            self.seconds += now - self._looked_at
+            self.gained += max(0.0, progress - self._progress)
+        self._progress, self._looked_at = progress, now
+
+    def seconds_left(self) -> float | None:
+        """Seconds until the whole is done, as fast as so far; None before anything was."""
+        if not self.gained or self._progress is None:
+            return None
+        return (1.0 - self._progress) * self.seconds / self.gained
+
+
+class Progress:
+    """Keeps the progress of one experiment up to date.
+
+    Args:
+        database: This service's database.
+        clients: The other services.
+        notifier: Tells of changes.
+        clock: Tells the time, and how often the search is asked while trials run.
+    """
+
+    def __init__(
+        self, database: Database, *, clients: Clients, notifier: Notifier[Topic], clock: Clock
+    ) -> None:
+        self._database, self._clients, self._notifier, self._clock = database, clients, notifier, clock
+        self._due = 0.0
+        self._pace = Pace()
+
+    async def refresh(self, experiment: Experiment, *, running: bool) -> None:
+        """Asks the search, and writes what changed.
+
+        Args:
+            experiment: An active experiment, whose search was created.
+            running: Whether trials of it run.
+
+        Raises:
+            NotFoundError: The search is gone.
+        """
+        now = self._clock.monotonic()
+        if running and now < self._due:
+            return  # a later step looks: while trials run there is one every few seconds
+        self._due = now + _EVERY_SECONDS
+        request = searcher_service_pb2.GetSearchRequest(search_id=experiment.id)
+        search = (await self._clients.searcher.GetSearch(request)).search.status
+        # A search that is over counts as done, however it went; the end of the experiment says what it was.
+        if search.state != search_pb2.SEARCH_STATE_ACTIVE:
+            return
+        self._pace.look(search.progress, now=now, running=running)
+        end = await self._end(experiment) if running else None
+        moved = abs(search.progress - experiment.progress) >= _LEAST_PROGRESS
+        if moved or self._differs(experiment.estimated_end_at, end):
+            values = {"progress": search.progress, "estimated_end_at": end}
+            await self._database.write(lambda c: experiments.update(c, experiment.id, **values))
+            self._notifier.notify(watched(experiment.id))
+
+    async def _end(self, experiment: Experiment) -> float | None:
+        """Estimates when it will be done: by the steps of its only trial, else by its progress."""
+        if experiment.config["searcher"]["name"] == "single":
+
+            def of_trial(connection: Connection) -> float | None:
+                ends = (
+                    estimated_end(one, experiment.config)
+                    for one in trials.unfinished(connection, experiment.id)
+                )
+                return next(ends, None)
+
+            if (end := await self._database.read(of_trial)) is not None:
+                return end
+        left = self._pace.seconds_left()
+        return None if left is None else self._clock.time() + left
+
+    def _differs(self, known: float | None, end: float | None) -> bool:
+        if known is None or end is None:
+            return known is not end
+        return abs(end - known) > max(1.0, _LEAST_CHANGE * (end - self._clock.time()))

@@ -1,0 +1,1 @@
+"""The port of HTTP: its socket, its connections, and the server on it."""

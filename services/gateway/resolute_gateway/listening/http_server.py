@@ -1,0 +1,69 @@
+"""Uvicorn inside of a process with its own event loop and signal handlers."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from resolute_gateway.listening.connection import BoundedConnection
+from resolute_gateway.listening.listening_socket import BACKLOG
+from resolute_serving.tls import ServerTls
+
+_GRACE_SECONDS = 5
+_IDLE_SECONDS = 75
+"""How long a connection may be idle: longer than most clients keep one, so that none meets a closed one."""
+
+
+class HttpServer:
+    """Serves an application on an open port.
+
+    Args:
+        application: Answers requests.
+        opened: The port.
+        tls: Its certificate; None for plain HTTP.
+    """
+
+    def __init__(self, application: ASGIApp, opened: socket.socket, *, tls: ServerTls | None = None) -> None:
+        config = uvicorn.Config(
+            application,
+            http=BoundedConnection,
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            backlog=BACKLOG,
+            timeout_keep_alive=_IDLE_SECONDS,
+            timeout_graceful_shutdown=_GRACE_SECONDS,
+        )
+        config.load()
+        if tls is not None:
+            config.ssl = tls.context()
+        self._server = _Server(config)
+        self._socket = opened
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begins to answer."""
+        serving: Any = self._server.serve(sockets=[self._socket])
+        self._task = asyncio.create_task(serving, name="http-server")
+
+    async def stop(self) -> None:
+        """Accepts nothing more, and waits a little for requests in progress."""
+        self._server.should_exit = True
+        if self._task is not None:
+            await self._task
+
+
+class _Server(uvicorn.Server):
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leaves signals to the process."""
+        yield

@@ -1,0 +1,1 @@
+function i(){const s=crypto.getRandomValues(new Uint8Array(16));s[6]=(s[6]??0)&15|64,s[8]=(s[8]??0)&63|128;const t=[...s].map(e=>e.toString(16).padStart(2,"0")).join("");return[t.slice(0,8),t.slice(8,12),t.slice(12,16),t.slice(16,20),t.slice(20)].join("-")}class n{#t;#s="";of(t){const e=JSON.stringify(t);return e!==this.#t&&([this.#t,this.#s]=[e,i()]),this.#s}}export{n as R};

@@ -1,0 +1,32 @@
+// How far a trial is, how fast, and where its time went.
+
+import { timestampMs } from "@bufbuild/protobuf/wkt";
+import type { Trial } from "$gen/resolute/api/experiments/v1/trial_pb.js";
+import { ago, duration, shortNumber } from "$src/ui/format";
+
+/** The steps of its last report; before the first a dash. */
+export const reportedSteps = (trial: Trial): string => shortNumber(trial.reportedSteps === undefined ? undefined : Number(trial.reportedSteps));
+
+/** Such as "12.3 steps/s"; nothing before it is known. */
+export const rate = (trial: Trial): string => (trial.stepsPerSecond === undefined ? "" : `${shortNumber(trial.stepsPerSecond)} steps/s`);
+
+/** What the steps of a trial mean, for titles. */
+export function aboutSteps(trial: Trial, now: number): string {
+  if (trial.reportedSteps === undefined) return "it has reported nothing yet";
+  return [`reported ${ago(trial.reportTime, now)}`, rate(trial)].filter(Boolean).join(", ");
+}
+
+/** How long it held slots and how long it waited for them, in seconds. */
+export function times(trial: Trial, now: number): { ran: number; waited: number } {
+  const current = trial.runStartTime ? (now - timestampMs(trial.runStartTime)) / 1000 : 0;
+  const ran = trial.runSeconds + Math.max(0, current);
+  const end = trial.endTime ? timestampMs(trial.endTime) : now;
+  const whole = trial.createTime ? (end - timestampMs(trial.createTime)) / 1000 : 0;
+  return { ran, waited: Math.max(0, whole - ran) };
+}
+
+/** Such as "ran 2 s, waited 3 min 57 s". */
+export function spent(trial: Trial, now: number): string {
+  const { ran, waited } = times(trial, now);
+  return `ran ${duration(ran)}, waited ${duration(waited)}`;
+}

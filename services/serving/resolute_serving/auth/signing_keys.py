@@ -1,0 +1,125 @@
+"""The private keys of a cluster, in one file: the first signs, those after it were rotated out.
+
+Tokens of an older key stay valid until that key is dropped. Who has the file open sees each change of it: a
+key is rotated while the cluster runs.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from resolute.contracts.files.atomic_files import write_atomically
+from resolute.errors import FailedPreconditionError
+
+OVERLAP_SECONDS = 2 * 3600.0
+"""After a rotation, every token of a run that lives was renewed."""
+_BLOCK = re.compile(rb"-----BEGIN [A-Z ]+-----.+?-----END [A-Z ]+-----\s*", re.DOTALL)
+
+
+class KeyFile:
+    """Reads the keys again whenever their file has changed; a missing file is made, with one key.
+
+    Args:
+        path: The file, which its owner alone can read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._seen: tuple[int, int, int] | None = None
+        self._keys: tuple[Ed25519PrivateKey, ...] = ()
+
+    def __call__(self) -> tuple[Ed25519PrivateKey, ...]:
+        """The keys, the one that signs first.
+
+        Raises:
+            TypeError: The file holds something else.
+        """
+        try:
+            status = self._path.stat()
+        except FileNotFoundError:
+            if self._keys:  # what is in use stays so
+                return self._keys
+            _write(self._path, [Ed25519PrivateKey.generate()])
+            status = self._path.stat()
+        seen = (status.st_ino, status.st_mtime_ns, status.st_size)
+        if seen != self._seen:
+            self._keys = _read(self._path)
+            self._seen = seen
+        return self._keys
+
+
+def load_or_create_key(path: Path) -> Ed25519PrivateKey:
+    """Reads the key that signs for a cluster, or makes one readable by its owner alone."""
+    return KeyFile(path)()[0]
+
+
+def rotate(path: Path) -> None:
+    """Makes a new key, which signs from now on; the others still verify.
+
+    Raises:
+        FailedPreconditionError: There is no key yet.
+    """
+    _write(path, [Ed25519PrivateKey.generate(), *_existing(path)])
+
+
+def drop_old(path: Path, *, now: float | None) -> int:
+    """Leaves the key that signs; what the others have signed is valid no more.
+
+    Args:
+        path: The file.
+        now: Unix time, to keep keys that running trials may still need; None to drop them all the same.
+
+    Returns:
+        How many were dropped.
+
+    Raises:
+        FailedPreconditionError: The last rotation was less than two hours ago, or there is no key.
+    """
+    current, *old = _existing(path)
+    if not old:
+        return 0
+    rotated = path.stat().st_mtime
+    if now is not None and now - rotated < OVERLAP_SECONDS:
+        minutes = math.ceil((rotated + OVERLAP_SECONDS - now) / 60)
+        raise FailedPreconditionError(
+            "the key was rotated less than two hours ago, and running trials may have tokens of the old one: "
+            f"wait for {minutes} minutes, or end these too by --now"
+        )
+    _write(path, [current])
+    return len(old)
+
+
+def _existing(path: Path) -> Sequence[Ed25519PrivateKey]:
+    if not path.exists():
+        raise FailedPreconditionError(f"{path} does not exist: the cluster has no key yet")
+    return KeyFile(path)()
+
+
+def _write(path: Path, keys: Sequence[Ed25519PrivateKey]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pem = b"".join(
+        key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+        for key in keys
+    )
+    owner = path.stat() if path.exists() else None
+    write_atomically(path, pem, mode=0o600, sync=True)
+    if owner is not None and os.geteuid() == 0:
+        os.chown(path, owner.st_uid, owner.st_gid)
+
+
+def _read(path: Path) -> tuple[Ed25519PrivateKey, ...]:
+    blocks = _BLOCK.findall(path.read_bytes())
+    keys = [serialization.load_pem_private_key(block, password=None) for block in blocks]
+    ours = [key for key in keys if isinstance(key, Ed25519PrivateKey)]
+    if not ours or len(ours) < len(keys):
+        raise TypeError(f"{path} does not hold Ed25519 private keys; move it away to have a new one made")
+    return tuple(ours)

@@ -1,0 +1,291 @@
+"""What every call passes before its handler: trace and log, errors, access, bounds. Outermost first."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+import uuid
+from collections.abc import Iterable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any
+
+import grpc
+import structlog
+from google.protobuf import any_pb2
+from google.protobuf.message import Message
+from google.rpc import error_details_pb2, status_pb2
+from grpc_status import rpc_status
+
+from resolute import errors
+from resolute.contracts.calls.client_version import CLIENT_HEADER
+from resolute.contracts.tracing import Spans
+from resolute_serving.auth.access_lookup import AccessLookup
+from resolute_serving.auth.authorization import authorize
+from resolute_serving.auth.call_access import CallAccess
+from resolute_serving.auth.grants import current_grants
+from resolute_serving.auth.tokens import VerifiedToken
+from resolute_serving.bounds.limits import limits_of
+from resolute_serving.bounds.requests import RequestReader, own_message
+from resolute_serving.context import User, current_principal, current_trace
+from resolute_serving.observability.call_log import CallLog
+from resolute_serving.observability.call_spans import send_call
+from resolute_serving.observability.gauges import CallCounts
+from resolute_serving.server.client_versions import ClientVersions
+from resolute_serving.server.error_bounds import bounded_message, bounded_metadata, bounded_violations
+
+UNREAD_SECONDS = 60.0
+"""How long an answer of a stream may wait for its client."""
+TRACE_HEADER = "x-resolute-trace"
+_TRACE = re.compile(r"[\w.-]{1,64}", re.ASCII)
+_log = structlog.get_logger("rpc")
+_line = CallLog()
+
+
+class Calls(grpc.GenericRpcHandler):
+    """The calls of a server. Each authenticates, authorizes, times and logs, and turns errors into statuses.
+
+    Services add their handlers to it as to a server. Each handler is wrapped once, when it is first called.
+
+    Args:
+        access: Authenticates callers.
+        counts: Counts the calls.
+        clients: Knows which clients are too old.
+        lookups: Know the roles of users and the workspaces of what calls name, by gRPC service.
+        spans: Takes a span for each call; None where none are sent.
+    """
+
+    def __init__(
+        self,
+        access: CallAccess,
+        counts: CallCounts,
+        clients: ClientVersions,
+        *,
+        lookups: Mapping[str, AccessLookup],
+        spans: Spans | None = None,
+    ) -> None:
+        self._gate = _Gate(access, counts, clients, RequestReader(), spans)
+        self._lookups = lookups
+        self._handlers: list[grpc.GenericRpcHandler] = []
+        self._calls: dict[str, Call] = {}
+
+    def add_generic_rpc_handlers(self, generic_rpc_handlers: Iterable[grpc.GenericRpcHandler]) -> None:
+        """Takes the handlers of a service; called by the code that gRPC generates."""
+        self._handlers += generic_rpc_handlers
+
+    def add_registered_method_handlers(self, service_name: str, method_handlers: Any) -> None:
+        """Takes nothing: the same handlers come by ``add_generic_rpc_handlers``."""
+
+    def service(
+        self, handler_call_details: grpc.HandlerCallDetails
+    ) -> grpc.RpcMethodHandler[Any, Any] | None:
+        """The wrapped handler of a call; None if there is none."""
+        call = self.find(handler_call_details.method)
+        return None if call is None else call.rpc_handler
+
+    def find(self, method: str) -> Call | None:
+        """A call by its full name, ``/package.Service/Method``; None if there is none."""
+        call = self._calls.get(method)
+        if call is None:
+            details = _Details(method)
+            found = (handlers.service(details) for handlers in self._handlers)
+            handler = next((one for one in found if one is not None), None)
+            if handler is None:
+                return None
+            lookup = self._lookups.get(method.split("/")[1])
+            call = self._calls[method] = Call(self._gate, method, handler, lookup=lookup)
+        return call
+
+
+@dataclass
+class _Details:
+    method: str
+    invocation_metadata: tuple[tuple[str, str | bytes], ...] = ()
+
+
+@dataclass(frozen=True)
+class _Gate:
+    """What all calls of a server share."""
+
+    access: CallAccess
+    counts: CallCounts
+    clients: ClientVersions
+    reader: RequestReader
+    spans: Spans | None
+
+
+class Call:
+    """One call of the contract, with everything around its handler.
+
+    Args:
+        gate: What all calls share.
+        method: Its full name.
+        handler: What the service has for it.
+        lookup: Knows the roles of users and the workspaces of what it names.
+    """
+
+    def __init__(self, gate: _Gate, method: str, handler: Any, *, lookup: AccessLookup | None) -> None:
+        self._gate = gate
+        self._method = method
+        self._lookup = lookup
+        self._limits = limits_of(method)
+        self._deserialize = handler.request_deserializer
+        self._streams_requests = bool(handler.request_streaming)
+        self._single = handler.unary_unary or handler.stream_unary
+        self._many = handler.unary_stream or handler.stream_stream
+        # Requests come as bytes: they are read when their caller is known.
+        codecs = {"request_deserializer": None, "response_serializer": handler.response_serializer}
+        make = {
+            (False, False): grpc.unary_unary_rpc_method_handler,
+            (True, False): grpc.stream_unary_rpc_method_handler,
+            (False, True): grpc.unary_stream_rpc_method_handler,
+            (True, True): grpc.stream_stream_rpc_method_handler,
+        }[self._streams_requests, bool(handler.response_streaming)]
+        serve = self.stream if handler.response_streaming else self.single
+        self.rpc_handler: grpc.RpcMethodHandler[Any, Any] = make(serve, **codecs)
+        """What gRPC calls."""
+
+    async def single(self, data: Any, context: Any) -> Any:
+        """Answers a call with one response."""
+        began = time.perf_counter()
+        try:
+            token = await self._enter(context)
+            if self._streams_requests:
+                with self._gate.access.stream(token):
+                    response = await self._with_requests(data, context)
+            else:
+                response = await self._with_request(data, context)
+        except Exception as error:  # noqa: BLE001 - whatever a handler raises becomes a status
+            await self._fail(error, context, began)
+        else:
+            self._done("OK", began)
+            return response
+
+    async def stream(self, data: Any, context: Any) -> None:
+        """Answers a call with a stream of responses."""
+        # It writes the responses itself, so that a write which waits for its client can be cancelled.
+        began = time.perf_counter()
+        try:
+            token = await self._enter(context)
+            with self._gate.access.stream(token):
+                if self._streams_requests:
+                    await self._with_requests(data, context)
+                else:
+                    await self._with_request(data, context)
+        except grpc.aio.InternalError:
+            # So a write fails whose client is gone before gRPC cancels this call.
+            self._done("CANCELLED", began)
+        except Exception as error:  # noqa: BLE001 - whatever a handler raises becomes a status
+            await self._fail(error, context, began)
+        else:
+            self._done("OK", began)
+
+    async def _enter(self, context: Any) -> VerifiedToken | None:
+        """Notes who calls."""
+        metadata = dict(context.invocation_metadata() or ())
+        gate = self._gate
+        gate.access.note_peer(metadata, direct=context.peer())
+        trace = str(metadata.get(TRACE_HEADER, ""))
+        current_trace.set(trace if _TRACE.fullmatch(trace) else uuid.uuid4().hex)
+        gate.clients.check(str(metadata.get(CLIENT_HEADER, "")))
+        return await gate.access.authenticate(self._method, str(metadata.get("authorization", "")))
+
+    async def _with_request(self, data: Any, context: Any) -> Any:
+        """Reads the request, or takes a message of this process, checks it and calls the handler."""
+        if isinstance(data, Message):
+            return await self._answer(own_message(data, self._limits), context)
+        with self._gate.reader.admit(len(data)):
+            return await self._answer(
+                await self._gate.reader.read(data, self._deserialize, self._limits), context
+            )
+
+    async def _answer(self, request: Any, context: Any) -> Any:
+        await self._authorize(request)
+        if self._single is not None:
+            return await self._single(request, context)
+        return await self._respond(self._many(request, context), context, request)
+
+    async def _with_requests(self, data: Any, context: Any) -> Any:
+        """Calls the handler with the messages of a stream as they come."""
+        await self._authorize(None)
+        messages = self._gate.reader.stream(data, self._deserialize, self._limits)
+        async with aclosing(messages):
+            if self._single is not None:
+                return await self._single(messages, context)
+            return await self._respond(self._many(messages, context), context, None)
+
+    async def _respond(self, responses: Any, context: Any, request: Any) -> None:
+        if not hasattr(responses, "__aiter__"):
+            await responses  # health and reflection write to the context themselves
+            return
+        # Its client learns that the stream is open, though news may be long in coming.
+        await context.send_initial_metadata(())
+        async with aclosing(responses):
+            async for response in responses:
+                if isinstance(current_principal.get(), User):
+                    # A role may have been taken away since the call began.
+                    await self._authorize(request)
+                await _write(context, response)
+
+    async def _authorize(self, request: Any) -> None:
+        """Checks the request, or for calls that stream requests the call alone."""
+        principal = current_principal.get()
+        current_grants.set(await authorize(self._method, principal, request, lookup=self._lookup))
+
+    async def _fail(self, error: Exception, context: Any, began: float) -> None:
+        if not isinstance(error, errors.ResoluteError):
+            correlation = uuid.uuid4().hex
+            _log.exception("call failed by a defect", method=self._method, correlation_id=correlation)
+            error = errors.InternalError(
+                f"the service failed inside; its log has the cause under {correlation}",
+                metadata={"correlation_id": correlation},
+            )
+        self._gate.access.note_refusal(self._method, error)
+        self._done(error.status, began, detail=bounded_message(str(error)))
+        await context.abort_with_status(rpc_status.to_status(to_status(error)))
+
+    def _done(self, code: str, began: float, **facts: str) -> None:
+        seconds = time.perf_counter() - began
+        gate = self._gate
+        gate.counts.add(self._method, code, seconds)
+        _line.write(self._method, code, seconds, **facts)
+        if gate.spans is not None:
+            send_call(gate.spans, self._method, code, seconds)
+
+
+async def _write(context: Any, response: Any) -> None:
+    """Sends an answer of a stream, to a client that reads.
+
+    Raises:
+        UnavailableError: It has read nothing for too long.
+    """
+    try:
+        await asyncio.wait_for(context.write(response), UNREAD_SECONDS)
+    except asyncio.TimeoutError as error:
+        raise errors.UnavailableError(
+            f"the client read nothing for {UNREAD_SECONDS:.0f} seconds; call again, from what came last"
+        ) from error
+
+
+def to_status(error: errors.ResoluteError) -> status_pb2.Status:
+    """Builds the ``google.rpc.Status`` of an error, with its reason, metadata and violations."""
+    metadata = bounded_metadata(error.metadata)
+    if error.resource:
+        metadata["resource"] = error.resource
+    info = error_details_pb2.ErrorInfo(reason=error.reason, domain=errors.DOMAIN, metadata=metadata)
+    details = [_packed(info)]
+    if error.violations:
+        violations = [
+            error_details_pb2.BadRequest.FieldViolation(field=v.field, description=v.description)
+            for v in bounded_violations(error.violations)
+        ]
+        details.append(_packed(error_details_pb2.BadRequest(field_violations=violations)))
+    code = grpc.StatusCode[error.status].value[0]
+    return status_pb2.Status(code=code, message=bounded_message(str(error)), details=details)
+
+
+def _packed(message: Any) -> any_pb2.Any:
+    packed = any_pb2.Any()
+    packed.Pack(message)
+    return packed

@@ -1,0 +1,79 @@
+"""What keeps a run from moving is shown while it lasts, stays with the run, and does what the config says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import sqlalchemy as sa
+from contract.experiments.test_lifecycle import NOW, Store
+from support.databases import migrate
+
+from resolute.errors import RunSupersededError
+from resolute_experiments.allocations.hangs import note_hang
+from resolute_experiments.states import ExperimentState, TrialState
+from resolute_experiments.store import alerts, experiments, runs
+from resolute_experiments.store.alerts import CLUSTER, StoredRules
+from resolute_experiments.store.schema.alerts import alert_deliveries
+from resolute_serving.database.engine import create_engine
+
+SENTENCE = "rank 0 waits in all_reduce at train.py:88; rank 1 is in next at data.py:40, 14 minutes"
+
+
+@pytest.fixture
+def store(database_url: str) -> Iterator[Store]:
+    engine = create_engine(database_url, name="experiments", writes=True)
+    migrate(engine, package="resolute_experiments", schema="experiments")
+    yield Store(engine)
+    engine.dispose()
+
+
+def note(store: Store, run: runs.Run, sentence: str) -> None:
+    store.run(lambda c: note_hang(c, run.allocation_id, 0, sentence, timing=NOW))
+
+
+def test_a_hang_is_the_reason_of_its_trial_while_it_lasts_and_stays_with_the_run(store: Store) -> None:
+    trial_id = store.create_trial()
+    run = store.start(trial_id)
+    note(store, run, SENTENCE)
+    assert store.trial(trial_id).explanation == f"it does not move: {SENTENCE}"
+    note(store, run, "")
+    assert store.trial(trial_id).explanation == ""
+    assert store.signal(trial_id).hang == SENTENCE
+    assert store.experiment().state is ExperimentState.ACTIVE
+
+
+def test_a_hang_is_told_once_by_the_rules_for_it(store: Store) -> None:
+    rules = StoredRules(
+        workspace_number=CLUSTER, rules=({"on": "hang", "to": ["team"]},), only_named=frozenset()
+    )
+    store.run(lambda c: alerts.write(c, rules, sealed=b"", now=NOW.now))
+    trial_id = store.create_trial()
+    run = store.start(trial_id)
+    note(store, run, SENTENCE)
+    note(store, run, f"{SENTENCE} and more")
+    ((alert,),) = store.run(lambda c: c.execute(sa.select(alert_deliveries.c.alert)).all())
+    assert (alert["on"], alert["text"], alert["level"]) == ("hang", SENTENCE, "warn")
+
+
+def test_a_hang_pauses_the_experiment_where_its_config_says_so(store: Store) -> None:
+    trial_id = store.create_trial()
+    run = store.start(trial_id)
+    config = {**store.experiment().config, "hang": {"after": 60, "on_hang": "pause"}}
+    store.run(lambda c: experiments.update(c, store.experiment_id, config=config))
+    note(store, run, SENTENCE)
+    assert store.experiment().state is ExperimentState.PAUSED
+    assert store.trial(trial_id).state is TrialState.STOPPING
+    assert store.signal(trial_id).preempt
+
+
+def test_what_kept_a_run_says_nothing_of_the_one_that_took_its_place(store: Store) -> None:
+    trial_id = store.create_trial()
+    run = store.start(trial_id)
+    config = {**store.experiment().config, "hang": {"after": 60, "on_hang": "pause"}}
+    store.run(lambda c: experiments.update(c, store.experiment_id, config=config))
+    store.start(trial_id)
+    with pytest.raises(RunSupersededError):
+        note(store, run, SENTENCE)
+    assert store.trial(trial_id).explanation == ""
+    assert store.experiment().state is ExperimentState.ACTIVE

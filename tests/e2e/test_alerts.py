@@ -1,0 +1,68 @@
+"""Alerts of a whole cluster: the end of an experiment, and what a script says, reach a real server."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from support.clusters.embedded import embedded
+from support.services.alert_receivers import SECRET, receivers
+from support.waiting import wait_until
+
+SCRIPT = """
+import math
+import determined as det
+
+with det.core.init() as core:
+    core.alert(title="Halfway", description="All is well.", level="warn")
+    core.train.report_validation_metrics(steps_completed=1, metrics={"loss": math.nan})
+    raise RuntimeError("the data are gone")
+"""
+CONFIG = {
+    "name": "told",
+    "entrypoint": "python3 train.py",
+    "searcher": {"name": "single", "metric": "loss"},
+    "max_restarts": 0,
+}
+RULES = """
+rules:
+- {on: experiment, states: [ERROR], to: [own]}
+- {on: alert, to: [own]}
+- {on: metric, nan: true, to: [own]}
+"""
+
+
+def test_people_are_told_of_failures_values_and_what_scripts_say(tmp_path: Path) -> None:
+    with (
+        receivers() as servers,
+        embedded(
+            tmp_path / "home", RESOLUTE_ALERTS_ALLOWED="127.0.0.1", RESOLUTE_PAGE_URL="http://page"
+        ) as own,
+    ):
+        endpoint = {"name": "own", "type": "webhook", "url": f"{servers.url}/webhook", "secret": SECRET}
+        document = tmp_path / "alerts.yaml"
+        document.write_text(f"endpoints: {json.dumps([endpoint])}\n{RULES}")
+        own.run("resolute", "alert", "set", str(document))
+        shown = own.run("resolute", "alert", "describe").stdout
+        assert "(hidden)" in shown
+        assert SECRET not in shown
+        own.run("resolute", "alert", "test", "own")
+        project = tmp_path / "project"
+        project.mkdir()
+        (project / "train.py").write_text(SCRIPT)
+        (project / "config.yaml").write_text(json.dumps(CONFIG))
+        own.det("e", "create", "config.yaml", ".", cwd=project)
+        bodies = servers.received.bodies["webhook"]
+        wait_until(lambda: len(bodies) == 4, what="all to be told")
+        told = {body["on"]: body for body in bodies.values()}
+        assert "the data are gone" in told["experiment"]["text"]
+        assert told["experiment"]["state"] == "ERROR"
+        assert told["experiment"]["link"] == "http://page/experiments/1"
+        assert (told["alert"]["title"], told["alert"]["level"]) == ("Halfway", "warn")
+        assert "no number at step 1" in told["metric"]["text"]
+        assert all(len(times) == 1 for times in servers.received.times["webhook"].values())
+        log = own.run("resolute", "alert", "log").stdout
+        assert "Halfway" in log
+        for path in (tmp_path / "home").rglob("*"):
+            if path.is_file() and path.stat().st_size < 10_000_000:
+                assert SECRET.encode() not in path.read_bytes(), path

@@ -1,0 +1,129 @@
+"""Typical mistakes, with what the message of each says; none of them ends as if all were well."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from resolute.cli.main import run
+from resolute_experiments.config import ConfigError, Layer, parse_config
+
+COMMAND_LINES = {
+    "experiment list": "`resolute up` starts one on this machine; -m HOST:PORT names another",
+    "experimnt list": "There is no command 'experimnt'. Did you mean experiment",
+    "trial lst": "There is no command 'lst'. Did you mean list?",
+    "compare 1": "There is no `resolute compare`: `resolute experiment compare` compares trials",
+    "submit config.yaml": "`resolute experiment create` submits an experiment",
+    "notebook start": "There is no `resolute notebook`: start it by `resolute command run`",
+    "sweep": "a config with a searcher is a sweep: `resolute experiment create`",
+    "squeue": "`resolute job list` lists the queue",
+    "stop": "`resolute experiment cancel` ends an experiment, `resolute down` the cluster",
+    "logs": "Missing argument 'EXPERIMENT_ID'",
+    "e create": "Missing argument 'CONFIG'",
+    "e create nothere.yaml .": "cannot read the config nothere.yaml: No such file or directory; check",
+    "e create bad.yaml .": "bad.yaml, line 2, column 1: not valid YAML",
+    "e create config.yaml . --config lr": "'lr' sets nothing; write --config FIELD.BELOW=VALUE",
+    "e li": "'li' is short for several commands: list, list-trials, list-checkpoints",
+    "e list --jsn": "No such option '--jsn'. (Did you mean one of: '--csv', '--json'?)",
+    "e list -m localhost:8080": "-m stands before the command: `resolute -m HOST:PORT experiment list`",
+    "e list --user ada": "--user stands before the command: `resolute --user NAME experiment list`",
+    "-m nowhere:xx e list": "'nowhere:xx' is not an address",
+    "-m 127.0.0.1:1 e list": "nothing listens there); check that it is running and that the address",
+    "e pause": "Missing argument 'ID[,ID...]'",
+    "e pause abc": "'abc' is not the number or UUID of an experiment",
+    "checkpoint download abc": "'abc' is not the UUID of a checkpoint",
+    "trial export 1 --output x": "x must end with .csv or .parquet",
+    "up --slots gpu": "'gpu' is no number; without --slots they are the GPUs, or else the cores",
+    "up --slots 0": "0 is not in the range x>=1",
+    "up --prot 8080": "Did you mean one of: '--host', '--port'",
+    "init tensorflow x": "'tensorflow' is not one of 'pytorch', 'lightning', 'hf', 'keras', 'core'",
+    "run": "Missing argument 'SCRIPT'",
+    "run nothere.py": "File 'nothere.py' does not exist",
+    "config set srver x": "'srver' is not one of 'server', 'user', 'output'",
+    "config set output xml": "output: found 'xml'; expected one of table, json, csv",
+    "search simulate nothere.yaml": "cannot read the config nothere.yaml",
+    "open": "start one with `resolute up`, or name one with -m http://HOST:PORT",
+    "completion tcsh": "'tcsh' is not one of 'bash', 'fish', 'zsh'",
+    "login --sso --password-stdin": "--sso takes no NAME and no password: the provider knows both",
+}
+CONFIG = """
+name: typical
+entrypoint: python3 train.py
+searcher: {name: random, metric: loss, max_trials: 4, max_length: {batches: 10}}
+hyperparameters: {lr: {type: log, base: 10, minval: -4, maxval: -1}}
+resources: {slots_per_trial: 1}
+"""
+FIELDS = {
+    "entrypont: x": "entrypont: unknown field; did you mean 'entrypoint'?",
+    "entrypoint: 5": "entrypoint: found 5; expected a command as text",
+    "name: [a]": "name: found a list of 1; expected text",
+    "hyperparameter: {lr: 1}": "hyperparameter: unknown field; did you mean 'hyperparameters'?",
+    "max_restart: 3": "max_restart: unknown field; did you mean 'max_restarts'?",
+    "max_restarts: -1": "max_restarts: found -1; expected 0 or more",
+    "searcher: 5": "searcher: found 5; expected a map whose name is one of single",
+    "searcher.name: rndom": 'searcher.name: found "rndom"; expected one of single, random',
+    "searcher.metrc: loss": "searcher.metrc: unknown field; did you mean 'metric'?",
+    "searcher.metric: 5": "searcher.metric: found 5; expected text",
+    "searcher.max_trails: 4": "searcher.max_trails: unknown field; did you mean 'max_trials'?",
+    "searcher.max_trials: many": 'searcher.max_trials: found "many"; expected an integer',
+    "searcher.max_trials: 0": "searcher.max_trials: found 0; expected 1 or more",
+    "searcher.max_length: ten": 'searcher.max_length: found "ten"; expected exactly one of {batches: N}',
+    "searcher.max_length: {epoch: 3}": "found a map with epoch; expected exactly one of {batches: N}",
+    "searcher.smaller_is_better: maybe": 'found "maybe"; expected true or false',
+    "searcher: {name: grid, metric: loss, max_length: 3}": "lr.count: missing; expected the number of points",
+    "hyperparameters.lr.type: logg": 'found "logg"; expected one of const, int, double, log, categorical',
+    "hyperparameters.lr.minval: 1": "lr.maxval: found -1; expected more than minval (1)",
+    "hyperparameters.lr: {minval: 0, maxval: 1}": "lr.type: missing; expected int, double or log",
+    "hyperparameters.lr: {type: double, minval: 1}": "lr.maxval: missing; expected the largest value",
+    "hyperparameters.lr: {type: categorical, vals: []}": "expected a list that is not empty",
+    "hyperparameters.lr: {type: int, minval: 0.5, maxval: 2}": "lr.minval: found 0.5; expected an integer",
+    "resources.slot_per_trial: 2": "slot_per_trial: unknown field; did you mean 'slots_per_trial'?",
+    "resources.slots_per_trial: -1": "resources.slots_per_trial: found -1; expected 0 or more",
+    "resources.priority: high": 'resources.priority: found "high"; expected an integer',
+    "environment: {environment_variables: 5}": 'found 5; expected a list of "NAME=value"',
+    "checkpoint_storage: {type: s4}": 'found "s4"; expected one of shared_fs, directory, s3, gcs, azure',
+    "checkpoint_storage: {type: s3}": "checkpoint_storage.bucket: missing; expected the name of the bucket",
+    "checkpoint_policy: always": "found \"always\"; expected one of 'best', 'all' or 'none'",
+    "min_validation_period: {epoch: 1}": "found a map with epoch; expected exactly one of {batches: N}",
+    "bind_mounts: [{host_path: a}]": 'bind_mounts[0].host_path: found "a"; expected an absolute path',
+    "profiling: yes please": 'profiling: found "yes please"; expected a map',
+}
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory with a config, and a home in which no cluster was ever started."""
+    for name in ("RESOLUTE_MASTER", "DET_MASTER"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("RESOLUTE_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "config.yaml").write_text(CONFIG)
+    (tmp_path / "bad.yaml").write_text("entrypoint: [\n")
+    return tmp_path
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("line", COMMAND_LINES)
+def test_a_mistaken_command_line_is_told_what_to_do(line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(line.split(), program="resolute") != 0
+    said = " ".join(capsys.readouterr().err.split())
+    assert COMMAND_LINES[line] in said
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_a_mistaken_field_of_a_config_is_refused_with_what_is_expected(field: str) -> None:
+    content = copy.deepcopy(yaml.safe_load(CONFIG))
+    place, _, value = field.partition(": ")
+    *above, last = place.split(".")
+    within: dict[str, Any] = content
+    for name in above:
+        within = within[name]
+    within[last] = yaml.safe_load(value)
+    storage = {"type": "directory", "container_path": "/checkpoints"}
+    with pytest.raises(ConfigError) as refused:
+        parse_config(content, layers=[Layer("cluster", {"checkpoint_storage": storage})])
+    assert FIELDS[field] in str(refused.value)
