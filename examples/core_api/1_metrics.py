@@ -29,7 +29,7 @@ def main(core_context):
 if __name__ == "__main__":
     # NEW: with this format the cluster knows the level of each line, so that logs can be filtered by it.
     logging.basicConfig(level=logging.INFO, format=det.LOG_FORMAT)
-    log.debug("below the level, so nobody sees this")
+    log.debug("below the level, so not shown")
     log.error("an error to find in the log with --level ERROR; nothing is wrong")
 
     # NEW: everything that uses the Core API happens inside of this block.

@@ -62,7 +62,7 @@ def train_until(context, training, trial_id, *, op, length):
 def validate(context, training):
     metrics = training.validate()
     if not math.isfinite(metrics["validation_loss"]):
-        # The search hears that these hyperparameters lead nowhere, and nobody tries them again.
+        # Tells the search that these hyperparameters are invalid, so that it does not try them again.
         raise resolute.InvalidHP(f"the loss is {metrics['validation_loss']} after {training.steps} steps")
     context.train.report_validation_metrics(training.steps, metrics)
     return metrics

@@ -118,7 +118,7 @@ def main():
     with resolute.core.init(distributed=other_ranks()) as context:
         accelerator = Accelerator(
             log_with=ResoluteTracker(context),
-            cpu=not torch.cuda.is_available(),  # without GPUs it looks for other ranks only if told so
+            cpu=not torch.cuda.is_available(),  # without GPUs it looks for other ranks only on request
             # A batch is shared among the ranks, so that several train as one does.
             dataloader_config=DataLoaderConfiguration(split_batches=True),
         )

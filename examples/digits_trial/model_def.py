@@ -54,7 +54,7 @@ class DigitsTrial(pytorch.PyTorchTrial):
         scores = self.model(images)
         loss = self.loss(scores, digits).item()
         if not math.isfinite(loss):
-            # The search hears that these hyperparameters lead nowhere, and nobody tries them again.
+            # Tells the search that these hyperparameters are invalid, so that it does not try them again.
             raise InvalidHP(f"the loss is {loss}")
         self.hits.update((scores.argmax(dim=1) == digits).tolist())
         return {"validation_loss": loss}

@@ -37,7 +37,7 @@ class Ports:
 
     @classmethod
     def free(cls, host: str) -> Ports:
-        """Takes three that nobody has at an address."""
+        """Takes three free ones at an address."""
         with socket.socket() as first, socket.socket() as second, socket.socket() as third:
             taken = (first, second, third)
             for one in taken:

@@ -96,7 +96,7 @@ def serving(folder: Path) -> Iterator[Path]:
             if process.poll() is not None or time.monotonic() > deadline:
                 raise SystemExit(f"podman does not serve Docker's API on {socket}; {log} says why")
             time.sleep(_PAUSE_SECONDS)
-        # The experiments service is in the group of root, and nobody else is.
+        # The experiments service is in the group of root, and no other process is.
         socket.chmod(0o660)
         yield socket
     finally:

@@ -20,7 +20,7 @@ _ATTRIBUTE = re.compile(r"^ {4,8}(\w+): (.+?)(?=^ {4,8}\w+: |\Z)", re.MULTILINE 
 
 def page() -> str:
     """Returns the page."""
-    parts = ["# Fields of the config\n\nWhat each field does is told in [config.md](../config.md).\n"]
+    parts = ["# Fields of the config\n\n[config.md](../config.md) says what each field does.\n"]
     parts += ["\n".join(_section(model)) for model in _models()]
     return "\n".join(parts)
 

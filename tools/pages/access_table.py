@@ -42,7 +42,7 @@ def _cells(rule: Rule, path: str) -> Iterator[str]:
         allowed = rule.public or (rule.user and all(role.includes(need.role) for need in rule.user))
         yield "x" if allowed else ""
     if rule.public:
-        yield from ("nobody has to sign in", "x", "x", "x")
+        yield from ("without a sign-in", "x", "x", "x")
         return
     yield "; ".join(dict.fromkeys(_needs(rule))) or "-"
     yield "x" if _in_scripts(rule) else ""

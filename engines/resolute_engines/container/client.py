@@ -53,7 +53,7 @@ class DockerApi:
     """One engine.
 
     Args:
-        url: ``unix:///path`` or ``http://host:port``; the latter only where nobody else can reach it.
+        url: ``unix:///path`` or ``http://host:port``; the latter only where no other user can reach it.
         deadline_seconds: How long one call may take.
         silence_seconds: For how long a pull may say nothing.
         answer_bytes: How much one answer may have.
@@ -200,7 +200,7 @@ class DockerApi:
         Raises:
             UnpulledImageError: It cannot be pulled now; the message has the engine's reason.
             FailedPreconditionError: It never can be; the message has the engine's reason.
-            DeadlineError: Nothing was heard of it for too long.
+            DeadlineError: It did not answer for too long.
             UnavailableError: The engine does not answer.
         """
         silence = self._silence_seconds
@@ -231,7 +231,7 @@ class DockerApi:
             raise unpulled(image, f"what {self.url} says of it cannot be read: {failure}") from failure
 
     async def close(self) -> None:
-        """Closes its connections; whoever asks after that is told that it is away."""
+        """Closes its connections; later requests fail as unavailable."""
         self._closed = True
         session, self._session = self._session, None
         if session is not None:

@@ -97,7 +97,7 @@ class ContainerEngine:
         self._containers = Containers(api, cluster_id=cluster_id)
         self._events: asyncio.Queue[EngineEvent | None] = asyncio.Queue()
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        """One for each thing that nobody does twice at a time, while somebody does it."""
+        """One for each operation that must not run twice at a time, while it runs."""
         self._tasks = NamedTasks("container")
         self._late_kills = LateKills("container", self.kill)
         self._pulls = Pulls(
@@ -158,7 +158,7 @@ class ContainerEngine:
             if container.unbegun:
                 await self._start(container, request)
             if not container.ended:
-                # Also of one whose start was not answered: it was told to wait.
+                # Also of one whose start was not answered: it waits.
                 await self._events.put(_runs(container))
             self._watch_one(container)
 

@@ -48,13 +48,13 @@ class Networks:
             await self._describe(name)
         except NotFoundError:
             if await self._api.is_podman():
-                # Docker isolates every bridge from the others; Podman has to be told.
+                # Docker isolates every bridge from the others; Podman needs an option.
                 await self._create(name, labels, Options={"isolate": "true"})
             else:
                 await self._make_with_subnet(name, labels)
 
     async def _make_with_subnet(self, name: str, labels: Mapping[str, str]) -> None:
-        """Makes a network with a given subnet: in others Docker lets nobody choose addresses.
+        """Makes a network with a given subnet: in others Docker does not accept chosen addresses.
 
         Docker chooses a free subnet for a first network, which then makes room for the one that is wanted.
         """
@@ -82,7 +82,7 @@ class Networks:
             if any(words in str(failure) for words in _NO_SUBNET_LEFT):
                 raise QuotaError(
                     "the engine has no subnet left for the network of another run: remove networks that "
-                    f"nobody uses, or give it more by default-address-pools ({failure})"
+                    f"that is unused, or give it more by default-address-pools ({failure})"
                 ) from failure
             raise
 

@@ -98,7 +98,7 @@ class Pulls:
         self.forget(allocation_id)
 
     def forget(self, allocation_id: str) -> None:
-        """Ends the waiting of an allocation, and tells nobody."""
+        """Ends the waiting of an allocation without an event."""
         self._waiting.pop(allocation_id, None)
         self._tasks.cancel(allocation_id)
 

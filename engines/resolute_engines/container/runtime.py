@@ -133,7 +133,7 @@ def _copy_packages(site: Path) -> None:
 def _compile(part: Path) -> None:
     """Compiles modules once: containers cannot write here, and each would compile all that it imports.
 
-    What is here never changes, so that nobody needs to look whether a source is younger. A file that this
+    What is here never changes, so that no import compares it with its source. A file that this
     Python cannot compile, such as one for a later version, stays as it is.
     """
     compileall.compile_dir(

@@ -167,6 +167,6 @@ class _Threads:
                 continue
             try:
                 future.set_result(call())
-            except BaseException as failure:  # noqa: BLE001 - whoever waits is told
+            except BaseException as failure:  # noqa: BLE001 - passed on to who waits
                 future.set_exception(failure)
             del taken, future, call

@@ -81,7 +81,7 @@ class KubernetesClient:
         try:
             return await self._submit(group)
         except ConflictError as failure:
-            # Two that are created at once change the same quota: one of them is told to try again.
+            # Two that are created at once change the same quota: one of them is asked to try again.
             raise UnavailableError(str(failure)) from failure
         except PermissionDeniedError as failure:
             if _FULL in str(failure):
@@ -138,8 +138,8 @@ class KubernetesClient:
 
         Args:
             selector: The labels.
-            known: The Pods that an earlier watch has told, by ``uid``, which this one keeps up to date: what
-                changed between the two is told, and nothing else again.
+            known: The Pods that an earlier watch reported, by ``uid``, which this one keeps up to date: what
+                changed between the two is reported, and nothing else again.
 
         Raises:
             ResoluteError: Kubernetes does not answer, or refuses.
@@ -220,7 +220,7 @@ class KubernetesClient:
             ResoluteError: Kubernetes does not answer, or refuses.
         """
         objects.check_name(name)
-        # First the owner: what is still on its way to be created belongs to nobody, and is removed too.
+        # First the owner: what is still being created then has no owner, and is removed too.
         await self._api.delete(f"{self._core}/services/{name}", {"propagationPolicy": "Background"})
         await self._delete_pods(name, 1)
 

@@ -52,7 +52,7 @@ from resolute_engines.protocol import (
 
 T = TypeVar("T")
 _CONNECT_SECONDS = 30.0
-"""How long credentials may take to be read before whoever asks is told that Kubernetes does not answer."""
+"""How long credentials may take to be read before a request fails as if Kubernetes did not answer."""
 _SHIMS_SECONDS = 5.0
 """How long shims may take to end what they keep before Kubernetes is asked to."""
 _POLL_SECONDS = 0.25
@@ -96,11 +96,11 @@ class KubernetesEngine:
         self._closed = False
         self._events: asyncio.Queue[EngineEvent | Exception | None] = asyncio.Queue()
         self._known: dict[str, Pod] = {}
-        """The Pods of the cluster as the watch has told them, by uid."""
+        """The Pods of the cluster as the watch has reported them, by uid."""
         self._watched: dict[str, dict[int, ContainerReport]] = {}
         """What was last reported of each container of the allocations whose ends are wanted."""
         self._noticed: set[str] = set()
-        """Allocations that are told already that they must go, or are ended here."""
+        """Allocations that were already asked to end, or are ended here."""
         self._withdrawn: set[str] = set()
         """Allocations that were ended before all of their Pods ran."""
         self._tasks = NamedTasks("kubernetes")
@@ -152,7 +152,7 @@ class KubernetesEngine:
         """Tells the state of every container by rank, and watches those that have not ended."""
         if allocation_id in self._releases:
             return []
-        # Before the look: what changes after it is told.
+        # Before the look: what changes after it is reported.
         new = allocation_id not in self._watched
         self._watched.setdefault(allocation_id, {})
         group = await self.find(allocation_id)
@@ -161,7 +161,7 @@ class KubernetesEngine:
                 self._watched.pop(allocation_id, None)
             return []
         for pod in filter(_is_blocked, group.pods):
-            # The watch may have told of it before anybody wanted to hear.
+            # The watch may have reported it before there was a subscriber.
             self._tasks.start(f"image-timeout {pod.uid}", self._fail_after_timeout(pod))
         reports = states.reports_of(group)
         reported = self._watched.setdefault(allocation_id, {})
@@ -219,7 +219,7 @@ class KubernetesEngine:
     async def release(self, allocation_id: str, *, token: str = "") -> None:
         """Forgets an allocation; once its Pods have sent what it left, all of it is removed.
 
-        A Pod sends with the last token of its run: nobody can give it another.
+        A Pod sends with the last token of its run: it cannot be given another.
         """
         self._late_kills.drop(allocation_id)
         self._forget(allocation_id)
@@ -274,7 +274,7 @@ class KubernetesEngine:
             client = await self._client()
             async for pod in client.watch(selector=self._selector, known=self._known):
                 self._take(pod)
-        except Exception as failure:  # noqa: BLE001 - whoever watches hears of it, and watches again
+        except Exception as failure:  # noqa: BLE001 - passed on to the watcher, which watches again
             self._events.put_nowait(failure)
 
     def _take(self, pod: Pod) -> None:
@@ -313,7 +313,7 @@ class KubernetesEngine:
 
     async def close(self) -> None:
         """Ends the watching. Pods continue."""
-        # Whoever still asks must not open a connection that nobody closes.
+        # A call that is still running must not open a connection that would stay open.
         self._closed = True
         await self._connecting.close()
         await self._unfollow()

@@ -74,7 +74,7 @@ class Pod:
     uid: str
     """Kubernetes' own identity of it: another Pod of the same name has another."""
     group: str
-    """The group that it belongs to; empty for one of nobody's."""
+    """The group that it belongs to; empty for one without a group."""
     part: int
     """Its number within the group."""
     owner: str
@@ -84,13 +84,13 @@ class Pod:
     reason: str = ""
     """Why it waits or ended, in Kubernetes' words; empty where there is nothing to say."""
     began: bool = False
-    """Whether its trial's container ever ran, as far as its node told."""
+    """Whether its trial's container ever ran, as far as its node reported."""
     exit_code: int | None = None
-    """Of one that ended, the code of its trial's container; None if that never ran or nobody knows."""
+    """Of one that ended, the code of its trial's container; None if that never ran or it is unknown."""
     blocked: bool = False
     """Whether it may stay so for ever, as when its image cannot be had."""
     leaving: bool = False
-    """Whether Kubernetes was told to end it: it got SIGTERM, or gets it now."""
+    """Whether Kubernetes was asked to end it: it got SIGTERM, or gets it now."""
     words: str = ""
     """Of one that ended, what its trial's container left as its last words."""
     over: bool = False
@@ -104,9 +104,9 @@ class Pod:
 
     Without a limit of its own it was its node that had no memory left."""
     ended_at: float = 0.0
-    """Unix time at which its trial's container ended; zero where nobody knows."""
+    """Unix time at which its trial's container ended; zero if unknown."""
     disrupted: bool = False
-    """Whether it ended, or is told to, for the cluster's sake: evicted, preempted, deleted, its node gone."""
+    """Whether it ended, or must, for the cluster's sake: evicted, preempted, deleted, its node gone."""
 
     @property
     def waits(self) -> bool:

@@ -32,7 +32,7 @@ def report_of(pod: Pod) -> ContainerReport:
     """Tells the state of a container by its Pod."""
     allocation_id = pod.labels.get(ALLOCATION_LABEL, "")
     if pod.state is not PodState.ENDED:
-        # Why one that runs may be about to end is told as a notice.
+        # Why one that runs may be about to end is reported as a notice.
         reason = "" if pod.state is PodState.RUNNING else pod.reason
         return ContainerReport(
             allocation_id=allocation_id, container_rank=pod.part, state=_STATES[pod.state], reason=reason

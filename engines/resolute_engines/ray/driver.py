@@ -383,7 +383,7 @@ class Allocations:
 
 
 def serve(address: str, prefix: str) -> None:
-    """Answers until nobody asks any more, or Ray cannot be reached.
+    """Answers until there are no more requests, or Ray cannot be reached.
 
     Args:
         address: ``host:port`` of Ray's head.
@@ -399,7 +399,7 @@ def serve(address: str, prefix: str) -> None:
     def read() -> None:
         for line in questions:
             waiting.put(line)
-        # Nobody is there for an answer any more, and Ray may give none for long.
+        # The caller is gone, and Ray may not answer for long.
         os._exit(0)
 
     threading.Thread(target=read, name="questions", daemon=True).start()
@@ -421,7 +421,7 @@ def serve(address: str, prefix: str) -> None:
             if not ray.is_initialized():
                 ray.init(address, namespace=NAMESPACE, log_to_driver=False, configure_logging=False)
             answer = {"answer": calls[asked["call"]](**asked["arguments"])}
-        except Exception as failure:  # noqa: BLE001 - whoever asked is told
+        except Exception as failure:  # noqa: BLE001 - passed on to the caller
             known = isinstance(failure, OSError | RuntimeError | ray.exceptions.RayError)
             answer = {"failure": f"{type(failure).__name__}: {failure}", "away": known}
         answers.write(f"{json.dumps(answer)}\n")

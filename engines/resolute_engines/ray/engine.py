@@ -178,7 +178,7 @@ class RayEngine:
     async def release(self, allocation_id: str, *, token: str = "") -> None:
         """Forgets an allocation; once its shims have sent what it left, all of it is removed.
 
-        A shim sends with the last token of its run: nobody gives it another.
+        A shim sends with the last token of its run: it is given no other.
         """
         self._late_kills.drop(allocation_id)
         self._forget(allocation_id)

@@ -32,7 +32,7 @@ def leftover_containers_of(seen: Mapping[str, Any]) -> LeftoverContainers:
     parts = []
     for rank, one in enumerate(seen["containers"]):
         ended = _report("", rank, one, seen).state is ContainerState.ENDED
-        # Of one whose actor is gone nothing more will be heard.
+        # One whose actor is gone reports nothing more.
         over = one["over"] is not None or (ended and not one["live"])
         parts.append(LeftoverContainer(ended=ended, over=over, sent=bool(one["over"]), sends=not over))
     return LeftoverContainers(ended=all(part.ended for part in parts), parts=tuple(parts))

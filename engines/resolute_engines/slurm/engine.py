@@ -160,7 +160,7 @@ class SlurmEngine:
     async def _forgotten(self, allocation_id: str) -> Job | None:
         """What accounting has of a job that the controller does not know.
 
-        Only where that matters, so not of what was never submitted or told its own end.
+        Only where that matters, so not of what was never submitted or reported its own end.
 
         Raises:
             UnavailableError: It cannot be said yet.
@@ -197,7 +197,7 @@ class SlurmEngine:
         clock = asyncio.get_running_loop().time
         deadline = clock() + _SHIMS_SECONDS
         containers = await self._storage.ask(allocation_id, lambda: containers_in(self._runs, allocation_id))
-        while clock() < deadline and not await self._storage.ask(  # noqa: ASYNC110 - files tell nobody
+        while clock() < deadline and not await self._storage.ask(  # noqa: ASYNC110 - files send no events
             allocation_id, lambda: all(map(is_over, containers))
         ):
             await asyncio.sleep(_SHIMS_POLL_SECONDS)

@@ -182,7 +182,7 @@ async def _job_over(
         await asyncio.sleep(_POLL_SECONDS)
         job = await client.find(spec.name)
     deadline = min(deadline, clock() + _ARRIVE_SECONDS)
-    while clock() < deadline and not await asyncio.to_thread(_have_all_written, folder, nodes):  # noqa: ASYNC110 - files tell nobody
+    while clock() < deadline and not await asyncio.to_thread(_have_all_written, folder, nodes):  # noqa: ASYNC110 - files send no events
         await asyncio.sleep(_POLL_SECONDS)
     return job
 

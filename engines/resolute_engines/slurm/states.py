@@ -35,7 +35,7 @@ def container_reports(runs: Path, allocation_id: str, job: Job | None) -> list[C
 
 
 def lacks_an_end(runs: Path, allocation_id: str) -> bool:
-    """Whether Slurm had the job of an allocation, and some supervisor has not told its own end.
+    """Whether Slurm had the job of an allocation, and some supervisor has not reported its own end.
 
     Blocks for a short while.
     """

@@ -73,7 +73,7 @@ def keep(folder: Path, *, requests: TextIO, answers: TextIO) -> int:
     from resolute_launch.supervisor.orphan_upload import main as upload
 
     with run.log_file.open("ab") as log:
-        # A pipe that nobody reads any more must not end who sends.
+        # A pipe without a reader must not end the sender.
         os.dup2(log.fileno(), 2)
     lost = run.supervisor_file.exists() and not run.exit_file.exists()
     code = upload([str(run.path), *(["--note-late-lines"] if lost else [])])

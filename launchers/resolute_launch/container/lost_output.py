@@ -33,7 +33,7 @@ def spool_lost_output(run: RunDirectory, order: LaunchOrder, *, clock: Clock) ->
     Does nothing for other runs. It can be interrupted anywhere and repeated, until the spool is being sent.
 
     Args:
-        run: The run directory; nobody else works in it.
+        run: The run directory; no other process works in it.
         order: Has the secrets that may be in the output.
         clock: Times lines about the spool itself.
 

@@ -87,7 +87,7 @@ def fetch(board: Board, scratch: Path) -> dict[str, Path]:
 
 
 def main() -> int:
-    """Serves until nobody looks any more, or the run is asked to leave."""
+    """Serves until it is idle, or the run is asked to stop."""
     info = get_cluster_info()
     if info is None or "tensorboard" not in info.user_data:
         sys.stderr.write(
@@ -118,7 +118,7 @@ def main() -> int:
         fetched = SYSTEM_CLOCK.monotonic()
         while not context.preempt.should_preempt():
             if counted[0].idle_seconds > board.idle_timeout:
-                print(f"nobody has looked for {board.idle_timeout:g} s", flush=True)
+                print(f"no request for {board.idle_timeout:g} s", flush=True)
                 break
             if SYSTEM_CLOCK.monotonic() - fetched > _FETCH_SECONDS:
                 _fetch_again(board, Path(scratch))

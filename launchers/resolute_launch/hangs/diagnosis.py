@@ -16,7 +16,7 @@ _STATES = {
     "T": "is stopped by a signal (SIGSTOP)",
     "t": "is stopped by a debugger",
     "D": "is blocked within the kernel, as by a disk or a network file system that does not answer",
-    "Z": "has ended and nobody has noticed",
+    "Z": "has ended and was not reaped",
 }
 
 
@@ -27,7 +27,7 @@ class Diagnosis:
     sentence: str
     """For people: those who wait, then those who keep them waiting."""
     guilty: tuple[int, ...]
-    """Ranks that keep the others waiting; empty where that cannot be told."""
+    """Ranks that keep the others waiting; empty where that is unknown."""
 
 
 @dataclass(frozen=True, slots=True)

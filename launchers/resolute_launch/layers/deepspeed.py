@@ -89,7 +89,7 @@ def _buffers(request: Request, topology: Topology) -> tuple[Path, ...]:
     if not topology.single_container:
         return ()
     port = last_value(request, "--master_port") or str(topology.port)
-    # On one machine its runner takes this address, whatever it was told.
+    # On one machine its runner takes this address, whatever was configured.
     name = f"{buffer_prefix()}127.0.0.1_{port}"
     return tuple(SHARED_MEMORY / f"{name}_{rank}" for rank in range(topology.workers))
 

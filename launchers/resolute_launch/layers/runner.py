@@ -131,7 +131,7 @@ class _Launch:
         process = self._process
         if process is None or process.returncode is not None:
             return
-        # Nobody has reaped it yet, so its number still is its own.
+        # It is not reaped yet, so its process ID cannot have been reused.
         with contextlib.suppress(ProcessLookupError):
             if self._plan.signals_process_group:
                 os.killpg(process.pid, number)
@@ -154,7 +154,7 @@ class _Launch:
                 family.end(timeout=END_SECONDS)
 
     def _wait_for_group(self, family: ProcessTree) -> None:
-        """Waits for ranks that were told to stop and outlived their launcher; kills all others."""
+        """Waits for ranks that were asked to stop and outlived their launcher; kills all others."""
         while self._asked_to_end and not self._shutdown_sequence.exhausted and family.members():
             time.sleep(_POLL_SECONDS)
             self._shutdown_sequence.due()

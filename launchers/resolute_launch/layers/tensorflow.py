@@ -47,7 +47,7 @@ class TensorFlowArgumentParser:
     def help(self) -> str:
         """What ``--help`` prints."""
         return (
-            f"{self.usage}\n\nLaunches a script once in each container, told of the others by TF_CONFIG.\n\n"
+            f"{self.usage}\n\nLaunches a script once in each container; TF_CONFIG names the others.\n\n"
             "  --port PORT  where every worker listens; by default at ports that the run has set aside\n"
             "  SCRIPT...  what each worker runs, with its arguments"
         )

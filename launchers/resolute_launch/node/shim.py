@@ -29,7 +29,7 @@ from resolute_launch.container.entrypoint_process import END_SECONDS, process_tr
 from resolute_launch.processes.first_process import reap_orphans
 
 _POLL_SECONDS = 0.25
-"""How often shared storage is asked for the stop: it tells nobody by itself."""
+"""How often shared storage is asked for the stop: it sends no events."""
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -55,7 +55,7 @@ class Claim:
         self.layer = layer
 
     def fill(self, source: Path, *, check: Callable[[], None]) -> None:
-        """Keeps what is in an overlay as the layer, if nobody else has brought one meanwhile.
+        """Keeps what is in an overlay as the layer, unless another run has brought one meanwhile.
 
         Args:
             source: The overlay; its files are linked, so that what replaces one there changes nothing here.
@@ -146,7 +146,7 @@ class LayerCache:
             check: Called before each file; may raise ``InterruptedError``, and then nothing is kept.
 
         Returns:
-            Whether there is a layer now. That of an overlay which is too large is empty, so that nobody waits
+            Whether there is a layer now. That of an overlay which is too large is empty, so that no run waits
             for it again.
         """
         incoming: Path | None = None
@@ -216,7 +216,7 @@ class LayerCache:
         os.utime(path / _MANIFEST, (now, now))
 
     def _sweep(self, but: str = "") -> None:
-        """Removes layers that were not used for long or have no room, and what nobody brings in any more."""
+        """Removes layers that were not used for long or have no room, and what was left half-copied."""
         now, total = self._clock.time(), 0
         for path in self._directory.glob(f"{_INCOMING}*"):
             with suppress(FileNotFoundError):

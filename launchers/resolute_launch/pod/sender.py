@@ -17,7 +17,7 @@ _POLL_SECONDS = 0.25
 def send(folder: Path) -> int:
     """Waits until the trial's container has ended, however, and sends what it left.
 
-    A Pod that is taken away is told so in each of its containers. This one goes on: what it waits for comes
+    A Pod that is taken away is signalled in each of its containers. This one goes on: what it waits for comes
     to its end now.
 
     Args:

@@ -148,7 +148,7 @@ def describe_exit(exit_code: int, *, memory: str = "") -> str:
             "or more memory"
         )
     if exit_code == 128 + signal.SIGKILL:
-        return "was killed (SIGKILL); if nobody did that, the machine may have run out of memory"
+        return "was killed (SIGKILL); if no person did that, the machine may have run out of memory"
     if exit_code > 128 and exit_code - 128 in set(signal.Signals):
         return f"was ended by {signal.Signals(exit_code - 128).name}"
     if exit_code == 127:

@@ -11,7 +11,7 @@ class Prefixer:
     """Puts the rank before each piece of output that ends in a newline or a carriage return.
 
     A newline that comes later than the carriage return before it is a piece too: where several ranks write to
-    one pipe, it could not be told otherwise whose line it ends.
+    one pipe, nothing else would say whose line it ends.
 
     Args:
         rank: The rank.

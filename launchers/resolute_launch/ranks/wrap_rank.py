@@ -62,7 +62,7 @@ def run(rank: int, command: Sequence[str], *, redirect: bool, clock: Clock = SYS
     """
     forwarder = SignalForwarder()
     try:
-        # Launchers signal this process, its group, or all of its descendants: the script hears of it once.
+        # Launchers signal this process, its group, or all of its descendants: the script gets it once.
         process = start_child(command, parent_death_signal=signal.SIGKILL, pipes=True)
     except OSError as failure:
         sys.stderr.write(f"[rank={rank}] cannot run {command[0]!r}: {failure.strerror}\n")
@@ -94,7 +94,7 @@ def _descriptor(variable: str, standard: int, redirect: bool) -> int:
     if not redirect or not path:
         return standard
     try:
-        # Without waiting: a pipe that nobody reads belongs to a run that is over.
+        # Without waiting: a pipe without a reader belongs to a run that is over.
         descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return standard

@@ -54,7 +54,7 @@ class MetadataProbe:
             Whether the machine goes away.
 
         Raises:
-            OSError: Nobody answered in time.
+            OSError: There was no answer in time.
             http.client.HTTPException: The answer is not HTTP.
         """
         parts = urlsplit(self.url)
@@ -137,14 +137,14 @@ class MachineProbe:
             self._stop.wait(self._probe.interval)
 
     def _ask(self, probe: MetadataProbe) -> bool | None:
-        """Asks once; None if nobody answered."""
+        """Asks once; None without an answer."""
         try:
             return probe.ask(clock=self._clock)
         except (OSError, http.client.HTTPException) as failure:
             if not self._stop.is_set():
                 self._warn(
                     f"{probe.url} does not answer ({failure or type(failure).__name__}), so that the run "
-                    "hears of no end of its machine from there; see resources.preemptible.metadata"
+                    "gets no notice of its machine's end from there; see resources.preemptible.metadata"
                 )
             return None
 

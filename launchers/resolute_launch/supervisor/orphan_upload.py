@@ -106,7 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--note-late-lines",
         action="store_true",
-        help="let the log say so when lines do not arrive before the end of the run is told",
+        help="let the log say so when lines do not arrive before the end of the run is reported",
     )
     options = parser.parse_args(arguments)
     run = RunDirectory(os.path.abspath(options.run_dir))  # noqa: PTH100  # resolves no links, unlike pathlib

@@ -31,7 +31,7 @@ from resolute_launch.warm.limits import inherited
 from resolute_launch.warm.process_image import PADDING, placeholder
 
 IDLE_SECONDS = 60.0
-"""How long a parked process waits for the next run, unless told otherwise."""
+"""How long a parked process waits for the next run, unless configured."""
 _READY_SECONDS = 120.0
 _POLL_SECONDS = 0.02
 _NOTED, _STARTING = "said", "starting"

@@ -135,7 +135,7 @@ class ForkedRun:
         process_image.show_command(words)
         os.environ.clear()
         os.environ.update(environment)
-        # The parked process belongs to no run, and answered nobody.
+        # The parked process belongs to no run, and gave no answer.
         _resolute_stacks.install()
         _forget_process()
         sys.orig_argv = list(words)

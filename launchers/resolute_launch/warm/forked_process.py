@@ -85,7 +85,7 @@ def request_fork(connection: socket.socket, output: tuple[int, int]) -> ForkedPr
         output: Descriptors that take the fork's output and its errors.
 
     Returns:
-        The fork, which waits to be told what to run; None if the parked process is ending.
+        The fork, which waits for what to run; None if the parked process is ending.
     """
     ours, theirs = socket.socketpair()
     ours.settimeout(protocol.ANSWER_SECONDS)

@@ -275,7 +275,7 @@ class Client:
             username: Name.
             admin: Whether the user runs the cluster.
             password: The password; None for a user who has tokens alone.
-            remote: Refused: nobody is let in by another service.
+            remote: Refused: there is no sign-in by another service.
 
         Raises:
             AlreadyExistsError: The name is taken.

@@ -123,7 +123,7 @@ class Services:
 
     @cached_property
     def alerts(self) -> Alerts:
-        """What is told to whom."""
+        """Which events notify whom."""
         from resolute.client.remote.alerts import Alerts
 
         return Alerts(self.session, self.workspaces)

@@ -115,7 +115,7 @@ class Context:
     def alert(self, title: str | None = None, description: str | None = None, level: str = "info") -> None:
         """Calls people's attention: by a line in the trial's log, and where rules of its workspace say so.
 
-        Training continues also where the cluster cannot be told.
+        Training continues also where the cluster cannot be reached.
 
         Args:
             title: A few words.

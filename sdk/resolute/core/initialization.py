@@ -49,9 +49,9 @@ def init(
 ) -> Context:
     """Makes the context of a training script; use it in a ``with`` statement.
 
-    Off cluster every part works without a server: reports are logged, checkpoints go to a directory, nobody
-    preempts, and the search asks for one operation of length 1. With an offline directory, reports and
-    metadata are recorded there too, and ``resolute sync`` sends them to a cluster later.
+    Off cluster every part works without a server: reports are logged, checkpoints go to a directory, there
+    is no preemption, and the search asks for one operation of length 1. With an offline directory, reports
+    and metadata are recorded there too, and ``resolute sync`` sends them to a cluster later.
 
     So does a trial that ``resolute reproduce`` runs again, with the hyperparameters, the seed and the
     operations that it had on its cluster; its checkpoints go to the directory of the reproduction.

@@ -44,12 +44,12 @@ class Signal(Protocol):
 
 
 class NoSignal:
-    """Off cluster nobody preempts."""
+    """Off cluster there is no preemption."""
 
     preempt = False
 
     def acknowledge(self) -> None:
-        """Nobody listens."""
+        """There is no receiver."""
 
 
 class PreemptContext:

@@ -11,7 +11,7 @@ from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 
 _HEAT_OR_POWER = 0x4 | 0x8 | 0x20 | 0x40 | 0x80
 """Reasons for lower clocks: the limit of power, a slowdown by the hardware, heat that the driver or the
-hardware measures, the brake of the power supply. Others slow nobody down, such as idleness and set clocks.
+hardware measures, the brake of the power supply. Others are no fault, such as idleness and set clocks.
 """
 _GPU_READINGS: Mapping[str, Callable[[Any, Any], float]] = {
     "gpu_util": lambda nvml, gpu: nvml.nvmlDeviceGetUtilizationRates(gpu).gpu,

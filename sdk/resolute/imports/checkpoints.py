@@ -43,7 +43,7 @@ class Checkpoints:
     Args:
         master: Where from.
         services: Where to.
-        report: Hears of each.
+        report: Called with each.
         here: The experiment.
         trials: Its trials by their numbers there.
     """

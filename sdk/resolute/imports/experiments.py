@@ -57,7 +57,7 @@ class Experiments:
     Args:
         master: Where from.
         services: Where to.
-        report: Hears of each.
+        report: Called with each.
         cluster_id: UUID of the other cluster.
         places: Where they belong here.
         copies_checkpoints: Whether checkpoints are copied of those that are not here yet.
@@ -172,7 +172,7 @@ def experiments_of(master: Master, report: Report, wanted: Sequence[int] = ()) -
 
     Args:
         master: The other cluster.
-        report: Hears of wanted ones that are not there.
+        report: Called with wanted ones that are not there.
         wanted: Only these numbers; empty for all.
     """
     order = {"sortBy": "SORT_BY_ID", "orderBy": "ORDER_BY_ASC", "showTrialData": "false"}

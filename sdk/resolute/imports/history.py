@@ -71,7 +71,7 @@ class History:
     Args:
         master: Where from.
         services: Where to.
-        report: Hears of each.
+        report: Called with each.
     """
 
     def __init__(self, master: Master, services: Services, report: Report) -> None:

@@ -30,7 +30,7 @@ def bring_models(
     Args:
         master: Where from.
         services: Where to.
-        report: Hears of each.
+        report: Called with each.
         cluster_id: UUID of the other cluster.
         workspaces: Numbers of workspaces here by their numbers there.
     """

@@ -31,7 +31,7 @@ class People:
     Args:
         master: Where from.
         services: Where to.
-        report: Hears of each.
+        report: Called with each.
     """
 
     def __init__(self, master: Master, services: Services, report: Report) -> None:

@@ -76,8 +76,8 @@ def bring(
         master: The other cluster, signed in as an admin.
         services: This one, as an admin.
         options: What is wanted.
-        report: Hears of everything.
-        progress: Is told what is being brought, for people.
+        report: Called with everything.
+        progress: Called with what is being brought, for people.
 
     Raises:
         AuthError: A token has ended, or its user is no admin here.

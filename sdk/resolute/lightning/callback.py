@@ -231,7 +231,7 @@ def _is_between_steps(trainer: Trainer, batch_idx: int) -> bool:
 
 
 def _has_gradients(trainer: Trainer) -> bool:
-    """Whether gradients may wait for a step: of modules that step themselves nobody knows."""
+    """Whether gradients may wait for a step: unknown for modules that step themselves."""
     batches = trainer.fit_loop.epoch_loop.batch_progress.current.ready
     accumulates = not trainer.is_last_batch and batches % trainer.accumulate_grad_batches != 0
     return accumulates or not trainer.lightning_module.automatic_optimization

@@ -22,7 +22,7 @@ from resolute.spool.report_writer import ReportWriter
 _STDTYPES = {"stdout": Stdtype.STDOUT, "stderr": Stdtype.STDERR}
 _LINES_AT_ONCE = 1000
 _NO_LIMIT = 1 << 62
-"""Nothing is sent before all is recorded, so that nobody makes room."""
+"""Nothing is sent before all is recorded, so that no room is made."""
 
 
 @dataclass

@@ -139,7 +139,7 @@ def _with_renamed_files(promotion: Promotion, attempt: Attempt) -> Attempt:
 
 
 def _send(promotion: Promotion, attempt: Attempt) -> Attempt:
-    """Brings everything here first, since a run that was begun must be heard of, and sends it."""
+    """Brings everything here first, since a run that was begun must be reported, and sends it."""
     lineage = promotion.lineage(attempt)
     run = record_history(
         promotion.source,

@@ -17,7 +17,7 @@ class ClosableChannel(grpc.Channel):
     where a closed one crashes, also when another thread closes it at that moment.
 
     Args:
-        channel: The channel of grpcio, which nobody else uses.
+        channel: The channel of grpcio, which no other code uses.
         address: Where it goes, for messages.
     """
 

@@ -128,7 +128,7 @@ class OfflineRun:
     def remove(self) -> None:
         """Removes the run, as far as the file system permits. Call it while holding the lock."""
         with contextlib.suppress(OSError):
-            # First, so that nobody takes the rest for a run.
+            # First, so that the rest is not taken for a run.
             (self.directory / _FILE).unlink(missing_ok=True)
             shutil.rmtree(self.directory, ignore_errors=True)
 
@@ -143,7 +143,7 @@ def find_runs(directory: Path, *, unreadable: Callable[[DataLossError], None]) -
 
     Args:
         directory: A run, or where runs lie.
-        unreadable: Is told of each run that cannot be read.
+        unreadable: Called with each run that cannot be read.
     """
     places = [directory] if (directory / _FILE).exists() else [f.parent for f in directory.glob(f"*/{_FILE}")]
     return load_runs(places, unreadable=unreadable)
@@ -156,7 +156,7 @@ def load_runs(
 
     Args:
         directories: The runs.
-        unreadable: Is told of each run that cannot be read.
+        unreadable: Called with each run that cannot be read.
     """
     runs = []
     for directory in directories:

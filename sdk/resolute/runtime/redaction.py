@@ -12,11 +12,11 @@ MASK = b"***"
 """Stands for a secret."""
 _SHORTEST_FORM = 8
 _RENEWALS = 16
-"""Renewed tokens that are remembered, of two kinds: nobody prints one that is minutes old."""
+"""Renewed tokens that are remembered, of two kinds: one that is minutes old is not printed."""
 
 
 class Secrets:
-    """What a run knows and nobody may read in its log. It may grow while text is masked in another thread.
+    """What a run knows and its log may not show. It may grow while text is masked in another thread.
 
     Args:
         lasting: The first secrets.

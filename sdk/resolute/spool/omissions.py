@@ -19,7 +19,7 @@ _LONGEST = 200
 
 
 class Omissions(Protocol):
-    """Hears of what cannot be recorded."""
+    """Receives what cannot be recorded."""
 
     def leave_out(self, kind: str, error: Exception) -> None:
         """Takes what is wrong, which either ends here or is raised.

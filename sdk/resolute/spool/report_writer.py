@@ -68,7 +68,7 @@ class ReportWriter(SpoolWriter):
         segment_bytes: Size at which the next file is begun.
         clock: Tells when reports were made, and deadlines.
         sleep: Waits some seconds.
-        omissions: Hears of what cannot be recorded; it is counted and logged by default.
+        omissions: Receives what cannot be recorded; it is counted and logged by default.
     """
 
     def __init__(

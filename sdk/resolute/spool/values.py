@@ -25,7 +25,7 @@ def flatten(metrics: Mapping[str, Any], omissions: Omissions) -> dict[str, Any]:
 
     Args:
         metrics: Values by name; nested mappings are allowed.
-        omissions: Hears of what cannot be recorded: names that are no text or have a wrong length, names that
+        omissions: Receives what cannot be recorded: names that are no text or have a wrong length, names that
             become the same, and values.
     """
     flat: dict[str, Any] = {}

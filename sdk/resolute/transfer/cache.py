@@ -38,7 +38,7 @@ _POLL_SECONDS = 0.05
 _LOCK_TIMEOUT_SECONDS = 3600.0
 """A lock that is held longer is passed by: it only saves work."""
 _STALE_SECONDS = 86_400.0
-"""Age at which a file on its way in belongs to nobody any more."""
+"""Age at which a file on its way in has no owner any more."""
 _log = logging.getLogger("resolute.core")
 
 
@@ -64,7 +64,7 @@ class FileCache:
 
     @classmethod
     def from_environment(cls, variables: Mapping[str, str] = os.environ) -> FileCache | None:
-        """Returns the cache of this machine; None where nobody wants one.
+        """Returns the cache of this machine; None where there is to be none.
 
         Raises:
             InvalidArgumentError: A variable is wrong; the message names it.
@@ -163,7 +163,7 @@ class FileCache:
             yield
 
     def _read_index(self) -> _CacheIndex:
-        """What there is, after a sweep of what nobody brings in any more."""
+        """What there is, after a sweep of what was left half-copied."""
         oldest = self._clock.time() - _STALE_SECONDS
         for path in self._incoming.iterdir():
             if path.stat().st_mtime < oldest:

@@ -14,7 +14,7 @@ _INTERVAL_SECONDS = 10.0
 
 
 class Progress(Protocol):
-    """Is told of bytes that were moved, by several threads."""
+    """Called with bytes that were moved, by several threads."""
 
     def advance(self, count: int) -> None:
         """Counts some more bytes, or, below zero, takes back some that must be moved again."""
@@ -22,7 +22,7 @@ class Progress(Protocol):
 
 @final
 class NoProgress:
-    """Progress that nobody looks at."""
+    """Progress that is not shown."""
 
     def advance(self, count: int) -> None:
         """Does nothing."""
@@ -37,7 +37,7 @@ class ProgressLines:
 
     Args:
         what: What is done, such as ``checkpoint 12 is uploaded``.
-        total: How many bytes there are; zero where nobody knows.
+        total: How many bytes there are; zero if unknown.
         say: Takes a line.
         interval: Seconds from one line to the next.
         clock: Tells when it is time for a line.

@@ -84,7 +84,7 @@ class Transport:
             url: Where to.
             body: What.
             size: Its bytes; no more are sent.
-            headers: What the store wants to be told with it.
+            headers: What the store expects with it.
 
         Returns:
             The tag that the store gave it.

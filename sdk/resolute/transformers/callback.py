@@ -139,7 +139,7 @@ class ResoluteCallback(TrainerCallback):  # type: ignore[misc, unused-ignore]  #
         output, directory = Path(str(args.output_dir)), f"checkpoint-{state.global_step}"
         if state.is_world_process_zero and self.user_data is not None:
             self._on_save_user_data(str(output / directory))
-        # Nobody lists the directory while another rank still writes to it.
+        # The directory is not listed while another rank still writes to it.
         self.core_context.distributed.allgather(None)
         metadata: dict[str, Any] = {"steps_completed": state.global_step}
         if self.core_context.info is not None:

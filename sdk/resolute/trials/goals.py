@@ -23,11 +23,11 @@ class Goal:
     end: int
     """The step."""
     listener: GoalListener
-    """Is told how far training has come."""
+    """Receives how far training has come."""
 
 
 class GoalListener(Protocol):
-    """Is told how far a trial has trained. Only the chief calls it."""
+    """Receives how far a trial has trained. Only the chief calls it."""
 
     def on_progress(self, step: int) -> None:
         """So many batches are trained."""
@@ -122,7 +122,7 @@ class FixedLengthGoal(LocalGoal):
 
     Args:
         length: How long to train in all.
-        train: Told of progress.
+        train: Receives progress.
     """
 
     def __init__(self, length: TrainUnit, train: core.TrainContext) -> None:

@@ -43,7 +43,7 @@ class CheckpointsService:
 
     Args:
         environment: What it is given to live in.
-        settings: What only this service is told.
+        settings: Settings of this service alone.
     """
 
     name = "checkpoints"

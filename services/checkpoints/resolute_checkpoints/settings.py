@@ -16,7 +16,7 @@ _MAX_URL_SECONDS = 7 * 86400
 
 @dataclass(frozen=True, kw_only=True)
 class CheckpointSettings:
-    """What a deployed checkpoints service is told. Each field names its variable."""
+    """Settings of a deployed checkpoints service. Each field names its variable."""
 
     roots: Roots = field(default_factory=Roots)
     """RESOLUTE_CHECKPOINTS_ROOTS: absolute directories, joined by colons;

@@ -42,7 +42,7 @@ def upgrade_databases(url: str, state: StateDirectory) -> list[str]:
 def back_up(state: StateDirectory, destination: Path) -> None:
     """Copies databases, signing key and identity of a home, also while it is served; checkpoints stay.
 
-    The experiments database is copied first: what the others know beyond it is told again, or is history.
+    The experiments database is copied first: what the others know beyond it is reported again, or is history.
 
     Args:
         state: The home.

@@ -64,7 +64,7 @@ class Options:
 
 
 Ready = Callable[[str, int, Sequence[str]], None]
-"""Told the address, the number of slots, and more lines for people."""
+"""Called with the address, the number of slots, and more lines for people."""
 
 
 async def serve(state: StateDirectory, options: Options, *, ready: Ready) -> None:
@@ -76,7 +76,7 @@ async def serve(state: StateDirectory, options: Options, *, ready: Ready) -> Non
     Args:
         state: The home; its lock must be held.
         options: What was asked for.
-        ready: Told once everything is up.
+        ready: Called once everything is up.
 
     Raises:
         UnavailableError: The port is taken, or trials still look for the services at another that is.

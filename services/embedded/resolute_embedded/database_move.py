@@ -135,7 +135,7 @@ def _require_empty(connection: Connection) -> None:
     if taken := list(connection.execute(query, {"names": names}).scalars()):
         raise FailedPreconditionError(
             f"the database has tables already, in schema {', '.join(taken)}; name one that is empty, or "
-            "drop these schemas if nobody needs what they hold"
+            "drop these schemas if what they hold is not needed"
         )
 
 

@@ -64,7 +64,7 @@ def _require_own(home: Path) -> None:
     if status.st_mode & _OTHERS and foreign:
         raise FailedPreconditionError(
             f"{home} is shared with others (mode {stat.S_IMODE(status.st_mode):o}) and holds no cluster; "
-            f"{remedy}, or if nobody else needs it, run `chmod 700 {home}`"
+            f"{remedy}, or if no other user needs it, run `chmod 700 {home}`"
         )
 
 

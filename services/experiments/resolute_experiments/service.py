@@ -98,7 +98,7 @@ class ExperimentsService:
 
     Args:
         environment: What every service is given.
-        settings: What this one is told beside it.
+        settings: The settings of this one.
     """
 
     name = "experiments"

@@ -22,7 +22,7 @@ from resolute_serving.server.service import Environment
 
 @dataclass(frozen=True, kw_only=True)
 class ExperimentsSettings:
-    """What this service is told beside its environment."""
+    """Settings of this service beside its environment."""
 
     address: str
     """``host:port`` where supervisors and trials reach all services."""

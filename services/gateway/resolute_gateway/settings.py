@@ -28,7 +28,7 @@ class HttpSettings:
     grpc_port: int
     """Port at which gRPC is served."""
     grpc_address: str = ""
-    """RESOLUTE_GRPC_ADDRESS: ``host:port`` that clients are told for gRPC; empty for the host that a client
+    """RESOLUTE_GRPC_ADDRESS: ``host:port`` that clients receive for gRPC; empty for the host that a client
     named, with the gRPC port."""
     hosts: frozenset[str] = frozenset()
     """RESOLUTE_HTTP_HOSTS: names by which the gateway may be reached, besides ``localhost`` and addresses."""

@@ -39,7 +39,7 @@ class Servicer(LogsServiceServicer):
         database: The service's database.
         limits: How much trials and workspaces may store.
         clock: Tells when something was deleted, and measures heartbeats.
-        pace: How often followers look without being told.
+        pace: How often followers look without a notification.
     """
 
     def __init__(self, database: Database, *, limits: ByteLimits, clock: Clock, pace: PollIntervals) -> None:

@@ -64,7 +64,7 @@ class Servicer(MetricsServiceServicer):
         database: The service's database.
         limits: Bounds of each trial.
         clock: Tells when something was deleted, and measures heartbeats.
-        pace: How often watches look without being told.
+        pace: How often watches look without a notification.
     """
 
     def __init__(self, database: Database, *, limits: Limits, clock: Clock, pace: PollIntervals) -> None:

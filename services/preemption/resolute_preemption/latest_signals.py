@@ -42,7 +42,7 @@ class LatestSignals:
     """Holds signals in memory. Everything happens in one event loop.
 
     Args:
-        heartbeat: Seconds after which a watcher without news hears that its watch lives.
+        heartbeat: Seconds after which a watcher without news gets a sign that its watch lives.
         clock: Measures that.
     """
 

@@ -20,7 +20,7 @@ class PreemptionService:
 
     Args:
         environment: What it is given to live in.
-        settings: What only this service is told.
+        settings: Settings of this service alone.
     """
 
     name = "preemption"

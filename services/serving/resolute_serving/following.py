@@ -70,7 +70,7 @@ async def follow(
         topics: Which notifications tell of changes of an object.
         notifier: Tells when to look, and when to end.
         clock: Measures heartbeats.
-        pace: How often it looks without being told.
+        pace: How often it looks without a notification.
         quiet: What it yields to show that it lives while nothing is new.
         on_stop: What to tell the client when the service stops; by default the stream just ends.
 

@@ -1,6 +1,6 @@
 """Wakes whoever waits for a change in this process.
 
-A notification is a hint. Whoever waits looks at what is stored, and at times does so without being told:
+A notification is a hint. Whoever waits looks at what is stored, and at times does so without one:
 other replicas change things too.
 """
 
@@ -96,7 +96,7 @@ class Notifier(Generic[K]):
         """Subscribes while the block lasts. Subscribe before looking, so that no change is missed.
 
         Args:
-            topics: What to hear of; without any, the subscription only hears that the notifier closes.
+            topics: What to subscribe to; without any, the subscription only ends when the notifier closes.
         """
         subscription = Subscription[K](closed=self._closed)
         self._subscriptions.add(subscription)

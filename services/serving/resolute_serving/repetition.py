@@ -22,7 +22,7 @@ async def repeat(
     """Does work whenever something changed or a pause is over, until the service stops.
 
     Args:
-        work: Returns the seconds until it is done again without being told; None when nothing is left to do.
+        work: Returns the seconds until it is done again without a request; None when nothing is left to do.
             Whatever it raises, it is done again: a defect must not end it for good.
         notifier: Tells of changes, and of the stop.
         topics: The changes that end a pause.

@@ -57,6 +57,14 @@ PROSE = {
 }
 """Words of comments, docstrings, messages and pages, with what is used instead."""
 
+PRODUCT_PROSE = {
+    "heard": "received",
+    "hears": "receives",
+    "nobody": "no process, no user, no rank, or what is absent",
+    "told": "sent, reported, asked, configured",
+}
+"""The same of comments, docstrings and messages in Python outside of tests and benchmarks."""
+
 PRODUCT = {"compat", "engines", "launchers", "sdk", "services", "tools"}
 _STORED = {"lease_patience_seconds"}
 """Names in files that runs of other releases read."""
@@ -87,13 +95,14 @@ def uses_in_name(name: str, *, product: bool) -> tuple[str, ...]:
 
 def uses_in_source(source: str, *, product: bool = True) -> Iterator[tuple[int, str]]:
     """The words that a module of Python uses, each with its line."""
+    prose = {**PROSE, **PRODUCT_PROSE} if product else PROSE
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.string in _STORED:
             continue
         if token.type == tokenize.NAME:
             found = uses_in_name(token.string, product=product)
         elif token.type == tokenize.COMMENT or (token.type in _STRING and " " in token.string):
-            found = tuple(uses(token.string, PROSE))
+            found = tuple(uses(token.string, prose))
         else:
             continue
         yield from ((token.start[0], use) for use in found)
@@ -102,7 +111,8 @@ def uses_in_source(source: str, *, product: bool = True) -> Iterator[tuple[int, 
 def candidates(suffix: str) -> Iterator[Path]:
     """Files that have one of the words anywhere: few enough to be read."""
     pattern = "|".join(
-        word.replace(" ", "[_ ]?") for word in (*IDENTIFIERS, *PRODUCT_IDENTIFIERS, *NAMES, *PROSE)
+        word.replace(" ", "[_ ]?")
+        for word in (*IDENTIFIERS, *PRODUCT_IDENTIFIERS, *NAMES, *PROSE, *PRODUCT_PROSE)
     )
     listed = subprocess.run(
         ["git", "grep", "-liE", pattern, "--", f"*{suffix}"],

@@ -54,7 +54,7 @@ def test_pauses_are_neither_too_short_nor_too_long() -> None:
 
 
 def test_a_code_that_nobody_confirms_ends_the_sign_in() -> None:
-    with pytest.raises(UnauthenticatedError, match="nobody confirmed the code within 30 seconds"):
+    with pytest.raises(UnauthenticatedError, match="the code was not confirmed within 30 seconds"):
         sign_in({"expires_in": 30}, [], last={"error": "authorization_pending"})
     with pytest.raises(UnavailableError, match="does not answer as an OpenID provider"):
         sign_in({"expires_in": 30}, [], last=b"busy")

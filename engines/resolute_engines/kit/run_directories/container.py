@@ -177,7 +177,7 @@ class RunContainer:
         try:
             note_loss(self.run.path, now=time.time())
         except OSError as failure:
-            # The loss is reported all the same; its log cannot be told on a disk that is full.
+            # The loss is reported all the same; its log cannot be written to a full disk.
             _log.error("the loss of a run cannot be noted", run=str(self.run.path), error=str(failure))
 
     def terminate(self) -> None:

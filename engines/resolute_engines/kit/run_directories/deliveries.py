@@ -212,7 +212,7 @@ class Deliveries:
             self._senders.append(process)
             while process.poll() is None:
                 await wait_for_exit(ProcessIdentity.of(process.pid))
-            # What the sender did not count as undelivered is torn, and nobody can read it.
+            # What the sender did not count as undelivered is torn and cannot be read.
             if process.returncode == 0:
                 return
             _log.warning("a run's history still waits on disk", run=str(container.run.path))

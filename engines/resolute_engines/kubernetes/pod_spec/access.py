@@ -29,7 +29,7 @@ class PodAccess:
     """What ``environment.pod_spec`` of a config may ask for in a pool, as the names of fields.
 
     A field that is not named here is refused: a way to the node, to Secrets and rights of others, or what
-    nobody has looked at.
+    was never examined.
     """
 
     pool: str

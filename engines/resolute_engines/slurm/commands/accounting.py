@@ -18,7 +18,7 @@ _ENDS = "BOOT_FAIL,CANCELLED,COMPLETED,DEADLINE,FAILED,NODE_FAIL,OUT_OF_MEMORY,P
 _DAYS = 30
 """For how long after their ends jobs are asked for: left alone, `sacct` begins at midnight."""
 _TIMEOUT_SECONDS = 300.0
-"""How long the end of a job is asked for in vain: a database that was away is told of it once it is back."""
+"""How long the end of a job is asked for in vain: a database that was away learns it once it is back."""
 _PAUSE_SECONDS = 10.0
 """Time between two questions for one job."""
 _UNANSWERED_PAUSE_SECONDS = 20.0
@@ -75,10 +75,10 @@ class Accounting:
         Of several jobs of the name it is the first that was submitted.
 
         Returns:
-            None where the cluster keeps no accounting, or has not told the end within five minutes.
+            None where the cluster keeps no accounting, or has not reported the end within five minutes.
 
         Raises:
-            UnavailableError: Accounting does not answer, or has not heard of the end: ask again.
+            UnavailableError: Accounting does not answer, or does not know the end yet: ask again.
         """
         if not self._kept:
             return None

@@ -11,7 +11,7 @@ from resolute.errors import UnavailableError
 SSH_FAILED = 255
 """Exit code of `ssh` when the fault is its own: Slurm's commands have others."""
 _OPTIONS = (
-    # Nobody is there to answer questions.
+    # There is no terminal to answer questions at.
     "BatchMode=yes",
     "ConnectTimeout=15",
     # Banners of sites are no complaints.

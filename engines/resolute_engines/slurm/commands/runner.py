@@ -126,7 +126,7 @@ class SlurmCommands:
 async def _reap(process: asyncio.subprocess.Process) -> None:
     """Waits for the end of a process that was killed.
 
-    ``wait`` returns only once the pipes are at their end too, and nobody reads a pipe that is over its limit.
+    ``wait`` returns only once the pipes are at their end too, and a pipe that is over its limit is not read.
     """
 
     async def discard(stream: asyncio.StreamReader | None) -> None:

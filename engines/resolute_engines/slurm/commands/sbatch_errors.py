@@ -40,7 +40,7 @@ def refusal(complaint: str) -> FailedPreconditionError | QuotaError | None:
 
     Returns:
         QuotaError for one that will be taken later, and FailedPreconditionError for one that never will;
-        None where the controller was not heard, or said something else: it may have taken the job.
+        None where the controller did not answer, or said something else: it may have taken the job.
     """
     message = f"sbatch failed: {complaint}"
     if _TRANSPORT.search(complaint):

@@ -18,7 +18,7 @@ class RendezvousResult:
     """Everyone, by rank."""
 
     info: RendezvousInfo
-    """As the trial is told."""
+    """As the trial receives it."""
     ports: Sequence[Sequence[int]]
     """Ports that each container has set aside."""
 

@@ -80,7 +80,7 @@ def _confirm_certificate(settings: Settings, fingerprint: str, *, asks: bool) ->
     click.echo(f"  {actual}", err=True)
     if not fingerprint and not asks:
         raise FailedPreconditionError(
-            "with --password-stdin nobody can be asked whether that is the cluster's: compare it with what "
+            "with --password-stdin one cannot ask whether that is the cluster's: compare it with what "
             f"`resolute up` printed, and add --fingerprint {actual}"
         )
     if not fingerprint:
@@ -104,7 +104,7 @@ def logout(settings: Settings, everywhere: bool) -> None:
     if credentials.delete(endpoint.credential_file):
         click.echo(f"logged out at {endpoint.address}")
     else:
-        click.echo(f"nobody is logged in at {endpoint.address}")
+        click.echo(f"no user is logged in at {endpoint.address}")
 
 
 @click.command()

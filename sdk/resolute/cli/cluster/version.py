@@ -14,7 +14,7 @@ from resolute.client.schema.records import ClusterRecord
 
 @dataclass(frozen=True)
 class Versions:
-    """What is told of client and cluster."""
+    """What is shown of client and cluster."""
 
     client: str
     cluster: ClusterRecord | None

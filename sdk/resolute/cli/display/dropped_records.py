@@ -20,7 +20,7 @@ def warn_of_dropped_records(services: Services, experiment_uuid: str, trials: Ma
         trials: Their numbers by UUID.
     """
     for find in (services.logs.dropped, services.metrics.dropped):
-        # What was asked for is shown whether or not this can be told.
+        # What was asked for is shown whether or not this is known.
         with suppress(ResoluteError):
             for trial_uuid, explanation in find(experiment_uuid).items():
                 if trial_uuid in trials:

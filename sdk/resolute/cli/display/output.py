@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 ItemT = TypeVar("ItemT")
 _ROWS_NAMED = 3
-_WIDE = 10_000  # columns when nobody looks: whoever reads a pipe wants whole values
+_WIDE = 10_000  # columns without a terminal: what reads a pipe wants whole values
 
 
 class Format(Enum):

@@ -16,7 +16,7 @@ _EVERY_SECONDS = 3.0
 
 def warn_of_problems(services: Services) -> None:
     """Writes the problems of the cluster to standard error."""
-    # What was asked for is shown whether or not this can be told.
+    # What was asked for is shown whether or not this is known.
     with suppress(ResoluteError):
         for problem in services.cluster.get().problems:
             click.echo(f"warning: {problem}", err=True)

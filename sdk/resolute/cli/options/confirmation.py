@@ -13,7 +13,7 @@ def confirm(question: str) -> None:
 
     Raises:
         click.ClickException: The answer is no; the command exits with 1.
-        click.Abort: Ctrl-C was pressed, or nobody can answer.
+        click.Abort: Ctrl-C was pressed, or there is no terminal to answer at.
     """
     if not click.confirm(question, err=True):
         raise click.ClickException("nothing changed")

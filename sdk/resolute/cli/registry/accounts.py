@@ -25,9 +25,7 @@ USER_COMMANDS = (
     LazyCommand("rename", "Change the name of a user.", f"{_USER}.users:rename"),
     LazyCommand("set-role", "Change the role of a user.", f"{_USER}.users:set_role"),
     LazyCommand("activate", "Reactivate a user.", f"{_USER}.users:activate"),
-    LazyCommand(
-        "deactivate", "Deactivate a user: nobody can log in as that user.", f"{_USER}.users:deactivate"
-    ),
+    LazyCommand("deactivate", "Deactivate a user, who can no longer log in.", f"{_USER}.users:deactivate"),
     LazyCommand("change-password", "Change a password.", f"{_USER}.users:change_password"),
 )
 """Commands of ``resolute user``."""

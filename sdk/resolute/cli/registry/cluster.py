@@ -99,7 +99,7 @@ def template() -> None:
 
 @click.group(cls=LazyGroup, entries=ALERT_COMMANDS)
 def alert() -> None:
-    """Manage alerts: what is told to whom."""
+    """Manage alerts: which events notify whom."""
 
 
 @click.group(name="config-policies", cls=LazyGroup, entries=CONFIG_POLICIES_COMMANDS)

@@ -227,7 +227,7 @@ ROOT_COMMANDS = (
         f"{_CLUSTER}:template",
         ("tpl",),
     ),
-    LazyCommand("alert", "Manage alerts: what is told to whom.", f"{_CLUSTER}:alert"),
+    LazyCommand("alert", "Manage alerts: which events notify whom.", f"{_CLUSTER}:alert"),
     LazyCommand(
         "config-policies",
         "Manage what admins decide for configs.",

@@ -53,7 +53,7 @@ ERROR_REASONS: Mapping[str, ErrorReason] = {
     ),
     "RUN_SUPERSEDED": ErrorReason(
         "A later run of the same trial has started, for example because the machine of this one was not "
-        "heard of for too long. What the earlier run reported before is kept.",
+        "in contact for too long. What the earlier run reported before is kept.",
         "Nothing: the later run continues from the latest checkpoint. If it happens often, check the network "
         "and the load of the machine: docs/operations.md.",
     ),

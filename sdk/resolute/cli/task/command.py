@@ -24,7 +24,7 @@ def run(ctx: click.Context, words: tuple[str, ...], task: TaskOptions, template:
     """Run a COMMAND on slots of the cluster, and follow its log.
 
     One word is a line of the shell; several are a program and its arguments. It gets one slot, or as many as
-    `--config resources.slots=N` says. Nobody takes them for something more urgent. When it must leave them
+    `--config resources.slots=N` says. Nothing more urgent preempts them. When it must leave them
     nevertheless, because it was paused or its machine disabled, it is ended after 30 s and begins anew later.
     """
     services = ctx.ensure_object(Settings).services()

@@ -46,7 +46,7 @@ def start(
 ) -> None:
     """Start TensorBoard on the cluster, with the event files of experiments, and open it.
 
-    It holds no slot, and ends when nobody has looked for an hour (`--config idle_timeout=SECONDS`). The
+    It holds no slot, and ends after an hour without a request (`--config idle_timeout=SECONDS`). The
     package tensorboard must be installed on the cluster.
     """
     if not experiment_ids and not trial_ids:

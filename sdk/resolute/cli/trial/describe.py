@@ -23,7 +23,7 @@ from resolute.client.services import Services
 
 @dataclass(frozen=True)
 class Description:
-    """What is told of one trial."""
+    """What is shown of one trial."""
 
     trial: TrialRecord
     metrics: list[TrialMetrics]

@@ -99,7 +99,7 @@ def sign_in(
         elif error != "authorization_pending":
             raise UnauthenticatedError(f"{provider.issuer} did not sign you in: {openid.reason(answer)}")
     raise failure or UnauthenticatedError(
-        f"nobody confirmed the code within {lifetime:.0f} seconds; log in again"
+        f"the code was not confirmed within {lifetime:.0f} seconds; log in again"
     )
 
 

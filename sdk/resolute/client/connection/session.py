@@ -161,7 +161,7 @@ class _UserTokenSource:
             blank = "" if password else "empty "
             raise UnauthenticatedError(
                 f"the {blank}password given for user {self._user}, as in {PASSWORD_VARIABLE}, "
-                f"lets nobody in: {error}"
+                f"is not accepted: {error}"
             ) from error
 
     def _ask(self) -> str:

@@ -17,7 +17,7 @@ _SECONDS = 10.0
 
 
 def read(home: Home, address: str) -> ClientTls | None:
-    """Whom to trust at an address; None if nobody confirmed a certificate there.
+    """Which certificate to trust at an address; None if none was confirmed there.
 
     Raises:
         FailedPreconditionError: What was kept cannot be read.

@@ -50,7 +50,7 @@ class ExperimentExplanation:
     recent: tuple[Decision, ...]
     """The last decisions of the search, newest first."""
     expected_end: datetime | None
-    """When it ends if it goes on at its pace so far; None when that cannot be told."""
+    """When it ends if it goes on at its pace so far; None when that is unknown."""
 
 
 def explain_experiment(services: Services, key: str, *, now: datetime | None = None) -> ExperimentExplanation:

@@ -17,7 +17,7 @@ class TrialExplanation:
 
     trial: TrialRecord
     reports: tuple[SearchEvent, ...]
-    """Its validations that the search heard of, and how it ended for the search."""
+    """Its validations that the search received, and how it ended for the search."""
     decisions: tuple[Decision, ...]
     """What the search decided about it, in order."""
     transitions: tuple[TransitionRecord, ...]

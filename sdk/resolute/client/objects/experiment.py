@@ -326,7 +326,7 @@ class Experiment(ArchivableObject[ExperimentRecord]):
             The state that it ended in.
 
         Raises:
-            ValueError: It is paused, so nobody knows when it will end.
+            ValueError: It is paused, so that it would not end.
         """
         watch = self._services.experiments.watch(self.uuid)
         try:

@@ -18,7 +18,7 @@ class User(RemoteObject[UserRecord]):
     """
 
     remote = False
-    """Nobody is let in by another service."""
+    """There is no sign-in by another service."""
     display_name: str | None = None
     """Users have one name."""
     # Trials run as the user of the operating system who started the cluster.
@@ -91,7 +91,7 @@ class User(RemoteObject[UserRecord]):
         self._record = self._services.access.update_user(self._record.id, active=True)
 
     def deactivate(self) -> None:
-        """Lets nobody act as this user any more; tokens of the user end."""
+        """Ends sign-in and tokens of this user."""
         self._record = self._services.access.update_user(self._record.id, active=False)
 
     def change_password(self, new_password: str) -> None:

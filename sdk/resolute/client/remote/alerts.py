@@ -1,4 +1,4 @@
-"""Alerts: what is told to whom."""
+"""Alerts: which events notify whom."""
 
 from __future__ import annotations
 

@@ -261,7 +261,7 @@ class Experiments:
             description: What it is.
             labels: All of its labels.
             notes: Notes, Markdown.
-            etag: That of the experiment as it was read, to change it only if nobody else has; empty for any.
+            etag: The etag that was read, to change the experiment only if it is still that; empty for any.
 
         Raises:
             ConflictError: Somebody else changed it meanwhile.

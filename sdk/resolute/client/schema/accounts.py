@@ -93,7 +93,7 @@ class QuotaRecord:
     live_experiments: int
     slots: int
     storage_bytes: int = 0
-    """Bytes of checkpoints; in lists, what is used is not told."""
+    """Bytes of checkpoints; in lists, what is used is left out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +105,7 @@ class WorkspaceRecord:
     name: str
     owner: str
     owner_id: int | None = None
-    """None for nobody."""
+    """None for no user."""
     archived: bool
     quota: QuotaRecord
     used: QuotaRecord
@@ -139,7 +139,7 @@ class ProjectRecord:
     notes: str
     owner: str
     owner_id: int | None = None
-    """None for nobody."""
+    """None for no user."""
     archived: bool
     experiment_count: int
     create_time: datetime | None

@@ -46,7 +46,7 @@ class ExperimentRecord:
     archived: bool
     owner: str
     owner_id: int | None = None
-    """None for nobody."""
+    """None for no user."""
     workspace: str
     project: str
     workspace_id: int = 0
@@ -87,7 +87,7 @@ class ExperimentRecord:
     start_time: datetime | None = None
     """When one of its trials first got slots; None before."""
     estimated_end_time: datetime | None = None
-    """When it will be done, as fast as it was so far; None until that can be told, and unless it runs."""
+    """When it will be done, as fast as it was so far; None until that is known, and unless it runs."""
 
     @property
     def shown_state(self) -> str:
@@ -299,7 +299,7 @@ class ModelRecord:
     """None for a model of no workspace."""
     owner: str
     owner_id: int | None = None
-    """None for nobody."""
+    """None for no user."""
     archived: bool
     version_count: int
     create_time: datetime | None
@@ -531,4 +531,4 @@ class JobRecord:
     progress: float = 0.0
     """Done share in [0, 1]."""
     estimated_end_time: datetime | None = None
-    """When it will be done, as fast as it was so far; None until that can be told, and unless it runs."""
+    """When it will be done, as fast as it was so far; None until that is known, and unless it runs."""

@@ -87,7 +87,7 @@ def retry(
         outage_timeout: Seconds to continue trying, from the first failure on.
         attempts: How often the call is made at most.
         retried: Errors that may pass.
-        on_retry: Is told of each failure before the pause, with the seconds since the first one; raises an
+        on_retry: Called with each failure before the pause, with the seconds since the first one; raises an
             error to end the attempts.
         sleep: Waits some seconds.
 

@@ -20,7 +20,7 @@ _CHUNK_BYTES = 65_536
 
 
 def is_safe_url(url: str) -> bool:
-    """Whether nobody on the way can change what a URL answers: it has TLS, or is on this machine."""
+    """Whether what a URL answers cannot be changed on the way: it has TLS, or is on this machine."""
     try:
         parts = urlsplit(url)
         return bool(parts.hostname) if parts.scheme == "https" else parts.scheme == "http" and _is_local(url)

@@ -85,7 +85,7 @@ class ClientTls:
         context = ssl.create_default_context(
             cadata=None if self.authority is None else self.authority.decode()
         )
-        # As gRPC does: a certificate that is trusted itself needs nobody who signed it.
+        # As gRPC does: a certificate that is trusted itself needs no issuer.
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
         return context
 

@@ -26,7 +26,7 @@ class SignedUpload:
     upload_id: str = ""
     """Identifies a multipart upload; empty for an object that goes whole."""
     headers: Mapping[str, str] = field(default_factory=dict)
-    """What the store wants to be told with each part."""
+    """What the store expects with each part."""
 
 
 class Bucket(Protocol):
@@ -41,7 +41,7 @@ class Bucket(Protocol):
     """Names the bucket in messages, without secrets; the first word is the provider's for a bucket."""
 
     def problem(self, key: str) -> str:
-        """What is wrong with a name, as the end of a sentence; empty when nothing is. Asks nobody."""
+        """What is wrong with a name, as the end of a sentence; empty when nothing is. Makes no call."""
 
     def exists(self) -> bool:
         """Whether the bucket exists."""

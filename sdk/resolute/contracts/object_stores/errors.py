@@ -129,7 +129,7 @@ class Answers:
 
         Args:
             reason: What is wrong.
-            remedy: What to do, where the caller was told nothing else.
+            remedy: What to do, unless the caller gives another.
         """
         return FailedPreconditionError(
             f"{self.place} cannot be used by {self.access.caller}: {reason}; "

@@ -48,7 +48,7 @@ class ExitRecord:
 
     @classmethod
     def withdrawn(cls) -> ExitRecord:
-        """The end of what was told to end before it began: nothing ran, so nothing was lost."""
+        """The end of what had to end before it began: nothing ran, so nothing was lost."""
         return cls(exit_code=0, acknowledged=True)
 
     @classmethod

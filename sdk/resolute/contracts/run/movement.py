@@ -52,7 +52,7 @@ class Movement:
 
 @dataclass(frozen=True, slots=True)
 class MovementTotal:
-    """What all processes have told."""
+    """What all processes have reported."""
 
     count: int = 0
     """Grows with every sign of life; another number than before means that there was one."""

@@ -3,9 +3,8 @@
 The output of a run goes through two named pipes. Its processes hold both ends of them, so that what they
 wrote stays in the pipes when the supervisor dies. The code that ends the processes first saves this output::
 
-    stdout.rest stderr.rest   bytes that nobody has read
-    lost.json                 the supervisor was lost; the log does not say so yet
-    lost.told                 the same, and the log says so
+    stdout.rest stderr.rest   bytes that were not read
+    lost.json                 the supervisor was lost; renamed once the log says so
 
 The process that then sends the run's remaining data turns these files into log lines.
 """
@@ -62,7 +61,7 @@ def mark_delivered(run: Path) -> None:
 def saved_output(run: Path) -> Iterator[None]:
     """Saves what is in the pipes of a run whose supervisor was lost while the caller ends its processes.
 
-    The pipes are opened before: what is in a pipe is gone as soon as nobody has it open.
+    The pipes are opened before: what is in a pipe is gone as soon as no process has it open.
 
     Args:
         run: The run directory.

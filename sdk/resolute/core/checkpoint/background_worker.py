@@ -30,7 +30,7 @@ class BackgroundWorker:
         """Waits for the work under way, if there is any.
 
         Raises:
-            Exception: The work failed: its own error, told once.
+            Exception: The work failed: its own error, raised once.
         """
         thread, self._thread = self._thread, None
         if thread is None:

@@ -390,7 +390,7 @@ class DummyCheckpointContext(CheckpointContext):
     Args:
         dist: The other processes.
         store: Where files go.
-        cache: What this machine keeps of files that were fetched; None where nobody wants that.
+        cache: What this machine keeps of files that were fetched; None for no cache.
 
     Examples:
         >>> from resolute import core

@@ -27,7 +27,7 @@ class RegisteredCheckpoint:
     store: CheckpointStore
     """Where its files lie."""
     files: tuple[FileEntry, ...] | None
-    """Its files; None where nobody keeps a list."""
+    """Its files; None where no list is kept."""
 
 
 class CheckpointRegistry(Protocol):
@@ -63,7 +63,7 @@ class LocalRegistry:
 
     Args:
         store: Where files lie.
-        cache: What this machine keeps of files that were fetched; None where nobody wants that.
+        cache: What this machine keeps of files that were fetched; None for no cache.
     """
 
     def __init__(self, store: RecordKeepingStore, *, cache: FileCache | None = None) -> None:

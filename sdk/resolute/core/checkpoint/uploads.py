@@ -37,7 +37,7 @@ from resolute.core.checkpoint.stores.base import CheckpointStore
 from resolute.core.distributed import DistributedContext
 
 _LEAST_BYTES_IN_PLACE = 1024 * 1024
-"""What must be free for the first checkpoint that a run writes in place, whose size nobody knows."""
+"""What must be free for the first checkpoint that a run writes in place, whose size is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Uploader:
     def begin_in_place(self) -> str:
         """Begins a checkpoint once there is room for one as large as the last that was written in place.
 
-        Of the first, nobody knows the size: it only waits while the disk is full.
+        The size of the first is not known: it only waits while the disk is full.
 
         A script that runs out of room while it writes into the store fails; one that waits does not.
         """

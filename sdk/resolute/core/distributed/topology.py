@@ -90,7 +90,7 @@ class Topology:
         """Where every rank of the job finds rank 0.
 
         Raises:
-            AssertionError: The job spans machines, and nobody said where rank 0 is.
+            AssertionError: The job spans machines, and the address of rank 0 is not set.
         """
         if self.on_one_machine:
             return LOOPBACK

@@ -27,7 +27,7 @@ class RemoteAlerts:
         self._session = session
 
     def raise_alert(self, title: str, text: str, level: str) -> None:
-        """Raises an alert once; a cluster that does not answer for 10 seconds is not told."""
+        """Raises an alert once; a cluster that does not answer for 10 seconds does not get it."""
         request = alerts.RaiseAlertRequest(
             trial_id=self._session.connection.trial_id,
             alert_id=str(uuid.uuid4()),
@@ -44,4 +44,4 @@ class RemoteAlerts:
                 retried=(UnavailableError,),
             )
         except ResoluteError as failure:
-            _log.warning("the cluster was not told of an alert: %s", failure)
+            _log.warning("an alert did not reach the cluster: %s", failure)

@@ -94,7 +94,7 @@ class Session:
 
     @functools.cached_property
     def alerts(self) -> AlertsServiceStub:
-        """Who is told of what."""
+        """Which subscriber gets which event."""
         return AlertsServiceStub(self._channel)
 
     @functools.cached_property

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 OFFLINE_DIRECTORY = "RESOLUTE_OFFLINE_DIR"
 """Environment variable that names the directory to record in."""
 _NO_LIMIT = sys.maxsize
-"""Nobody acknowledges while a run is recorded: only the disk bounds it."""
+"""There are no acknowledgements while a run is recorded: only the disk bounds it."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def record_offline(parent: Path, distributed: DistributedContext, omissions: Omi
     Args:
         parent: Directory that gets a directory for this run; all processes must see the same one.
         distributed: The processes of the trial.
-        omissions: Hears of what cannot be recorded.
+        omissions: Receives what cannot be recorded.
     """
     run_id = distributed.broadcast(str(uuid.uuid4()) if distributed.rank == 0 else None)
     directory = directory_of(parent.expanduser().absolute(), run_id)
@@ -53,7 +53,7 @@ def record_offline(parent: Path, distributed: DistributedContext, omissions: Omi
 
 
 class FileReporter(ReportWriter):
-    """Writes a spool that nobody reads for now."""
+    """Writes a spool that is not read for now."""
 
     @classmethod
     def of_rank(cls, directory: Path, rank: int, omissions: Omissions | None = None) -> Self:
@@ -62,7 +62,7 @@ class FileReporter(ReportWriter):
         Args:
             directory: The run's directory.
             rank: Rank of the process.
-            omissions: Hears of what cannot be recorded; it is counted and logged by default.
+            omissions: Receives what cannot be recorded; it is counted and logged by default.
         """
         spool = directory / "spool"
         spool.mkdir(parents=True, exist_ok=True)
@@ -72,7 +72,7 @@ class FileReporter(ReportWriter):
         """Nothing waits: what was reported has arrived in its file."""
 
     def confirm(self) -> None:
-        """Nobody refuses while a run is recorded."""
+        """There are no refusals while a run is recorded."""
 
 
 class OfflineTrialRecord(LocalTrialRecord):

@@ -17,7 +17,7 @@ class Reporter(Protocol):
 
     @property
     def omissions(self) -> Omissions:
-        """Hears of what cannot be recorded."""
+        """Receives what cannot be recorded."""
 
     def report(self, group: str, steps: int, metrics: Mapping[str, Any]) -> None:
         """Takes one report; once this returns, a crash of the process does not lose it."""
@@ -36,7 +36,7 @@ class LogReporter:
     """Reports off cluster: checked as on cluster, then logged.
 
     Args:
-        omissions: Hears of what cannot be recorded; it is counted and logged by default.
+        omissions: Receives what cannot be recorded; it is counted and logged by default.
     """
 
     def __init__(self, omissions: Omissions | None = None) -> None:
@@ -50,7 +50,7 @@ class LogReporter:
         """Nothing waits."""
 
     def confirm(self) -> None:
-        """Nobody refuses."""
+        """There are no refusals."""
 
     def close(self) -> None:
         """Says how much was left out."""

@@ -40,7 +40,7 @@ class Strictness(enum.Enum):
         return cls.STRICT if config.get("reports") == cls.STRICT.value else least
 
     def omissions(self, counts: Path | None = None) -> Omissions:
-        """Makes what hears of the parts that are left out.
+        """Makes the receiver of parts that are left out.
 
         Args:
             counts: The file that keeps how many there were; None to keep them nowhere.

@@ -32,7 +32,7 @@ class TrainContext:
     warning of each kind in the log; ``reports: strict`` in the experiment's config makes it raise.
 
     Args:
-        reporter: Takes the reports, and hears of what is left out.
+        reporter: Takes the reports and what is left out of them.
         record: Takes everything else.
         tensorboard: Where TensorBoard files go.
         rank: Rank of this process; only rank 0 reports.

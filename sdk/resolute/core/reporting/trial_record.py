@@ -37,7 +37,7 @@ class TrialRecord(Protocol):
 
 
 class LocalTrialRecord:
-    """A trial off cluster: what is told is logged, what is asked is what this process told before."""
+    """A trial off cluster: reports are logged, and answers are what this process reported before."""
 
     def __init__(self) -> None:
         self._metadata: dict[str, Any] = {}

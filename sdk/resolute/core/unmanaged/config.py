@@ -97,10 +97,10 @@ class DefaultConfig(Config):
     Examples:
         >>> import warnings
         >>> from resolute import core_v2
-        >>> with warnings.catch_warnings(record=True) as told:
+        >>> with warnings.catch_warnings(record=True) as raised:
         ...     warnings.simplefilter("always")
         ...     config = core_v2.DefaultConfig(name="mnist", labels=["laptop"])
-        >>> config.fields(), len(told)
+        >>> config.fields(), len(raised)
         ({'labels': ['laptop']}, 1)
     """
 
@@ -134,10 +134,10 @@ class UnmanagedConfig(Config):
     Examples:
         >>> import warnings
         >>> from resolute import core_v2
-        >>> with warnings.catch_warnings(record=True) as told:
+        >>> with warnings.catch_warnings(record=True) as raised:
         ...     warnings.simplefilter("always")
         ...     config = core_v2.UnmanagedConfig(workspace="vision", external_experiment_id="mnist")
-        >>> config.workspace, len(told)
+        >>> config.workspace, len(raised)
         ('vision', 1)
     """
 

@@ -42,7 +42,7 @@ class Recording:
     """A run that is being recorded."""
 
     info: ClusterInfo
-    """What the script is told; the numbers of experiment and trial are 0 until a cluster gives them."""
+    """What the script receives; the numbers of experiment and trial are 0 until a cluster gives them."""
     lock: RunLock
     """Held by the chief until the end of the run is written down."""
 
@@ -139,14 +139,14 @@ def recording_parts(
 ) -> Parts:
     """Makes the parts of a context that records; every process of the trial calls it.
 
-    Nobody sends the run until each of them has closed its context or ended.
+    The run is not sent until each of them has closed its context or ended.
 
     Args:
         directory: The run's directory.
-        info: What the script is told.
+        info: What the script receives.
         distributed: The other processes; they must see the same directory.
         preempt_mode: Which processes ask whether to stop.
-        omissions: Hears of what cannot be recorded of reports; it is counted and logged by default.
+        omissions: Receives what cannot be recorded of reports; it is counted and logged by default.
 
     Raises:
         ConflictError: The chief has ended, and the run is being sent.

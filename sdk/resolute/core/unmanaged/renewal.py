@@ -43,7 +43,7 @@ def renewing(
                 _log.warning("a run that is being sent could not be renewed: %s", failure)
 
     write_atomically(token_file, begun.token)
-    # As the run itself: nobody else may renew it.
+    # As the run itself: no other caller may renew it.
     with Session(replace(endpoint, token=lambda: read_token(token_file))) as session:
         thread = threading.Thread(target=renew, args=(Trials(session),), name="renewal", daemon=True)
         thread.start()

@@ -147,7 +147,7 @@ class Sidecar:
             renewal = self._trials.renew(self._identity.trial_id, self._identity.run)
             write_atomically(self._files.token_file, renewal.token)
             if renewal.ended:
-                # The script hears of it as of any other preemption.
+                # The script sees it as any other preemption.
                 self._flags.set_signal(revision=1, preempt=True)
         except RunSupersededError as refusal:
             _log.warning("%s", refusal)
@@ -158,7 +158,7 @@ class Sidecar:
         self._heartbeat.set(pause)
 
     def _report_exit(self, deadline: float) -> bool:
-        """Says how the run ended, until it was heard."""
+        """Reports how the run ended until that is acknowledged."""
         ended = ExitRecord.read(self._run.exit_file) or ExitRecord(
             exit_code=1,
             failure=ENDED_SILENTLY,

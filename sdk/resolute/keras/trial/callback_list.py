@@ -19,7 +19,7 @@ class CallbackList:
     Args:
         callbacks: The callbacks.
         model: The model.
-        epoch_length: Batches of an epoch; None where nobody knows.
+        epoch_length: Batches of an epoch; None if unknown.
 
     Raises:
         AssertionError: A callback wants ends of epochs, and there are none.

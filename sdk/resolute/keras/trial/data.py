@@ -133,7 +133,7 @@ def is_dataset(data: Any) -> bool:
 
 
 def length_of(data: Any) -> int | None:
-    """Number of batches; None if nobody knows."""
+    """Number of batches; None if unknown."""
     if not is_dataset(data):
         return len(data)
     count = int(data.cardinality())

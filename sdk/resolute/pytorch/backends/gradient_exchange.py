@@ -111,7 +111,7 @@ class SingleRank:
         return contextlib.nullcontext()
 
     def broadcast_state(self, models: Iterable[nn.Module], optimizers: Iterable[Any]) -> None:
-        """Nobody else is there."""
+        """There is no other rank."""
 
 
 class DistributedModel(DistributedDataParallel):

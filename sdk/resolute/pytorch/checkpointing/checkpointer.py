@@ -81,7 +81,7 @@ class Checkpointer:
         state = contents.capture(progress.step)
         context._core.train.set_status("checkpointing")
         together = dist.size > 1 and not chief_only
-        # A commit takes all ranks; and who wants to be told of its end must be told in time.
+        # A commit takes all ranks; and a caller that waits for its end must be notified in time.
         background = not together and not self._callbacks.want_upload_end
         store = context._core.checkpoint.store_path(
             _metadata(progress), shard=together, background=background

@@ -51,7 +51,7 @@ class RankState:
             random_numbers: To be taken where this rank has none of its own.
 
         Returns:
-            Whether it was this rank's. With another number of ranks, nobody's own state is anybody's.
+            Whether it was this rank's. With another number of ranks, no rank has its own state back.
         """
         fits = own.get("ranks") == self._context.distributed.size
         random_numbers = own.get("rng_state") if fits else random_numbers

@@ -62,7 +62,7 @@ class RepeatedEpochsBatchSampler(BatchSampler):
 
     Args:
         batch_sampler: Yields one epoch.
-        order: Told which epoch comes next; None if all epochs are equal.
+        order: Called with the epoch that comes next; None if all epochs are equal.
         first: The epoch to begin with.
     """
 

@@ -48,7 +48,7 @@ class StatefulLoaders:
 
 
 def is_stateful_loader(value: object) -> bool:
-    """Whether an object yields data and can be told where to go on; modules are none."""
+    """Whether an object yields data and can be positioned; modules are none."""
     if isinstance(value, (nn.Module, type)) or not (hasattr(value, "__iter__") or hasattr(value, "__next__")):
         return False
     return all(callable(getattr(value, name, None)) for name in ("state_dict", "load_state_dict"))

@@ -59,7 +59,7 @@ def make_data_parallel_mpu(dist_context: DistributedContext) -> ModelParallelUni
 
 
 def make_deepspeed_mpu(topology: Grid) -> ModelParallelUnit:
-    """Returns the unit of a rank in one of DeepSpeed's pipelines, where every rank hears the loss.
+    """Returns the unit of a rank in one of DeepSpeed's pipelines, where every rank gets the loss.
 
     Args:
         topology: The pipeline engine's ``mpu``.

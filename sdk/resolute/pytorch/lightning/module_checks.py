@@ -50,7 +50,7 @@ def check_module(module: Any, base: type) -> None:
         base: Lightning's class of it.
 
     Raises:
-        InvalidModelException: It overrides a hook that nobody would call, or has its own way to optimize.
+        InvalidModelException: It overrides a hook that is never called, or has its own way to optimize.
     """
     names = [name for name in _NOT_CALLED if is_overridden(module, name, base)]
     if names:

@@ -50,7 +50,7 @@ class ComponentFactory(Protocol):
         """Returns what evaluates.
 
         Args:
-            callbacks: Told of it.
+            callbacks: Called for it.
             most: Most batches to look at; None for all.
 
         Raises:

@@ -57,7 +57,7 @@ class RunIdentity:
     container: str = ""
     """Container that the lines come from; empty when there is one only."""
     agent: str = ""
-    """Machine that the lines come from, by its name within the cluster; empty when nobody knows."""
+    """Machine that the lines come from, by its name within the cluster; empty if unknown."""
 
 
 @dataclass(slots=True)

@@ -41,7 +41,7 @@ class SpoolSender:
         delivery: Sends batches to the service, see ``ReportDelivery`` and ``LineDelivery``.
         clock: Measures when a failed call is repeated, and how fast the service is.
         jitter: Returns numbers in [0, 1), so that many senders do not retry at the same time.
-        refused: Hears why a single record is not kept.
+        refused: Called with the reason why a single record is not kept.
     """
 
     def __init__(

@@ -72,8 +72,7 @@ class ReportDelivery:
         identity: Whose reports they are.
         ingest: ``MetricsService.IngestReports``.
         validate: ``SearcherService.ReportValidations``.
-        dropped: Told how many reports of the trial were dropped because a limit is reached, and the same for
-            people.
+        dropped: Called with how many reports of the trial a limit has dropped, and with the same as text.
     """
 
     suffix = METRICS_SUFFIX

@@ -52,7 +52,7 @@ class SpoolShipper:
         return self.drain_lines(give_up=give_up) and reports
 
     def drain_reports(self, *, give_up: Callable[[], bool]) -> bool:
-        """Waits until all reports have arrived. Call it once nobody writes any more.
+        """Waits until all reports have arrived. Call it once all writers have ended.
 
         What meets only defects is not waited for: it stays on disk, to be sent again before it is removed.
 

@@ -36,7 +36,7 @@ class Upload:
     upload_id: str = ""
     """Identifies a multipart upload; empty for a file that goes whole."""
     headers: Mapping[str, str] = field(default_factory=dict)
-    """What the store wants to be told with each part."""
+    """What the store expects with each part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class FinishedUpload:
 
 @dataclass(frozen=True, slots=True)
 class OpenUpload:
-    """A multipart upload that nobody has put together."""
+    """A multipart upload that was not completed."""
 
     path: str
     upload_id: str
@@ -83,7 +83,7 @@ class BlobStore(Protocol):
         """Puts the parts of multipart uploads together. Safe to repeat."""
 
     def drop_uploads(self, checkpoint_id: str, uploads: Sequence[OpenUpload]) -> None:
-        """Removes the parts of multipart uploads that nobody will put together. Safe to repeat."""
+        """Removes the parts of multipart uploads that will not be completed. Safe to repeat."""
 
     def download_urls(self, checkpoint_id: str, paths: Sequence[str]) -> Sequence[str]:
         """Returns a URL for each file, in order; nothing when the store gives none."""

@@ -96,7 +96,7 @@ def _create_probe(step: str, work: Callable[[], str]) -> Finding:
 
 
 class _BucketProbe:
-    """A checkpoint in a bucket that nobody registered."""
+    """A checkpoint in a bucket that is not registered."""
 
     def __init__(self, store: BlobStore, clock: Clock) -> None:
         import urllib3  # here: a service starts without it
@@ -183,7 +183,7 @@ class _BucketProbe:
         gone = self._store.faults(self._id, [File(_GIVEN_UP, len(_CONTENT))])
         _require(
             bool(gone),
-            "parts of an upload that was given up are still there; nobody will remove them, so give the "
+            "parts of an upload that was given up are still there and stay there, so give the "
             "bucket a rule that does (AbortIncompleteMultipartUpload)",
         )
         return "parts of an upload that was given up are removed"
@@ -210,7 +210,7 @@ class _BucketProbe:
 
 
 class _DirectoryProbe:
-    """A checkpoint in a directory that nobody registered."""
+    """A checkpoint in a directory that is not registered."""
 
     def __init__(self, store: BlobStore, path: str) -> None:
         self._store = store

@@ -24,7 +24,7 @@ class Roots:
     """What the operator lists, and what the cluster has of its own.
 
     Where the operator lists nothing, configs of experiments may name any place outside of the cluster's home;
-    of directories only where nobody else uses the cluster, which the experiments service knows. Scripts may
+    of directories only where the cluster has one user, which the experiments service knows. Scripts may
     name no place but that of their config and what is below a root.
     """
 

@@ -32,7 +32,7 @@ class BlobWorkers:
         return await asyncio.wrap_future(self._submit(work))
 
     async def open(self, work: Callable[[], BinaryIO]) -> BinaryIO:
-        """Runs work that opens a stream; the stream is closed if nobody waits for it any more."""
+        """Runs work that opens a stream; the stream is closed if its caller is gone."""
         future = self._submit(work)
         try:
             return await asyncio.wrap_future(future)

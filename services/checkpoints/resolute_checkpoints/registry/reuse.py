@@ -98,7 +98,7 @@ def _hold(
     # Some may have been deleted while the store was looked at.
     homes = set(_homes(connection, checkpoint, there).values())
     held = [file for file in there if file.home in homes]
-    # In a directory the writer makes a link of its own, and is told if it comes too late.
+    # In a directory the writer makes a link of its own, and fails if it comes too late.
     if isinstance(checkpoint.storage, BucketStorage):
         shared_files.hold(connection, checkpoint_id, held)
     return {file.path: file.home for file in held if file.home}

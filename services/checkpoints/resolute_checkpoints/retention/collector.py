@@ -1,4 +1,4 @@
-"""Clears up in the background: uploads that nobody will commit, removals that failed or were cut short."""
+"""Clears up in the background: uploads that will not be committed, removals that failed or were cut short."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def load(
         most_bytes: Leaves out the files of those that would take more in a response; None for no limit.
     """
     result: dict[str, Checkpoint] = {}
-    # One order for everybody who locks several rows, so that nobody waits in a circle.
+    # One order for every transaction that locks several rows, so that none deadlocks.
     for batch in batches(sorted(set(ids))):
         query = sa.select(checkpoints).where(checkpoints.c.checkpoint_id.in_(batch))
         query = query.order_by(checkpoints.c.checkpoint_id)

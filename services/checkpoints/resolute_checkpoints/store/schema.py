@@ -63,7 +63,7 @@ checkpoints = sa.Table(
     sa.Column("revision", sa.BigInteger, nullable=False, server_default="0"),
     # Committed since retention last looked at its trial.
     sa.Column("unranked", sa.Boolean, nullable=False, server_default=sa.false()),
-    # Retention has looked at it; until then nobody knows whether it is one of the best.
+    # Retention has looked at it; until then it is unknown whether it is one of the best.
     sa.Column("ranked", sa.Boolean, nullable=False, server_default=sa.false()),
     # The searcher's metric at its steps, and when that was reported; as of the last look.
     sa.Column("metric", sa.Double),

@@ -51,7 +51,7 @@ class RemoteAccess:
     listener: Listener
     """That of gRPC."""
     fingerprint: str
-    """SHA-256 of a certificate that nobody else signed; empty for none."""
+    """SHA-256 of a self-signed certificate; empty for none."""
     trusted: ClientTls | None
     """Whom trials on other machines trust here; None for a plain port."""
 

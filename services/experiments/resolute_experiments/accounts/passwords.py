@@ -40,7 +40,7 @@ def require_good(password: str, *, user_name: str) -> None:
     elif is_common(password, user_name=user_name):
         message = (
             "this password is one of those that are guessed first: a common word, keys beside each other, "
-            "digits or the user's name; take several words that nobody would put together"
+            "digits or the user's name; take several words that do not belong together"
         )
     if message:
         raise InvalidArgumentError(message, violations=[Violation("password", message)])

@@ -14,7 +14,7 @@ _DEADLINE = 60.0
 
 
 class StorageQuota:
-    """Asks the checkpoints service, which alone knows; nobody is asked where there is no bound.
+    """Asks the checkpoints service, which alone knows; not asked where there is no bound.
 
     Args:
         database: Knows the bounds.

@@ -22,7 +22,7 @@ async def assign_ids(database: Database, clients: Clients) -> None:
         database: Knows the ids.
         clients: The checkpoints service.
     """
-    backoff = LoggedBackoff(_log, "the checkpoints service was not told the ids of workspaces and users")
+    backoff = LoggedBackoff(_log, "the checkpoints service did not receive the ids of workspaces and users")
 
     async def assign() -> None:
         await clients.checkpoints.AssignIds(await database.read(_request))

@@ -18,10 +18,10 @@ _TITLE, _TEXT = 200, 3000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alert:
-    """Something that people are told."""
+    """An event that people are notified of."""
 
     key: str
-    """Identifies it: an endpoint is told once of each key."""
+    """Identifies it: an endpoint receives each key once."""
     on: str
     """The kind of rule that it is for."""
     title: str
@@ -96,7 +96,7 @@ def _discord(alert: Alert) -> dict[str, Any]:
         "color": _COLORS[alert.level],
         **({"url": alert.link} if alert.link else {}),
     }
-    # Nobody is called by a name that a script wrote.
+    # A name that a script wrote may not mention anyone.
     return {"embeds": [embed], "allowed_mentions": {"parse": []}}
 
 

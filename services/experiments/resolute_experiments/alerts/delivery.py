@@ -38,7 +38,7 @@ _log = structlog.get_logger("alerts")
 
 
 class Endpoints:
-    """The documents of alerts, whose secrets are encrypted, and how their endpoints are told.
+    """The documents of alerts, whose secrets are encrypted, and deliveries to their endpoints.
 
     Args:
         sealer: Encrypts and decrypts documents.

@@ -119,7 +119,7 @@ AnyEndpoint: TypeAlias = Annotated[
 
 
 class Rule(Section):
-    """What is told to which endpoints.
+    """Which events are sent to which endpoints.
 
     Attributes:
         on: What happens: ``experiment`` or ``trial`` gets into a state, ``alert`` is raised by a script,
@@ -128,7 +128,7 @@ class Rule(Section):
             that is full, ``token`` ends soon.
         to: Names of endpoints.
         states: For experiments and trials.
-        above: For ``metric``: told when the last value is above it.
+        above: For ``metric``: sent when the last value is above it.
         below: Likewise below it.
         nan: Likewise when it is no number.
         no_improvement: Likewise when the best value is so many batches old.
@@ -161,7 +161,7 @@ class AlertsDocument(Section):
 
     Attributes:
         endpoints: Where they go.
-        rules: What is told.
+        rules: Which events are sent.
     """
 
     endpoints: Annotated[tuple[AnyEndpoint, ...], Field(max_length=50)] = ()

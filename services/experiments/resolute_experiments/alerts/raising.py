@@ -22,7 +22,7 @@ def raise_of_experiment(connection: Connection, alert: Alert, experiment: Experi
 
 
 def put(connection: Connection, alert: Alert, endpoints: Iterable[tuple[int, str]]) -> None:
-    """Writes the deliveries of an alert; what an endpoint was told under its key is not told again."""
+    """Writes the deliveries of an alert; what an endpoint received under its key is not sent again."""
     alerts.put(connection, key=alert.key, alert=alert.stored(), endpoints=endpoints, now=alert.time)
 
 
@@ -33,7 +33,7 @@ def endpoints_of(
 
     Args:
         stored: The rules.
-        alert: What is told.
+        alert: What is sent.
         config: Of the experiment: its ``integrations.webhooks`` may name endpoints, or exclude all.
     """
     webhooks = (config.get("integrations") or {}).get("webhooks") or {}

@@ -35,7 +35,7 @@ _WAITS_AT_ONCE = 200
 LookedAt: TypeAlias = dict[tuple[int, str], tuple[float, str]]
 """The last trial looked at for a rule, given by workspace and content: when it was queued, and its UUID."""
 Due: TypeAlias = tuple[Alert, Sequence[tuple[int, str]]]
-"""An alert and the endpoints that are not told of it yet."""
+"""An alert and the endpoints that have not received it yet."""
 _log = structlog.get_logger("alerts")
 
 
@@ -138,7 +138,7 @@ def _due(
     for document in stored:
         for _, rule in raising.rules_on([document], "queue_wait"):
             yield from _waits(connection, document, rule, looked_at, now=now)
-    # Only the alerts of the cluster are told what is the cluster's.
+    # Only the alerts of the cluster get what is the cluster's.
     of_cluster = [each for each in stored if each.workspace_number == CLUSTER]
     raised = [_of_problem(problem, now=now) for problem in problems]
     for _, rule in raising.rules_on(of_cluster, "token"):

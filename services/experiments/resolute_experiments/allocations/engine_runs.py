@@ -44,7 +44,7 @@ class EngineRuns:
         name: Names the engine in settings and messages.
         leases: Which runs renewed theirs.
         specs: What the engine is given of runs.
-        spans: Is told what runs go through.
+        spans: Receives what runs go through.
     """
 
     def __init__(

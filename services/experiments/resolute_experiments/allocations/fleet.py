@@ -81,7 +81,7 @@ class Fleet:
         """Names the allocations of the experiment's engine of which reports have not all arrived.
 
         Raises:
-            UnavailableError: Its engine does not answer, so that nobody knows.
+            UnavailableError: Its engine does not answer.
         """
         return await self.pools.engine_of(experiment.resource_pool).releases.unreported()
 

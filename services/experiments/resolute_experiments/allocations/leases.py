@@ -27,7 +27,7 @@ class Leases:
         self._clock = clock
         self._deadlines: dict[str, float] = {}
         self._last_seen: dict[str, dict[int, float]] = {}
-        """When each container was last heard of. It outlives the lease, until the run is settled."""
+        """When each container renewed last. It outlives the lease, until the run is settled."""
         self._uptime = 0.0
         self._looked_at = clock.monotonic()
         self.ttl = ttl
@@ -46,12 +46,12 @@ class Leases:
             self._last_seen.setdefault(allocation_id, {})[rank] = now
 
     def silence(self, allocation_id: str, rank: int) -> float:
-        """Seconds for which a container was not heard of; one that never was is silent from now on."""
+        """Seconds since a container renewed; one that never did is silent from now on."""
         now = self._look()
         return now - self._last_seen.setdefault(allocation_id, {}).setdefault(rank, now)
 
     def forget(self, allocation_id: str) -> None:
-        """Ends a lease that nobody needs any more."""
+        """Ends a lease that is no longer needed."""
         self._deadlines.pop(allocation_id, None)
 
     def settled(self, allocation_id: str) -> None:
@@ -60,7 +60,7 @@ class Leases:
         self._last_seen.pop(allocation_id, None)
 
     def expired(self, live: Iterable[str]) -> list[str]:
-        """Returns which of the live allocations were not heard of for too long; one seen first begins now."""
+        """Returns which of the live allocations did not renew for too long; one seen first begins now."""
         now = self._look()
         late = []
         for allocation_id in live:

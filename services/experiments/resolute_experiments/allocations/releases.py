@@ -26,8 +26,8 @@ class Releases:
         contact: The engine.
         database: Has the runs.
         specs: What the engine is given of runs.
-        leases: Is told which runs were settled.
-        spans: Is told what runs go through.
+        leases: Receives which runs were settled.
+        spans: Receives what runs go through.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Releases:
         self._leases = leases
         self._spans = spans
         self._unreleased: dict[str, runs.Run] = {}
-        """Settled runs that the engine could not be told of yet."""
+        """Settled runs whose release the engine has not taken yet."""
         self._recovered = False
 
     async def release(self, run: runs.Run) -> None:

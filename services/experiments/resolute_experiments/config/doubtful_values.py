@@ -1,4 +1,4 @@
-"""What a config says rightly and hardly means, so that its author is told."""
+"""What a config says rightly and hardly means, so that its author is warned."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from resolute_experiments.config.sections.hyperparameters import Const, LogRange
 from resolute_experiments.config.sections.searcher import RandomSearcher
 
 _VAST = 1e12
-"""A largest value that nobody searches up to."""
+"""A largest value that no search means."""
 
 
 def doubtful_values(config: ExperimentConfig) -> Iterator[str]:

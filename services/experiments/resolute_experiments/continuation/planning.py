@@ -125,7 +125,7 @@ def begin(
             "previous_config": experiment.config,
             "max_trials": planned.max_trials,
             "max_length": planned.max_length,
-            # Anyone who has work to do comes first: a search may close those that rest once nobody works.
+            # Anyone who has work to do comes first: a search may close those that rest once none works.
             "trial_ids": [
                 trial.id for trial in sorted(planned.trials, key=lambda trial: _was_idle(connection, trial))
             ],

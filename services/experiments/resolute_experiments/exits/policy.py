@@ -32,7 +32,7 @@ class Exit:
     """How the processes of a run ended."""
 
     lost: bool = False
-    """Machine or supervisor was lost, so that nobody saw the end."""
+    """Machine or supervisor was lost, so that its end was not observed."""
     exit_code: int = 0
     """Exit code of the entrypoint."""
     forced: bool = False

@@ -80,12 +80,12 @@ def record_container_exit(
         connection: A transaction.
         run: The container's run, not settled yet.
         rank: The container within it.
-        timing: When it was heard of.
+        timing: When it was received.
         end_time: Unix time at which it ended by its own word; 0 when it left none.
         left_out: What was left out of its reports, for people.
         how: Columns of the container.
     """
-    # The clock of its machine may be ahead, but nothing is heard of before it was.
+    # The clock of its machine may be ahead, but nothing is received before it happened.
     ended_at = min(end_time or timing.now, timing.now)
     runs.note_left_out(connection, run, left_out)
     runs.update_container(connection, run.allocation_id, rank, ended_at=ended_at, **how)

@@ -59,7 +59,7 @@ async def fetch_action_inputs(
 async def acknowledge_unapplied(search_id: str, *, clients: Clients) -> None:
     """Tells a search that its actions have arrived, of which an experiment that has ended applies no more.
 
-    They wait for the experiment to continue, and nobody else is to wait for them.
+    They wait for the experiment to continue, and no other call may wait for them.
 
     Raises:
         ResoluteError: The searcher did not answer.

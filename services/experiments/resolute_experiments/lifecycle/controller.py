@@ -50,7 +50,7 @@ from resolute_experiments.topics import SCHEDULER_WAKEUP, SIGNAL_CHANGES, watche
 from resolute_serving.repetition import repeat
 
 _TICK_SECONDS = 2.0
-"""Between two looks while a trial runs: its progress is told to nobody."""
+"""Between two looks while a trial runs: its progress is no event."""
 _LATE_SECONDS = 600.0
 """How long the end of an experiment waits for reports that a run left on its machine."""
 _WARM_START_SECONDS = 3600.0
@@ -234,7 +234,7 @@ class ExperimentController:
         self._running = bool(under_way)
         ended = [one for one in under_way if all(container.over for container in one[1])]
         if ended:
-            # Before any end is told, so that anyone who reads the log then has it whole.
+            # Before any end is published, so that who reads the log then has it whole.
             await self._machines.deliver_lines([run for run, _ in ended])
         for run, containers in ended:
             await self._process_exit(experiment, run, containers)
@@ -354,7 +354,7 @@ class ExperimentController:
         )
         if self._awaits_reports(late):
             return False
-        # Before the end is told, so that anyone who waits for it finds the checkpoints that stay.
+        # Before the end is published, so that its waiters find the checkpoints that stay.
         await apply_retention(experiment, late=late, database=self._database, clients=self._clients)
         await self._refresh_copy(experiment)
         await self._metric_warning.refresh(experiment, ending=True)
@@ -375,7 +375,7 @@ class ExperimentController:
         return finished
 
     async def _refresh_copy(self, experiment: Experiment) -> None:
-        """Copies the last validations and steps before the end is told; the end does not wait for them."""
+        """Copies the last validations and steps before the end is published, which does not wait for it."""
         await self._database.write(partial(reported_steps.look_again, experiment_id=self._id))
         try:
             await self._metrics_copy.refresh()

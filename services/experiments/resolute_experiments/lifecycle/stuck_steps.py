@@ -83,7 +83,7 @@ class StuckSteps:
         try:
             changed = await self._database.write(partial(self._write, warning=warning))
         except (ResoluteError, SQLAlchemyError) as error:
-            # The database may be what fails; then nobody can look, either.
+            # The database may be what fails; then it cannot be read, either.
             _log.info("the warning of failing steps is not written", experiment=self._id, reason=str(error))
             return
         self._shown = warning

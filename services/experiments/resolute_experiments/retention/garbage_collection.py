@@ -34,7 +34,7 @@ _log = structlog.get_logger("retention")
 async def trials_awaiting_reports(
     experiment: Experiment, *, unreported: Unreported, database: Database
 ) -> frozenset[str]:
-    """Names the trials of an experiment of which reports have not all arrived; all while nobody can know."""
+    """Names the trials of an experiment of which reports have not all arrived; all while it is unknown."""
     try:
         waiting = await unreported(experiment)
     except UnavailableError as failure:
@@ -91,7 +91,7 @@ async def collect(
     Args:
         experiment: The experiment.
         policy: How many stay, by the names of the config; what is missing is as the config says.
-        late: Trials of which reports have not all arrived: their checkpoints stay, for nobody knows the best.
+        late: Trials of which reports have not all arrived: their checkpoints stay, as the best is unknown.
         preview: Whether to only find out which they are.
         database: Knows what other trials start from.
         clients: The services that know checkpoints and metrics.

@@ -43,7 +43,7 @@ class Job:
     progress: float
     """Done share in [0, 1]."""
     estimated_end_at: float | None
-    """When it will be done; None until that can be told."""
+    """When it will be done; None until that is known."""
     waits_since: float
     """When the first of those that wait was queued, or else when it was submitted. Unix seconds."""
 

@@ -31,7 +31,7 @@ class Inventory(Protocol):
 
     @property
     def free(self) -> frozenset[int]:
-        """Slots that nobody holds."""
+        """Free slots."""
 
     @property
     def room(self) -> int:
@@ -54,10 +54,10 @@ class Inventory(Protocol):
         """Chooses slots for a demand, all of them or none."""
 
     def is_feasible(self, demand: Demand) -> bool:
-        """Whether the demand would be met if nobody held anything."""
+        """Whether the demand would be met if all slots were free."""
 
     def candidate_nodes(self, demand: Demand) -> list[frozenset[int]]:
-        """The sets of nodes on one of which all slots must come free; none where nobody is asked to leave."""
+        """The sets of nodes on one of which all slots must come free; none where no trial is preempted."""
 
     def explain(self, demand: Demand) -> str:
         """Says what a demand lacks that cannot be met now."""
@@ -115,9 +115,9 @@ class SlotInventory:
     nodes: Mapping[int, int]
     """The node of each slot."""
     free: frozenset[int]
-    """Slots that nobody holds, and that are not disabled."""
+    """Free slots that are not disabled."""
     disabled: frozenset[int] = frozenset()
-    """Slots that are given to nobody now."""
+    """Slots that are given to no trial now."""
     most_without_slots: int = MOST_WITHOUT_SLOTS
     """Allocations without slots that may run at a time."""
     without_slots: int = 0

@@ -5,7 +5,7 @@ weight is next, and within an experiment it is first come, first served. A next 
 back all trials behind it, so that a large trial gets its turn; it may preempt less urgent trials, which then
 checkpoint and queue again. Trials that wait only because of a limit of their experiment or its workspace do
 not hold back others. Where slots are given out here, trials without slots have a limit of their own, and
-share it alike; they preempt nobody. Which slots fit a trial is told by ``placement``.
+share it alike; they preempt no trial. ``placement`` says which slots fit a trial.
 """
 
 from __future__ import annotations

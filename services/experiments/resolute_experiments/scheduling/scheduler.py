@@ -33,7 +33,7 @@ from resolute_serving.notifier import Notifier
 from resolute_serving.repetition import repeat
 
 _TICK_SECONDS = 30.0
-"""Between two passes that nobody asked for."""
+"""Between two passes without a request."""
 _REST = 4.0
 """Time between two passes, in times of the last one."""
 _LONGEST_REST_SECONDS = 0.25
@@ -48,9 +48,9 @@ class Scheduler:
         fleet: The machines.
         notifier: Tells of changes.
         clock: Tells the time.
-        wait_reasons: Is told why trials wait.
+        wait_reasons: Receives why trials wait.
         preemption_timeout: Seconds that trials get to checkpoint when they must make room.
-        spans: Is told what runs go through.
+        spans: Receives what runs go through.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class Scheduler:
         """Makes passes until one starts nothing: each decides and writes in one transaction, then starts.
 
         What a pass would change is first asked of a snapshot, so that a long queue in which nothing moves
-        keeps nobody from writing.
+        does not block writers.
         """
         while not self._stopped and await self._database.read(trials.any_queued):
             began = self._clock.monotonic()
@@ -217,7 +217,7 @@ class Scheduler:
             placements=placements,
             nodes=[node_of(pool, part) for part in placements],
         )
-        # As the last pass before this one told it.
+        # As the last pass before this one reported it.
         reason = self._wait_reasons.last_reason(trial.id, trial.experiment_id)
         detail = f"until now: {reason}" if reason else ""
         transition_trial(connection, trial, TrialEvent.PLACE, self._timing(), detail=detail)

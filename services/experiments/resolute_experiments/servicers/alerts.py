@@ -27,7 +27,7 @@ _LISTED = 100
 
 
 class AlertsServicer(AlertsServiceServicer):
-    """What is told to whom.
+    """Which events notify whom.
 
     Args:
         core: What all handlers of this service share.

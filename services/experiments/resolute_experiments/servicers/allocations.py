@@ -39,7 +39,7 @@ from resolute_serving.validation import invalid
 _RECHECK_SECONDS = 1.0
 _PACE = PollIntervals(recheck=5.0, heartbeat=15.0)
 """Of the stream of signals."""
-"""How often signals are looked at that nobody has told of."""
+"""How often signals are looked at without an event."""
 _RENDEZVOUS_MARGIN = 1.0
 """Seconds before a call's own deadline at which it answers who is missing."""
 _RENDEZVOUS_LONGEST = 30.0
@@ -60,7 +60,7 @@ class _LeaseFacts:
     """Whether the run's processes were not known before."""
     owner: users.Account | None
     token: run_tokens.RunToken | None
-    """The token of the SDK in the run's scripts; None while nobody may act for the owner."""
+    """The token of the SDK in the run's scripts; None while it may not act for the owner."""
 
 
 class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceServicer):
@@ -69,7 +69,7 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
     Args:
         core: What all handlers of this service share.
         signer: Issues tokens.
-        leases: Knows who was heard of lately.
+        leases: Knows which containers renewed lately.
         token_ttl: Seconds that a trial's token is valid; it outlives an outage of this service.
     """
 

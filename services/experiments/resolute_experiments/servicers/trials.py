@@ -61,7 +61,7 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
         wait_reasons: Knows why trials wait.
         signer: Issues the tokens of runs outside of the cluster.
         reader: Reads configs.
-        heartbeats: Is told who was heard of.
+        heartbeats: Receives the heartbeats.
         storage_quota: Knows whether a workspace may have more checkpoints.
         storage_roots: Knows where checkpoints may be stored.
         token_ttl: Seconds that a token is valid.
@@ -193,7 +193,7 @@ class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
     async def SetTrialStatus(
         self, request: pb2.SetTrialStatusRequest, context: Any
     ) -> pb2.SetTrialStatusResponse:
-        """Says what a trial is doing and keeps its metadata; a superseded run is not heard."""
+        """Says what a trial is doing and keeps its metadata; a superseded run is refused."""
         changes: dict[str, Any] = {}
         if request.HasField("status"):
             changes["status"] = request.status[:_STATUS_LENGTH]

@@ -34,7 +34,7 @@ MAX_KEY_LENGTH = 100
 _MAX_BYTES = 1024 * 1024
 """About how many bytes of trials one response has."""
 _AT_ONCE = 100
-"""Experiments of one read: what they are told is held until it is sent."""
+"""Experiments of one read: their changes are held until they are sent."""
 _PACE = PollIntervals(recheck=5.0, heartbeat=15.0)
 _FINAL = frozenset({*ENDED_EXPERIMENTS, *GONE_EXPERIMENTS, ExperimentState.DELETE_FAILED}) - {
     ExperimentState.DELETING
@@ -62,7 +62,7 @@ class _Subscription:
 
 
 _Change = tuple[_Subscription, list[Response], int]
-"""A subscription, what it is told, and the revision that it has seen then."""
+"""A subscription, its changes, and the revision that it has seen then."""
 
 
 class _Queue:

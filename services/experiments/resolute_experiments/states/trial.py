@@ -97,7 +97,7 @@ TRIALS: Table[TrialState, TrialEvent, TrialEffect] = Table(
         Row(event=_E.ASSIGN_OPERATION, before=(_S.WAITING,), after=_S.QUEUED, effects=(_F.ENQUEUE,)),
         # Anyone who runs asks for its work itself, or has just ended for want of any.
         Row(event=_E.ASSIGN_OPERATION, before=_ALLOCATED, effects=(_F.REEVALUATE_EXIT,)),
-        # Anyone who has ended was closed before it heard of more.
+        # A trial that has ended was closed before it could get more.
         Row(event=_E.ASSIGN_OPERATION, before=(_S.QUEUED, _S.PAUSED, *_ENDED)),
         Row(
             event=_E.CLOSE,

@@ -62,7 +62,7 @@ def rules(connection: Connection, workspace_numbers: Collection[int] | None = No
 
 
 def any_rules(connection: Connection) -> bool:
-    """Whether anyone wants to be told of anything."""
+    """Whether there is any rule."""
     return connection.execute(sa.select(alert_documents.c.workspace_number).limit(1)).first() is not None
 
 

@@ -184,7 +184,7 @@ def by_external_id(connection: Connection, external_id: str) -> Experiment | Non
 def live(connection: Connection) -> list[Experiment]:
     """Reads every experiment that needs a controller, oldest first."""
     states = [state.value for state in (*LIVE_EXPERIMENTS, ExperimentState.DELETING)]
-    # Nobody leads an unmanaged experiment; but what others must be told of it may still wait.
+    # An unmanaged experiment has no controller; but messages about it to other services may still wait.
     untold = sa.and_(experiments.c.unmanaged, experiments.c.id.in_(sa.select(outbox.c.experiment_id)))
     rows = connection.execute(
         ALL.where(sa.or_(experiments.c.state.in_(states), untold)).order_by(experiments.c.number)

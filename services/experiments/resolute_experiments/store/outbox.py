@@ -22,7 +22,7 @@ class Kind(Enum):
 
 
 class SearchEvent(Enum):
-    """What the search is told about a trial that ended for good."""
+    """What the search receives about a trial that ended for good."""
 
     CLOSED = "CLOSED"
     ERRORED = "ERRORED"

@@ -23,7 +23,7 @@ _log = structlog.get_logger("heartbeats")
 
 
 class HeartbeatMonitor:
-    """Knows which runs outside of the cluster were heard of lately.
+    """Knows which runs outside of the cluster sent a heartbeat lately.
 
     Args:
         core: What all handlers of this service share.
@@ -36,7 +36,7 @@ class HeartbeatMonitor:
         self._leases = Leases(core.clock, ttl=TTL_SECONDS)
 
     def note(self, run: runs.Run) -> None:
-        """A run was heard of."""
+        """A run sent a heartbeat."""
         self._leases.renew(run.allocation_id)
         self._core.notifier.notify(watched(run.experiment_id))
 
@@ -67,7 +67,7 @@ class HeartbeatMonitor:
                     trial_id=run.trial_id,
                     run=run.run,
                     outcome=RunOutcome.LOST,
-                    failure=f"nothing was heard of it for {TTL_SECONDS:.0f} s",
+                    failure=f"it sent no heartbeat for {TTL_SECONDS:.0f} s",
                     timing=self._core.timing(),
                 )
             )

@@ -24,7 +24,7 @@ class RpcApplication(ConnectASGIApplication[None]):
     Args:
         backends: The services.
         conversion: Converts messages of callers who speak JSON.
-        streams: Is told of open streams.
+        streams: Receives open streams.
         max_bytes: Most bytes of one request.
     """
 

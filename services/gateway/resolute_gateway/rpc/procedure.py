@@ -39,7 +39,7 @@ class Procedure:
         channel: Reaches its service.
         conversion: Converts messages of callers who speak JSON.
         sign_in: Refuses strangers before a large message of theirs is converted.
-        streams: Is told of open streams.
+        streams: Receives open streams.
         peers: Tells the service who calls.
     """
 

@@ -44,7 +44,7 @@ class SignInCheck:
             The name of the user or service; of others their address.
 
         Raises:
-            grpc.aio.AioRpcError: The token is not accepted, or nobody could be asked.
+            grpc.aio.AioRpcError: The token is not accepted, or the service could not be reached.
             UnavailableError: The gateway has no address of the service that knows the users.
         """
         address = client_address(current_caller.get())

@@ -82,7 +82,7 @@ class AccessCalls:
 
         Raises:
             UnauthenticatedError: It is not valid.
-            UnavailableError: Nobody could be asked.
+            UnavailableError: The service could not be reached.
         """
         request = pb2.RedeemSignInCodeRequest(code=code)
         response = await self._signed_in(self._stub().RedeemSignInCode, request, seconds=_SECONDS)
@@ -99,7 +99,7 @@ class AccessCalls:
         Raises:
             UnauthenticatedError: They are wrong.
             QuotaError: There were too many attempts.
-            UnavailableError: Nobody could be asked.
+            UnavailableError: The service could not be reached.
         """
         request = pb2.LoginRequest(user_name=name, password=password, device_token=device_token)
         response = await self._signed_in(self._stub().Login, request, seconds=_SECONDS)
@@ -109,7 +109,7 @@ class AccessCalls:
         """Returns the provider that signs people in; None if the cluster has none.
 
         Raises:
-            UnavailableError: Nobody could be asked.
+            UnavailableError: The service could not be reached.
         """
         try:
             response = await self._stub().GetSignInMethods(pb2.GetSignInMethodsRequest(), timeout=_SECONDS)
@@ -132,7 +132,7 @@ class AccessCalls:
             PermissionDeniedError: Whom it names may not sign in.
             FailedPreconditionError: The cluster has no provider, or would lose its last admin.
             QuotaError: There were too many attempts.
-            UnavailableError: Nobody could be asked.
+            UnavailableError: The service could not be reached.
         """
         request = pb2.LoginWithIdTokenRequest(id_token=id_token, nonce=nonce)
         response = await self._signed_in(self._stub().LoginWithIdToken, request, seconds=_PROVIDER_SECONDS)
@@ -142,7 +142,7 @@ class AccessCalls:
         """Revokes the token of a session, if it is still valid.
 
         Raises:
-            grpc.aio.AioRpcError: Nobody could be asked.
+            grpc.aio.AioRpcError: The service could not be reached.
             UnavailableError: The gateway has no address of the service.
         """
         request = pb2.RevokeTokenRequest(token_id=_token_id(token))

@@ -64,7 +64,7 @@ class MergedWatches:
             await asyncio.gather(*readers, return_exceptions=True)
 
     def close(self) -> None:
-        """Ends all watches; their callers are told to connect again."""
+        """Ends all watches with the request to connect again."""
         self._closed = True
         for news in self._open:
             while not news.empty():  # what waits is sent again from the cursor that the caller has

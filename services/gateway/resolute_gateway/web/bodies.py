@@ -32,7 +32,7 @@ class BodyDeadline:
     """Gives up a client that takes too long to send a body, as if it had gone.
 
     Args:
-        app: What is told so.
+        app: What receives them.
     """
 
     def __init__(self, app: ASGIApp) -> None:

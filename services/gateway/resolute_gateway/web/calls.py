@@ -93,7 +93,7 @@ def _declared_bytes(headers: Headers) -> int | None:
 
 
 def _carried(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    """The headers that the protocol library can read. Services are told of none of the others."""
+    """The headers that the protocol library can read. Services get none of the others."""
     return [(name, value) for name, value in headers if _is_carried(name, value)]
 
 

@@ -29,7 +29,7 @@ class Pages:
     """Answers GET.
 
     Args:
-        settings: What clients are told.
+        settings: What clients receive.
         document: Makes the OpenAPI document.
         files: The page for people.
     """

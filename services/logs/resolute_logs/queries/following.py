@@ -39,7 +39,7 @@ def follow_lines(
         reader: Reads the logs.
         notifier: Tells which trials have new lines, and when the service stops.
         clock: Measures heartbeats.
-        pace: How often it looks without being told.
+        pace: How often it looks without a notification.
 
     Yields:
         News of one log; a message without a key from time to time, to show that the stream lives.

@@ -26,7 +26,7 @@ _KEPT_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What came next of one log. It is shared: nobody changes it."""
+    """What came next of one log. It is shared, and must not be changed."""
 
     response: api.FollowLinesResponse
     """The lines as a follower gets them, without its key."""
@@ -39,7 +39,7 @@ class Read:
 
     @property
     def has_news(self) -> bool:
-        """Whether a follower is to be told of it."""
+        """Whether a follower gets it."""
         return bool(self.response.lines) or self.response.complete
 
 

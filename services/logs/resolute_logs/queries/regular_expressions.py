@@ -43,5 +43,5 @@ class Pattern:
 
     def matches(self, line: str) -> bool:
         """Whether some part of a line matches."""
-        # As bytes, because the binding counts characters of text that nobody asks for.
+        # As bytes, because the binding counts characters of text, which is not needed.
         return self._compiled.search(line.encode()) is not None

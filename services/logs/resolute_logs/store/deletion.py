@@ -40,7 +40,7 @@ def delete_batch(connection: Connection, experiment_key: int) -> bool:
     some = sa.select(lines.c.line_id).where(lines.c.trial_key == trial).limit(_LINES_AT_ONCE)
     removed = connection.execute(lines.delete().where(lines.c.line_id.in_(some))).rowcount
     if removed < _LINES_AT_ONCE:
-        # Anyone who follows it is told that nothing more will come.
+        # Its followers learn that nothing more will come.
         trials = INTAKE.trials
         query = sa.select(trials.c.trial_id).where(trials.c.trial_key == trial)
         mark_complete(connection, connection.execute(query).scalar_one())

@@ -154,10 +154,10 @@ class Retried:
 TrialEvent: TypeAlias = (
     TrialCreated | ValidationCompleted | ValidationReported | TrialExited | TrialClosed | Retried
 )
-"""Events of one trial that a search method hears of."""
+"""Events of one trial that a search method receives."""
 
 MethodEvent: TypeAlias = Started | TrialEvent | OperationsPosted | Suggested | Extended
-"""Events that a search method hears of."""
+"""Events that a search method receives."""
 
 Event: TypeAlias = MethodEvent | TrialFenced
 """Every event of a search's log."""

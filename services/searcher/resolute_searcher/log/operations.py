@@ -64,7 +64,7 @@ class Promote:
     """A trial rises to a rung with nothing to do for anyone who runs it.
 
     Either it has exited, and takes the worst metric with it, or it runs by itself in a time-driven search. It
-    is recorded, although nobody acts on it, because it is a decision that later decisions rest on.
+    is recorded, although nothing acts on it, because it is a decision that later decisions rest on.
     """
 
     trial_key: str

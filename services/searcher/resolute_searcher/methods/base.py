@@ -91,7 +91,7 @@ class SearchMethod(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SuggestionRequest:
-    """What a search wants to be told from outside: hyperparameters for its next trial.
+    """What a search asks from outside: hyperparameters for its next trial.
 
     It says all that the answer may rest on, so that equal questions have equal answers, wherever and whenever
     they are asked.

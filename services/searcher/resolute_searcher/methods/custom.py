@@ -41,7 +41,7 @@ class CustomSearch:
                 self._progress = 1.0
 
     def progress(self, reached: Mapping[str, float]) -> float:
-        """Returns what the client last told."""
+        """Returns what the client last sent."""
         return self._progress
 
     def snapshot(self) -> dict[str, Any]:

@@ -79,7 +79,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class _Axis:
-    """A hyperparameter as Optuna is told of it."""
+    """A hyperparameter as Optuna receives it."""
 
     distribution: Any
     values: Sequence[float | str]

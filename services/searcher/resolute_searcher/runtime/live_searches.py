@@ -59,7 +59,7 @@ class LiveSearch:
         self.waiting: list[NewEntry] | None = None
         # The last durable ones that this process wrote.
         self.recent_actions: deque[log_pb2.Action] = deque(maxlen=_RECENT_ACTIONS)
-        # A thread changes the state: until it is done, nobody else may read or change it.
+        # A thread changes the state: until it is done, no other task may read or change it.
         self.deciding: asyncio.Task[Any] | None = None
 
 
@@ -116,10 +116,10 @@ class LiveSearches:
     Args:
         storage: Where the logs are.
         clock: Dates entries.
-        trial_index: Told of new trials.
-        notifier: Told of each search that has new entries.
-        on_question: Told of each search that waits for a suggestion.
-        on_growth: Told of each search whose log grew, and of its last durable position.
+        trial_index: Receives new trials.
+        notifier: Receives each search that has new entries.
+        on_question: Called with each search that waits for a suggestion.
+        on_growth: Called with each search whose log grew, and its last durable position.
         shared: Whether other processes write to the database, so that what is in memory may be behind.
         capacity: Searches kept in memory while nothing happens to them.
     """
@@ -258,7 +258,7 @@ class LiveSearches:
             self._write(search_id, live, change.appends)
 
     async def _fresh(self, search_id: str) -> LiveSearch:
-        """Returns a search that is not behind its log and that nobody dropped; valid until the next await."""
+        """Returns a search that is not behind its log and was not dropped; valid until the next await."""
         while True:
             live = self._live.get(search_id) or await self._load(search_id)
             if live.deciding is not None:

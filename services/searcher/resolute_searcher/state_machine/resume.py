@@ -26,7 +26,7 @@ def accepts_extension(search: SearchState, event: Extended) -> bool:
     if not search.over:
         raise FailedPreconditionError("the search is under way; extend it when it is over")
     if _has_equal_rungs(search.spec.method):
-        # An ended trial could rise to a rung of equal length, with nothing to run and nobody to end it.
+        # An ended trial could rise to a rung of equal length, with nothing to run and nothing to end it.
         raise FailedPreconditionError(
             "some rungs of the search have the same length, so it cannot be extended; "
             "begin a new search with a larger max_length or fewer rungs"

@@ -146,7 +146,7 @@ class Search:
         if operation.reason.kind is ReasonKind.NOT_RECORDED:
             operation = replace(operation, reason=Reason(ReasonKind.METHOD_DECISION))
         operations.append(operation)
-        # Whether a trial must be told to run again depends on its state before the operation.
+        # Whether a trial must be asked to run again depends on its state before the operation.
         action = self._action(operation)
         self._apply_operation(operation)
         if action is not None:
@@ -319,7 +319,7 @@ class Search:
         """Changes the state as an action demands."""
         if isinstance(action, RunTrial):
             trial = self.state.trials[action.trial_key]
-            # A trial that is tried again after it left without work rests, and is told when it has some.
+            # A trial that is tried again after it left without work rests until it gets some.
             trial.idle = action.length > 0 and not trial.pending
 
 

@@ -19,7 +19,7 @@ class TrialState:
         created: The trial exists.
         closing: The search closed or stopped it: no operation will follow.
         closed: It is over.
-        idle: It rested without work when its last run was fenced off, and was not told to run again since.
+        idle: It rested without work when its last run was fenced off, and was not asked to run again since.
         exit: Why it left before it was closed; None when it did not.
         min_run: Calls of runs below this are refused.
         done: Length and metric of the operation that it completed last.

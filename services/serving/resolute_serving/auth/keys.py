@@ -61,7 +61,7 @@ class FetchedKeys:
     async def revoked(self) -> Container[str]:
         """Identifiers of tokens that were ended before their time.
 
-        While the experiments service does not answer, what it last told counts: who has it stopped must not
+        While the experiments service does not answer, its last answer counts: who has it stopped must not
         stop the reports of trials too.
         """
         if not self._within(self._asked_at, _REVOKED_SECONDS):

@@ -190,7 +190,7 @@ class TokenSigner:
         return self._sign(claims, ttl=ttl)
 
     def device(self, user_id: int, *, ttl: float, device_id: str = "") -> str:
-        """Issues a token that says that a user has signed in from a device. It authenticates nobody.
+        """Issues a token that says that a user has signed in from a device. It authenticates no one.
 
         Args:
             user_id: The user.

@@ -41,7 +41,7 @@ class Origin:
 
 
 async def parse(request: M, parse_batch: Callable[[M], B]) -> B:
-    """Reads a batch; a large one in a thread, since nobody else on the loop should wait for milliseconds."""
+    """Reads a batch; a large one in a thread, since nothing else on the loop should wait for milliseconds."""
     if request.ByteSize() > _LARGE_REQUEST:
         return await asyncio.to_thread(parse_batch, request)
     return parse_batch(request)

@@ -12,7 +12,7 @@ _REMEDY = "free some space there; nothing that was accepted is lost, and what wa
 
 
 def full_disks(paths: Iterable[Path]) -> list[str]:
-    """Says which disks are full, with the remedy; a disk is told once.
+    """Says which disks are full, with the remedy; each disk once.
 
     Args:
         paths: Directories that are written to; what is not there yet counts as its parent.

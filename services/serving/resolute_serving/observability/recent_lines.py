@@ -34,7 +34,7 @@ class RecentLines(logging.Handler):
         """Keeps the lines of a record. The caller holds the lock of the handler."""
         try:
             text = self.format(record).encode(errors="backslashreplace").decode()
-        except Exception:  # noqa: BLE001 - as all handlers do: a line that cannot be formatted fails nobody
+        except Exception:  # noqa: BLE001 - as all handlers do: a line that cannot be formatted fails no caller
             self.handleError(record)
             return
         # A traceback has many lines.

@@ -1,7 +1,7 @@
 """Makes errors fit into the headers of HTTP/2 that carry them: short enough, and text that can be encoded.
 
 gRPC sends the status of a call in headers, of which clients take 8 KiB. A longer one, such as the faults of a
-config with thousands of them, would reach nobody: clients would see an internal error in its place. The same
+config with thousands of them, would not arrive: clients would see an internal error in its place. The same
 goes for one that quotes half of a surrogate pair.
 """
 

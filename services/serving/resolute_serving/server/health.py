@@ -19,7 +19,7 @@ _LAG_SECONDS = 0.5
 _log = structlog.get_logger("health_monitor")
 
 SetHealth = Callable[[str, bool], Awaitable[None]]
-"""Told the full name of a gRPC service and whether it serves."""
+"""Called with the full name of a gRPC service and whether it serves."""
 
 
 class HealthMonitor:
@@ -28,7 +28,7 @@ class HealthMonitor:
     Args:
         services: The services of the server.
         calls: Counts its calls.
-        set_health: Is told when the health of a service changes.
+        set_health: Called when the health of a service changes.
         clock: Measures how late the event loop is.
     """
 

@@ -19,7 +19,7 @@ SERVICE_NAMES = ("experiments", "searcher", "metrics", "logs", "checkpoints", "p
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What a deployed service is told. Each field names its variable."""
+    """Settings of a deployed service. Each field names its variable."""
 
     host: str
     """RESOLUTE_HOST: address to bind (127.0.0.1)."""

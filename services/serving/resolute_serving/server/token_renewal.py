@@ -1,4 +1,4 @@
-"""Renews the token in the file of a service that runs separately, so that nobody has to."""
+"""Renews the token in the file of a service that runs separately, so that no person has to."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _IDLE_SECONDS = 300.0
 
 
 def main() -> None:
-    """Does tasks until nobody sends any."""
+    """Does tasks until no more are sent."""
     connection = Connection(int(sys.argv[1]))
     memory = int(sys.argv[2])
     # Signals of the terminal are the service's to answer, and calls come before calculations.

@@ -18,8 +18,8 @@ class BoundedThreads:
 
     Args:
         name: Begins the names of the threads.
-        threads: How many calls there can be at the same time. A call counts until it ends, also when nobody
-            waits for it any more.
+        threads: How many calls there can be at the same time. A call counts until it ends, also when its
+            caller is gone.
     """
 
     def __init__(self, name: str, *, threads: int) -> None:

@@ -138,7 +138,7 @@ class _Follower:
             return False
         if self._log is None or self._log_ended:
             return True
-        # The last lines of a killed trial may never come: nobody is left to send them.
+        # The last lines of a killed trial may never come: what would send them is gone.
         return self._clock.monotonic() - self._watch_ended_at > _LAST_LINES_SECONDS
 
     def _apply(self, change: Change) -> None:
@@ -229,7 +229,7 @@ def _display(clock: Clock) -> AbstractContextManager[Display]:
 
 
 class _PlainDisplay(AbstractContextManager["Display"]):
-    """Lines to stdout, and progress to stderr now and then: nobody sees a line being replaced."""
+    """Lines to stdout, and progress to stderr now and then: a replaced line would not be seen."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

@@ -45,7 +45,7 @@ class KeptCheckpoint:
 
 @dataclass(frozen=True)
 class Description:
-    """What is told of one experiment."""
+    """What is shown of one experiment."""
 
     experiment: ExperimentRecord
     trials: list[TrialRecord]

@@ -134,7 +134,7 @@ class Access:
 
         Raises:
             NotFoundError: There is none of this name.
-            FailedPreconditionError: Nobody would be an admin any more.
+            FailedPreconditionError: There would be no admin any more.
         """
         wanted, paths = user_pb2.User(user_id=self._user_id(user)), []
         if name is not None:

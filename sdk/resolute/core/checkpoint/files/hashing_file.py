@@ -18,7 +18,7 @@ class HashingFile(io.RawIOBase):
     Args:
         content: The file, at its beginning.
         size: Bytes that were announced; no more are given.
-        count: Is told of the bytes that were read.
+        count: Called with the number of bytes that were read.
     """
 
     def __init__(self, content: BinaryIO, size: int, *, count: Callable[[int], None]) -> None:

@@ -27,7 +27,7 @@ def watch_progress(moved: Callable[[], None]) -> ProgressFactory:
 
 
 class _Watched:
-    """Progress that somebody else hears of, too."""
+    """Progress that is also passed on."""
 
     def __init__(self, progress: Progress, moved: Callable[[], None]) -> None:
         self._progress, self._moved = progress, moved

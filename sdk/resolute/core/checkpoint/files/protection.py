@@ -79,7 +79,7 @@ def own_files(directory: Path) -> None:
 
 
 def protect(directory: Path, paths: Iterable[str]) -> None:
-    """Makes committed files read-only: who opens one to write to it is told so, and does no damage."""
+    """Makes committed files read-only: opening one to write to it fails, and does no damage."""
     for path in paths:
         if not path.endswith("/"):
             with contextlib.suppress(PermissionError):  # another user's

@@ -44,7 +44,7 @@ class UploadTarget:
     upload_id: str = ""
     """Identifies an upload in parts."""
     headers: Mapping[str, str] = field(default_factory=dict)
-    """What the store wants to be told with each part."""
+    """What the store expects with each part."""
 
 
 class UrlSigner(Protocol):

@@ -117,7 +117,7 @@ class PendingCollectives:
     def undelivered(self) -> set[int]:
         """Members that a broadcast was sent to and that have not asked for it yet.
 
-        None once the group failed: nobody will take it then.
+        None once the group failed: no rank takes it then.
         """
         if self.termination is not None and self.termination.cause is not Cause.CLOSED:
             return set()
@@ -214,7 +214,7 @@ class PendingCollectives:
                 pending.warn_after *= 2
 
     def next_deadline(self) -> float | None:
-        """When `tick` has something to do at the earliest; None while nobody is waited for."""
+        """When `tick` has something to do at the earliest; None while no rank is waited for."""
         deadlines: list[float] = []
         if self.termination is not None:
             return None

@@ -65,7 +65,7 @@ def load(encoding: Encoding, frames: Sequence[Frame], *, private: bool) -> Any:
     Args:
         encoding: How it was encoded.
         frames: Its frames. They must come from an authenticated peer: a pickle runs code.
-        private: Nobody else reads the memory of these frames, so the value may live in it.
+        private: No other code reads the memory of these frames, so the value may live in it.
     """
     if encoding is Encoding.NOTHING:
         return None

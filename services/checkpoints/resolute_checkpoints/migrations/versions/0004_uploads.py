@@ -16,7 +16,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Remembers what has to be removed if nobody puts it together."""
+    """Remembers what has to be removed if it is not completed."""
     op.create_table(
         "uploads",
         sa.Column("entry", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True),

@@ -36,7 +36,7 @@ class Removal:
     paths_in_use: frozenset[str]
     """Paths under the checkpoint's name whose bytes other checkpoints need."""
     objects: tuple[Home, ...]
-    """Single files to remove, which nobody needs."""
+    """Single files to remove, which are no longer needed."""
     uploads: tuple[OpenUpload, ...]
     """Multipart uploads whose parts are removed."""
     committed: bool

@@ -1,4 +1,4 @@
-"""Bytes that several checkpoints share: who holds them, and when nobody does any more.
+"""Bytes that several checkpoints share: which hold them, and when none does any more.
 
 Only files in buckets have a home elsewhere; in directories shared bytes are hard links, which the file system
 counts. A home is shared within one experiment only, whose row is locked while holders come and go.

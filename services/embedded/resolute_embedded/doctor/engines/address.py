@@ -47,7 +47,7 @@ def _serves(state: StateDirectory) -> bool:
     try:
         return state.home.read_endpoint() is not None
     except ResoluteError:
-        # What is wrong with it, the look at the services has told.
+        # The look at the services has reported what is wrong with it.
         return False
 
 

@@ -47,7 +47,7 @@ async def _restart(engine: EngineSettings, options: ContainerEngineOptions) -> F
             return None
         lives = (await api.get("/info"))["LiveRestoreEnabled"]
     except ResoluteError:
-        # An engine that does not answer has been told of.
+        # An engine that does not answer was reported.
         return None
     finally:
         await api.close()

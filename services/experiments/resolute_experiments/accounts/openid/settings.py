@@ -61,7 +61,7 @@ class OpenIdSettings:
             _group_role(item) for item in variables.get(ROLES_VARIABLE, "").split(",") if item.strip()
         )
         if not roles:
-            raise InvalidArgumentError(f"{ROLES_VARIABLE} is missing; without it nobody may sign in")
+            raise InvalidArgumentError(f"{ROLES_VARIABLE} is missing; without it no user may sign in")
         scopes = tuple(variables.get(SCOPES_VARIABLE, "").split()) or cls.scopes
         if "openid" not in scopes:
             raise InvalidArgumentError(

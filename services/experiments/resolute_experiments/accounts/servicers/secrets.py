@@ -19,7 +19,7 @@ from resolute_serving.context import User, current_principal
 
 
 class SecretsServicer(SecretsServiceServicer):
-    """What scripts need and nobody may read.
+    """What scripts need and no person may read.
 
     Args:
         core: What all handlers of this service share.

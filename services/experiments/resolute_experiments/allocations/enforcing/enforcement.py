@@ -24,7 +24,7 @@ _log = structlog.get_logger("fleet")
 
 
 class Enforcement:
-    """Ends what did not end when it was told to, what waits for a part that failed, and what is lost.
+    """Ends what did not end when asked to, what waits for a part that failed, and what is lost.
 
     Args:
         contact: The engine.

@@ -19,7 +19,7 @@ class Stragglers:
 
     Args:
         core: The service's database and clock.
-        leases: Knows who was heard of lately.
+        leases: Knows which containers renewed lately.
     """
 
     def __init__(self, core: ServiceContext, leases: Leases) -> None:
@@ -41,7 +41,7 @@ class Stragglers:
 
         containers = await self._core.database.read(broken) if distributed else []
         for each in containers:
-            # Those that this process never heard of are listened for from now on.
+            # Those without a renewal in this process count from now on.
             self._silent(each)
         allocation_ids = [each[0].allocation_id for each in containers]
         now = self._core.clock.monotonic()
@@ -62,7 +62,7 @@ class Stragglers:
         await self._core.database.write(work)
 
     def _silent(self, containers: Sequence[runs.Container]) -> list[int]:
-        """The ranks of those that have not ended, by what is known, and were not heard of for a lease."""
+        """The ranks of those that have not ended, by what is known, and did not renew for a lease."""
         return [
             container.container_rank
             for container in containers

@@ -39,7 +39,7 @@ class Launches:
         watch: Takes what the engine reports.
         ends: Writes down how containers ended.
         waiting: Which containers have not begun.
-        spans: Is told what runs go through.
+        spans: Receives what runs go through.
     """
 
     def __init__(

@@ -24,7 +24,7 @@ class ContainerEnds:
 
     Args:
         core: The service's database, clock and notifier.
-        leases: Knows who was heard of lately.
+        leases: Knows which containers renewed lately.
     """
 
     def __init__(self, core: ServiceContext, leases: Leases) -> None:
@@ -85,7 +85,7 @@ class ContainerEnds:
     async def note_again(self) -> None:
         """Notes the ends that could not be noted when they came, such as while the database was away.
 
-        A container whose supervisor left no trace could never be told from one that was not launched.
+        A container whose supervisor left no trace would look like one that was not launched.
         """
         waiting, self._unnoted = self._unnoted, []
         for report in waiting:
@@ -97,7 +97,7 @@ class ContainerEnds:
         await self._note_all(run, containers, None)
 
     async def note_never_began(self, run: runs.Run, containers: Sequence[runs.Container]) -> None:
-        """Notes that a run was told to end before anything of it began."""
+        """Notes that a run had to end before anything of it began."""
         await self._note_all(run, containers, ExitRecord.withdrawn())
 
     async def _note_all(

@@ -50,7 +50,7 @@ class Evictions:
             await self.note_or_keep(notice)
 
     async def _note(self, notice: EvictionNotice) -> None:
-        """Has the trial of a run preempted, unless the run has ended or nobody knows it."""
+        """Has the trial of a run preempted, unless the run has ended or is unknown."""
         timing = self._core.timing()
 
         def work(connection: Connection) -> None:

@@ -37,7 +37,7 @@ class WaitingContainers:
         return f"container {rank} waits: {reason}"
 
     def nothing_began(self, allocation_id: str) -> bool:
-        """Whether the engine has told of an allocation that all of it waits."""
+        """Whether the engine has reported of an allocation that all of it waits."""
         reasons = self._of(allocation_id)
         return bool(reasons) and all(reasons.values())
 

@@ -23,7 +23,7 @@ class Watch:
 
     Args:
         contact: The engine.
-        notifier: Is told of capacity that comes or goes; closed when the service stops.
+        notifier: Receives capacity that comes or goes; closed when the service stops.
         waiting: Which containers have not begun.
         ends: Writes down how containers ended.
         evictions: Has runs checkpoint whose machines are taken away.

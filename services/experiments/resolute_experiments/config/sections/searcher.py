@@ -217,4 +217,4 @@ Searcher: TypeAlias = Annotated[
     | PluginSearcher,
     BeforeValidator(choose("name", common=CommonSearcher, variants=SEARCHERS, removed=REMOVED)),
 ]
-"""One of the searches, told apart by ``name``."""
+"""One of the searches, distinguished by ``name``."""

@@ -227,4 +227,4 @@ CheckpointStorage: TypeAlias = Annotated[
     SharedFsStorage | DirectoryStorage | S3Storage | GcsStorage | AzureStorage,
     BeforeValidator(choose("type", common=CommonStorage, variants=STORAGES, removed=_REMOVED)),
 ]
-"""One of the storages, told apart by ``type``."""
+"""One of the storages, distinguished by ``type``."""

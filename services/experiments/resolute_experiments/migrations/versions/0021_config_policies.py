@@ -10,7 +10,7 @@ down_revision = "0020"
 
 
 def upgrade() -> None:
-    """Creates the table; nobody has set any."""
+    """Creates the table, empty."""
     op.create_table(
         "config_policies",
         sa.Column("workspace_number", sa.BigInteger, primary_key=True, autoincrement=False),

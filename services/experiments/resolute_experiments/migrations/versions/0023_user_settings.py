@@ -10,7 +10,7 @@ down_revision = "0022"
 
 
 def upgrade() -> None:
-    """Creates the table; nobody has set any."""
+    """Creates the table, empty."""
     op.create_table(
         "user_settings",
         sa.Column("user_number", sa.Integer, primary_key=True, autoincrement=False),

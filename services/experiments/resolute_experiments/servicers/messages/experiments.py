@@ -154,7 +154,7 @@ def trial_message(
         trial: The row.
         experiment: Its experiment.
         explanation: Why it waits, or how its last run ended.
-        times: How long it has held slots; None for a trial without runs, and where nobody asks.
+        times: How long it has held slots; None for a trial without runs, and where it is not asked for.
         runs: Its runs.
         containers: The containers of the last one.
         max_hparams: Most hyperparameters that it has, the first by name; None for all.

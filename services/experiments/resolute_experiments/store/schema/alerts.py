@@ -19,7 +19,7 @@ alert_documents = sa.Table(
     sa.Column("updated_at", sa.Float, nullable=False),
 )
 
-# What endpoints are told, once for each key; kept for a while after it was delivered.
+# What endpoints receive, once for each key; kept for a while after it was delivered.
 alert_deliveries = sa.Table(
     "alert_deliveries",
     metadata,

@@ -171,7 +171,7 @@ containers = sa.Table(
     sa.Column("acknowledged", sa.Boolean, nullable=False),
     sa.Column("early_exit_reason", sa.String(32), nullable=False),
     sa.Column("failure", sa.Text, nullable=False),
-    # By its own word where it left one, else when its end was heard of.
+    # As it recorded itself if it did, else when its end was received.
     sa.Column("ended_at", sa.Float),
     # It was ended here because another container of its run had failed: its own end tells nothing.
     sa.Column("straggler", sa.Boolean, nullable=False, server_default=sa.false()),

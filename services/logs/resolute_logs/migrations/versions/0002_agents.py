@@ -10,5 +10,5 @@ down_revision = "0001"
 
 
 def upgrade() -> None:
-    """Of the lines that are there already nobody knows it."""
+    """Of the lines that are there already it is unknown."""
     op.add_column("lines", sa.Column("agent", sa.String(200), nullable=False, server_default=""))

@@ -33,7 +33,7 @@ class AsyncHalvingSearch:
     def __init__(self, halving: Halving) -> None:
         self._halving = halving
         self._bracket = BracketState([Rung(halving.divisor) for _ in range(halving.num_rungs)])
-        # Nobody works or rests on the rungs below this one. Not state, only a memo of how far the last look
+        # No trial works or rests on the rungs below this one. Not state, only a memo of how far the last look
         # came.
         self._closed_out = 0
 

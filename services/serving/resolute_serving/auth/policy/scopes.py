@@ -22,7 +22,7 @@ def _names_nothing(_request: Any) -> Sequence[Resource]:
 
 
 def _workspaces_of_filter(request: Any) -> Sequence[Resource]:
-    """Who may not see a workspace that the filter of a list names is told so."""
+    """A list whose filter names a workspace that the caller may not see is refused."""
     return named(Kind.WORKSPACE, getattr(request, "workspace_ids", ()))
 
 
