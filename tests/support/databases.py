@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy.engine import Engine
 from support.postgres import binaries
+from support.revisions import require_revisions
 
 from resolute_serving.database import migrations
 
@@ -31,6 +32,9 @@ def migrate(engine: Engine, *, package: str, schema: str) -> None:
         _run(engine, _scripts[key])
     else:
         migrations.upgrade(engine, package=package, schema=schema)
+        if schema == "experiments":
+            with engine.begin() as connection:
+                require_revisions(connection)
         _scripts[key] = _dump(engine, schema)
 
 

@@ -458,7 +458,8 @@ def test_lists_are_filtered_and_paged_newest_first(store: Store) -> None:
 
     def page(request: ListExperimentsRequest, **wanted: Any) -> tuple[list[str], str]:
         found, token = store.run(lambda c: experiments.page(c, request, experiments.Filter(**wanted)))
-        return [experiment.name for experiment in found], token
+        read = store.run(lambda c: experiments.known(c, [version.id for version in found]))
+        return [read[version.id].name for version in found], token
 
     names, token = page(ListExperimentsRequest(page_size=2))
     assert names == ["three", "two"]

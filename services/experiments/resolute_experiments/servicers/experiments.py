@@ -25,6 +25,7 @@ from resolute_experiments.servicers.messages.experiments import (
     experiment_message,
     experiment_state,
 )
+from resolute_experiments.servicers.messages.summaries import Summaries
 from resolute_experiments.servicers.revisions import Revisions
 from resolute_experiments.servicers.watch import Watch
 from resolute_experiments.specs.search import search_spec
@@ -61,6 +62,7 @@ class ExperimentsServicer(experiments_service_pb2_grpc.ExperimentsServiceService
         self._core = core
         self._revisions = Revisions(core.database)
         self._wait_reasons = wait_reasons
+        self._summaries = Summaries(wait_reasons)
         self._submissions = submissions
         self._adopt = adopt
 
@@ -158,14 +160,10 @@ class ExperimentsServicer(experiments_service_pb2_grpc.ExperimentsServiceService
         )
 
         def work(connection: Connection) -> pb2.ListExperimentsResponse:
-            page_items, token = experiments.page(connection, request, wanted)
-            counts = experiments.trial_counts(connection, [experiment.id for experiment in page_items])
-            return pb2.ListExperimentsResponse(
-                experiments=[
-                    self._with_reason(page_item, counts.get(page_item.id, {})) for page_item in page_items
-                ],
-                next_page_token=token,
-            )
+            versions, token = experiments.page(connection, request, wanted)
+            response = pb2.ListExperimentsResponse(next_page_token=token)
+            self._summaries.add_to(response.experiments, connection, versions)
+            return response
 
         return await self._core.database.read(partial(shortened_page, work=work, request=request))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -63,6 +63,17 @@ class Filter:
     """Only those in these workspaces, by id; None for all, also those in workspaces that are gone."""
 
 
+class Version(NamedTuple):
+    """A state of an experiment: while it stays equal, so does all that lists show but why its trials wait."""
+
+    id: str
+    revision: int
+    """Grows with every change of its row, and of the number and the states of its trials."""
+    owner_id: int | None
+    workspace_id: int
+    project_id: int
+
+
 _ORDERING = Ordering(
     {
         "number": experiments.c.number,
@@ -101,6 +112,7 @@ _BY_ID = ALL.where(experiments.c.id == sa.bindparam("experiment_id"))
 _BY_NUMBER = ALL.where(experiments.c.number == sa.bindparam("number"))
 _THESE = experiments.c.id.in_(sa.bindparam("ids", expanding=True))
 _BY_IDS = ALL.where(_THESE)
+_VERSION = tuple(_COLUMNS[name] for name in Version._fields)
 _RANKS = sa.select(
     experiments.c.id, experiments.c.priority, experiments.c.workspace, experiments.c.kind
 ).where(_THESE)
@@ -230,8 +242,8 @@ def scheduling_ranks(connection: Connection, ids: Collection[str]) -> dict[str, 
     }
 
 
-def page(connection: Connection, request: Any, wanted: Filter) -> tuple[list[Experiment], str]:
-    """Reads a page of experiments, of whose configs only the section ``searcher``.
+def page(connection: Connection, request: Any, wanted: Filter) -> tuple[list[Version], str]:
+    """Reads which experiments a page has.
 
     Args:
         connection: Where from.
@@ -255,7 +267,18 @@ def page(connection: Connection, request: Any, wanted: Filter) -> tuple[list[Exp
     filtering = {name: value for name, value in given.items() if _filters(name, value)}
     query = _matching(connection.dialect.name, frozenset(filtering))
     page_rows = _ORDERING.page(connection, request, query, filtering)
-    return [_from_row(row) for row in page_rows.records], page_rows.next_page_token
+    return [Version(*row[: len(_VERSION)]) for row in page_rows.records], page_rows.next_page_token
+
+
+def version_of(experiment: Experiment) -> Version:
+    """The version of an experiment that was read."""
+    return Version(*(getattr(experiment, name) for name in Version._fields))
+
+
+def summaries(connection: Connection, ids: Collection[str]) -> list[Experiment]:
+    """Reads some experiments by UUID, of whose configs only the section ``searcher``."""
+    query = _summaries(connection.dialect.name)
+    return [_from_row(row) for row in connection.execute(query, {"ids": list(ids)})]
 
 
 def _filters(name: str, value: Any) -> bool:
@@ -270,8 +293,7 @@ def _escaped(text: str) -> str:
 @cache
 def _matching(dialect: str, filtering: frozenset[str]) -> sa.Select[Any]:
     """Selects experiments by what is given of a filter, each bound under its name."""
-    columns = {**_COLUMNS, "config": _searcher_of_config(dialect)}
-    query = ALL.with_only_columns(*(columns[name] for name in _FIELDS))
+    query = ALL.with_only_columns(*_VERSION)
     conditions = {
         "kinds": _any_of(experiments.c.kind, "kinds"),
         "states": _any_of(experiments.c.state, "states"),
@@ -291,6 +313,12 @@ def _matching(dialect: str, filtering: frozenset[str]) -> sa.Select[Any]:
 
 def _any_of(column: sa.Column[Any], name: str) -> sa.ColumnElement[bool]:
     return column.in_(sa.bindparam(name, expanding=True))
+
+
+@cache
+def _summaries(dialect: str) -> sa.Select[Any]:
+    columns = {**_COLUMNS, "config": _searcher_of_config(dialect)}
+    return _BY_IDS.with_only_columns(*(columns[name] for name in _FIELDS))
 
 
 def _searcher_of_config(dialect: str) -> sa.ColumnElement[Any]:
@@ -341,7 +369,7 @@ def touch_all(connection: Connection, ids: Collection[str]) -> dict[str, int]:
     return revisions(connection, ids)
 
 
-def trial_counts(connection: Connection, ids: Sequence[str]) -> dict[str, dict[str, int]]:
+def trial_counts(connection: Connection, ids: Collection[str]) -> dict[str, dict[str, int]]:
     """Counts trials by experiment and state."""
     rows = connection.execute(_TRIAL_COUNTS, {"ids": list(ids)}) if ids else ()
     counts: dict[str, dict[str, int]] = {}

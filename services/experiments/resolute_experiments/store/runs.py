@@ -49,7 +49,7 @@ _START = (
         experiments.c.id == sa.bindparam("experiment"),
         sa.or_(experiments.c.started_at.is_(None), experiments.c.started_at > sa.bindparam("start")),
     )
-    .values(started_at=sa.bindparam("start"))
+    .values(started_at=sa.bindparam("start"), revision=experiments.c.revision + 1)
 )
 _SIGNALLED = _UNFINALIZED.where(runs.c.signal_revision > 0)
 _UNMANAGED = _OPEN.where(runs.c.request_id.is_not(None))

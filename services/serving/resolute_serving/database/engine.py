@@ -201,16 +201,20 @@ class Database:
             raise UnavailableError(f"the {self.name} service stops; try again")
 
     def _read(self, work: Work[T]) -> T:
-        with typed_errors(self.name), self._reader_connection() as connection, connection.begin():
+        with (
+            typed_errors(self.name),
+            self._connection(self._reader_engine) as connection,
+            connection.begin(),
+        ):
             return work(connection)
 
-    def _reader_connection(self) -> AbstractContextManager[Connection]:
+    def _connection(self, engine: Engine) -> AbstractContextManager[Connection]:
         """The connection of this thread, which it keeps; a server's connections can break and are pooled."""
-        if self._reader_engine.dialect.name != "sqlite":
-            return self._reader_engine.connect()
+        if engine.dialect.name != "sqlite":
+            return engine.connect()
         held: Connection | None = getattr(self._thread, "connection", None)
         if held is None:
-            held = self._thread.connection = self._reader_engine.connect()
+            held = self._thread.connection = engine.connect()
             self._held.append(held)
         return nullcontext(held)
 
@@ -236,7 +240,7 @@ class Database:
             self._commit_alone(group[0])
             return
         try:
-            with typed_errors(self.name), self._writer_engine.begin() as connection:
+            with self._writing() as connection:
                 outcomes = [self._attempt(connection, item) for item in group]
         except BaseException as error:  # noqa: BLE001 - the callers must get any failure
             self.disk_full = isinstance(error, DiskFullError)
@@ -253,7 +257,7 @@ class Database:
     def _commit_alone(self, item: _Item[Any]) -> None:
         # No other work shares the transaction, so no savepoint is needed.
         try:
-            with typed_errors(self.name), self._writer_engine.begin() as connection:
+            with self._writing() as connection:
                 result = item.work(connection)
         except BaseException as error:  # noqa: BLE001 - the callers must get any failure
             self.disk_full = isinstance(error, DiskFullError)
@@ -261,6 +265,15 @@ class Database:
         else:
             self._committed()
             item.future.set_result(result)
+
+    @contextmanager
+    def _writing(self) -> Iterator[Connection]:
+        with (
+            typed_errors(self.name),
+            self._connection(self._writer_engine) as connection,
+            connection.begin(),
+        ):
+            yield connection
 
     def _committed(self) -> None:
         self.disk_full = False
@@ -388,10 +401,10 @@ def _tune_sqlite(engine: Engine, *, writes: bool, max_pages: int | None) -> None
             cursor.execute(f"PRAGMA max_page_count={int(max_pages)}")
         cursor.close()
 
-    @sa.event.listens_for(engine, "begin")
-    def start(connection: Connection) -> None:
-        if writes:
-            connection.exec_driver_sql("BEGIN IMMEDIATE")
-        else:
-            # It cannot fail, so it needs nothing of what comes with a statement.
-            connection.connection.cursor().execute("BEGIN")
+    def begin(connection: Any) -> None:
+        if connection.in_transaction:  # The last commit failed: that leaves its transaction open.
+            connection.rollback()
+        connection.cursor().execute("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    # Not by a listener for "begin": once an engine has one, each statement asks for listeners of its own.
+    engine.dialect.do_begin = begin  # type: ignore[method-assign, assignment]

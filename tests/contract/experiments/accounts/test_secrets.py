@@ -28,7 +28,6 @@ from resolute_experiments.accounts.secrets import Secrets
 from resolute_experiments.accounts.servicers.secrets import SecretsServicer
 from resolute_experiments.accounts.store import users, workspaces
 from resolute_experiments.store import alerts, experiments, trials
-from resolute_experiments.store.schema import experiments as experiments_table
 from resolute_experiments.store.schema import secrets as table
 from resolute_experiments.store.schema import users as users_table
 from resolute_serving.context import Role, User, current_principal
@@ -55,8 +54,11 @@ class World:
 
     def names(self, entries: Sequence[str]) -> None:
         """Lets the experiment's config name secrets."""
-        config = {**self.store.experiment().config, "environment": {"secrets": list(entries)}}
-        self.store.run(lambda c: experiments.update(c, self.store.experiment_id, config=config))
+        self.change(config={**self.store.experiment().config, "environment": {"secrets": list(entries)}})
+
+    def change(self, **values: Any) -> None:
+        """Changes columns of the experiment."""
+        self.store.run(lambda c: experiments.update(c, self.store.experiment_id, **values))
 
     def put(self, name: str, value: str, *, user: str = "ada", workspace: int = 0) -> None:
         with acting(user):
@@ -136,11 +138,10 @@ def test_only_the_latest_run_of_the_cluster_gets_secrets(world: World) -> None:
     world.names(["hub"])
     run = world.store.run(lambda c: experiments.get(c, experiment_id=world.store.experiment_id))
     assert world.given()
-    outside = sa.update(experiments_table).values(unmanaged=True)
-    world.store.run(lambda c: c.execute(outside))
+    world.change(unmanaged=True)
     with pytest.raises(PermissionDeniedError, match="runs outside of the cluster"):
         world.given()
-    world.store.run(lambda c: c.execute(outside.values(unmanaged=False)))
+    world.change(unmanaged=False)
     later = world.store.start(trial_of(world, run.id))
     with pytest.raises(RunSupersededError):
         world.given()
@@ -188,7 +189,7 @@ def test_what_is_stored_is_encrypted_for_its_place_alone(world: World) -> None:
     # Who can write the database cannot give one user's secret to another.
     bob = world.store.run(lambda c: users.get(c, name="bob"))
     world.store.run(lambda c: c.execute(sa.update(table).values(user_number=bob.number)))
-    world.store.run(lambda c: c.execute(sa.update(experiments_table).values(owner="bob")))
+    world.change(owner="bob")
     with pytest.raises(FailedPreconditionError, match="was not encrypted with"):
         world.given()
 
@@ -217,8 +218,7 @@ def test_a_holder_has_a_hundred_secrets_at_most_and_a_workspace_takes_its_own_al
         world.put("one-more", "a value to keep", workspace=world.workspace)
     world.put("s0", "another value", workspace=world.workspace)
     world.put("mine", "a value to keep")
-    moved: dict[str, Any] = {"workspace": "elsewhere"}
-    world.store.run(lambda c: c.execute(sa.update(experiments_table).values(**moved)))
+    world.change(workspace="elsewhere")
     rules = alerts.StoredRules(workspace_number=world.workspace, rules=(), only_named=frozenset())
     world.store.run(lambda c: alerts.write(c, rules, sealed=b"a webhook", now=1.0))
     world.store.run(lambda c: workspaces.delete(c, workspaces.get(c, number=world.workspace)))

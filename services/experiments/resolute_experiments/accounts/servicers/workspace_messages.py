@@ -41,6 +41,11 @@ def workspace_message(connection: Connection, workspace: Workspace) -> workspace
     return workspace_messages(connection, [workspace])[0]
 
 
+def new_workspace_message(workspace: Workspace) -> workspace_pb2.Workspace:
+    """Shows a workspace that was just created, in which there is nothing yet."""
+    return _workspace(workspace, usage.NOTHING)
+
+
 def workspace_messages(
     connection: Connection, shown: Sequence[Workspace]
 ) -> Sequence[workspace_pb2.Workspace]:

@@ -11,6 +11,7 @@ from resolute.api.experiments.v1 import workspace_pb2
 from resolute.api.experiments.v1 import workspaces_service_pb2 as pb2
 from resolute_experiments.accounts.names import check_label
 from resolute_experiments.accounts.servicers.workspace_messages import (
+    new_workspace_message,
     quota_of,
     workspace_message,
     workspace_messages,
@@ -50,13 +51,18 @@ class WorkspaceHandlers:
         now = self._core.clock.time()
 
         def work(connection: Connection) -> workspace_pb2.Workspace:
+            created: list[Workspace] = []
+
             def create() -> str:
                 made = workspaces.create(connection, request.name, owner=actor(), now=now)
                 _lead(connection, made, now=now)
                 audit.record(connection, "create_workspace", f"workspace {made.name}", now=now)
+                created.append(made)
                 return str(made.number)
 
             number = IDEMPOTENCY_KEYS.once(connection, request, create, now=now)
+            if created:
+                return new_workspace_message(created[0])
             return workspace_message(connection, workspaces.get(connection, number=int(number)))
 
         return pb2.CreateWorkspaceResponse(workspace=await self._core.database.write(work))

@@ -151,7 +151,9 @@ def update(
     if name != before.name:
         _check_free(connection, before.workspace, name)
         held = experiments.c.workspace == before.workspace, experiments.c.project == before.name
-        connection.execute(sa.update(experiments).where(*held).values(project=name))
+        connection.execute(
+            sa.update(experiments).where(*held).values(project=name, revision=experiments.c.revision + 1)
+        )
     connection.execute(
         sa.update(projects)
         .where(projects.c.number == before.number)

@@ -57,6 +57,10 @@ class Usage:
     """Slots of runs that have not ended."""
 
 
+NOTHING = Usage(projects=0, experiments=0, live_experiments=0, slots=0)
+"""Of a workspace that is new."""
+
+
 def of_workspaces(connection: Connection, names: Collection[str]) -> Mapping[str, Usage]:
     """Reads what workspaces hold and use, in as many statements for one workspace as for all.
 

@@ -20,8 +20,8 @@ ORDERING = Ordering(
 
 DETERMINED_USER = "determined"
 """The second user of every cluster, named by scripts for Determined. It has no password at first."""
-_NAMED_BY = (tokens.c.username, experiments.c.owner, workspaces.c.owner, projects.c.owner)
-"""Columns that hold names of users. They change with the names."""
+_NAMED_BY = (tokens.c.username, workspaces.c.owner, projects.c.owner)
+"""Columns that hold names of users, beside the owner of an experiment. They change with the names."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,6 +182,11 @@ def _rename(connection: Connection, before: Account, name: str) -> None:
         table = column.table
         assert isinstance(table, sa.Table)
         connection.execute(sa.update(table).where(column == before.name).values({column: name}))
+    connection.execute(
+        sa.update(experiments)
+        .where(experiments.c.owner == before.name)
+        .values(owner=name, revision=experiments.c.revision + 1)
+    )
 
 
 def _check_free(connection: Connection, name: str, *, own: int = 0) -> None:

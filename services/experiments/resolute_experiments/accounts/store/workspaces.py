@@ -20,6 +20,7 @@ from resolute_experiments.store.schema import (
     workspace_roles,
     workspaces,
 )
+from resolute_serving.database.engine import insert_new
 from resolute_serving.pagination import Ordering
 
 UNCATEGORIZED = "Uncategorized"
@@ -75,9 +76,9 @@ def create(connection: Connection, name: str, *, owner: str, now: float) -> Work
     Raises:
         AlreadyExistsError: The name is taken.
     """
-    _check_free(connection, name)
     row = {"name": name, "owner": owner, "archived": False, "created_at": now, "live_experiments": 0}
-    connection.execute(_INSERT, {**row, "slots": 0})
+    if not insert_new(connection, workspaces, {**row, "slots": 0}):
+        raise _taken(name)
     return get(connection, name=name)
 
 
@@ -131,7 +132,6 @@ _BY_NUMBER = ALL.where(workspaces.c.number == sa.bindparam("number"))
 _OF_EXPERIMENT = ALL.join(experiments, experiments.c.workspace == workspaces.c.name).where(
     experiments.c.id == sa.bindparam("experiment_id")
 )
-_INSERT = sa.insert(workspaces)
 
 
 def workspace(row: RowMapping) -> Workspace:
@@ -164,10 +164,14 @@ def update(connection: Connection, before: Workspace, *, name: str, archived: bo
         )
     if name != before.name:
         _check_free(connection, name)
-        for table in (projects, experiments):
-            connection.execute(
-                sa.update(table).where(table.c.workspace == before.name).values(workspace=name)
-            )
+        connection.execute(
+            sa.update(projects).where(projects.c.workspace == before.name).values(workspace=name)
+        )
+        connection.execute(
+            sa.update(experiments)
+            .where(experiments.c.workspace == before.name)
+            .values(workspace=name, revision=experiments.c.revision + 1)
+        )
     return _set(connection, before, name=name, archived=archived)
 
 
@@ -215,7 +219,11 @@ def _missing(key: str | int) -> NotFoundError:
 
 def _check_free(connection: Connection, name: str) -> None:
     if connection.execute(_BY_NAME, {"name": name}).one_or_none() is not None:
-        raise AlreadyExistsError(f"workspace {name!r} exists already; choose another name", resource=name)
+        raise _taken(name)
+
+
+def _taken(name: str) -> AlreadyExistsError:
+    return AlreadyExistsError(f"workspace {name!r} exists already; choose another name", resource=name)
 
 
 def check_removable(label: str, name: str, count: int) -> None:
