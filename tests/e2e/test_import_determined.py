@@ -228,12 +228,27 @@ def test_an_import_that_is_killed_and_started_again_equals_an_unbroken_one(
     assert -signal.SIGKILL in ended
 
 
+LONG = "0123456789" * 2000 + "\ud800"
+"""A line that is longer than one may be here, and ends with half of a character."""
+
+
 class OddContent(Content):
-    """One whose experiment 3 has labels, and trial 9 a checkpoint, of no form that is known."""
+    """One whose experiment 3 has labels, and trial 9 a checkpoint, of no form that is known.
+
+    Experiment 2 keeps its checkpoints in HDFS. The second line of every trial is long.
+    """
+
+    def storage(self, number: int) -> dict[str, Any]:
+        hdfs = {"type": "hdfs", "hdfs_url": "http://name:50070", "hdfs_path": "/ck"}
+        return hdfs if number == 2 else super().storage(number)
 
     def experiment(self, number: int, *, whole: bool = False) -> dict[str, Any]:
         told = super().experiment(number, whole=whole)
         return {**told, "labels": 7} if number == 3 else told
+
+    def log(self, trial: int) -> Iterator[dict[str, Any]]:
+        for number, told in enumerate(super().log(trial)):
+            yield {**told, "log": LONG} if number == 1 else told
 
     def checkpoints_of(self, trial: int) -> Iterator[dict[str, Any]]:
         for number, told in enumerate(super().checkpoints_of(trial)):
@@ -269,8 +284,13 @@ def test_what_is_refused_or_odd_keeps_nothing_else_away(
         assert {"users: 1 new, 2 here before", "experiments: 3 new", "models: 1 new"} <= set(
             said.stdout.splitlines()
         )
+        assert "  checkpoints in a storage that cannot be read here, such as HDFS (6 times)" in said.stdout
         assert client.services.workspaces.get("attic").archived
         every = list(client.services.experiments.list(ExperimentFilter(include_archived=True)))
+        (two,) = (one for one in every if one.name == "experiment 2")
+        trial = next(client.services.trials.list(two.id))
+        lines = [line.message for line in client.services.logs.list(trial.uuid)]
+        assert "".join(lines[1:-3]) == LONG[:-1] + "?", "no character is left out"
         (incomplete,) = (one for one in every if one.importing)
         assert incomplete.name == "experiment 5"
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import resolute.core
+from determined._older_names import attribute
 from resolute.core import *
 from resolute.core import Context, DistributedContext, PreemptMode, Strictness, TensorboardMode, _dummy_init
 
@@ -31,3 +32,7 @@ def init(  # type: ignore[no-redef] # takes the place of the one that is importe
         offline_dir=offline_dir,
         strictness=Strictness.RAISE,
     )
+
+
+def __getattr__(name: str) -> Any:
+    return attribute(__name__, name)

@@ -1,10 +1,15 @@
 """Finds a container of a run prepared: ``python3 -m determined.exec.prep_container``."""
 
 import sys
+from typing import Any
 
-from resolute_launch.exec import prep_container
+from determined._older_names import attribute
+from resolute_launch.exec.prep_container import main
+
+
+def __getattr__(name: str) -> Any:
+    return attribute(__name__, name)
+
 
 if __name__ == "__main__":
-    sys.exit(prep_container.main())
-
-sys.modules[__name__] = prep_container
+    sys.exit(main())

@@ -1,10 +1,15 @@
 """Starts the workers by Horovod where there are several: ``python3 -m determined.launch.autohorovod``."""
 
 import sys
+from typing import Any
 
-from resolute_launch.layers import autohorovod
+from determined._older_names import attribute
+from resolute_launch.layers.autohorovod import main
+
+
+def __getattr__(name: str) -> Any:
+    return attribute(__name__, name)
+
 
 if __name__ == "__main__":
-    sys.exit(autohorovod.main())
-
-sys.modules[__name__] = autohorovod
+    sys.exit(main())

@@ -1,10 +1,15 @@
 """Starts a worker of TensorFlow in each container: ``python3 -m determined.launch.tensorflow``."""
 
 import sys
+from typing import Any
 
-from resolute_launch.layers import tensorflow
+from determined._older_names import attribute
+from resolute_launch.layers.tensorflow import main
+
+
+def __getattr__(name: str) -> Any:
+    return attribute(__name__, name)
+
 
 if __name__ == "__main__":
-    sys.exit(tensorflow.main())
-
-sys.modules[__name__] = tensorflow
+    sys.exit(main())

@@ -6,6 +6,7 @@ from typing import Any
 from determined._older_names import attribute
 from resolute.pytorch import *
 from resolute.pytorch.metrics.reducers import FunctionReducer
+from resolute.pytorch.samplers import DistributedBatchSampler, RepeatBatchSampler, SkipBatchSampler
 
 _SimpleReducer = FunctionReducer
 _SUBMODULES = frozenset({"deepspeed", "dsat", "lightning"})

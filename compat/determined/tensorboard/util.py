@@ -1,8 +1,12 @@
 """Names of TensorBoard files that several ranks write."""
 
-import sys
+from typing import Any
 
-import resolute.tensorboard.util
-from resolute.tensorboard.util import *
+from determined._older_names import attribute
+from resolute.tensorboard.util import get_rank_aware_path
 
-sys.modules[__name__] = sys.modules["resolute.tensorboard.util"]
+__all__ = ["get_rank_aware_path"]
+
+
+def __getattr__(name: str) -> Any:
+    return attribute(__name__, name)

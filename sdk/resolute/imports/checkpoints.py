@@ -72,9 +72,16 @@ class Checkpoints:
         """
         path = f"/api/v1/experiments/{self._here.number}/checkpoints"
         order = {"sortBy": "SORT_BY_UUID", "sortByAttr": "SORT_BY_UUID", "orderBy": "ORDER_BY_ASC"}
-        read = self._read_all(self._master.pages(path, "checkpoints", **order))
+        found = self._master.pages(path, "checkpoints", **order)
+        storage = self._here.storage
+        if storage is None:
+            self._report.remark(
+                "checkpoints in a storage that cannot be read here, such as HDFS", sum(1 for _ in found)
+            )
+            return
+        read = self._read_all(found, storage)
         if self._here.old_storage is not None:
-            read = self._copied(read, self._here.old_storage)
+            read = self._copied(read, self._here.old_storage, storage)
         for batch in batches(read, most=_MOST_AT_ONCE, size=checkpoint_pb2.Checkpoint.ByteSize):
             try:
                 self._send(batch)
@@ -98,7 +105,9 @@ class Checkpoints:
         new = self._services.imports.checkpoints(request)
         self._report.add("checkpoints", new=new, known=len(batch) - new)
 
-    def _read_all(self, found: Iterable[Message]) -> Iterator[checkpoint_pb2.Checkpoint]:
+    def _read_all(
+        self, found: Iterable[Message], storage: storage_pb2.Storage
+    ) -> Iterator[checkpoint_pb2.Checkpoint]:
         for old in found:
             with self._noting(old.get("uuid")):
                 trial = self._trials.get(int((old.get("training") or {}).get("trialId") or 0))
@@ -106,14 +115,17 @@ class Checkpoints:
                 if trial is None or state is None:
                     self._report.remark("checkpoints that were never complete, or that no trial wrote")
                 else:
-                    yield _checkpoint(old, trial, state=state, storage=self._here.storage)
+                    yield _checkpoint(old, trial, state=state, storage=storage)
 
     def _copied(
-        self, read: Iterable[checkpoint_pb2.Checkpoint], section: Mapping[str, Any]
+        self,
+        read: Iterable[checkpoint_pb2.Checkpoint],
+        section: Mapping[str, Any],
+        storage: storage_pb2.Storage,
     ) -> Iterator[checkpoint_pb2.Checkpoint]:
         """Copies the files of those that are not here."""
         known = {one.uuid for one in self._services.checkpoints.of_experiment(self._here.experiment_id)}
-        copies = Copies(old_storage(section), storage_of(self._here.storage))
+        copies = Copies(old_storage(section), storage_of(storage))
         for one in read:
             with self._noting(one.checkpoint_id):
                 if one.checkpoint_id not in known and one.files:

@@ -43,8 +43,8 @@ class ExperimentHere:
     finished: bool
     """Whether an earlier import has brought everything of it."""
     goal: Goal
-    storage: storage_pb2.Storage
-    """Where its checkpoints lie, or are copied to."""
+    storage: storage_pb2.Storage | None
+    """Where its checkpoints lie, or are copied to; None where nobody can read them here."""
     old_storage: Mapping[str, Any] | None
     """Where they are copied from, as its config says it there; None where they are registered as they lie."""
     workspace: tuple[int, str]
@@ -125,7 +125,7 @@ class Experiments:
             experiment_id=here.experiment_id,
             finished=answer.finished,
             goal=Goal(metric=here.searcher_metric, smaller_is_better=here.smaller_is_better),
-            storage=answer.storage,
+            storage=answer.storage if answer.HasField("storage") else None,
             old_storage=config.get("checkpoint_storage") or {} if answer.copies_checkpoints else None,
             workspace=(self._places.workspaces.get(int(old.get("workspaceId") or 1), 0), workspace),
         )

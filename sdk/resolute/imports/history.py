@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +16,7 @@ from resolute.imports.batches import batches
 from resolute.imports.master import Master, Message
 from resolute.imports.report import Report
 from resolute.spool.delivery.requests import report_blocks
-from resolute.spool.line_splitter import MAX_LINE
+from resolute.spool.line_splitter import pieces
 from resolute.spool.omissions import CountedWarnings
 from resolute.spool.values import flatten
 
@@ -27,6 +27,8 @@ _NUMBERS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-
 """Numbers that JSON has no word for, as the master writes them."""
 _LEVELS = frozenset(line_pb2.Level.keys())
 _RUN = 1
+_Line = tuple[bytes, Message]
+"""The text of one line, and the message that tells the rest of it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +103,8 @@ class History:
         sent = 0
         order = {"orderBy": "ORDER_BY_ASC", "follow": "false"}
         found = self._master.stream(f"/api/v1/trials/{trial.number}/logs", **order)
-        for lines in batches(found, most=_LINES_AT_ONCE, size=_size):
+        written = (line for message in found for line in _lines_of(message))
+        for lines in batches(written, most=_LINES_AT_ONCE, size=_size):
             self._send_lines(trial, sent, lines)
             sent += len(lines)
 
@@ -172,7 +175,7 @@ class History:
         waiting.sent += len(waiting.reports)
         waiting.reports, waiting.values = [], 0
 
-    def _send_lines(self, trial: TrialHere, sent: int, lines: Sequence[Message]) -> None:
+    def _send_lines(self, trial: TrialHere, sent: int, lines: Sequence[_Line]) -> None:
         request = logs_service_pb2.IngestLinesRequest(
             trial_id=trial.trial_id,
             run=_RUN,
@@ -192,16 +195,22 @@ def groups_of(trial: Message) -> tuple[str, ...]:
     return tuple(dict.fromkeys(("training", "validation", *own)))
 
 
-def _size(line: Message) -> int:
-    return len(str(line.get("log") or line.get("message") or "")) + 100
+def _lines_of(message: Message) -> Iterator[_Line]:
+    """The lines of one message: several where it is longer than a line may be."""
+    text = str(message.get("log") or message.get("message") or "").rstrip("\r\n")
+    for piece in pieces(text.encode(errors="replace")):
+        yield piece, message
 
 
-def _columns(lines: Sequence[Message]) -> line_pb2.LineColumns:
+def _size(line: _Line) -> int:
+    return len(line[0]) + 100
+
+
+def _columns(lines: Sequence[_Line]) -> line_pb2.LineColumns:
     writers: dict[tuple[str, str, str, str], int] = {}
     columns = line_pb2.LineColumns()
-    for line in lines:
-        text = str(line.get("log") or line.get("message") or "").rstrip("\r\n")
-        columns.messages.append(text.encode()[:MAX_LINE].decode(errors="ignore"))
+    for text, line in lines:
+        columns.messages.append(text.decode())
         columns.times.append(round(seconds_at(line.get("timestamp")) * 1e6) * 1000)
         columns.levels.append(_level(line))
         rank = line.get("rankId")

@@ -54,7 +54,7 @@ class LineSplitter:
                 lines[0] = bytes(self._rest) + lines[0]
                 self._rest.clear()
             for line in lines:
-                yield from _pieces(line) if len(line) > MAX_LINE else (line,)
+                yield from pieces(line) if len(line) > MAX_LINE else (line,)
             self._rest += rest
         while len(self._rest) > MAX_LINE:
             yield self._cut()
@@ -107,7 +107,7 @@ class LineSplitter:
             segment = self._take()
             if _text(segment):
                 self._states.pop(_prefix(segment), None)
-                yield from _pieces(segment)
+                yield from pieces(segment)
         for prefix, state in self._states.items():
             if self._shown.get(prefix) != state:
                 yield prefix + state
@@ -134,7 +134,7 @@ class LineSplitter:
         state = self._states.pop(prefix, b"")
         shown = self._shown.pop(prefix, None)
         if segment[len(prefix) :]:
-            yield from _pieces(segment)
+            yield from pieces(segment)
         elif not state:
             yield segment
         elif state != shown:
@@ -170,7 +170,8 @@ def _text(segment: bytes) -> bytes:
     return segment[len(_prefix(segment)) :]
 
 
-def _pieces(segment: bytes) -> Iterator[bytes]:
+def pieces(segment: bytes) -> Iterator[bytes]:
+    """Parts a line that is too long into several, each with the prefix of its rank."""
     prefix = _prefix(segment)
     while len(segment) > MAX_LINE:
         piece, rest = cut(segment)

@@ -302,6 +302,21 @@ def test_a_config_that_cannot_be_read_is_kept_as_it_was_written(play: Callable[[
     play(scenario)
 
 
+@pytest.mark.parametrize("copies", [False, True])
+def test_checkpoints_in_a_storage_that_is_unknown_here_are_nowhere(
+    play: Callable[[Scenario], None], copies: bool
+) -> None:
+    storage = {"type": "hdfs", "hdfs_url": "http://name:50070", "hdfs_path": "/ck"}
+
+    async def scenario(_: Running, admin: Calls) -> None:
+        config = yaml.safe_dump({**CONFIG, "checkpoint_storage": storage})
+        told = await admin.experiment(config, copies=copies)
+        assert "hdfs was removed" in told.config_fault
+        assert not told.HasField("storage"), "elsewhere they would be looked for in vain"
+
+    play(scenario)
+
+
 def test_what_cannot_be_is_refused(play: Callable[[Scenario], None]) -> None:
     async def scenario(running: Running, admin: Calls) -> None:
         with pytest.raises(InvalidArgumentError, match="has ended"):

@@ -91,9 +91,15 @@ def test_the_documented_variables_name_the_user(home: Path) -> None:
     assert named_user({"DET_USER": "grace", "DET_PASS": ""}) == ("grace", "")
     assert named_user({"DET_PASS": "secret"}) == ("", None)
     environment["DET_USER_TOKEN"] = "theirs"
+    assert Session.find(environment=environment).user == "grace", "a name with a password comes first"
+    del environment["DET_PASS"]
     assert Session.find(environment=environment).user == ""
     assert find_endpoint(environment=environment).token() == "theirs"
+    environment["RESOLUTE_TOKEN"] = " "
+    assert find_endpoint(environment=environment).token() == "theirs", "a blank token is none"
     environment["RESOLUTE_TOKEN"] = "chosen"
+    environment["DET_PASS"] = "secret"
+    assert Session.find(environment=environment).user == ""
     assert find_endpoint(environment=environment).token() == "chosen"
 
 

@@ -20,3 +20,5 @@ UnauthenticatedException = UnauthenticatedError
 BadResponseException = InternalError
 DeleteFailedException = FailedPreconditionError
 CorruptTokenCacheException = FailedPreconditionError
+CorruptCertificateCacheException = FailedPreconditionError
+InvalidCredentialsException = UnauthenticatedError

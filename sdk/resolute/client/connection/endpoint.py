@@ -19,7 +19,7 @@ TOKEN_VARIABLE = "RESOLUTE_TOKEN"  # noqa: S105 - the name of a variable
 USER_TOKEN_VARIABLE = "DET_USER_TOKEN"  # noqa: S105 - the name of a variable
 """Another environment variable that holds a token, which counts after the first."""
 USER_VARIABLE, PASSWORD_VARIABLE = "DET_USER", "DET_PASS"
-"""Environment variables with the name and the password of a user, where none holds a token.
+"""Environment variables with the name and the password of a user.
 
 A password that is set and empty is one: no other user's token steps in for it."""
 TOKEN_FILE_VARIABLE = "RESOLUTE_TOKEN_FILE"  # noqa: S105 - the name of a variable
@@ -115,20 +115,23 @@ def named_master(environment: Mapping[str, str]) -> tuple[str, str]:
 
 def names_user(environment: Mapping[str, str]) -> bool:
     """Whether the environment says who acts: by a token, or by a name."""
-    return any(environment.get(name) for name in (*_TOKEN_VARIABLES, USER_VARIABLE))
+    return bool(_token_variable(environment) or environment.get(USER_VARIABLE))
 
 
 def named_user(environment: Mapping[str, str]) -> tuple[str, str | None]:
     """The user that the environment names, and the password that it gives.
 
+    A name with a password comes before the token of a run or of Determined, which scripts did not choose.
+
     Returns:
         The name, empty if it names none or has a token; the password, which may be empty, or None if it
         gives none.
     """
-    user = environment.get(USER_VARIABLE, "")
-    if not user or any(environment.get(name) for name in _TOKEN_VARIABLES):
+    user, password = environment.get(USER_VARIABLE, ""), environment.get(PASSWORD_VARIABLE)
+    stronger = _TOKEN_VARIABLES if password is None else (TOKEN_VARIABLE,)
+    if not user or _token_variable(environment) in stronger:
         return "", None
-    return user, environment.get(PASSWORD_VARIABLE)
+    return user, password
 
 
 def find_tls(master: str, home: Home, environment: Mapping[str, str]) -> ClientTls | None:
@@ -210,13 +213,18 @@ def _remote_token(local: LocalCluster | None, home: Home) -> tuple[Callable[[], 
 
 def _given_token(credential: Path, environment: Mapping[str, str]) -> tuple[Callable[[], str], str] | None:
     """The token that a person chose: the environment's, else the one that a login got."""
-    if token := environment.get(TOKEN_VARIABLE, "").strip():
-        return lambda: token, f"from {TOKEN_VARIABLE}"
-    if environment.get(TOKEN_FILE_VARIABLE):
-        return _file_token(Path(environment[TOKEN_FILE_VARIABLE]))
-    if other := environment.get(USER_TOKEN_VARIABLE, "").strip():
-        return lambda: other, f"from {USER_TOKEN_VARIABLE}"
+    variable = _token_variable(environment)
+    if variable == TOKEN_FILE_VARIABLE:
+        return _file_token(Path(environment[variable]))
+    if variable:
+        token = environment[variable].strip()
+        return lambda: token, f"from {variable}"
     return _file_token(credential) if credential.exists() else None
+
+
+def _token_variable(environment: Mapping[str, str]) -> str:
+    """The variable that has the token; empty if none has, as one that is blank."""
+    return next((name for name in _TOKEN_VARIABLES if environment.get(name, "").strip()), "")
 
 
 def _no_token() -> str:

@@ -60,7 +60,7 @@ class Session:
 
         Args:
             master: The cluster's address; empty to look in the environment and the home.
-            user: Act as this user; empty for the one that DET_USER names, if no variable has a token.
+            user: Act as this user; empty for the one that DET_USER names, see ``named_user``.
             password: Lets this user in, and may be empty; None for DET_PASS if that is of this user, else to
                 ask for the user's token with the endpoint's own.
             environment: Environment variables; None for this process's own.

@@ -26,7 +26,7 @@ def choose(
     *,
     common: type[Section],
     variants: Mapping[str, type[Section]],
-    removed: Mapping[str, str] | None = None,
+    removed: Mapping[str, Callable[[Mapping[str, Any]], str]] | None = None,
 ) -> Callable[[Any], Section]:
     """Make the validator of a section that comes in variants.
 
@@ -37,7 +37,7 @@ def choose(
         tag: The field that tells the variants apart.
         common: The fields that all variants share.
         variants: The variant for each value of the tag.
-        removed: Values that once existed, each with what to use now.
+        removed: Values that once existed, each with a function that says what to use instead of a section.
     """
 
     def validate(data: Any) -> Section:
@@ -48,21 +48,24 @@ def choose(
         value = data.get(tag)
         if isinstance(value, str) and value in variants:
             return variants[value].model_validate(data)
-        wrong = located_error((tag,), value, _tag_error(value, variants, removed or {}))
+        instead = (removed or {}).get(value) if isinstance(value, str) else None
+        if instead is None:
+            wrong = located_error((tag,), value, _tag_error(value, variants))
+            raise combined_error([wrong, *_shared_faults(data, tag, common, variants)])
+        gone = reject("", problem=f"{value} was removed, use {instead(data)}")
         # The other fields of a variant that was removed went with it.
-        was_removed = isinstance(value, str) and value in (removed or {})
-        given = {key: data[key] for key in data if key in common.model_fields} if was_removed else data
-        raise combined_error([wrong, *_shared_faults(given, tag, common, variants)])
+        given = {key: data[key] for key in data if key in common.model_fields}
+        raise combined_error(
+            [located_error((tag,), value, gone), *_shared_faults(given, tag, common, variants)]
+        )
 
     return validate
 
 
-def _tag_error(value: Any, variants: Mapping[str, object], removed: Mapping[str, str]) -> PydanticCustomError:
+def _tag_error(value: Any, variants: Mapping[str, object]) -> PydanticCustomError:
     expected = f"one of {_listed(variants)}"
     if value is None:
         return reject(expected, problem="missing", incomplete=True)
-    if isinstance(value, str) and value in removed:
-        return reject("", problem=f"{value} was removed, use {removed[value]}")
     hint = suggestion(value, variants) if isinstance(value, str) else ""
     return reject(expected, problem=f"found {describe(value)}", hint=hint)
 

@@ -31,6 +31,8 @@ class ImportedConfig:
     """The whole config, defaults filled in."""
     fault: str = ""
     """Why it could not be read as a whole; empty when it could."""
+    names_storage: bool = True
+    """Whether it says, in a way that is known here, where its checkpoints lie."""
 
 
 def read_imported_config(name: str, config_yaml: str, cluster_defaults: dict[str, Any]) -> ImportedConfig:
@@ -61,10 +63,12 @@ def read_imported_config(name: str, config_yaml: str, cluster_defaults: dict[str
     }
     known["reproducibility"] = {"experiment_seed": random.randrange(2**31)}
     whole = _with_storage(known, written.get("checkpoint_storage"), defaults)
+    names_storage = whole is not None
+    whole = whole or _complete(known, defaults)
     kept = {key: value for key, value in written.items() if key not in _READ_HERE}
     content = {**whole, **kept, "searcher": {**whole["searcher"], **searcher, **known["searcher"]}}
     content["searcher"]["name"] = _text(searcher.get("name")) or "single"
-    return ImportedConfig(content=partial_without_secrets(content), fault=fault)
+    return ImportedConfig(content=partial_without_secrets(content), fault=fault, names_storage=names_storage)
 
 
 def with_own_storage(content: Mapping[str, Any], cluster_defaults: dict[str, Any]) -> dict[str, Any]:
@@ -75,22 +79,21 @@ def with_own_storage(content: Mapping[str, Any], cluster_defaults: dict[str, Any
         cluster_defaults: Lowest layer of every config, which names that storage.
     """
     known = {"name": "any", "searcher": {"name": "single", "metric": _NO_METRIC}}
-    own = parse_config(
-        known, layers=[Layer("cluster defaults", cluster_defaults)], require_entrypoint=False
-    ).to_dict()["checkpoint_storage"]
+    own = _complete(known, [Layer("cluster defaults", cluster_defaults)])["checkpoint_storage"]
     kept = {name: value for name, value in content["checkpoint_storage"].items() if name in _KEPT}
     return without_secrets({**content, "checkpoint_storage": {**own, **kept}})
 
 
-def _with_storage(known: dict[str, Any], storage: object, defaults: list[Layer]) -> dict[str, Any]:
-    """Fills in defaults, and where its checkpoints lie if that can be read."""
+def _with_storage(known: dict[str, Any], storage: object, defaults: list[Layer]) -> dict[str, Any] | None:
+    """Fills in defaults beside where its checkpoints lie; None if that cannot be read."""
     try:
-        config = parse_config(
-            {**known, "checkpoint_storage": storage}, layers=defaults, require_entrypoint=False
-        )
+        return _complete({**known, "checkpoint_storage": storage}, defaults)
     except ConfigError:
-        config = parse_config(known, layers=defaults, require_entrypoint=False)
-    return without_secrets(config.to_dict())
+        return None
+
+
+def _complete(known: dict[str, Any], defaults: list[Layer]) -> dict[str, Any]:
+    return without_secrets(parse_config(known, layers=defaults, require_entrypoint=False).to_dict())
 
 
 def _readable(config_yaml: str) -> dict[str, Any]:

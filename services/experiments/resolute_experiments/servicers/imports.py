@@ -94,7 +94,7 @@ class ImportsServicer(imports_service_pb2_grpc.ImportsServiceServicer):
         return pb2.ImportExperimentResponse(
             experiment=experiment_message(written, {}, whole=True),
             finished=not written.importing,
-            storage=place,
+            storage=place if read.names_storage else None,
             copies_checkpoints=place != storage(read.content),
             config_fault=read.fault,
         )

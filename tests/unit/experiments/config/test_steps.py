@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import yaml
 
+from resolute_experiments.config import ConfigError
 from resolute_experiments.config.loading.parse import parse_config
 from resolute_experiments.config.loading.steps import steps_warning
 from resolute_experiments.config.sections.length import Length
-from resolute_experiments.config.sections.searcher import SingleSearcher
+from resolute_experiments.config.sections.searcher import AsyncHalvingSearcher, SingleSearcher
 
 OLD: dict[str, Any] = {
     "name": "old",
@@ -30,6 +32,48 @@ def test_steps_become_batches(more: dict[str, Any], size: int) -> None:
     (warning,) = steps_warning({**OLD, **more})
     assert f"searcher.max_steps: 10 is searcher.max_length: {{batches: {10 * size}}}" in warning
     assert f"min_validation_period: 1 is {{batches: {size}}}" in warning
+
+
+@pytest.mark.parametrize("field", ["max_steps", "target_trial_steps"])
+def test_a_search_of_any_name_may_count_in_steps(field: str) -> None:
+    searcher = {"name": "async_halving", "metric": "loss", "max_trials": 8, "num_rungs": 2, field: 3}
+    config = parse_config({**OLD, "searcher": searcher})
+    assert isinstance(config.searcher, AsyncHalvingSearcher)
+    assert config.searcher.max_length == Length(300, "batches")
+
+
+@pytest.mark.parametrize(
+    ("searcher", "meant"),
+    [
+        (
+            {"name": "adaptive", "target_trial_steps": 2, "step_budget": 80, "mode": "standard"},
+            "{name: adaptive_asha, metric: loss, max_length: {batches: 200}, max_trials: 40, mode: standard}",
+        ),
+        (
+            {"name": "sync_halving", "num_rungs": 3, "max_length": {"epochs": 2}, "budget": {"epochs": 10}},
+            "{name: adaptive_asha, metric: loss, max_length: {epochs: 2}, max_trials: 5}",
+        ),
+        (
+            {"name": "pbt", "population_size": 4, "num_rounds": 3, "steps_per_round": 2},
+            "{name: adaptive_asha, metric: loss, max_length: {batches: 600}, max_trials: 4}",
+        ),
+        (
+            {"name": "pbt", "population_size": "x", "divisor": 3, "budget": 7},
+            "{name: adaptive_asha, metric: loss, max_length: {batches: 1000}, max_trials: 16, divisor: 3}",
+        ),
+    ],
+)
+def test_a_search_that_was_removed_is_refused_with_the_config_that_was_meant(
+    searcher: dict[str, Any], meant: str
+) -> None:
+    document = {**OLD, "min_validation_period": None}
+    with pytest.raises(ConfigError) as refused:
+        parse_config({**document, "searcher": {"metric": "loss", **searcher}})
+    assert f"searcher.name: {searcher['name']} was removed, use adaptive_asha, such as {meant}" in str(
+        refused.value
+    )
+    written = yaml.safe_load(meant)
+    assert parse_config({**document, "searcher": written}).searcher.name == "adaptive_asha"
 
 
 def test_a_config_that_does_not_count_in_steps_stays_as_it_is() -> None:

@@ -85,7 +85,9 @@ class ImportExperimentResponse(google.protobuf.message.Message):
 
     @property
     def storage(self) -> resolute.api.checkpoints.v1.storage_pb2.Storage:
-        """Where its config says that its checkpoints lie."""
+        """Where its checkpoints are here: where they lie, or where they are to be copied. Absent when its config names no storage that can
+        be read here, such as HDFS.
+        """
 
     def __init__(
         self,

@@ -1,7 +1,8 @@
 """What configs of Determined 0.12 say by other words: converted, each with a line that shows it.
 
-Lengths were counted in steps: by ``searcher.max_steps``, and by periods that are numbers. A layer that has a
-``searcher.max_length`` does not count so. Values of unexpected shape stay, for validation to name them.
+Lengths were counted in steps: by fields of the searcher such as ``max_steps``, and by periods that are
+numbers. A layer that has a ``searcher.max_length`` does not count so. Values of unexpected shape stay, for
+validation to name them.
 """
 
 from __future__ import annotations
@@ -12,6 +13,13 @@ from typing import Any, TypeGuard
 _USUAL = 100
 """Batches of a step, where the config does not say."""
 _SIMPLE, _SIMPLE_NOW = "adaptive_simple", "adaptive_asha"
+_LENGTHS = {
+    "max_steps": "max_length",
+    "target_trial_steps": "max_length",
+    "step_budget": "budget",
+    "steps_per_round": "length_per_round",
+}
+"""Fields of a searcher that count steps, and what says the same in batches."""
 _PERIODS = ("min_validation_period", "min_checkpoint_period")
 
 
@@ -58,11 +66,12 @@ def _searcher(searcher: Mapping[str, Any], size: int) -> tuple[dict[str, Any], l
     if searcher.get("name") == _SIMPLE:
         converted["name"] = _SIMPLE_NOW
         shown.append(f"searcher.name: {_SIMPLE} is {_SIMPLE_NOW}")
-    steps = searcher.get("max_steps")
-    if searcher.get("max_length") is None and _is_count(steps, least=1):
-        del converted["max_steps"]
-        converted["max_length"] = {"batches": steps * size}
-        shown.append(f"searcher.max_steps: {steps} is searcher.max_length: {{batches: {steps * size}}}")
+    for old, now in _LENGTHS.items():
+        steps = searcher.get(old)
+        if converted.get(now) is None and _is_count(steps, least=1):
+            del converted[old]
+            converted[now] = {"batches": steps * size}
+            shown.append(f"searcher.{old}: {steps} is searcher.{now}: {{batches: {steps * size}}}")
     return converted, shown
 
 

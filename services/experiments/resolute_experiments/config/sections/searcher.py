@@ -21,6 +21,7 @@ from resolute.contracts.documents.section import (
 )
 from resolute.contracts.documents.variants import choose
 from resolute_experiments.config.sections.length import RungLength, SearchLength, Unit, UnitLength
+from resolute_experiments.config.sections.removed_searches import instead
 
 _IN_STEPS = "removed; give the length of a trial as max_length, such as {batches: 1000}"
 
@@ -201,10 +202,7 @@ SEARCHERS: Mapping[str, type[Section]] = {
     "custom": CustomSearcher,
     "plugin": PluginSearcher,
 }
-_INSTEAD = (
-    "adaptive_asha, such as {name: adaptive_asha, metric: M, max_length: {batches: 1000}, max_trials: 16}"
-)
-REMOVED = dict.fromkeys(("adaptive", "sync_halving", "pbt"), _INSTEAD)
+REMOVED = dict.fromkeys(("adaptive", "sync_halving", "pbt"), instead)
 
 Searcher: TypeAlias = Annotated[
     SingleSearcher

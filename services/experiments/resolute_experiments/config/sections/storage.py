@@ -219,9 +219,10 @@ STORAGES: Mapping[str, type[Section]] = {
     "azure": AzureStorage,
 }
 
-_REMOVED = {
-    "hdfs": "shared_fs on a directory where HDFS is mounted, such as {type: shared_fs, host_path: /hdfs}"
-}
+_INSTEAD_OF_HDFS = (
+    "shared_fs on a directory where HDFS is mounted, such as {type: shared_fs, host_path: /hdfs}"
+)
+_REMOVED = {"hdfs": lambda _: _INSTEAD_OF_HDFS}
 
 CheckpointStorage: TypeAlias = Annotated[
     SharedFsStorage | DirectoryStorage | S3Storage | GcsStorage | AzureStorage,
