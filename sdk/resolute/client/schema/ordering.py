@@ -1,4 +1,4 @@
-"""How lists can be sorted."""
+"""How lists can be sorted. The values of members are those of Determined's JSON, such as ``SORT_BY_ID``."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class OrderBy(Enum):
         True
     """
 
-    ASCENDING = "ASCENDING"
-    ASC = "ASCENDING"  # noqa: PIE796 - an alias
-    DESCENDING = "DESCENDING"
-    DESC = "DESCENDING"  # noqa: PIE796 - an alias
+    ASCENDING = "ORDER_BY_ASC"
+    ASC = "ORDER_BY_ASC"  # noqa: PIE796 - an alias
+    DESCENDING = "ORDER_BY_DESC"
+    DESC = "ORDER_BY_DESC"  # noqa: PIE796 - an alias
 
 
 # Names of older releases.
@@ -36,24 +36,24 @@ class ExperimentSortBy(Enum):
         [1, 2]
     """
 
-    ID = "ID"
-    NAME = "NAME"
-    DESCRIPTION = "DESCRIPTION"
-    START_TIME = "START_TIME"
-    END_TIME = "END_TIME"
-    STATE = "STATE"
-    NUM_TRIALS = "NUM_TRIALS"
-    PROGRESS = "PROGRESS"
-    USER = "USER"
-    FORKED_FROM = "FORKED_FROM"
+    ID = "SORT_BY_ID"
+    NAME = "SORT_BY_NAME"
+    DESCRIPTION = "SORT_BY_DESCRIPTION"
+    START_TIME = "SORT_BY_START_TIME"
+    END_TIME = "SORT_BY_END_TIME"
+    STATE = "SORT_BY_STATE"
+    NUM_TRIALS = "SORT_BY_NUM_TRIALS"
+    PROGRESS = "SORT_BY_PROGRESS"
+    USER = "SORT_BY_USER"
+    FORKED_FROM = "SORT_BY_FORKED_FROM"
     """Has no effect: lists do not tell what an experiment was made from."""
-    RESOURCE_POOL = "RESOURCE_POOL"
+    RESOURCE_POOL = "SORT_BY_RESOURCE_POOL"
     """Has no effect: lists do not tell pools."""
-    PROJECT_ID = "PROJECT_ID"
-    CHECKPOINT_SIZE = "CHECKPOINT_SIZE"
+    PROJECT_ID = "SORT_BY_PROJECT_ID"
+    CHECKPOINT_SIZE = "SORT_BY_CHECKPOINT_SIZE"
     """Bytes of all checkpoints."""
-    CHECKPOINT_COUNT = "CHECKPOINT_COUNT"
-    SEARCHER_METRIC_VAL = "SEARCHER_METRIC_VAL"
+    CHECKPOINT_COUNT = "SORT_BY_CHECKPOINT_COUNT"
+    SEARCHER_METRIC_VAL = "SORT_BY_SEARCHER_METRIC_VAL"
     """The best validation of its trials."""
 
 
@@ -67,12 +67,12 @@ class ModelSortBy(Enum):
         ['birds']
     """
 
-    NAME = "NAME"
-    DESCRIPTION = "DESCRIPTION"
-    CREATION_TIME = "CREATION_TIME"
-    LAST_UPDATED_TIME = "LAST_UPDATED_TIME"
-    NUM_VERSIONS = "NUM_VERSIONS"
-    WORKSPACE = "WORKSPACE"
+    NAME = "SORT_BY_NAME"
+    DESCRIPTION = "SORT_BY_DESCRIPTION"
+    CREATION_TIME = "SORT_BY_CREATION_TIME"
+    LAST_UPDATED_TIME = "SORT_BY_LAST_UPDATED_TIME"
+    NUM_VERSIONS = "SORT_BY_NUM_VERSIONS"
+    WORKSPACE = "SORT_BY_WORKSPACE"
 
 
 class TrialSortBy(Enum):
@@ -86,19 +86,19 @@ class TrialSortBy(Enum):
         [1]
     """
 
-    ID = "ID"
-    START_TIME = "START_TIME"
-    END_TIME = "END_TIME"
-    STATE = "STATE"
-    BEST_VALIDATION_METRIC = "BEST_VALIDATION_METRIC"
-    LATEST_VALIDATION_METRIC = "LATEST_VALIDATION_METRIC"
-    BATCHES_PROCESSED = "BATCHES_PROCESSED"
+    ID = "SORT_BY_ID"
+    START_TIME = "SORT_BY_START_TIME"
+    END_TIME = "SORT_BY_END_TIME"
+    STATE = "SORT_BY_STATE"
+    BEST_VALIDATION_METRIC = "SORT_BY_BEST_VALIDATION_METRIC"
+    LATEST_VALIDATION_METRIC = "SORT_BY_LATEST_VALIDATION_METRIC"
+    BATCHES_PROCESSED = "SORT_BY_BATCHES_PROCESSED"
     """Steps at the latest checkpoint."""
-    DURATION = "DURATION"
-    RESTARTS = "RESTARTS"
-    CHECKPOINT_SIZE = "CHECKPOINT_SIZE"
+    DURATION = "SORT_BY_DURATION"
+    RESTARTS = "SORT_BY_RESTARTS"
+    CHECKPOINT_SIZE = "SORT_BY_CHECKPOINT_SIZE"
     """Bytes of all checkpoints."""
-    LOG_RETENTION_DAYS = "LOG_RETENTION_DAYS"
+    LOG_RETENTION_DAYS = "SORT_BY_LOG_RETENTION_DAYS"
     """Has no effect: logs of all trials are kept for as long as the operator sets."""
 
 
@@ -113,16 +113,16 @@ class CheckpointSortBy(Enum):
         ['COMPLETED']
     """
 
-    UUID = "UUID"
-    TRIAL_ID = "TRIAL_ID"
-    BATCH_NUMBER = "BATCH_NUMBER"
+    UUID = "SORT_BY_UUID"
+    TRIAL_ID = "SORT_BY_TRIAL_ID"
+    BATCH_NUMBER = "SORT_BY_BATCH_NUMBER"
     """Steps completed."""
-    START_TIME = "START_TIME"
+    START_TIME = "SORT_BY_START_TIME"
     """When the upload began."""
-    END_TIME = "END_TIME"
+    END_TIME = "SORT_BY_END_TIME"
     """When it was committed."""
-    STATE = "STATE"
-    SEARCHER_METRIC = "SEARCHER_METRIC"
+    STATE = "SORT_BY_STATE"
+    SEARCHER_METRIC = "SORT_BY_SEARCHER_METRIC"
     """The metric that the experiment decides by."""
 
 
