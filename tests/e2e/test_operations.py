@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from support.clusters.embedded import embedded
+from support.page_commands import blocks_of
 from support.ports import free_port
 
 PAGE = Path(__file__).parents[2] / "docs" / "operations.md"
@@ -26,8 +27,8 @@ def test_commands_of_the_page_work_and_its_numbers_are_there(tmp_path: Path) -> 
     port = free_port()
     with embedded(tmp_path / "home", RESOLUTE_METRICS_PORT=str(port)) as cluster:
         cluster.det("e", "create", "config.yaml", "--paused", cwd=tmp_path)
-        for block in re.findall(r"^```bash\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL):
-            for line in block.splitlines():
+        for block in blocks_of("docs/operations.md"):
+            for line in block.code.splitlines() if not block.reason else ():
                 cluster.run(*line.split())
         opened = [path for path in (tmp_path / "home").glob("**/*.sqlite*") if path.stat().st_mode & 0o077]
         assert opened == []

@@ -30,7 +30,7 @@ _SERVER_MODULES = ("sqlalchemy", "alembic", "pydantic", "jwt", "structlog", "num
 _START_SECONDS = 60.0
 _STOP_SECONDS = 60.0
 _POLL_SECONDS = 0.02
-_ANNOUNCED = ("Resolute is up", "HTTP:", "Sign-in:", "Other machines:", "Fingerprint:")
+_ANNOUNCED = ("Resolute is up", "Resolute stands by", "HTTP:", "Sign-in:", "Other machines:", "Fingerprint:")
 _COLORS = {"ok": "green", "warning": "yellow", "fault": "red"}
 
 
@@ -91,6 +91,11 @@ class _SlotCount(click.IntRange):
     "--tls-self-signed", is_flag=True, help="Make that certificate, and print its SHA-256 fingerprint."
 )
 @click.option("--insecure", is_flag=True, help="Let other machines reach the cluster without TLS.")
+@click.option(
+    "--standby",
+    is_flag=True,
+    help="Serve once no other machine serves the cluster; wants its databases in PostgreSQL.",
+)
 @click.option("--detach", is_flag=True, help="Run the cluster in the background; return when it is up.")
 @click.option("--log-file", type=click.Path(path_type=Path), hidden=True)
 def up(
@@ -99,6 +104,7 @@ def up(
     metrics_port: int | None,
     http_port: int | None,
     no_http: bool,
+    standby: bool,
     detach: bool,
     log_file: Path | None,
     **remote: Any,
@@ -116,9 +122,9 @@ def up(
         **remote,
     }
     if detach:
-        _start_detached(state, options)
+        _start_detached(state, {**options, "standby": standby})
     else:
-        _serve(state, options, log_file=log_file)
+        _serve(state, options, standby=standby, log_file=log_file)
 
 
 @click.command()
@@ -126,17 +132,17 @@ def up(
 def down(keep_trials: bool) -> None:
     """Stop the cluster of this machine; running trials checkpoint first and resume at the next start."""
     state = _state()
-    served = state.home.read_endpoint()
-    if served is None or not state.lock.is_held():
+    pid = state.lock.holder()
+    if pid is None:
         click.echo(f"no cluster runs in {state.home.path}")
         return
-    process = ProcessIdentity.of(served.pid)
+    process = ProcessIdentity.of(pid)
     number = signal.SIGTERM if keep_trials else signal.SIGINT
     if process is None or not process.send(number):
         raise FailedPreconditionError(
-            f"{state.home.path} is served by a process that its endpoint.json does not name; end it by hand"
+            f"{state.home.path} is served by a process that its file `lock` does not name; end it by hand"
         )
-    _wait_until(lambda: not state.lock.is_held(), seconds=_STOP_SECONDS, what=f"process {served.pid} to stop")
+    _wait_until(lambda: not state.lock.is_held(), seconds=_STOP_SECONDS, what=f"process {pid} to stop")
     click.echo(f"the cluster in {state.home.path} is down")
 
 
@@ -146,8 +152,11 @@ def status(as_json: bool) -> None:
     """Show the cluster of this machine and the use of its slots."""
     state = _state()
     endpoint = state.home.read_endpoint()
-    if endpoint is None or not state.lock.is_held():
-        click.echo(json.dumps({"running": False}) if as_json else f"no cluster runs in {state.home.path}")
+    held = state.lock.is_held()
+    if endpoint is None or not held:
+        what = "a process stands by, or starts," if held else "no cluster runs"
+        shown = json.dumps({"running": False, "standby": held})
+        click.echo(shown if as_json else f"{what} in {state.home.path}")
         raise SystemExit(1)
     from resolute_embedded.status_report import read_status, show_status
 
@@ -288,7 +297,10 @@ def doctor(as_json: bool, nodes: bool) -> None:
     for finding in run_checks(_state(), nodes=nodes):
         faults += finding.status is Status.FAULT
         if as_json:
-            shown.append({**asdict(finding), "verdict": finding.status.value})
+            values = asdict(finding)
+            # The key in JSON is older than the name in the code.
+            values["verdict"] = values.pop("status").value
+            shown.append(values)
             continue
         mark = click.style(f"{finding.status.value:<8}", fg=_COLORS[finding.status.value])
         click.echo(f"{mark} {finding.subject}: {finding.detail}")
@@ -318,13 +330,16 @@ def _state() -> StateDirectory:
     return StateDirectory(Home.from_environment(os.environ))
 
 
-def _serve(state: StateDirectory, options: Mapping[str, Any], *, log_file: Path | None) -> None:
+def _serve(
+    state: StateDirectory, options: Mapping[str, Any], *, standby: bool, log_file: Path | None
+) -> None:
     # Looking for garbage, of which imports make none, would take a quarter of the start.
     gc.disable()
     from resolute_embedded.cluster import Options, serve
-    from resolute_embedded.database_lock import served_alone
     from resolute_embedded.identity import require_original
     from resolute_embedded.network.remote_access import RemoteOptions
+    from resolute_embedded.standby import stand_by
+    from resolute_embedded.turns import served_alone
     from resolute_serving.observability.logs import configure_logs, log_file_bytes
 
     gc.freeze()
@@ -347,8 +362,12 @@ def _serve(state: StateDirectory, options: Mapping[str, Any], *, log_file: Path 
         names = {field.name for field in fields(RemoteOptions)}
         remote = RemoteOptions(**{name: value for name, value in options.items() if name in names})
         others = {name: value for name, value in options.items() if name not in names}
-        with served_alone(state):
-            asyncio.run(serve(state, Options(**others, remote=remote), ready=_announce(state)))
+        asked, ready = Options(**others, remote=remote), _announce(state)
+        if standby:
+            asyncio.run(stand_by(state, asked, waits=_announce_standby(state), ready=ready))
+        else:
+            with served_alone(state) as term:
+                asyncio.run(serve(state, asked, ready=ready, term=term))
     finally:
         lock.release()
 
@@ -358,6 +377,14 @@ def _announce(state: StateDirectory) -> Callable[[str, int, Sequence[str]], None
         for line in lines:
             click.echo(line)
         click.echo(f"Resolute is up at {address} with {slots} slots; its state is in {state.home.path}")
+        sys.stdout.flush()
+
+    return announce
+
+
+def _announce_standby(state: StateDirectory) -> Callable[[str], None]:
+    def announce(active: str) -> None:
+        click.echo(f"Resolute stands by in {state.home.path}; the cluster is served from {active}")
         sys.stdout.flush()
 
     return announce
@@ -395,7 +422,8 @@ def _start_detached(state: StateDirectory, options: Mapping[str, Any]) -> None:
 
 
 def _announced(output: Path) -> bool:
-    return b"Resolute is up" in output.read_bytes()
+    lines = output.read_bytes()
+    return b"Resolute is up" in lines or b"Resolute stands by" in lines
 
 
 def _wait_until(condition: Callable[[], bool], *, seconds: float, what: str) -> None:

@@ -31,6 +31,7 @@ from resolute_serving.auth.signing_keys import KeyFile
 from resolute_serving.auth.tokens import OwnKeys, RevokedTokens, TokenSigner, TokenVerifier
 from resolute_serving.bounds.streams import StreamLimits
 from resolute_serving.context import ServiceAccount
+from resolute_serving.database.leadership import Term
 from resolute_serving.sealing import SealingKey
 from resolute_serving.server.bootstrap import upgrade
 from resolute_serving.server.client_versions import oldest_client
@@ -67,7 +68,7 @@ Ready = Callable[[str, int, Sequence[str]], None]
 """Called with the address, the number of slots, and more lines for people."""
 
 
-async def serve(state: StateDirectory, options: Options, *, ready: Ready) -> None:
+async def serve(state: StateDirectory, options: Options, *, ready: Ready, term: Term | None = None) -> None:
     """Serves the cluster of a home until a signal ends it.
 
     SIGTERM ends this process alone: trials go on and the next start adopts them. SIGINT, which is also what
@@ -77,6 +78,7 @@ async def serve(state: StateDirectory, options: Options, *, ready: Ready) -> Non
         state: The home; its lock must be held.
         options: What was asked for.
         ready: Called once everything is up.
+        term: The time in which this process serves a PostgreSQL database; None with SQLite files.
 
     Raises:
         UnavailableError: The port is taken, or trials still look for the services at another that is.
@@ -90,7 +92,7 @@ async def serve(state: StateDirectory, options: Options, *, ready: Ready) -> Non
     peers = Peers({"*": address}, token=ServiceTokens(signer, ServiceAccount(EMBEDDED), clock=SYSTEM_CLOCK))
     revoked, refusals = RevokedTokens(), Refusals(SYSTEM_CLOCK)
     environment = replace(
-        _environment(state, EXPERIMENTS, peers=peers, cluster_id=cluster_id),
+        _environment(state, EXPERIMENTS, peers=peers, cluster_id=cluster_id, term=term),
         revoked=revoked,
         refusals=refusals,
     )
@@ -102,12 +104,18 @@ async def serve(state: StateDirectory, options: Options, *, ready: Ready) -> Non
         port=options.http_port,
         off=options.no_http,
         peers=forwarded,
+        serves=(lambda: True) if term is None else term.is_held,
         remote=remote,
     )
     experiments = _experiments(state, options, environment, address=address, remote=remote, http_url=http.url)
     others = [
-        _create(blueprint, state, peers=peers, cluster_id=cluster_id) for blueprint in SUPPORTING_SERVICES
+        _create(blueprint, state, peers=peers, cluster_id=cluster_id, term=term)
+        for blueprint in SUPPORTING_SERVICES
     ]
+    if term is not None:
+        if term.runs_are_elsewhere:
+            await experiments.lose_runs_of_this_machine()
+        await asyncio.to_thread(term.note_runs)
     verifier = TokenVerifier(OwnKeys(keys, revoked), cluster_id=cluster_id, clock=SYSTEM_CLOCK)
     server = Server(
         [*others, experiments],
@@ -144,10 +152,11 @@ async def serve(state: StateDirectory, options: Options, *, ready: Ready) -> Non
 
 
 def _environment(
-    state: StateDirectory, blueprint: Blueprint, *, peers: Peers, cluster_id: str
+    state: StateDirectory, blueprint: Blueprint, *, peers: Peers, cluster_id: str, term: Term | None
 ) -> Environment:
     return Environment(
         database_url=state.database_url(blueprint.name),
+        fence=None if term is None else term.fence,
         data_directory=state.data,
         home=state.home.path,
         peers=peers,
@@ -156,9 +165,11 @@ def _environment(
     )
 
 
-def _create(blueprint: Blueprint, state: StateDirectory, *, peers: Peers, cluster_id: str) -> Service:
+def _create(
+    blueprint: Blueprint, state: StateDirectory, *, peers: Peers, cluster_id: str, term: Term | None
+) -> Service:
     upgrade(blueprint, state.database_url(blueprint.name))
-    return blueprint.create(_environment(state, blueprint, peers=peers, cluster_id=cluster_id))
+    return blueprint.create(_environment(state, blueprint, peers=peers, cluster_id=cluster_id, term=term))
 
 
 def _experiments(

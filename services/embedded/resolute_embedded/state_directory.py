@@ -56,17 +56,22 @@ class HomeLock:
 
     def is_held(self) -> bool:
         """Whether some process holds it now."""
+        return self.holder() is not None
+
+    def holder(self) -> int | None:
+        """The id of the process that holds it; zero if that is not noted yet, None if it is free."""
         try:
             descriptor = os.open(self._path, os.O_RDWR | os.O_CLOEXEC)
         except FileNotFoundError:
-            return False
+            return None
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            return True
+            noted = os.pread(descriptor, 32, 0).decode().strip()
+            return int(noted) if noted.isdigit() else 0
         finally:
             os.close(descriptor)
-        return False
+        return None
 
 
 @dataclass(frozen=True)

@@ -399,6 +399,13 @@ class ExperimentsService:
             asyncio.create_task(self._refusal_log.run(), name="refusal-log"),
         ]
 
+    async def lose_runs_of_this_machine(self) -> None:
+        """Notes that every run is lost whose processes this machine should have: another one has them.
+
+        Called before ``start``, on a machine that has taken over the cluster. Their trials go on as new runs.
+        """
+        await self._fleet.lose_local()
+
     async def drain(self, *, timeout: float) -> None:
         """Asks running trials to checkpoint and exit, starts none, and ends those that do not exit in time.
 

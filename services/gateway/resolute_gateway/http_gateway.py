@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Callable
 from pathlib import Path
 from typing import cast
 
@@ -46,6 +47,7 @@ class HttpGateway:
         opened: The port, open already.
         tls: Its certificate; None for plain HTTP.
         page: Where the built files of the page are.
+        serves: Whether this process serves the cluster, for load balancers.
     """
 
     def __init__(
@@ -56,7 +58,9 @@ class HttpGateway:
         *,
         tls: ServerTls | None = None,
         page: Path = BUILT,
+        serves: Callable[[], bool] = lambda: True,
     ) -> None:
+        self._serves = serves
         self._conversion = JsonConversion()
         self._streams = OpenStreams()
         self._sign_in = BrowserSignIn(backends, settings)
@@ -88,7 +92,7 @@ class HttpGateway:
         self._sign_in.close()
 
     def _routes(self, settings: HttpSettings, calls: BoundedCalls) -> list[Route]:
-        pages = Pages(settings, document=openapi_document, files=self._files)
+        pages = Pages(settings, document=openapi_document, files=self._files, serves=self._serves)
         sign_in = self._sign_in
         return [
             Route("/healthz", pages.healthz),

@@ -23,12 +23,12 @@ from resolute.errors import FailedPreconditionError, InvalidArgumentError, Unava
 from resolute_embedded import database_move
 from resolute_embedded.backups import adopt_copy, back_up, upgrade_databases
 from resolute_embedded.blueprints import BLUEPRINTS
-from resolute_embedded.database_lock import served_alone
 from resolute_embedded.database_move import move
 from resolute_embedded.doctor.databases import check_databases
 from resolute_embedded.identity import require_original
 from resolute_embedded.private_home import make_private
 from resolute_embedded.state_directory import StateDirectory
+from resolute_embedded.turns import served_alone
 from resolute_serving.database.engine import create_engine
 
 OWNERS = [blueprint for blueprint in BLUEPRINTS if blueprint.package]

@@ -7,6 +7,7 @@ import importlib
 import ipaddress
 import os
 import socket
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -39,6 +40,7 @@ class ClusterHttp:
         opened: The port; None where HTTP is not served.
         peers: Tells the services who called.
         missing: What it lacks here; empty if nothing, or if it was not asked for.
+        serves: Whether this process still serves the cluster.
         tls: Its certificate; None for plain HTTP.
     """
 
@@ -50,12 +52,14 @@ class ClusterHttp:
         opened: socket.socket | None,
         peers: ForwardedPeers,
         missing: str,
+        serves: Callable[[], bool] = lambda: True,
         tls: ServerTls | None = None,
     ) -> None:
         self._settings = settings
         self._backends = Backends({"*": address}, peers=peers)
         self._opened = opened
         self._missing = missing
+        self._serves = serves
         self._tls = tls
         self._gateway: HttpGateway | None = None
         self._loading: asyncio.Task[None] | None = None
@@ -70,6 +74,7 @@ class ClusterHttp:
         port: int | None,
         off: bool,
         peers: ForwardedPeers,
+        serves: Callable[[], bool] = lambda: True,
         remote: RemoteAccess | None = None,
     ) -> ClusterHttp:
         """Opens the port.
@@ -81,6 +86,7 @@ class ClusterHttp:
             port: The port that somebody wants; None for the last one, or else a free one.
             off: Whether HTTP is not wanted.
             peers: Tells the services who called.
+            serves: Whether this process still serves the cluster.
             remote: How other machines reach the cluster; None if only this one does.
 
         Raises:
@@ -88,20 +94,19 @@ class ClusterHttp:
             InvalidArgumentError: A setting is wrong.
         """
         missing = "" if off else missing_for_http()
-        host = _HOST if remote is None else remote.listener.host
         grpc_port = int(address.rpartition(":")[2]) if remote is None else remote.listener.port
         settings = HttpSettings.from_environment(os.environ, cluster_id=cluster_id, grpc_port=grpc_port)
-        opened = None if off or missing else _listen(state, settings, host, port)
-        if remote is None:
-            return cls(settings, address=address, opened=opened, peers=peers, missing=missing)
-        settings = replace(settings, hosts=settings.hosts | remote.names)
+        opened = None if off or missing else listen_http(state, settings, host=host_of(remote), asked=port)
+        if remote is not None:
+            settings = replace(settings, hosts=settings.hosts | remote.names)
         return cls(
             settings,
             address=address,
             opened=opened,
             peers=peers,
             missing=missing,
-            tls=remote.listener.tls,
+            serves=serves,
+            tls=None if remote is None else remote.listener.tls,
         )
 
     @property
@@ -143,7 +148,7 @@ class ClusterHttp:
             await asyncio.to_thread(importlib.import_module, "resolute_gateway.http_gateway")
             from resolute_gateway.http_gateway import HttpGateway
 
-            gateway = HttpGateway(self._backends, self._settings, opened, tls=self._tls)
+            gateway = HttpGateway(self._backends, self._settings, opened, tls=self._tls, serves=self._serves)
             gateway.start()
         except Exception as error:
             # Clients are refused at once: a port that listens would let them wait.
@@ -165,7 +170,19 @@ async def _connection_at(opened: socket.socket) -> None:
         loop.remove_reader(opened)
 
 
-def _listen(state: StateDirectory, settings: HttpSettings, host: str, asked: int | None) -> socket.socket:
+def host_of(remote: RemoteAccess | None) -> str:
+    """The address that HTTP binds."""
+    return _HOST if remote is None else remote.listener.host
+
+
+def listen_http(
+    state: StateDirectory, settings: HttpSettings, *, host: str, asked: int | None
+) -> socket.socket:
+    """Opens the port of HTTP: the wanted one, or the last one, or else a free one.
+
+    Raises:
+        UnavailableError: The wanted port is taken.
+    """
     from resolute_gateway.listening.listening_socket import ConnectionLimits, listen
 
     limits = ConnectionLimits.of_this_process(proxies=settings.proxies)

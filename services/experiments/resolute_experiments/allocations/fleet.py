@@ -65,6 +65,12 @@ class Fleet:
             if each.engine.prompt:
                 await each.recover()
 
+    async def lose_local(self) -> None:
+        """Notes that the runs of this machine's own pools are lost, because another machine has them."""
+        for each in self._engines:
+            if any(pool.runs_here for pool in each.engine.pools()):
+                await each.launches.lose_all()
+
     async def run(self) -> None:
         """Watches all engines until the service stops."""
         tasks = [

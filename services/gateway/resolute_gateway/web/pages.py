@@ -32,15 +32,26 @@ class Pages:
         settings: What clients receive.
         document: Makes the OpenAPI document.
         files: The page for people.
+        serves: Whether this process serves the cluster.
     """
 
-    def __init__(self, settings: HttpSettings, *, document: Callable[[], bytes], files: PageFiles) -> None:
+    def __init__(
+        self,
+        settings: HttpSettings,
+        *,
+        document: Callable[[], bytes],
+        files: PageFiles,
+        serves: Callable[[], bool],
+    ) -> None:
+        self._serves = serves
         self._settings = settings
         self._files = files
         self._document = ReadOnce(document)
 
     async def healthz(self, request: Request) -> Response:
-        """That the gateway runs."""
+        """Whether a load balancer may send clients here."""
+        if not self._serves():
+            return refusal(503, code="unavailable", message="this process may not serve the cluster any more")
         return PlainTextResponse("ok\n")
 
     async def discovery(self, request: Request) -> Response:

@@ -35,6 +35,7 @@ from resolute.errors import (
     UnavailableError,
 )
 from resolute_serving.context import TrialRun, current_principal
+from resolute_serving.database.fence import Fence
 from resolute_serving.observability.gauges import Gauge
 
 
@@ -83,6 +84,7 @@ class Database:
         readers: Threads for reading; two more read for runs alone.
         max_pages: Upper bound of an SQLite file in pages of 4096 bytes; None for what the disk holds.
         max_waiting: Most pieces of work that wait for the writer.
+        fence: What writes pass where another process may take over; None where none can.
     """
 
     def __init__(
@@ -94,12 +96,13 @@ class Database:
         readers: int = 4,
         max_pages: int | None = None,
         max_waiting: int = MAX_WAITING_WRITES,
+        fence: Fence | None = None,
     ) -> None:
         self._max_waiting = max_waiting
         self.name = name
         self.url = url
         self._group_limit = group_limit
-        self._writer_engine = create_engine(url, name=name, writes=True, max_pages=max_pages)
+        self._writer_engine = create_engine(url, name=name, writes=True, max_pages=max_pages, fence=fence)
         self._reader_engine = create_engine(url, name=name, writes=False)
         # Callers beyond `max_waiting` are refused: waiting for space would take as much memory.
         self._queue: queue.SimpleQueue[_Item[Any] | None] = queue.SimpleQueue()
@@ -344,7 +347,9 @@ def _insert_new(table: sa.Table, dialect: str) -> sa.Insert:
     return insert(table).on_conflict_do_nothing().execution_options(preserve_rowcount=True)
 
 
-def create_engine(url: str, *, name: str, writes: bool, max_pages: int | None = None) -> Engine:
+def create_engine(
+    url: str, *, name: str, writes: bool, max_pages: int | None = None, fence: Fence | None = None
+) -> Engine:
     """Builds an engine with durable settings.
 
     Args:
@@ -352,6 +357,7 @@ def create_engine(url: str, *, name: str, writes: bool, max_pages: int | None = 
         name: Schema on PostgreSQL.
         writes: Whether transactions take SQLite's write lock at once.
         max_pages: Upper bound of an SQLite file in pages.
+        fence: What each transaction passes first, on PostgreSQL.
     """
     parsed = make_url(url)
     if parsed.get_backend_name() == "sqlite":
@@ -364,7 +370,12 @@ def create_engine(url: str, *, name: str, writes: bool, max_pages: int | None = 
         _tune_sqlite(engine, writes=writes, max_pages=max_pages)
         return engine
     arguments = {"options": f"-csearch_path={name}", "connect_timeout": 5, **_POSTGRES_KEEPALIVE}
-    return sa.create_engine(url, pool_pre_ping=True, connect_args=arguments, hide_parameters=True)
+    if fence is not None:
+        arguments["application_name"] = fence.session
+    engine = sa.create_engine(url, pool_pre_ping=True, connect_args=arguments, hide_parameters=True)
+    if fence is not None:
+        sa.event.listen(engine, "begin", fence.require)
+    return engine
 
 
 def _keep_private(database: Path) -> None:

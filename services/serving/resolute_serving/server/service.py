@@ -15,6 +15,7 @@ from resolute_serving.auth.access_lookup import AccessLookup, RemoteAccessLookup
 from resolute_serving.auth.refusals import Refusals
 from resolute_serving.auth.tokens import RevokedTokens
 from resolute_serving.database.engine import Database
+from resolute_serving.database.fence import Fence
 from resolute_serving.server.peers import Peers
 
 
@@ -26,6 +27,8 @@ class Environment:
     """URL of its database; empty for services that own none."""
     data_directory: Path
     """Where it may keep files of its own."""
+    fence: Fence | None = None
+    """What writes to it pass where another process may take over; None where none can."""
     peers: Peers
     """The other services."""
     signing_key_file: Path | None = None
@@ -67,7 +70,7 @@ class Environment:
 
     def open_database(self, name: str) -> Database:
         """Opens the database of the service ``name``."""
-        return Database(self.database_url, name=name)
+        return Database(self.database_url, name=name, fence=self.fence)
 
 
 class Service(Protocol):

@@ -106,6 +106,14 @@ class Launches:
             )
             await try_each(lambda step: step(), steps, at_once=1)
 
+    async def lose_all(self) -> None:
+        """Notes that every run of its pools that has not ended is lost. Nothing was launched yet."""
+        for run in await self._specs.live([pool.name for pool in self._contact.engine.pools()]):
+            containers = await self._core.database.read(
+                partial(runs.containers_of, allocation_id=run.allocation_id)
+            )
+            await self._ends.note_all_lost(run, containers)
+
     async def _launch_or_keep(self, run: runs.Run) -> None:
         """Launches a run, unless its pool takes no more now."""
         if run.signal_deadline is None and self._turned_away.would_be_again(run):
