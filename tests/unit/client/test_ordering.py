@@ -1,4 +1,4 @@
-"""States and orders have the values that Determined's clients send and read."""
+"""Orders of lists have the values that Determined's clients send and read."""
 
 from __future__ import annotations
 
@@ -9,10 +9,6 @@ import pytest
 from resolute import client
 
 VALUES: tuple[tuple[type[Enum], str, str], ...] = (
-    (client.ExperimentState, "STATE_COMPLETED", "COMPLETED"),
-    (client.ExperimentState, "STATE_STOPPING_KILLED", "STOPPING_KILLED"),
-    (client.TrialState, "STATE_ERROR", "ERROR"),
-    (client.CheckpointState, "STATE_PARTIALLY_DELETED", "PARTIALLY_DELETED"),
     (client.OrderBy, "ORDER_BY_ASC", "ASCENDING"),
     (client.OrderBy, "ORDER_BY_DESC", "DESC"),
     (client.ExperimentSortBy, "SORT_BY_SEARCHER_METRIC_VAL", "SEARCHER_METRIC_VAL"),
@@ -28,9 +24,3 @@ def test_members_are_made_of_their_values_and_have_them(
 ) -> None:
     assert enumeration(value) is enumeration[name]
     assert enumeration[name].value == value
-
-
-def test_values_of_older_releases_are_read() -> None:
-    assert client.TrialState("STATE_ACTIVE") is client.TrialState.RUNNING
-    assert client.TrialState("STATE_STOPPING_KILLED") is client.TrialState.STOPPING
-    assert client.CheckpointState("COMPLETED") is client.CheckpointState.COMPLETED
