@@ -144,6 +144,7 @@ check: $(STAMP)
 	$(BIN)/python tools/pages/cli_lists.py --check
 	$(BIN)/python tools/pages/error_page.py --check
 	$(BIN)/python tools/pages/client_names.py --check
+	$(BIN)/python tools/pages/tried_table.py --check
 	$(BIN)/python tools/pages/benchmarks_page.py --check
 	$(BIN)/python tools/pages/install_lines.py --check
 	$(MAKE) check-page
@@ -153,6 +154,7 @@ proto: $(STAMP)
 	$(BIN)/buf format --write
 	$(BIN)/python tools/pages/access_table.py
 	$(BIN)/python tools/pages/client_names.py
+	$(BIN)/python tools/pages/tried_table.py
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/run.py --json benchmarks/latest.json $(NAMES) $(if $(OPTIONS),-- $(OPTIONS))

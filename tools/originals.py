@@ -26,6 +26,7 @@ _REFUSALS = re.compile(
 )
 _NOT_HERE = re.compile(
     r"No module named|ConnectionError|Temporary failure in name resolution|Max retries exceeded"
+    r"|resources\.slots_per_trial: found \d+; expected at most"
 )
 
 _ERROR = re.compile(r"\b\w*(?:Error|Exception)\b: ")
@@ -38,7 +39,7 @@ class Result:
     release: str
     program: str
     outcome: str
-    """``ran``, ``refused``, ``failed``, or ``unknown`` where a library or the network was missing."""
+    """``ran``, ``refused``, ``failed``, or ``unknown`` where a library, the network or slots were missing."""
     reason: str = ""
 
 

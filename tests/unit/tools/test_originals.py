@@ -15,6 +15,7 @@ from originals import Result, judge, programs, table
         (1, "ImportError: determined.deploy is not available: `resolute up` starts a cluster", "refused"),
         (2, "searcher.name: pbt was removed, use adaptive_asha", "refused"),
         (1, "ModuleNotFoundError: No module named 'mmdet'", "unknown"),
+        (1, "resources.slots_per_trial: found 8; expected at most 2, the slots of this machine", "unknown"),
         (1, "Traceback\nKeyError: 'x'", "failed"),
     ],
 )
