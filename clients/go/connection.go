@@ -40,6 +40,7 @@ type Client struct {
 	Imports        experimentsv1.ImportsServiceClient
 	Jobs           experimentsv1.JobsServiceClient
 	Logs           logsv1.LogsServiceClient
+	Media          checkpointsv1.MediaServiceClient
 	Metrics        metricsv1.MetricsServiceClient
 	Models         checkpointsv1.ModelsServiceClient
 	Retention      experimentsv1.RetentionServiceClient
@@ -114,6 +115,7 @@ func over(connection *grpc.ClientConn) *Client {
 		Imports:        experimentsv1.NewImportsServiceClient(connection),
 		Jobs:           experimentsv1.NewJobsServiceClient(connection),
 		Logs:           logsv1.NewLogsServiceClient(connection),
+		Media:          checkpointsv1.NewMediaServiceClient(connection),
 		Metrics:        metricsv1.NewMetricsServiceClient(connection),
 		Models:         checkpointsv1.NewModelsServiceClient(connection),
 		Retention:      experimentsv1.NewRetentionServiceClient(connection),

@@ -3,6 +3,7 @@
 import type { Client, Transport } from "@connectrpc/connect";
 import { createClient } from "@connectrpc/connect";
 import { CheckpointsService } from "../gen/resolute/api/checkpoints/v1/checkpoints_service_pb.js";
+import { MediaService } from "../gen/resolute/api/checkpoints/v1/media_service_pb.js";
 import { ModelsService } from "../gen/resolute/api/checkpoints/v1/models_service_pb.js";
 import { AccessService } from "../gen/resolute/api/experiments/v1/access_service_pb.js";
 import { ClusterService } from "../gen/resolute/api/experiments/v1/cluster_service_pb.js";
@@ -30,6 +31,7 @@ export interface Services {
   readonly imports: Client<typeof ImportsService>;
   readonly jobs: Client<typeof JobsService>;
   readonly logs: Client<typeof LogsService>;
+  readonly media: Client<typeof MediaService>;
   readonly metrics: Client<typeof MetricsService>;
   readonly models: Client<typeof ModelsService>;
   readonly retention: Client<typeof RetentionService>;
@@ -51,6 +53,7 @@ export function servicesOver(transport: Transport): Services {
     imports: createClient(ImportsService, transport),
     jobs: createClient(JobsService, transport),
     logs: createClient(LogsService, transport),
+    media: createClient(MediaService, transport),
     metrics: createClient(MetricsService, transport),
     models: createClient(ModelsService, transport),
     retention: createClient(RetentionService, transport),

@@ -72,6 +72,7 @@ def run_identity(task: Task) -> RunIdentity:
         time_metric=str(searcher.get("time_metric") or "") if spec.time_driven else "",
         container="" if task.single_container else str(task.order.container_rank),
         agent=task.order.agent_id,
+        storage=MessageToDict(spec.storage, preserving_proto_field_name=True),
     )
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from resolute.client.remote.imports import Imports
     from resolute.client.remote.jobs import Jobs
     from resolute.client.remote.logs import Logs
+    from resolute.client.remote.media import MediaLog
     from resolute.client.remote.metrics import Metrics
     from resolute.client.remote.models import Models
     from resolute.client.remote.searches import Searches
@@ -78,6 +79,13 @@ class Services:
         from resolute.client.remote.checkpoints import Checkpoints
 
         return Checkpoints(self.session)
+
+    @cached_property
+    def media(self) -> MediaLog:
+        """Images, tables and so on that trials logged."""
+        from resolute.client.remote.media import MediaLog
+
+        return MediaLog(self.session)
 
     @cached_property
     def models(self) -> Models:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from resolute.contracts.files.atomic_files import write_json
-from resolute.contracts.spool.format import LOGS_SUFFIX, METRICS_SUFFIX
+from resolute.contracts.spool.format import LOGS_SUFFIX, MEDIA_SUFFIX, METRICS_SUFFIX
 from resolute.errors import DataLossError
 
 _FILE = "run.json"
@@ -115,7 +115,11 @@ class OfflineRun:
     def ended_at(self) -> float:
         """Unix time of the last thing that was recorded. Ask before it is sent: that removes whole spools."""
         # The other files beside the spools are written by those who send them, later.
-        spools = [path for path in self.spool.glob("*") if path.suffix in {METRICS_SUFFIX, LOGS_SUFFIX}]
+        spools = [
+            path
+            for path in self.spool.glob("*")
+            if path.suffix in {METRICS_SUFFIX, LOGS_SUFFIX, MEDIA_SUFFIX}
+        ]
         times = [path.stat().st_mtime for path in (self.directory / _FILE, *spools)]
         return max(self.started_at, *times)
 

@@ -17,11 +17,13 @@ from resolute.contracts.spool.format import (
     ROW_HEADER,
     VERSION,
     Line,
+    Media,
     RecordType,
     Report,
     Row,
     Schema,
     decode_line,
+    decode_media,
     decode_report,
     decode_schema,
 )
@@ -29,7 +31,7 @@ from resolute.errors import DataLossError
 
 _ROW = int(RecordType.ROW)
 """Compared for each record, which is faster than with the enum's own member."""
-Record = Row | Report | Line
+Record = Row | Report | Line | Media
 """What is counted by the sequence."""
 
 
@@ -59,7 +61,7 @@ class Chunk:
     """Consecutive records of a spool."""
 
     first_sequence: int
-    content: list[Rows | Report | Line] = field(default_factory=list)
+    content: list[Rows | Report | Line | Media] = field(default_factory=list)
     """The records; consecutive rows of one schema together."""
     begin: int = 0
     """Offset of the first record."""
@@ -189,6 +191,9 @@ class SpoolReader:
                 chunk.ends.append(start + position)
             elif kind == RecordType.REPORT:
                 chunk.content.append(decode_report(data[body:position]))
+                chunk.ends.append(start + position)
+            elif kind == RecordType.MEDIA:
+                chunk.content.append(decode_media(data[body:position]))
                 chunk.ends.append(start + position)
             else:
                 self._parse_other(kind, data[body:position], chunk)

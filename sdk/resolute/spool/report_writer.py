@@ -19,6 +19,7 @@ from resolute.contracts.spool.format import (
     MAX_PAYLOAD,
     METRICS_SUFFIX,
     ROW_HEADER,
+    Media,
     RecordType,
     Report,
     Schema,
@@ -26,7 +27,8 @@ from resolute.contracts.spool.format import (
     encode_schema,
     frame,
 )
-from resolute.errors import DeadlineError, InvalidArgumentError
+from resolute.errors import DeadlineError, InvalidArgumentError, QuotaError
+from resolute.spool.media_writer import MediaWriter
 from resolute.spool.omissions import CountedWarnings, Omissions
 from resolute.spool.segment import SEGMENT_BYTES, Segment, SpoolWriter, check_size
 from resolute.spool.values import as_numbers, flatten
@@ -88,6 +90,8 @@ class ReportWriter(SpoolWriter):
         self._sleep = sleep
         self._unconfirmed: deque[str] = deque(maxlen=_MOST_REFUSALS)
         self._layouts: dict[tuple[str, tuple[str, ...]], tuple[int, struct.Struct]] = {}
+        self._directory, self._name = directory, name
+        self._media: MediaWriter | None = None
         super().__init__(directory, name=name, suffix=METRICS_SUFFIX, segment_bytes=segment_bytes)
 
     def report(self, group: str, steps: int, metrics: Mapping[str, Any]) -> None:
@@ -109,6 +113,26 @@ class ReportWriter(SpoolWriter):
             self._record(group, steps, metrics)
         except InvalidArgumentError as error:
             self.omissions.leave_out("whole reports", error)
+
+    def log_media(self, media: Media) -> None:
+        """Appends one image, table and so on to a spool of its own, which is begun with the first.
+
+        Raises:
+            ForkedProcessError: The writer belongs to the parent process.
+        """
+        self.check_process()
+        if self._media is None:
+            try:
+                self._media = self._open_media()
+            except (InvalidArgumentError, QuotaError) as failure:
+                self.omissions.leave_out("media that cannot be written", failure)
+                return
+        self._media.log(media)
+
+    def _open_media(self) -> MediaWriter:
+        if self._closed:
+            raise InvalidArgumentError("media came after the context was closed; log them before its end")
+        return MediaWriter(self._directory, name=self._name, limit=self._limit, omissions=self.omissions)
 
     def _record(self, group: str, steps: int, metrics: Mapping[str, Any]) -> None:
         now = self._clock.time()
@@ -190,6 +214,8 @@ class ReportWriter(SpoolWriter):
     def close(self) -> None:
         """Ends the source, and says how much was left out. What has not arrived stays for the sender."""
         self.omissions.finish()
+        if self._media is not None:
+            self._media.close()
         super().close()
 
     def _collect_refusals(self) -> None:

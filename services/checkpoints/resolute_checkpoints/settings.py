@@ -9,6 +9,8 @@ from pathlib import Path
 from resolute.errors import InvalidArgumentError
 from resolute_checkpoints.blobs.buckets.settings import BucketSettings
 from resolute_checkpoints.blobs.roots import BUCKETS_SETTING, DIRECTORIES_SETTING, Roots
+from resolute_checkpoints.media.limits import MediaLimits
+from resolute_serving.ingestion.byte_limits import ByteLimits
 
 _PREFIX = "RESOLUTE_CHECKPOINTS_"
 _MAX_URL_SECONDS = 7 * 86400
@@ -35,6 +37,9 @@ class CheckpointSettings:
     RESOLUTE_CHECKPOINTS_CREATE_BUCKETS: true or false;
     RESOLUTE_CHECKPOINTS_URL_SECONDS: how long presigned URLs can be used, at most a week."""
 
+    media: MediaLimits = field(default_factory=MediaLimits)
+    """RESOLUTE_MEDIA_TRIAL_BYTES, RESOLUTE_MEDIA_WORKSPACE_BYTES: how much trials may log."""
+
     @classmethod
     def from_environment(cls, variables: Mapping[str, str]) -> CheckpointSettings:
         """Reads and checks the settings.
@@ -51,6 +56,7 @@ class CheckpointSettings:
             orphan_seconds=_seconds(variables, "ORPHAN_SECONDS", default=cls.orphan_seconds),
             collect_seconds=_seconds(variables, "COLLECT_SECONDS", default=cls.collect_seconds),
             buckets=_buckets(variables),
+            media=MediaLimits(bytes=ByteLimits.from_environment(variables, prefix="RESOLUTE_MEDIA")),
         )
 
 

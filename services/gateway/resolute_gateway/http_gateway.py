@@ -33,6 +33,8 @@ from resolute_gateway.web.checkpoint_archive import PATH as ARCHIVE
 from resolute_gateway.web.checkpoint_archive import CheckpointArchive
 from resolute_gateway.web.determined_rest import determined_rest
 from resolute_gateway.web.documentation import Documentation
+from resolute_gateway.web.media_content import PATH as MEDIA
+from resolute_gateway.web.media_content import MediaContent
 from resolute_gateway.web.page_files import BUILT, PageFiles
 from resolute_gateway.web.pages import Pages
 from resolute_serving.tls import ServerTls
@@ -66,6 +68,7 @@ class HttpGateway:
         self._sign_in = BrowserSignIn(backends, settings)
         self._files = PageFiles(page)
         self._archive = CheckpointArchive(backends, authorized=self._sign_in.authorized)
+        self._media = MediaContent(backends, authorized=self._sign_in.authorized)
         rpc = RpcApplication(
             backends, conversion=self._conversion, streams=self._streams, max_bytes=MAX_BODY_BYTES
         )
@@ -107,6 +110,7 @@ class HttpGateway:
             Route(BEGIN, sign_in.provider.begin),
             Route(RETURN, sign_in.provider.end),
             Route(ARCHIVE, self._archive, methods=["GET"]),
+            Route(MEDIA, self._media, methods=["GET"]),
             Route("/{path:path}", pages.view),
             Route("/{path:path}", calls, methods=["POST"]),
         ]

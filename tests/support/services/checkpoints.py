@@ -20,6 +20,8 @@ from resolute_checkpoints.blobs.workers import BlobWorkers
 from resolute_checkpoints.blueprint import BLUEPRINT
 from resolute_checkpoints.domain.checkpoint import Checkpoint, DirectoryStorage, File, Owner, State
 from resolute_checkpoints.domain.manifest import Manifest
+from resolute_checkpoints.media.contents import Contents
+from resolute_checkpoints.media.removal import Removal
 from resolute_checkpoints.registry.checkpoints import Begin, Commit, Registry
 from resolute_checkpoints.registry.downloads import Downloads
 from resolute_checkpoints.registry.imports import Imports
@@ -80,6 +82,7 @@ class RegistryHarness:
     collector: Collector
     remover: Remover
     imports: Imports
+    contents: Contents
 
     def place(self, checkpoint_id: str) -> Path:
         """Where the files of a checkpoint lie."""
@@ -192,6 +195,7 @@ async def registry_harness(
     database = Database(database_url, name="checkpoints")
     stores = stores or StoreFactory()
     workers, removal_workers = BlobWorkers(name="blobs", threads=4), BlobWorkers(name="removal", threads=2)
+    contents = Contents(stores=stores, workers=workers, cluster_id="cluster")
     remover = Remover(database=database, stores=stores, workers=removal_workers, clock=clock)
     try:
         yield RegistryHarness(
@@ -206,7 +210,14 @@ async def registry_harness(
                 remover=remover,
                 clock=clock,
             ),
-            deletions=Deletions(database=database, remover=remover, clock=clock, cluster_id="cluster"),
+            deletions=Deletions(
+                database=database,
+                remover=remover,
+                clock=clock,
+                cluster_id="cluster",
+                media=Removal(database, contents, clock=clock),
+            ),
+            contents=contents,
             downloads=Downloads(
                 database=database, stores=stores, workers=workers, clock=clock, url_seconds=600.0
             ),

@@ -12,6 +12,7 @@ from torch import nn
 from torch.utils.data import Dataset
 
 from resolute import core, pytorch
+from resolute.contracts.spool.format import Media
 from resolute.pytorch import Batch, PyTorchTrialContext
 from resolute.pytorch.backends import random_state
 from resolute.spool.omissions import Raised
@@ -149,6 +150,8 @@ class Recorder:
     def flush(self, timeout: float | None = None) -> None: ...
 
     def confirm(self) -> None: ...
+
+    def log_media(self, media: Media) -> None: ...
 
     def close(self) -> None: ...
 

@@ -13,6 +13,7 @@ import pytest
 from support.planted_nvml import DEVICE, plant
 from support.training.rank_threads import rank_results
 
+from resolute.contracts.spool.format import Media
 from resolute.core import DistributedContext, DummyDistributedContext, DummyProfilerContext, ProfilerContext
 from resolute.core.system_metrics import Averages, MachineSampler, Samples
 from resolute.spool.omissions import Raised
@@ -33,6 +34,8 @@ class Reports:
     def flush(self, timeout: float | None = None) -> None: ...
 
     def confirm(self) -> None: ...
+
+    def log_media(self, media: Media) -> None: ...
 
     def close(self) -> None: ...
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from resolute.contracts.spool.format import Media
 from resolute.core import DummyTrainContext, EarlyExitReason, TrainContext
 from resolute.core.reporting.trial_record import LocalTrialRecord
 from resolute.core.tensorboard import LocalTensorboard
@@ -26,6 +27,8 @@ class Reports:
     def flush(self, timeout: float | None = None) -> None: ...
 
     def confirm(self) -> None: ...
+
+    def log_media(self, media: Media) -> None: ...
 
     def close(self) -> None: ...
 

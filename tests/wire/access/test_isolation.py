@@ -13,8 +13,14 @@ from google.protobuf.field_mask_pb2 import FieldMask
 from support.clusters.tenants import Tenants, tenants
 from support.services.logs import columns, line
 
-from resolute.api.checkpoints.v1 import checkpoints_service_pb2, model_pb2, models_service_pb2
+from resolute.api.checkpoints.v1 import (
+    checkpoints_service_pb2,
+    media_service_pb2,
+    model_pb2,
+    models_service_pb2,
+)
 from resolute.api.checkpoints.v1.checkpoints_service_pb2_grpc import CheckpointsServiceStub
+from resolute.api.checkpoints.v1.media_service_pb2_grpc import MediaServiceStub
 from resolute.api.checkpoints.v1.models_service_pb2_grpc import ModelsServiceStub
 from resolute.api.experiments.v1 import (
     cluster_service_pb2,
@@ -149,6 +155,11 @@ async def one_object_of_another_workspace_is_enough(platform: Tenants, user: Use
         assert [one.checkpoint_id for one in (await checkpoints.ListCheckpoints(own)).checkpoints] == [
             alpha.checkpoint_id
         ]
+
+    async with platform.stub(MediaServiceStub, user) as media:
+        names = media_service_pb2.ListMediaNamesRequest(trial_ids=[alpha.trial_id, beta.trial_id])
+        await refused(media.ListMediaNames(names), NotFoundError)
+        await media.ListMediaNames(media_service_pb2.ListMediaNamesRequest(trial_ids=[alpha.trial_id]))
 
 
 async def what_is_hidden_looks_like_what_is_not_there(platform: Tenants, user: User) -> None:

@@ -51,7 +51,16 @@ DECISIONS = frozenset(
 )
 """Refused: the later run decides."""
 HISTORY = frozenset(
-    ["IngestReports", "IngestLines", "EndRun", "RenewRun", "SetTrialStatus", "AbortCheckpoint", "RaiseAlert"]
+    [
+        "IngestReports",
+        "IngestLines",
+        "IngestMedia",
+        "EndRun",
+        "RenewRun",
+        "SetTrialStatus",
+        "AbortCheckpoint",
+        "RaiseAlert",
+    ]
 )
 """Taken, since they concern the run's own history alone; a renewal answers that the run has ended."""
 OWN_CONTAINER = frozenset(["GetLaunchSpec", "ReportExit"])
@@ -189,6 +198,7 @@ def _fields(unfinished: str) -> dict[str, dict[str, Any]]:
         "ReportValidations": {"source": "late"},
         "IngestReports": {"source": "late", "count": 1, "blocks": [block], "searcher_metric": "loss"},
         "IngestLines": {"source": "late"},
+        "IngestMedia": {"source": "late", "count": 1},
     }
 
 

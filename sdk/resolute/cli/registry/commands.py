@@ -115,6 +115,7 @@ TRIAL_COMMANDS = (
     LazyCommand("kill", "Stop trials immediately; their experiments continue.", f"{_TRIAL}.kill:kill"),
     LazyCommand("download", "Download a checkpoint of a trial.", f"{_TRIAL}.download:download"),
     LazyCommand("plot", "Plot a metric of a trial.", f"{_TRIAL}.plot:plot"),
+    LazyCommand("media", "Show or fetch the images, tables and so on of a trial.", f"{_TRIAL}.media:media"),
     LazyCommand("export", "Export the metrics of trials as CSV or Parquet.", f"{_TRIAL}.export:export"),
 )
 """Commands of ``resolute trial``."""

@@ -10,6 +10,7 @@ from resolute.client.objects.base import RemoteObject
 from resolute.client.objects.checkpoint import Checkpoint
 from resolute.client.objects.checkpoint_ranking import ranked, with_validations
 from resolute.client.objects.live_metric import watch_metric
+from resolute.client.objects.media import Media
 from resolute.client.remote.logs import LineFilter
 from resolute.client.schema.ordering import CheckpointSortBy, OrderBy, check_sorting
 from resolute.client.schema.records import (
@@ -21,6 +22,7 @@ from resolute.client.schema.records import (
     ValidationMetrics,
 )
 from resolute.client.schema.states import LogLevel, TrialState
+from resolute.contracts.media_formats import MediaKind
 from resolute.errors import NotFoundError
 
 _SUMMARY_GROUPS = {"training": "avg_metrics", "validation": "validation_metrics"}
@@ -195,6 +197,22 @@ class TrialBase(RemoteObject[TrialRecord]):
     def stream_validation_metrics(self) -> Iterator[ValidationMetrics]:
         """Yields what it reported in the group ``validation``."""
         return of_kind(ValidationMetrics, self.iter_metrics("validation"))
+
+    def media(self, name: str = "", *, kind: MediaKind | str | None = None) -> list[Media]:
+        """Lists the images, histograms, texts, tables, sounds and figures that it logged, by steps.
+
+        Args:
+            name: Only those of this name; empty for all.
+            kind: Only those of this kind, such as ``"image"``; None for all.
+
+        Raises:
+            ValueError: There is no such kind.
+        """
+        wanted = None if kind is None else MediaKind(kind)
+        return [
+            Media(self._services, record)
+            for record in self._services.media.list(self.uuid, name=name, kind=wanted)
+        ]
 
     def watch_metric(
         self, name: str, *, group: str = "training", max_points: int = 0

@@ -14,6 +14,7 @@ from resolute.client.schema.states import (
     RunOutcome,
     TrialState,
 )
+from resolute.contracts.media_formats import MediaKind
 from resolute.contracts.run.gpu_usage import GpuUsage
 
 
@@ -344,6 +345,27 @@ class LineRecord:
     container: str
     agent: str
     """Machine it was written on; empty when unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class MediaRecord:
+    """One image, histogram, text, table, sound or figure that a trial logged."""
+
+    media_id: int
+    """Order of arrival over the whole cluster."""
+    trial_uuid: str
+    run: int
+    name: str
+    kind: MediaKind
+    steps_completed: int
+    log_time: datetime | None
+    caption: str
+    content_type: str
+    """Media type, such as "image/png"."""
+    size: int
+    """Bytes of the content."""
+    digest: str
+    """SHA-256 of the content, in hexadecimal."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,10 @@
       3 REPORT  JSON {"group", "steps", "time", "values"}: reports with values that are not numbers
       4 LINE    time f64 · stdtype u8 · text
       5 END     nothing: the writer continued in another file, this one is complete
+      6 MEDIA   length u32 · JSON of that length {"name", "kind", "steps", "time", "caption"} · content
 
-Numbers are little endian. ROW, REPORT and LINE are counted from 0: that is their sequence. A crash can only
-tear the end, because records are only ever added there; readers stop before a torn one.
+Numbers are little endian. ROW, REPORT, LINE and MEDIA are counted from 0: that is their sequence. A crash can
+only tear the end, because records are only ever added there; readers stop before a torn one.
 """
 
 from __future__ import annotations
@@ -31,8 +32,12 @@ FILE_HEADER = struct.Struct("<8sII")
 RECORD_HEADER = struct.Struct("<II")
 METRICS_SUFFIX = ".metrics"
 LOGS_SUFFIX = ".logs"
+MEDIA_SUFFIX = ".media"
 MAX_PAYLOAD = 2 << 20
 """Most bytes of one payload, so that every record fits into a message to a service."""
+
+MAX_MEDIA_BYTES = 2_000_000
+"""Most bytes of the content of one image, table and so on, which leaves room for its name and caption."""
 
 MAX_NAME_LENGTH = 500
 """Most characters of a group's or a metric's name."""
@@ -40,6 +45,7 @@ MAX_NAME_LENGTH = 500
 SCHEMA_HEADER = struct.Struct("<BI")
 ROW_HEADER = struct.Struct("<BIqd")
 LINE_HEADER = struct.Struct("<BdB")
+MEDIA_HEADER = struct.Struct("<BI")
 
 
 class RecordType(IntEnum):
@@ -50,6 +56,7 @@ class RecordType(IntEnum):
     REPORT = 3
     LINE = 4
     END = 5
+    MEDIA = 6
 
 
 class Stdtype(IntEnum):
@@ -99,6 +106,19 @@ class Line(NamedTuple):
     text: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class Media:
+    """One image, histogram, text, table, sound or figure."""
+
+    name: str
+    kind: str
+    """Name of the ``MediaKind`` in lower case, such as ``image``."""
+    steps: int
+    time: float
+    content: bytes
+    caption: str = ""
+
+
 def file_header() -> bytes:
     """Returns what every spool begins with."""
     return FILE_HEADER.pack(MAGIC, VERSION, 0)
@@ -128,6 +148,13 @@ def encode_line(line: Line) -> bytes:
     return LINE_HEADER.pack(RecordType.LINE, line.time, line.stdtype) + line.text
 
 
+def encode_media(media: Media) -> bytes:
+    """Returns the payload of a MEDIA record."""
+    head = {"name": media.name, "kind": media.kind, "steps": media.steps, "time": media.time}
+    text = json.dumps({**head, "caption": media.caption}).encode()
+    return MEDIA_HEADER.pack(RecordType.MEDIA, len(text)) + text + media.content
+
+
 def decode_schema(payload: bytes) -> tuple[int, Schema]:
     """Returns the identifier and content of a SCHEMA payload."""
     _, schema_id = SCHEMA_HEADER.unpack_from(payload)
@@ -144,3 +171,10 @@ def decode_line(payload: bytes) -> Line:
     """Returns the content of a LINE payload."""
     _, time, stdtype = LINE_HEADER.unpack_from(payload)
     return Line(time, _STDTYPES[stdtype], payload[LINE_HEADER.size :])
+
+
+def decode_media(payload: bytes) -> Media:
+    """Returns the content of a MEDIA payload."""
+    _, length = MEDIA_HEADER.unpack_from(payload)
+    content = MEDIA_HEADER.size + length
+    return Media(**json.loads(payload[MEDIA_HEADER.size : content]), content=payload[content:])

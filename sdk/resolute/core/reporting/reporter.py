@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from resolute.contracts.spool.format import Media
 from resolute.spool.omissions import CountedWarnings, Omissions
 from resolute.spool.values import flatten
 
@@ -22,8 +23,11 @@ class Reporter(Protocol):
     def report(self, group: str, steps: int, metrics: Mapping[str, Any]) -> None:
         """Takes one report; once this returns, a crash of the process does not lose it."""
 
+    def log_media(self, media: Media) -> None:
+        """Takes one image, table and so on; once this returns, a crash of the process does not lose it."""
+
     def flush(self, timeout: float | None = None) -> None:
-        """Waits until every report so far has arrived for good."""
+        """Waits until every report so far has arrived for good; media are not waited for."""
 
     def confirm(self) -> None:
         """Waits likewise, and raises what a service refused."""
@@ -45,6 +49,11 @@ class LogReporter:
     def report(self, group: str, steps: int, metrics: Mapping[str, Any]) -> None:
         """Logs one report."""
         _log.info("%s metrics at %d steps: %s", group, steps, flatten(metrics, self.omissions))
+
+    def log_media(self, media: Media) -> None:
+        """Logs what came, without its content."""
+        size = len(media.content)
+        _log.info("%s %r at %d steps: %d bytes %s", media.kind, media.name, media.steps, size, media.caption)
 
     def flush(self, timeout: float | None = None) -> None:
         """Nothing waits."""

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from resolute.contracts.clock import SYSTEM_CLOCK, Clock
+from resolute.contracts.media_formats import MediaKind
+from resolute.core.media.audio import audio_content
+from resolute.core.media.figures import figure_content
+from resolute.core.media.histograms import histogram_content
+from resolute.core.media.images import image_content
+from resolute.core.media.records import new_media
+from resolute.core.media.tables import table_content
 from resolute.core.reporting.early_exit import EarlyExitReason
 from resolute.core.reporting.reporter import LogReporter, Reporter
 from resolute.core.reporting.trial_record import LocalTrialRecord, TrialRecord
@@ -27,9 +37,10 @@ VALIDATION = "validation"
 class TrainContext:
     """Reports metrics and status. Get it as ``Context.train``; only reports of rank 0 count.
 
-    ``report_*`` costs microseconds: it appends to a file of this machine and returns. Reports survive
-    crashes of the process and outages of the cluster. What cannot be recorded is left out, with one counted
-    warning of each kind in the log; ``reports: strict`` in the experiment's config makes it raise.
+    ``report_*`` costs microseconds: it appends to a file of this machine and returns. ``log_*`` also encodes
+    what it is given. Both survive crashes of the process and outages of the cluster. What cannot be recorded
+    is left out, with one counted warning of each kind in the log; ``reports: strict`` in the experiment's
+    config makes it raise.
 
     Args:
         reporter: Takes the reports and what is left out of them.
@@ -38,6 +49,7 @@ class TrainContext:
         rank: Rank of this process; only rank 0 reports.
         confirms: Whether each report waits for the answer of its service and raises what that refuses.
         reported: Called at each report, of every rank: training goes on.
+        clock: Tells when media were logged.
 
     Examples:
         >>> from resolute import core
@@ -45,6 +57,7 @@ class TrainContext:
         ...     context.train.set_status("training")
         ...     context.train.report_training_metrics(steps_completed=10, metrics={"loss": 0.3})
         ...     context.train.report_validation_metrics(steps_completed=10, metrics={"accuracy": 0.9})
+        ...     context.train.log_text("sample", "Once upon a time", steps_completed=10)
     """
 
     def __init__(
@@ -56,8 +69,10 @@ class TrainContext:
         rank: int = 0,
         confirms: bool = False,
         reported: Callable[[], None] = lambda: None,
+        clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self._reporter = reporter
+        self._clock = clock
         self._omissions = reporter.omissions
         self._rank = rank
         self._confirms = confirms
@@ -145,6 +160,136 @@ class TrainContext:
         """
         self._report(group, _steps(steps_completed, latest_batch), _given(metrics, "metrics"))
 
+    def log_image(self, name: str, image: Any, *, steps_completed: int, caption: str = "") -> None:
+        """Logs an image.
+
+        Args:
+            name: Its name, such as ``samples``; images of one name are shown by steps.
+            image: The path or the bytes of a PNG, JPEG, GIF or WebP file; an image of Pillow; or an array or
+                tensor of height by width, perhaps with 1 to 4 channels first or last: bytes from 0 to 255, or
+                floating-point numbers from 0 to 1. Its file may have 2 000 000 bytes; with Pillow installed,
+                an array whose PNG would be larger becomes a JPEG.
+            steps_completed: Steps done.
+            caption: A line for people.
+
+        Raises:
+            ForkedProcessError: This process was forked off the one that called ``core.init``.
+        """
+        self._log(MediaKind.IMAGE, name, steps_completed, lambda: image_content(image), caption)
+
+    def log_images(
+        self, name: str, images: Iterable[Any], *, steps_completed: int, captions: Sequence[str] = ()
+    ) -> None:
+        """Logs several images under one name and step; they are shown as a grid.
+
+        Args:
+            name: Their name.
+            images: The images, each as for ``log_image``; a tensor of them, by its first dimension.
+            steps_completed: Steps done.
+            captions: A line for each.
+
+        Raises:
+            ForkedProcessError: This process was forked off the one that called ``core.init``.
+        """
+        for image, caption in zip_longest(images, captions, fillvalue=""):
+            self.log_image(name, image, steps_completed=steps_completed, caption=str(caption))
+
+    def log_histogram(
+        self, name: str, values: Any, *, steps_completed: int, bins: int = 64, caption: str = ""
+    ) -> None:
+        """Logs how values are distributed, such as weights or gradients.
+
+        Args:
+            name: Its name.
+            values: An array, a tensor, or lists of numbers. NaN and infinities are left out and counted.
+            steps_completed: Steps done.
+            bins: Ranges of equal width in which values are counted, at most 512.
+            caption: A line for people.
+
+        Raises:
+            ForkedProcessError: This process was forked off the one that called ``core.init``.
+        """
+        make = partial(histogram_content, values, bins=bins)
+        self._log(MediaKind.HISTOGRAM, name, steps_completed, make, caption)
+
+    def log_text(self, name: str, text: str, *, steps_completed: int, caption: str = "") -> None:
+        """Logs text, such as what a language model generates. It is shown as it is, never as HTML.
+
+        Args:
+            name: Its name.
+            text: The text.
+            steps_completed: Steps done.
+            caption: A line for people.
+
+        Raises:
+            ForkedProcessError: This process was forked off the one that called ``core.init``.
+        """
+        self._log(MediaKind.TEXT, name, steps_completed, lambda: str(text).encode(), caption)
+
+    def log_table(
+        self,
+        name: str,
+        table: Any,
+        *,
+        steps_completed: int,
+        columns: Sequence[str] | None = None,
+        caption: str = "",
+    ) -> None:
+        """Logs a table, such as predictions, or a confusion matrix.
+
+        Args:
+            name: Its name.
+            table: A data frame of pandas; a mapping from columns to lists; a list of mappings; or, with
+                ``columns``, a list of rows. At most 10 000 rows of 200 columns.
+            steps_completed: Steps done.
+            columns: Names of the columns; of the first three kinds they choose and order them.
+            caption: A line for people.
+
+        Raises:
+            ForkedProcessError: This process was forked off the one that called ``core.init``.
+        """
+        make = partial(table_content, table, columns)
+        self._log(MediaKind.TABLE, name, steps_completed, make, caption)
+
+    def log_audio(
+        self,
+        name: str,
+        audio: Any,
+        *,
+        steps_completed: int,
+        sample_rate: int | None = None,
+        caption: str = "",
+    ) -> None:
+        """Logs a sound.
+
+        Args:
+            name: Its name.
+            audio: The path or the bytes of a WAV, MP3, Ogg or FLAC file; or an array or tensor of samples,
+                perhaps by channels: integers of 16 bits, or floating-point numbers from -1 to 1.
+            steps_completed: Steps done.
+            sample_rate: Samples per second, of arrays.
+            caption: A line for people.
+
+        Raises:
+            ForkedProcessError: This process was forked off the one that called ``core.init``.
+        """
+        make = partial(audio_content, audio, sample_rate=sample_rate)
+        self._log(MediaKind.AUDIO, name, steps_completed, make, caption)
+
+    def log_figure(self, name: str, figure: Any, *, steps_completed: int, caption: str = "") -> None:
+        """Logs a figure: one of Matplotlib as an image, one of Plotly with its data.
+
+        Args:
+            name: Its name.
+            figure: The figure.
+            steps_completed: Steps done.
+            caption: A line for people.
+
+        Raises:
+            ForkedProcessError: This process was forked off the one that called ``core.init``.
+        """
+        self._log(MediaKind.FIGURE, name, steps_completed, lambda: figure_content(figure), caption)
+
     def flush(self, timeout: float | None = None) -> None:
         """Waits until every report of this process has arrived for good.
 
@@ -224,11 +369,34 @@ class TrainContext:
         """Returns the steps of the newest validation that the cluster knows, or None before any."""
         return self._record.last_validation_steps()
 
-    def _report(self, group: str, steps: Any, metrics: Any) -> None:
+    def _reports(self) -> bool:
+        """Notes that training goes on; whether what this rank reports is kept."""
         self._reported()
         if self._rank:
             message = f"only rank 0 reports; this is rank {self._rank}: its reports are left out"
             self._omissions.leave_out(f"reports of rank {self._rank}", RuntimeError(message))
+        return not self._rank
+
+    def _log(self, kind: MediaKind, name: Any, steps: Any, make: Callable[[], bytes], caption: Any) -> None:
+        if not self._reports():
+            return
+        try:
+            media = new_media(
+                kind,
+                name=name,
+                steps=whole_steps(steps),
+                time=self._clock.time(),
+                content=make(),
+                caption=caption,
+            )
+        except Exception as error:  # noqa: BLE001 - no picture is worth a training, whatever its library raises
+            message = f"{kind.value} {name!r} was not logged: {error}"
+            self._omissions.leave_out(f"{kind.value}s that cannot be logged", InvalidArgumentError(message))
+            return
+        self._reporter.log_media(media)
+
+    def _report(self, group: str, steps: Any, metrics: Any) -> None:
+        if not self._reports():
             return
         try:
             whole, values = whole_steps(steps), _values(group, metrics)

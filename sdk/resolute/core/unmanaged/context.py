@@ -226,6 +226,7 @@ def _identity(begun: StartedRun) -> dict[str, Any]:
         searcher_metric=begun.searcher_metric,
         smaller_is_better=begun.smaller_is_better,
         agent=os.uname().nodename,
+        storage=begun.storage,
     )
     return {name: getattr(identity, name) for name in RunIdentity.__slots__}
 

@@ -198,6 +198,7 @@ def _send_reports(
         trial.experiment_uuid,
         searcher_metric=begun.searcher_metric,
         smaller_is_better=begun.smaller_is_better,
+        storage=begun.storage,
     )
     with open_channel(endpoint.address, token=token, tls=endpoint.tls) as channel:
         shipping = SpoolShipper(channel, run.spool, identity, clock=clock)

@@ -7,15 +7,21 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from google.protobuf import json_format
+
+from resolute.api.checkpoints.v1 import media_pb2, storage_pb2
+from resolute.api.checkpoints.v1 import media_service_pb2 as media
 from resolute.api.logs.v1 import line_pb2
 from resolute.api.logs.v1 import logs_service_pb2 as logs
 from resolute.api.metrics.v1 import metrics_service_pb2 as metrics
 from resolute.api.metrics.v1 import report_pb2
 from resolute.api.searcher.v1 import searcher_service_pb2 as searcher
-from resolute.contracts.spool.format import Line, Report, Row, Schema, Stdtype
+from resolute.contracts.messages import enum_number
+from resolute.contracts.spool.format import Line, Media, Report, Row, Schema, Stdtype
+from resolute.contracts.times import to_timestamp
 from resolute.contracts.values import to_value
 from resolute.spool.line_splitter import MAX_LINE
-from resolute.spool.reader import Chunk, Rows
+from resolute.spool.reader import Chunk, Record, Rows
 from resolute.spool.values import split_numbers
 
 VALIDATION_GROUP = "validation"
@@ -58,6 +64,8 @@ class RunIdentity:
     """Container that the lines come from; empty when there is one only."""
     agent: str = ""
     """Machine that the lines come from, by its name within the cluster; empty if unknown."""
+    storage: Mapping[str, Any] = field(default_factory=dict)
+    """Where the experiment's checkpoints and media are stored, a ``Storage`` as JSON."""
 
 
 @dataclass(slots=True)
@@ -118,7 +126,7 @@ def report_blocks(first_sequence: int, content: Iterable[Rows | Report]) -> list
 
 def reports_request(identity: RunIdentity, *, source: str, chunk: Chunk) -> metrics.IngestReportsRequest:
     """Packs the reports of a chunk."""
-    reports = [item for item in chunk.content if not isinstance(item, Line)]
+    reports = [item for item in chunk.content if isinstance(item, (Rows, Report))]
     assert len(reports) == len(chunk.content)
     return metrics.IngestReportsRequest(
         trial_id=identity.trial_id,
@@ -151,16 +159,16 @@ def validations_request(
     )
 
 
-def _group(record: Row | Report | Line) -> str:
+def _group(record: Record) -> str:
     if isinstance(record, Row):
         return record.schema.group
     return record.group if isinstance(record, Report) else ""
 
 
 def _validation(
-    identity: RunIdentity, sequence: int, record: Row | Report | Line
+    identity: RunIdentity, sequence: int, record: Record
 ) -> searcher.ReportValidationsRequest.Validation:
-    assert not isinstance(record, Line)
+    assert isinstance(record, (Row, Report))
     row = record if isinstance(record, Row) else split_numbers(record)[0]
     values = dict(zip(row.schema.names, row.values, strict=True))
     return searcher.ReportValidationsRequest.Validation(
@@ -201,6 +209,31 @@ def lines_request(identity: RunIdentity, *, source: str, chunk: Chunk) -> logs.I
             writer_indexes=[places[stdtype] for stdtype in stdtypes],
             writers=[_writer(identity, stdtype) for stdtype in writers],
         ),
+    )
+
+
+def media_request(identity: RunIdentity, *, source: str, chunk: Chunk) -> media.IngestMediaRequest:
+    """Packs consecutive media."""
+    return media.IngestMediaRequest(
+        trial_id=identity.trial_id,
+        run=identity.run,
+        source=source,
+        experiment_id=identity.experiment_id,
+        first_sequence=chunk.first_sequence,
+        count=len(chunk),
+        media=[_logged(item) for item in chunk.content if isinstance(item, Media)],
+        storage=json_format.ParseDict(dict(identity.storage), storage_pb2.Storage()),
+    )
+
+
+def _logged(item: Media) -> media.IngestMediaRequest.LoggedMedia:
+    return media.IngestMediaRequest.LoggedMedia(
+        name=item.name,
+        kind=media_pb2.MediaKind.ValueType(enum_number(media_pb2.MediaKind.DESCRIPTOR, item.kind.upper())),
+        steps_completed=item.steps,
+        log_time=to_timestamp(item.time),
+        caption=item.caption or "",
+        content=item.content,
     )
 
 

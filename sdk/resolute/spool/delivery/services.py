@@ -9,6 +9,8 @@ from typing import Protocol
 
 import grpc
 
+from resolute.api.checkpoints.v1 import media_service_pb2 as media
+from resolute.api.checkpoints.v1 import media_service_pb2_grpc as media_grpc
 from resolute.api.logs.v1 import line_pb2
 from resolute.api.logs.v1 import logs_service_pb2 as logs
 from resolute.api.logs.v1 import logs_service_pb2_grpc as logs_grpc
@@ -16,9 +18,15 @@ from resolute.api.metrics.v1 import metrics_service_pb2 as metrics
 from resolute.api.metrics.v1 import metrics_service_pb2_grpc as metrics_grpc
 from resolute.api.searcher.v1 import searcher_service_pb2 as searcher
 from resolute.api.searcher.v1 import searcher_service_pb2_grpc as searcher_grpc
-from resolute.contracts.spool.format import LOGS_SUFFIX, METRICS_SUFFIX
+from resolute.contracts.spool.format import LOGS_SUFFIX, MEDIA_SUFFIX, METRICS_SUFFIX
 from resolute.errors import AbortedError, FailedPreconditionError, InvalidArgumentError, NotFoundError
-from resolute.spool.delivery.requests import RunIdentity, lines_request, reports_request, validations_request
+from resolute.spool.delivery.requests import (
+    RunIdentity,
+    lines_request,
+    media_request,
+    reports_request,
+    validations_request,
+)
 from resolute.spool.reader import Chunk
 
 INGEST_DEADLINE = 30.0
@@ -189,3 +197,56 @@ class LineDelivery:
                 ),
             )
         )
+
+
+class MediaDelivery:
+    """Sends media to the checkpoints service.
+
+    Args:
+        identity: Whose media they are, and where their contents are stored.
+        ingest: ``MediaService.IngestMedia``.
+        dropped: Called with how many objects of the trial a limit has dropped, and with the same as text.
+    """
+
+    suffix = MEDIA_SUFFIX
+
+    def __init__(
+        self,
+        identity: RunIdentity,
+        *,
+        ingest: Callable[[media.IngestMediaRequest], media.IngestMediaResponse],
+        dropped: Callable[[int, str], None],
+    ) -> None:
+        self._identity = identity
+        self._ingest = ingest
+        self._dropped = dropped
+
+    @classmethod
+    def over(
+        cls, channel: grpc.Channel, identity: RunIdentity, *, dropped: Callable[[int, str], None]
+    ) -> MediaDelivery:
+        """Sends over a channel of ``resolute.rpc``."""
+        stub = media_grpc.MediaServiceStub(channel)
+        return cls(
+            identity,
+            ingest=lambda request: stub.IngestMedia(request, timeout=INGEST_DEADLINE),
+            dropped=dropped,
+        )
+
+    def pack(self, source: str, chunk: Chunk) -> Callable[[], IngestResult]:
+        """Packs media."""
+        request = media_request(self._identity, source=source, chunk=chunk)
+
+        def send() -> IngestResult:
+            response = self._ingest(request)
+            if response.HasField("dropped"):
+                self._dropped(response.dropped.count, response.dropped.explanation)
+            return IngestResult(response.next_sequence, response.refusals)
+
+        return send
+
+    def skip(self, source: str, sequence: int) -> None:
+        """Sends an empty batch in the place of one object."""
+        request = media_request(self._identity, source=source, chunk=Chunk(sequence))
+        request.count = 1
+        self._ingest(request)

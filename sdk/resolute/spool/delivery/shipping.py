@@ -14,35 +14,41 @@ from resolute.spool.delivery.requests import RunIdentity
 from resolute.spool.delivery.run_log import RunLog
 from resolute.spool.delivery.sender import SpoolSender
 from resolute.spool.delivery.sender_thread import SenderThread
-from resolute.spool.delivery.services import LineDelivery, ReportDelivery
+from resolute.spool.delivery.services import LineDelivery, MediaDelivery, ReportDelivery
 from resolute.spool.omissions import LEFT_OUT_SUFFIX, CountedWarnings
 
 _SLICE_SECONDS = 0.5
+_MEDIA_SECONDS = 1.0
+"""Seconds between looks for media: most runs have none, and no decision waits for a picture."""
 
 
 class SpoolShipper:
-    """The senders of reports and lines, each in its thread.
+    """The senders of reports, lines and media, each in its thread.
 
     Args:
         channel: A channel of ``resolute.rpc``.
         spool: Where the run's spools lie.
-        identity: Whose reports and lines they are.
+        identity: Whose they are.
         clock: Measures time limits.
     """
 
     def __init__(self, channel: grpc.Channel, spool: Path, identity: RunIdentity, *, clock: Clock) -> None:
         log = RunLog(spool, clock=clock)
         self._notes = DropNotes(log.warn)
+        self._media_notes = DropNotes(log.warn)
         self._refusals = CountedWarnings(log.warn, file=spool / f"refused{LEFT_OUT_SUFFIX}")
         delivery = ReportDelivery.over(channel, identity, dropped=self._notes.note)
         reports = SpoolSender(spool, delivery, clock=clock, refused=self._note_refusal)
         lines = SpoolSender(spool, LineDelivery.over(channel, identity), clock=clock)
+        delivery_of_media = MediaDelivery.over(channel, identity, dropped=self._media_notes.note)
+        media = SpoolSender(spool, delivery_of_media, clock=clock, refused=self._note_refusal)
         self._reports = SenderThread(reports, name="send-reports", clock=clock)
         self._lines = SenderThread(lines, name="send-lines", clock=clock)
+        self._media = SenderThread(media, name="send-media", idle_seconds=_MEDIA_SECONDS, clock=clock)
 
     def start(self) -> None:
         """Begins to send."""
-        for thread in (self._reports, self._lines):
+        for thread in (self._reports, self._lines, self._media):
             thread.start()
 
     def drain(self, *, give_up: Callable[[], bool]) -> bool:
@@ -52,7 +58,7 @@ class SpoolShipper:
         return self.drain_lines(give_up=give_up) and reports
 
     def drain_reports(self, *, give_up: Callable[[], bool]) -> bool:
-        """Waits until all reports have arrived. Call it once all writers have ended.
+        """Waits until all reports and media have arrived. Call it once all writers have ended.
 
         What meets only defects is not waited for: it stays on disk, to be sent again before it is removed.
 
@@ -63,7 +69,9 @@ class SpoolShipper:
             Whether they have arrived.
         """
         drained = _drain(self._reports, give_up)
+        drained = _drain(self._media, give_up) and drained
         self._notes.finish()
+        self._media_notes.finish()
         self._refusals.finish()
         return drained
 
@@ -78,7 +86,7 @@ class SpoolShipper:
 
     def stop(self) -> None:
         """Ends the threads. What has not arrived stays on disk."""
-        for thread in (self._reports, self._lines):
+        for thread in (self._reports, self._lines, self._media):
             thread.stop()
 
 

@@ -118,6 +118,22 @@ class BlobStore(Protocol):
             kept: Files that stay, because other checkpoints need their bytes.
         """
 
+    def write_other(self, directory: str, name: str, content: bytes) -> None:
+        """Writes a file of a directory in which no checkpoint is; it is durable once this returns.
+
+        It takes the place of an earlier one in one step. ``open`` reads it, with the directory as the
+        checkpoint.
+
+        Args:
+            directory: Path of the directory below the storage; it is made if it is missing.
+            name: Name of the file.
+            content: Its bytes.
+
+        Raises:
+            FailedPreconditionError: It is reached through a link, so that the files may be anybody's.
+            QuotaError: The disk is full.
+        """
+
     def remove_others(self, directory: str) -> None:
         """Removes a directory in which no checkpoint is, such as of TensorBoard files. Safe to repeat.
 

@@ -7,11 +7,13 @@ import os
 import shutil
 import stat
 import sys
+import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from resolute.contracts.files.atomic_files import write_atomically
 from resolute.errors import DataLossError, FailedPreconditionError, InvalidArgumentError, UnavailableError
 from resolute_checkpoints.blobs.base import Fault, FinishedUpload, OpenUpload, Upload, taken
 from resolute_checkpoints.blobs.os_errors import file_system_errors
@@ -129,17 +131,25 @@ class DirectoryStore:
                 return
             _remove_tree(base)
 
+    def write_other(self, directory: str, name: str, content: bytes) -> None:
+        """Writes a file beside its place and moves it there; the first one makes the storage's directory."""
+        with file_system_errors(self._root):
+            base = self._own_directory(directory)
+            base.mkdir(parents=True, exist_ok=True)
+            # Threads that write the same at once do not meet in one file.
+            partial = base / f"{name}.{threading.get_ident()}"
+            try:
+                write_atomically(partial, content, mode=0o640, sync=True)
+                partial.replace(base / name)
+            finally:
+                partial.unlink(missing_ok=True)
+
     def remove_others(self, directory: str) -> None:
         """Removes a directory; none of its parents below the storage may be a link."""
         with file_system_errors(self._root):
             # Of a storage that is not mounted nothing is removed, whatever is not to be seen there.
             self._require_root()
-            base = self._base(directory)
-            if os.path.realpath(base) != str(base):
-                raise FailedPreconditionError(
-                    f"{base} is reached through a link, so that its files may not be the cluster's own; "
-                    "remove them by hand"
-                )
+            base = self._own_directory(directory)
             if base.exists():
                 _remove_tree(base)
 
@@ -151,6 +161,15 @@ class DirectoryStore:
             # Longer paths first: a directory is empty only after what is in it is gone.
             for path in sorted(paths, key=len, reverse=True):
                 _remove_entry(base, path)
+
+    def _own_directory(self, directory: str) -> Path:
+        base = self._base(directory)
+        if os.path.realpath(base) != str(base):
+            raise FailedPreconditionError(
+                f"{base} is reached through a link, so that its files may not be the cluster's own; "
+                "remove them by hand"
+            )
+        return base
 
     def _base(self, checkpoint_id: str) -> Path:
         return Path(os.path.realpath(self._root)) / checkpoint_id

@@ -12,6 +12,7 @@ from resolute.errors import ResoluteError, UnavailableError
 from resolute_checkpoints import access
 from resolute_checkpoints.domain.checkpoint import Checkpoint, State, Storage
 from resolute_checkpoints.domain.globs import compile_globs
+from resolute_checkpoints.media.removal import Removal as MediaRemoval
 from resolute_checkpoints.retention.remover import CLAIM_SECONDS, Remover
 from resolute_checkpoints.store import audit, fencing, pins, records, rows
 from resolute_checkpoints.store.files import inheritance, removals
@@ -30,9 +31,13 @@ class Deletions:
         remover: Carries removals out.
         clock: Tells the time of changes.
         cluster_id: UUID of the cluster, which begins the paths of its files that belong to no checkpoint.
+        media: Removes what trials have logged.
     """
 
-    def __init__(self, *, database: Database, remover: Remover, clock: Clock, cluster_id: str) -> None:
+    def __init__(
+        self, *, database: Database, remover: Remover, clock: Clock, cluster_id: str, media: MediaRemoval
+    ) -> None:
+        self._media = media
         self._cluster_id = cluster_id
         self._database = database
         self._remover = remover
@@ -107,7 +112,8 @@ class Deletions:
 
         Raises:
             FailedPreconditionError: Some of its checkpoints are inherited.
-            UnavailableError: Some files could not be removed yet; they are marked and removed later.
+            UnavailableError: Some files could not be removed yet; they are marked and removed later. Media
+                are removed when this is called again.
         """
         who = actor()
 
@@ -119,6 +125,7 @@ class Deletions:
             audit.record(connection, action="experiment.delete", target=experiment_id, actor=who, now=now)
 
         await self._database.write(bury)
+        await self._media.delete_experiment(experiment_id)
         failures: list[ResoluteError] = []
         while claimed := await self._database.write(lambda c: self._claim(c, experiment_id)):
             failures += await self._remover.execute(claimed)

@@ -19,7 +19,7 @@ from resolute_checkpoints.domain.checkpoint import (
 )
 from resolute_checkpoints.domain.manifest import Manifest
 from resolute_checkpoints.store import rows
-from resolute_checkpoints.store.schema import checkpoints, files
+from resolute_checkpoints.store.schema import MEDIA_INTAKE, checkpoints, files
 from resolute_checkpoints.store.sizes import text_bytes
 from resolute_serving.database.engine import insert_new
 from resolute_serving.pagination import Ordering
@@ -73,7 +73,9 @@ def existing(connection: Connection, ids: Collection[str]) -> list[str]:
 
 
 def storage_usage(connection: Connection, workspace_id: int) -> int:
-    """Sums up the bytes of checkpoints that were written in a workspace; what several share counts once.
+    """Sums up the bytes of checkpoints and media that were written in a workspace.
+
+    What several checkpoints share, or several media of an experiment, counts once.
 
     Rows of files go after the files: what is being deleted counts until it is gone, and so do the bytes of a
     deleted checkpoint that others share.
@@ -89,7 +91,11 @@ def storage_usage(connection: Connection, workspace_id: int) -> int:
         .subquery()
     )
     total = sa.func.coalesce(sa.func.sum(homes.c.size), 0)
-    return int(connection.execute(sa.select(total)).scalar_one())
+    trials = MEDIA_INTAKE.trials
+    logged = sa.select(sa.func.coalesce(sa.func.sum(trials.c.bytes), 0)).where(
+        trials.c.workspace == workspace_id
+    )
+    return sum(int(connection.execute(query).scalar_one()) for query in (sa.select(total), logged))
 
 
 def find(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 
 from resolute_serving.idempotency import IdempotencyKeys
+from resolute_serving.ingestion.tables import KEY, IngestionTables
 
 METADATA = sa.MetaData()
 KEYS = IdempotencyKeys(METADATA)
@@ -151,6 +152,46 @@ model_versions = sa.Table(
     sa.Column("create_time", sa.Double, nullable=False),
     sa.Column("revision", sa.BigInteger, nullable=False, server_default="0"),
     sa.Index("model_versions_by_checkpoint", "checkpoint_id"),
+)
+
+MEDIA_INTAKE = IngestionTables(METADATA, prefix="media_")
+"""The experiments, trials and sources of media."""
+
+# The storages that contents of an experiment's media are in.
+media_places = sa.Table(
+    "media_places",
+    METADATA,
+    sa.Column("place_key", KEY, primary_key=True),
+    sa.Column("experiment_key", KEY, nullable=False),
+    sa.Column("storage", sa.Text, nullable=False),
+    # Written before the cluster was restored or copied, as of checkpoints.
+    sa.Column("inherited", sa.Boolean, nullable=False, server_default=sa.false()),
+    sa.Index("media_places_by_experiment", "experiment_key"),
+)
+
+media = sa.Table(
+    "media",
+    METADATA,
+    sa.Column("media_id", KEY, primary_key=True),
+    sa.Column("experiment_key", KEY, nullable=False),
+    sa.Column("trial_key", KEY, nullable=False),
+    sa.Column("run", sa.Integer, nullable=False),
+    sa.Column("name", sa.String(500), nullable=False),
+    sa.Column("kind", sa.String(20), nullable=False),
+    sa.Column("steps", sa.BigInteger, nullable=False),
+    sa.Column("time", sa.Double, nullable=False),
+    sa.Column("caption", sa.Text, nullable=False),
+    sa.Column("content_type", sa.String(40), nullable=False),
+    sa.Column("size", sa.BigInteger, nullable=False),
+    sa.Column("digest", sa.String(64), nullable=False),
+    # Of small objects; the others lie in a storage, under their digest.
+    sa.Column("content", sa.LargeBinary),
+    sa.Column("place_key", KEY),
+    sa.Index("media_by_steps", "trial_key", "steps", "media_id"),
+    sa.Index("media_by_name", "trial_key", "name", "kind", "steps", "media_id"),
+    sa.Index("media_by_digest", "experiment_key", "digest"),
+    # An id that was deleted must not come again: browsers keep what they have loaded.
+    sqlite_autoincrement=True,
 )
 
 audit = sa.Table(

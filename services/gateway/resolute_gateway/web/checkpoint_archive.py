@@ -20,7 +20,7 @@ from resolute.api.checkpoints.v1.checkpoint_pb2 import Checkpoint, File
 from resolute.contracts.files.digests import hasher_for
 from resolute_gateway.backends import Backends
 from resolute_gateway.web.answers import refusal
-from resolute_gateway.web.callers import current_caller
+from resolute_gateway.web.forwarding import Forwarding, refusal_of
 
 PATH = "/checkpoints/{checkpoint_id}.tar"
 _SERVICE = "/resolute.api.checkpoints.v1.CheckpointsService/ReadFile"
@@ -31,12 +31,6 @@ _SECONDS = 60.0
 _FILE_SECONDS = 24 * 3600.0
 """A browser may be slow; one that takes nothing for a minute is closed by the server."""
 _ID = re.compile(r"[0-9a-f-]{36}")
-_STATUSES = {
-    grpc.StatusCode.UNAUTHENTICATED: (401, "unauthenticated"),
-    grpc.StatusCode.PERMISSION_DENIED: (403, "permission_denied"),
-    grpc.StatusCode.NOT_FOUND: (404, "not_found"),
-    grpc.StatusCode.FAILED_PRECONDITION: (409, "failed_precondition"),
-}
 _END = bytes(2 * tarfile.BLOCKSIZE)
 
 
@@ -63,8 +57,7 @@ class CheckpointArchive:
 
     def __init__(self, backends: Backends, *, authorized: Callable[[Scope], Scope]) -> None:
         self._channel = backends.channel(_SERVICE)
-        self._peers = backends.peers
-        self._authorized = authorized
+        self._forwarding = Forwarding(backends.peers, authorized=authorized)
         self._in_progress = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -89,14 +82,14 @@ class CheckpointArchive:
         if self._channel is None or not _ID.fullmatch(checkpoint_id):
             return refusal(404, code="not_found", message=f"there is no checkpoint {checkpoint_id[:80]}")
         calls = _Calls(
-            checkpoints_service_pb2_grpc.CheckpointsServiceStub(self._channel), self._metadata(request)
+            checkpoints_service_pb2_grpc.CheckpointsServiceStub(self._channel),
+            self._forwarding.metadata(request),
         )
         try:
             checkpoint = await calls.checkpoint(checkpoint_id)
             files = await calls.files(checkpoint_id)
         except grpc.aio.AioRpcError as failure:
-            status, code = _STATUSES.get(failure.code(), (503, "unavailable"))
-            return refusal(status, code=code, message=failure.details() or "the service gave no reason")
+            return refusal_of(failure)
         if len(files) > _MAX_FILES:
             message = (
                 f"it has more than {_MAX_FILES} files; run: resolute checkpoint download {checkpoint_id}"
@@ -112,11 +105,6 @@ class CheckpointArchive:
                 "cache-control": "no-store",
             },
         )
-
-    def _metadata(self, request: Request) -> tuple[tuple[str, str], ...]:
-        headers = Request(self._authorized(request.scope)).headers
-        token = headers.get("authorization", "")
-        return (("authorization", token), *self._peers.metadata(current_caller.get()))
 
 
 @dataclass(frozen=True)

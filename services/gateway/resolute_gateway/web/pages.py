@@ -17,6 +17,7 @@ _INDEX = """This is the HTTP gateway of a Resolute cluster.
 POST /PACKAGE.SERVICE/METHOD   a call, by the Connect protocol or gRPC-web, in JSON or binary
 GET /openapi.json              every call, as an OpenAPI document
 GET /checkpoints/UUID.tar      a checkpoint as one download
+GET /media/TRIAL_UUID/ID       an image, table and so on that a trial logged
 GET /.well-known/resolute.json where gRPC is served
 GET /docs/                     the documentation, where RESOLUTE_DOCS_DIR names the built site
 """

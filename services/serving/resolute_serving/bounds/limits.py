@@ -72,6 +72,7 @@ LIMITS: Mapping[str, RequestLimits] = {
     f"{_EXPERIMENTS}.ImportsService/ImportTrials": _BATCH,
     f"{_CHECKPOINTS}/ImportCheckpoints": _BATCH,
     "/resolute.api.checkpoints.v1.ModelsService/ImportModel": _LARGE,
+    "/resolute.api.checkpoints.v1.MediaService/IngestMedia": _BATCH,
     f"{_CHECKPOINTS}/ReuseFiles": _BATCH,
     f"{_CHECKPOINTS}/PresignUploads": _BATCH,
     f"{_CHECKPOINTS}/CommitCheckpoint": _BATCH,

@@ -54,18 +54,19 @@ class IngestionTables:
 
     Args:
         metadata: Where the tables are declared.
+        prefix: Begins their names, where the service has others of these names.
     """
 
-    def __init__(self, metadata: sa.MetaData) -> None:
+    def __init__(self, metadata: sa.MetaData, *, prefix: str = "") -> None:
         self.experiments = sa.Table(
-            "experiments",
+            f"{prefix}experiments",
             metadata,
             sa.Column("experiment_key", KEY, primary_key=True),
             sa.Column("experiment_id", sa.String(36), nullable=False, unique=True),
             sa.Column("deleted_at", sa.Float),
         )
         self.trials = sa.Table(
-            "trials",
+            f"{prefix}trials",
             metadata,
             sa.Column("trial_key", KEY, primary_key=True),
             sa.Column("trial_id", sa.String(36), nullable=False, unique=True),
@@ -80,7 +81,7 @@ class IngestionTables:
             sa.Column("byte_limit", sa.Text, nullable=False, server_default=""),
         )
         self.sources = sa.Table(
-            "sources",
+            f"{prefix}sources",
             metadata,
             sa.Column("source_key", KEY, primary_key=True),
             sa.Column("trial_key", KEY, nullable=False),

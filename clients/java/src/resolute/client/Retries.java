@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
 import resolute.api.checkpoints.v1.CheckpointsServiceGrpc;
+import resolute.api.checkpoints.v1.MediaServiceGrpc;
 import resolute.api.checkpoints.v1.ModelsServiceGrpc;
 import resolute.api.experiments.v1.AccessServiceGrpc;
 import resolute.api.experiments.v1.ClusterServiceGrpc;
@@ -48,6 +49,7 @@ final class Retries {
                 JobsServiceGrpc.getServiceDescriptor(),
                 LogsServiceGrpc.getServiceDescriptor(),
                 MetricsServiceGrpc.getServiceDescriptor(),
+                MediaServiceGrpc.getServiceDescriptor(),
                 ModelsServiceGrpc.getServiceDescriptor(),
                 RetentionServiceGrpc.getServiceDescriptor(),
                 RolesServiceGrpc.getServiceDescriptor(),

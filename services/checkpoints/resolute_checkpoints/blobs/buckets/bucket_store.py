@@ -95,6 +95,11 @@ class BucketStore:
         keys = self._bucket.sizes(self._directory(checkpoint_id))
         self._bucket.delete(key for key, _ in keys if key not in stay)
 
+    def write_other(self, directory: str, name: str, content: bytes) -> None:
+        """Writes an object."""
+        self._require_bucket()
+        self._bucket.put(self._key(directory, name), io.BytesIO(content), size=len(content))
+
     def remove_others(self, directory: str) -> None:
         """Removes every object below a name."""
         if self._bucket.exists():

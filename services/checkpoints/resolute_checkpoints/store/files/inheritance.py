@@ -14,7 +14,7 @@ from sqlalchemy.engine import Connection
 from resolute.errors import FailedPreconditionError
 from resolute_checkpoints.domain.checkpoint import Checkpoint, State
 from resolute_checkpoints.store import pins
-from resolute_checkpoints.store.schema import checkpoints
+from resolute_checkpoints.store.schema import MEDIA_INTAKE, checkpoints, media_places
 
 _REMEDY = "if the original is gone for good, `resolute take-over` makes them this cluster's own"
 
@@ -25,6 +25,7 @@ def inherit_all(connection: Connection) -> int:
     Returns:
         How many checkpoints are inherited now.
     """
+    connection.execute(sa.update(media_places).values(inherited=True))
     return connection.execute(sa.update(checkpoints).values(inherited=True)).rowcount
 
 
@@ -34,6 +35,7 @@ def take_over(connection: Connection) -> int:
     Returns:
         How many there were.
     """
+    connection.execute(sa.update(media_places).values(inherited=False))
     inherited = sa.update(checkpoints).where(checkpoints.c.inherited)
     return connection.execute(inherited.values(inherited=False)).rowcount
 
@@ -57,7 +59,7 @@ def require_owned_experiment(connection: Connection, experiment_id: str) -> None
     """Makes sure that the files of an experiment may be removed.
 
     Raises:
-        FailedPreconditionError: Some of its checkpoints are inherited.
+        FailedPreconditionError: Some of its checkpoints or media are inherited.
     """
     gone = checkpoints.c.state == State.DELETED.value
     query = sa.select(sa.func.count()).where(
@@ -72,5 +74,17 @@ def require_owned_experiment(connection: Connection, experiment_id: str) -> None
             f"{count} checkpoints of experiment {experiment_id} were written before this cluster was "
             "restored or copied, and the original may need their files; archive the experiment instead, or "
             f"{_REMEDY}",
+            resource=f"experiment {experiment_id}",
+        )
+    experiments = MEDIA_INTAKE.experiments
+    places = (
+        sa.select(media_places.c.place_key)
+        .join(experiments, experiments.c.experiment_key == media_places.c.experiment_key)
+        .where(experiments.c.experiment_id == experiment_id, media_places.c.inherited)
+    )
+    if connection.execute(places.limit(1)).one_or_none() is not None:
+        raise FailedPreconditionError(
+            f"media of experiment {experiment_id} were logged before this cluster was restored or copied, "
+            f"and the original may need their files; archive the experiment instead, or {_REMEDY}",
             resource=f"experiment {experiment_id}",
         )

@@ -35,6 +35,7 @@ from resolute_serving.auth.policy.scopes import (
     TRIAL_ID,
     TRIALS,
     TRIALS_BY_FILTER,
+    TRIALS_BY_ID,
     TRIALS_OF_SERIES,
     WORKSPACE,
     WORKSPACE_OR_CLUSTER,
@@ -333,6 +334,12 @@ _BY_SERVICE: Mapping[str, Mapping[str, Rule]] = {
         "ListVersions": _user(viewer(MODEL)),
         "UpdateVersion": _user(editor(MODEL)),
         "DeleteVersion": _user(editor(MODEL)),
+    },
+    "resolute.api.checkpoints.v1.MediaService": {
+        "IngestMedia": _trial(own_begin),
+        "ListMediaNames": _user(viewer(TRIALS_BY_ID)),
+        "ListMedia": _user(viewer(TRIAL_ID)),
+        "GetMedia": _user(viewer(TRIAL_ID)),
     },
     "resolute.api.gateway.v1.GatewayService": {
         # It calls the services with the caller's own token, and each checks what it shows.

@@ -60,6 +60,7 @@ TRIALS = Scope(
     "the workspaces of the trials",
     lambda request: named(Kind.TRIAL, [subscription.trial_id for subscription in request.subscriptions]),
 )
+TRIALS_BY_ID = Scope(TRIALS.text, lambda request: named(Kind.TRIAL, request.trial_ids))
 TRIALS_OF_SERIES = Scope(
     TRIALS.text, lambda request: named(Kind.TRIAL, [one.trial_id for one in request.series])
 )

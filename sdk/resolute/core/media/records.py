@@ -1,0 +1,32 @@
+"""Makes records of media, after checking what every service would refuse."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from resolute.contracts.media_formats import MediaKind, content_type
+from resolute.contracts.spool.format import MAX_NAME_LENGTH, Media
+from resolute.errors import InvalidArgumentError
+
+MAX_CAPTION = 1000
+"""Characters that are kept of a caption."""
+
+
+def new_media(kind: MediaKind, *, name: Any, steps: int, time: float, content: bytes, caption: Any) -> Media:
+    """Makes a record.
+
+    Raises:
+        InvalidArgumentError: The name is no text of 1 to 500 characters, or the content is too large or of no
+            format of its kind.
+    """
+    if not isinstance(name, str) or not 0 < len(name) <= MAX_NAME_LENGTH:
+        raise InvalidArgumentError(f"the name is not text of 1 to {MAX_NAME_LENGTH} characters; name it so")
+    content_type(kind, content)
+    return Media(
+        name=name,
+        kind=kind.value,
+        steps=steps,
+        time=time,
+        content=content,
+        caption=str(caption)[:MAX_CAPTION],
+    )

@@ -1,0 +1,71 @@
+"""Removes the media of an experiment: rows first, then the files, then the note of where these are."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from resolute.contracts.clock import Clock
+from resolute_checkpoints.domain.checkpoint import Storage
+from resolute_checkpoints.media.contents import Contents
+from resolute_checkpoints.store.rows import decode_storage
+from resolute_checkpoints.store.schema import MEDIA_INTAKE, media, media_places
+from resolute_serving.database.engine import Database
+from resolute_serving.ingestion.service import delete_experiment
+
+_ROWS_AT_ONCE = 5000
+
+
+class Removal:
+    """Removes media.
+
+    Args:
+        database: The service's database.
+        contents: Keeps large contents.
+        clock: Tells when an experiment was deleted.
+    """
+
+    def __init__(self, database: Database, contents: Contents, *, clock: Clock) -> None:
+        self._database = database
+        self._contents = contents
+        self._clock = clock
+
+    async def delete_experiment(self, experiment_id: str) -> None:
+        """Removes everything of an experiment; what was begun is finished when called again.
+
+        Raises:
+            FailedPreconditionError: A store refuses the service.
+            UnavailableError: A store does not answer.
+        """
+        await delete_experiment(
+            self._database, MEDIA_INTAKE, experiment_id, clock=self._clock, delete_batch=_delete_batch
+        )
+        for key, storage in await self._database.read(lambda link: _places(link, experiment_id)):
+            await self._contents.remove_all(storage, experiment_id)
+            await self._database.write(partial(_forget, key=key))
+
+
+def _delete_batch(connection: Connection, experiment_key: int) -> bool:
+    trial = MEDIA_INTAKE.next_trial(connection, experiment_key)
+    if trial is None:
+        return False
+    some = sa.select(media.c.media_id).where(media.c.trial_key == trial).limit(_ROWS_AT_ONCE)
+    if connection.execute(media.delete().where(media.c.media_id.in_(some))).rowcount < _ROWS_AT_ONCE:
+        MEDIA_INTAKE.delete_trial(connection, trial)
+    return True
+
+
+def _forget(connection: Connection, *, key: int) -> None:
+    connection.execute(media_places.delete().where(media_places.c.place_key == key))
+
+
+def _places(connection: Connection, experiment_id: str) -> list[tuple[int, Storage]]:
+    experiments = MEDIA_INTAKE.experiments
+    query = (
+        sa.select(media_places.c.place_key, media_places.c.storage)
+        .join(experiments, experiments.c.experiment_key == media_places.c.experiment_key)
+        .where(experiments.c.experiment_id == experiment_id)
+    )
+    return [(row.place_key, decode_storage(row.storage)) for row in connection.execute(query)]
