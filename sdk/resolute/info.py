@@ -26,6 +26,8 @@ class TrialInfo:
         experiment_id: Small number of its experiment.
         trial_seed: Seed for its random numbers.
         hparams: Its hyperparameters.
+        skipped_batches: Batches to leave out because the [guard](../launch.md#spikes) of its experiment went
+            back behind them: the number of the first, from 0 over all runs, and of the one after the last.
 
     Examples:
         A test of a script that reads ``get_cluster_info().trial`` can make one:
@@ -48,6 +50,7 @@ class TrialInfo:
         trial_run_id: int,
         debug: bool = False,
         inter_node_network_interface: str | None = None,
+        skipped_batches: Sequence[Sequence[int]] = (),
     ) -> None:
         self.trial_id = trial_id
         self.experiment_id = experiment_id
@@ -58,6 +61,7 @@ class TrialInfo:
         self._trial_run_id = trial_run_id
         self._debug = debug
         self._inter_node_network_interface = inter_node_network_interface
+        self.skipped_batches = [(int(first), int(end)) for first, end in skipped_batches]
 
     @classmethod
     def _from_env(cls) -> TrialInfo:

@@ -92,6 +92,7 @@ def _trial_info(task: Task) -> TrialInfo:
         steps_completed=spec.steps_completed,
         trial_run_id=spec.run,
         debug=bool(task.config.get("debug", False)),
+        skipped_batches=[(skipped.first, skipped.end) for skipped in spec.skipped_batches],
     )
 
 

@@ -87,15 +87,16 @@ class ControlPlane:
         )
         return self._allocations.Rendezvous(request, timeout=RENDEZVOUS_DEADLINE)
 
-    def renew_lease(self, *, pid: int, hang: str = "") -> pb2.RenewLeaseResponse:
+    def renew_lease(self, *, pid: int, hang: str = "", idle: str = "") -> pb2.RenewLeaseResponse:
         """Renews the lease of the run.
 
         Args:
             pid: Process id of the entrypoint; zero before it runs.
             hang: What keeps the container's processes from moving; empty while they move.
+            idle: How little its GPUs do; empty while they do enough.
         """
         request = pb2.RenewLeaseRequest(
-            allocation_id=self._allocation, container_rank=self._rank, pid=pid or None, hang=hang
+            allocation_id=self._allocation, container_rank=self._rank, pid=pid or None, hang=hang, idle=idle
         )
         return self._allocations.RenewLease(request, timeout=CONTROL_DEADLINE)
 

@@ -10,6 +10,7 @@ from contextlib import closing
 from resolute.contracts.clock import Clock
 from resolute.contracts.run.gpu_usage import GpuUsage
 from resolute_launch.gpus.counters import GpuCounters, Reading
+from resolute_launch.gpus.idleness import Idleness
 
 _log = logging.getLogger("resolute.supervisor")
 
@@ -21,12 +22,20 @@ class GpuMeter:
         open_counters: Opens the counters, which may take a second; None if there are none.
         clock: Tells how long a reading counts.
         pause: Seconds between two readings.
+        idleness: Is told what the GPUs do while the entrypoint runs; None where nobody asks.
     """
 
     def __init__(
-        self, open_counters: Callable[[], GpuCounters | None], *, clock: Clock, pause: float = 2.0
+        self,
+        open_counters: Callable[[], GpuCounters | None],
+        *,
+        clock: Clock,
+        pause: float = 2.0,
+        idleness: Idleness | None = None,
     ) -> None:
         self._open_counters, self._clock, self._pause = open_counters, clock, pause
+        self._idleness = idleness
+        self._entrypoint_runs = False
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="gpu-meter", daemon=True)
         self._before: Sequence[Reading] = ()
@@ -37,6 +46,10 @@ class GpuMeter:
     def start(self) -> None:
         """Begins to measure."""
         self._thread.start()
+
+    def entrypoint_runs(self) -> None:
+        """Lets idleness count from now on: before, there was nothing for the GPUs to do."""
+        self._entrypoint_runs = True
 
     def stop(self) -> GpuUsage | None:
         """Ends the measuring, if it was begun.
@@ -66,11 +79,17 @@ class GpuMeter:
 
     def _take(self, readings: Sequence[Reading]) -> None:
         now = self._clock.monotonic()
+        seconds = now - self._read_at
+        measured = busy = 0.0
         for before, reading in zip(self._before, readings, strict=True) if self._before else ():
             if reading.busy is not None:
-                self._measured += now - self._read_at
-                self._busy += (now - self._read_at) * reading.busy
+                measured += seconds
+                busy += seconds * reading.busy
             # A driver that is loaded again begins to count again.
             if before.energy_joules is not None and reading.energy_joules is not None:
                 self._energy = (self._energy or 0.0) + max(0.0, reading.energy_joules - before.energy_joules)
+        self._measured += measured
+        self._busy += busy
+        if self._idleness is not None and self._entrypoint_runs and self._before:
+            self._idleness.add(seconds, measured=measured, busy=busy)
         self._before, self._read_at = readings, now

@@ -34,6 +34,7 @@ from resolute_launch.control_plane.signal_state import SignalState
 from resolute_launch.control_plane.signal_watcher import SignalWatcher
 from resolute_launch.exec import entrypoint
 from resolute_launch.gpus.counters import NvmlCounters
+from resolute_launch.gpus.idleness import Idleness, UtilizationPolicy
 from resolute_launch.gpus.meter import GpuMeter
 from resolute_launch.gpus.xid_errors import XidErrors
 from resolute_launch.hangs.watch import HangWatch
@@ -136,7 +137,12 @@ class RunExecutor:
             clock=clock,
         )
         self._warm_start = WarmStart(task, interrupted=self._interrupted, log_line=self._output.log_line)
-        self._gpu_meter = GpuMeter(lambda: NvmlCounters.open(task.order.devices), clock=clock)
+        policy = UtilizationPolicy.of(task.config)
+        self._gpu_meter = GpuMeter(
+            lambda: NvmlCounters.open(task.order.devices),
+            clock=clock,
+            idleness=None if policy is None else Idleness(policy, report=self._lease.report_idle),
+        )
         self._hang_watch = HangWatch(
             task,
             output=lambda: self._output.count,
@@ -297,6 +303,7 @@ class RunExecutor:
             if self._start_barrier.try_release(child, argv):
                 self._lease.entrypoint_runs(child.pid)
                 self._hang_watch.start(child.tree)
+                self._gpu_meter.entrypoint_runs()
                 self._phases.begin("entrypoint")
             self._shut_down(child)
             self._wait(min(_TICK_SECONDS, self._shutdown_sequence.seconds_until_due()))

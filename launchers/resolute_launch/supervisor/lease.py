@@ -81,7 +81,7 @@ class LeaseRenewer:
         self._renewed = threading.Event()
         self.pid = 0
         """Process id of the entrypoint; zero before it runs."""
-        self._hang = ""
+        self._hang = self._idle = ""
         self.lost = ""
         """Why the allocation was lost; empty while the run holds it."""
 
@@ -103,6 +103,11 @@ class LeaseRenewer:
         self._hang = sentence
         self._wake.set()
 
+    def report_idle(self, sentence: str) -> None:
+        """Tells at once how little the GPUs do; empty once they do enough. Any thread may call it."""
+        self._idle = sentence
+        self._wake.set()
+
     def acknowledge(self, revision: int) -> None:
         """Reports that the trial will exit because of the signal."""
         self._acknowledged = revision
@@ -119,7 +124,7 @@ class LeaseRenewer:
         Raises:
             ResoluteError: The control plane is away, or the allocation is lost.
         """
-        response = self._control.renew_lease(pid=self.pid, hang=self._hang)
+        response = self._control.renew_lease(pid=self.pid, hang=self._hang, idle=self._idle)
         self._outage_timeout.renew()
         self._store_token(response.bearer_token, self._token_file)
         self._store_token(response.user_token, self._user_token_file)

@@ -57,6 +57,7 @@ from resolute_experiments.allocations.run_specs import RunSpecs
 from resolute_experiments.clients import Clients
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.gauges import ServiceGauges
+from resolute_experiments.guard.watch import GuardWatch
 from resolute_experiments.lifecycle.controllers import Controllers
 from resolute_experiments.lifecycle.metrics_copy import MetricsCopy
 from resolute_experiments.retention.deferred import DeferredRetention
@@ -165,12 +166,14 @@ class ExperimentsService:
             notifier=self._core.notifier,
             clock=environment.clock,
         )
+        self._guard_watch = GuardWatch(self._core, clients=self._clients)
         self._controllers = Controllers(
             self._core,
             clients=self._clients,
             lease_ttl=settings.lease_ttl,
             machines=self._fleet,
             metrics_copy=self._metrics_copy,
+            guard=self._guard_watch,
         )
         self._heartbeats = HeartbeatMonitor(self._core, adopt=self._controllers.adopt)
         self._deferred_retention = DeferredRetention(
@@ -396,6 +399,7 @@ class ExperimentsService:
             asyncio.create_task(self._alert_watch.run(), name="alert-watch"),
             asyncio.create_task(assign_ids(self._core.database, self._clients), name="assign-ids"),
             asyncio.create_task(self._metrics_copy.run(), name="metrics-copy"),
+            asyncio.create_task(self._guard_watch.run(), name="guard-watch"),
             asyncio.create_task(self._refusal_log.run(), name="refusal-log"),
         ]
 

@@ -61,6 +61,26 @@ def test_a_commit_from_before_the_fence_may_be_repeated(url: str, root: Path) ->
     asyncio.run(scenario())
 
 
+def test_a_trial_goes_back_behind_what_superseded_runs_wrote(url: str, root: Path) -> None:
+    async def scenario() -> None:
+        async with registry_harness(url, root) as w:
+            committed = {steps: await w.store(run=1, steps=steps) for steps in (100, 200, 300)}
+            for _ in range(2):
+                latest = await w.registry.fence(TRIAL, min_run=2, most_steps=250)
+                assert latest is not None
+                assert latest.checkpoint_id == committed[200]
+            later = await w.store(run=2, steps=300)
+            # A later fence takes none of that back, and leaves what the next run wrote.
+            latest = await w.registry.fence(TRIAL, min_run=3)
+            assert latest is not None
+            assert latest.checkpoint_id == later
+            assert sorted(await w.listed()) == sorted([*committed.values(), later])
+            latest = await w.registry.fence(TRIAL, min_run=4, most_steps=50)
+            assert latest is None
+
+    asyncio.run(scenario())
+
+
 def test_a_fence_never_falls(url: str, root: Path) -> None:
     async def scenario() -> None:
         async with registry_harness(url, root) as w:

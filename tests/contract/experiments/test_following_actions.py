@@ -14,7 +14,7 @@ from contract.experiments.test_exit_policy import NoMachines
 from contract.experiments.test_lifecycle import Store
 from support.clocks import ManualClock
 from support.databases import migrate
-from support.services.experiments_context import NoMetricsCopy, context
+from support.services.experiments_context import NoGuard, NoMetricsCopy, context
 
 from resolute.api.searcher.v1 import action_pb2, searcher_service_pb2
 from resolute.contracts.values import to_value
@@ -98,6 +98,7 @@ def test_an_outage_after_the_searcher_was_back_begins_with_a_short_pause(databas
             lease_ttl=30.0,
             machines=NoMachines(),
             metrics_copy=NoMetricsCopy(),
+            guard=NoGuard(),
         )
         await controller._follow_actions()
 

@@ -14,7 +14,7 @@ from contract.experiments.test_lifecycle import Store
 from sqlalchemy.engine import Connection
 from support.clocks import ManualClock
 from support.databases import migrate
-from support.services.experiments_context import NoMetricsCopy, context
+from support.services.experiments_context import NoGuard, NoMetricsCopy, context
 
 from resolute.api.checkpoints.v1 import checkpoint_pb2, checkpoints_service_pb2
 from resolute.api.metrics.v1 import metrics_service_pb2
@@ -151,6 +151,7 @@ def ending(database: Database) -> Ending:
         lease_ttl=30.0,
         machines=machines,
         metrics_copy=NoMetricsCopy(),
+        guard=NoGuard(),
     )
     return Ending(store, controller, database, registry, machines, clock, allocations)
 

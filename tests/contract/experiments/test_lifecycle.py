@@ -234,6 +234,7 @@ def test_a_supervisor_is_told_the_grace_of_the_config_or_none(store: Store, grac
         trial=store.trial(trial_id),
         experiment=replace(experiment, config=config),
         workspace=_WORKSPACE,
+        earlier=[],
         terms=LaunchParameters(cluster_id="c", lease_ttl=30, preemption_timeout=60, collective_key="k"),
     )
     told = seconds_of(spec.termination_grace) if spec.HasField("termination_grace") else None

@@ -12,7 +12,7 @@ from contract.experiments.test_exit_policy import NoMachines
 from contract.experiments.test_lifecycle import Store
 from support.clocks import ManualClock
 from support.databases import migrate
-from support.services.experiments_context import NoMetricsCopy, context
+from support.services.experiments_context import NoGuard, NoMetricsCopy, context
 
 from resolute.api.searcher.v1 import action_pb2
 from resolute.errors import InternalError, UnavailableError
@@ -110,6 +110,7 @@ def test_actions_that_cannot_be_applied_are_shown(database: Database) -> None:
         lease_ttl=30.0,
         machines=NoMachines(),
         metrics_copy=NoMetricsCopy(),
+        guard=NoGuard(),
     )
     batch = [action_pb2.Action(sequence=1, shutdown=action_pb2.Action.Shutdown())]
 
@@ -150,6 +151,7 @@ def test_a_search_that_a_defect_keeps_from_being_created_ends_the_experiment(dat
             lease_ttl=30.0,
             machines=NoMachines(),
             metrics_copy=NoMetricsCopy(),
+            guard=NoGuard(),
         )
         for _ in range(MOST_DEFECTS - 1):
             with pytest.raises(InternalError):

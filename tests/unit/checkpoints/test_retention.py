@@ -44,6 +44,34 @@ def kept(candidates: list[Candidate], policy: RetentionPolicy, *, smaller: bool 
     return {int(key) for key in selection.kept}
 
 
+def test_what_a_guard_would_go_back_to_stays() -> None:
+    selection = select_deletions(
+        [candidate(number, 1) for number in range(1, 7)],
+        RetentionPolicy(keep_restorable=True),
+        smaller_is_better=True,
+        good_steps={"trial-1": 350},
+    )
+    assert {key: value for key, value in selection.kept.items() if KeepReason.GOOD in value} == {
+        "3": frozenset({KeepReason.GOOD})
+    }
+    assert set(selection.kept) == {"3", "6"}
+    # Reports are judged a moment later: the first stays until one is known to be good.
+    early = select_deletions(
+        [candidate(number, 1) for number in range(1, 7)],
+        RetentionPolicy(keep_restorable=True),
+        smaller_is_better=True,
+        good_steps={"trial-1": 0},
+    )
+    assert set(early.kept) == {"1", "6"}
+
+
+def test_what_a_trial_went_back_behind_has_no_place() -> None:
+    candidates = [candidate(1, 1, 0.5), candidate(2, 1, 0.4), candidate(3, 1, 0.1), candidate(4, 1)]
+    behind = [replace(one, left_behind=one.steps_completed > 200) for one in candidates]
+    assert kept(behind, RetentionPolicy(save_experiment_best=1, keep_restorable=True)) == {2}
+    assert kept([replace(one, held=True) for one in behind], RetentionPolicy()) == {1, 2, 3, 4}
+
+
 @pytest.mark.parametrize(
     ("experiment_best", "trial_best", "trial_latest", "expected"),
     [

@@ -32,6 +32,7 @@ INCOMPLETE = Operation(uses_operations=True, completed=False, closed=False)
 CLOSED_INCOMPLETE = Operation(uses_operations=True, completed=False, closed=True)
 COMPLETED = Operation(uses_operations=True, completed=True, closed=False)
 DONE = Operation(uses_operations=True, completed=True, closed=True)
+BOTH = (False, True)
 UNDRIVEN = Operation(uses_operations=False, completed=False, closed=False)
 STOPPED_BY_SEARCH = Operation(uses_operations=False, completed=False, closed=True)
 
@@ -259,14 +260,15 @@ ENDED = {TrialState.COMPLETED, TrialState.CANCELED, TrialState.ERROR}
 
 def test_every_rule_decides_some_end_and_none_stands_behind_one_that_takes_all() -> None:
     outcomes, rules = set(), set()
-    for exit_, operation, state, killed, cancelled, restarts, preemptible, again in product(
-        EXITS, OPERATIONS, LIVES, (False, True), (False, True), (0, 2), (False, True), (False, True)
+    for exit_, operation, state, killed, cancelled, restarts, preemptible, (again, back) in product(
+        EXITS, OPERATIONS, LIVES, BOTH, BOTH, (0, 2), BOTH, tuple(product(BOTH, BOTH))
     ):
         platform = replace(
             situation(state, restarts=restarts, killed=killed),
             retries_cancelled=cancelled,
             on_preemptible=preemptible,
             comes_again=again,
+            taken_back=back,
         )
         facts = ExitFacts(exit=exit_, operation=operation, situation=platform)
         outcome = next(one for one in OUTCOME_RULES if one.predicate is None or one.predicate(facts))
@@ -274,6 +276,27 @@ def test_every_rule_decides_some_end_and_none_stands_behind_one_that_takes_all()
         rules.add(next(rule.when for rule in TRIAL_RULES if rule.applies(facts, outcome.event)))
     assert outcomes == {rule.when for rule in OUTCOME_RULES}
     assert rules == {rule.when for rule in TRIAL_RULES}
+
+
+@pytest.mark.parametrize("exit_", [Exit(), Exit(exit_code=1), Exit(exit_code=137), Exit(lost=True)])
+def test_a_run_that_its_guard_ended_uses_up_no_restart(exit_: Exit) -> None:
+    back = replace(situation(restarts=2), taken_back=True)
+    for operation in (INCOMPLETE, CLOSED_INCOMPLETE, UNDRIVEN):
+        decision = decided(exit_, operation, back)
+        assert (decision.outcome, decision.trial) == (RunOutcome.PREEMPTED, TrialState.QUEUED)
+        assert not decision.counts_as_restart
+    assert decided(exit_, INCOMPLETE, replace(back, experiment=ExperimentState.PAUSED)).trial is (
+        TrialState.PAUSED
+    )
+    stopping = replace(back, experiment=ExperimentState.STOPPING_CANCELED)
+    assert decided(exit_, INCOMPLETE, stopping).trial is TrialState.CANCELED
+
+
+def test_what_the_search_counts_as_done_is_not_taken_back() -> None:
+    back = replace(situation(restarts=2), taken_back=True)
+    assert decided(Exit(), DONE, back).trial is TrialState.COMPLETED
+    killed = decided(Exit(exit_code=137), COMPLETED, back)
+    assert (killed.outcome, killed.trial) == (RunOutcome.PREEMPTED, TrialState.QUEUED)
 
 
 def test_whatever_happened_the_end_of_a_run_is_decided_and_told_once() -> None:

@@ -28,7 +28,7 @@ TABLES: dict[str, Table[Any, Any, Any]] = {
     "Runs": RUNS,
     "Allocations": ALLOCATIONS,
 }
-SIZES = {"Experiments": (12, 18), "Trials": (9, 28), "Runs": (7, 12), "Allocations": (6, 4)}
+SIZES = {"Experiments": (12, 18), "Trials": (9, 29), "Runs": (7, 12), "Allocations": (6, 4)}
 
 
 def tables(section: str) -> list[list[list[str]]]:

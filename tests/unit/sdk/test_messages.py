@@ -81,6 +81,8 @@ class Row:
     start_time: float = 1.5
     failure: str = ""
     hang: str = ""
+    guard: str = ""
+    idle: str = ""
 
 
 def test_a_message_is_read_by_the_annotations_of_the_value() -> None:

@@ -25,6 +25,7 @@ _REASONS: Mapping[str, str] = {
     "trial_latest": "latest",
     "milestone": "milestone",
     "restorable": "the trial can continue from it",
+    "good": "the guard would go back to it",
     "source": "another trial began from it",
     "held": "being read",
     "pinned": "pinned or registered",

@@ -25,6 +25,7 @@ _SIGNALS = {
     "MACHINE": "the machine goes away",
     "TIMEOUT": "a deadline passed",
     "SEARCH": "the search stopped it",
+    "GUARD": "its guard found a bad report",
 }
 _TRANSITIONS = {
     "CREATE": "created by its search",
@@ -33,6 +34,7 @@ _TRANSITIONS = {
     "PLACE": "got slots",
     "CONFIRM_RUNNING": "its processes run",
     "PREEMPT": "asked to checkpoint and exit",
+    "GO_BACK": "goes back to an earlier checkpoint",
     "CONTAINERS_ENDED": "its processes ended",
     "ASSIGN_OPERATION": "its search gave it more work",
     "CLOSE": "its search will give it no more work",

@@ -63,6 +63,8 @@ _RUN_COLUMNS: tuple[Column[RunRecord], ...] = (
     Column("Failure", lambda run: run.failure, note=True),
     Column("Log policies", lambda run: run.log_policies, note=True),
     Column("Stood still", lambda run: run.hang, note=True),
+    Column("Guard", lambda run: run.guard, note=True),
+    Column("Idle GPUs", lambda run: run.idle, note=True),
     Column("Left out of reports", lambda run: run.left_out, note=True),
 )
 _SUMMARY_COLUMNS: tuple[Column[MetricSummary], ...] = (

@@ -130,6 +130,10 @@ class RunRecord:
     """What was left out of its reports: one text for each kind, with how often. Empty until it has ended."""
     hang: str = ""
     """What kept it from moving on when it last stood still; empty if it always moved."""
+    guard: str = ""
+    """What the guard of its experiment found in its reports and did about it; empty if all were good."""
+    idle: str = ""
+    """How little its GPUs did when its ``utilization_policy`` found them idle; empty if it never did."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from resolute.pytorch.metrics.aggregation import Metrics, TrainingMetrics
 from resolute.pytorch.training.batches import RepeatingLoader
 from resolute.pytorch.training.validation import evaluate_and_reduce
 from resolute.pytorch.trial.callbacks import Callbacks
+from resolute.trials.skipping import SkippedBatches
 
 _NOTHING: dict[str, Any] = {}
 """The metrics of a rank that has none to report."""
@@ -42,6 +43,7 @@ class EngineBatchTrainer:
         # A pipeline counts batches, and trains whole ones only.
         self._counting = None if context.use_pipeline_parallel else context.models[0]
         self._micro_batches = context.num_micro_batches_per_slot
+        self._skipped = SkippedBatches.of(context._core)
 
     @property
     def waited_seconds(self) -> float:
@@ -49,11 +51,16 @@ class EngineBatchTrainer:
         return 0.0 if self._batches is None else self._batches.waited_seconds
 
     def train(self, step: int, epoch: int) -> None:
-        """Trains one batch and keeps the metrics of each call.
+        """Trains one batch and keeps the metrics of each call, or leaves it out.
 
         Raises:
             AssertionError: The trial did not step its engine with every micro batch.
         """
+        if step in self._skipped:
+            if self._batches is not None:
+                for _ in range(self._micro_batches):
+                    next(self._batches)
+            return
         for _ in range(self._calls):
             returned = self._trial.train_batch(self._batches, epoch, step)
             self._metrics.add(returned if self._reports else _NOTHING)

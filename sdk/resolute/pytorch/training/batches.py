@@ -11,6 +11,7 @@ from resolute.pytorch.backends.exchange_options import naming_ddp_options
 from resolute.pytorch.metrics.aggregation import TrainingMetrics
 from resolute.pytorch.trial.context import PyTorchTrialContext
 from resolute.pytorch.trial.definition import PyTorchTrial
+from resolute.trials.skipping import SkippedBatches
 
 _END = object()
 _PASSES = 2
@@ -81,6 +82,7 @@ class TrialBatchTrainer:
         self._batches = RepeatingLoader(loader)
         self._epoch_length = epoch_length
         self._metrics = metrics
+        self._skipped = SkippedBatches.of(context._core, together=context._aggregation_frequency)
 
     @property
     def waited_seconds(self) -> float:
@@ -88,9 +90,12 @@ class TrialBatchTrainer:
         return self._batches.waited_seconds
 
     def train(self, step: int, epoch: int) -> None:
-        """Trains one batch and keeps its metrics."""
+        """Trains one batch and keeps its metrics, or leaves it out."""
         context = self._context
         batch = next(self._batches)
+        if step in self._skipped:
+            self._step_schedulers(step)
+            return
         if context.experimental.auto_to_device:
             batch = context.to_device(batch)
         context._precision.begin_batch()

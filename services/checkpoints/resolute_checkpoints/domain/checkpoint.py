@@ -173,6 +173,8 @@ class Candidate:
     """Seconds since 1970; the later of two at the same step is the latest."""
     complete: bool = True
     """Whether it has all its files, so that a trial can continue from it."""
+    left_behind: bool = False
+    """Whether its trial went back behind it, and does not continue from it."""
     ranked: bool = True
     """Whether every value that was reported before it could be superseded is known."""
     held: bool = False

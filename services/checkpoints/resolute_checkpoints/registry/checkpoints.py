@@ -319,12 +319,23 @@ class Registry:
 
         return await self._database.write(work)
 
-    async def fence(self, trial_id: str, *, min_run: int) -> Checkpoint | None:
-        """Supersedes a trial's runs below ``min_run``; returns the latest checkpoint at that instant."""
+    async def fence(self, trial_id: str, *, min_run: int, most_steps: int | None = None) -> Checkpoint | None:
+        """Supersedes runs of a trial.
+
+        Args:
+            trial_id: The trial.
+            min_run: The first run that is not superseded.
+            most_steps: The trial goes back: what superseded runs wrote after so many steps does not count.
+
+        Returns:
+            The latest checkpoint at that instant.
+        """
         who = actor()
 
         def work(connection: Connection) -> Checkpoint | None:
             fence, now = fencing.fence(connection, trial_id, min_run), self._clock.time()
+            if most_steps is not None:
+                records.leave_behind(connection, trial_id, below_run=min_run, most_steps=most_steps)
             audit.record(connection, action="trial.fence", target=trial_id, actor=who, now=now, min_run=fence)
             return records.latest(connection, trial_id)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sqlalchemy.engine import Connection
 
@@ -42,6 +42,8 @@ class RetentionRequest:
     """Checkpoints from which other trials begin."""
     awaited: frozenset[str] = frozenset()
     """Trials of which reports have not all arrived."""
+    good_steps: Mapping[str, int] = field(default_factory=dict)
+    """Trials that may go back, each with the steps to which its reports are known to be good."""
 
 
 class RetentionEnforcer:
@@ -112,6 +114,7 @@ def _select(candidates: Sequence[Candidate], wanted: RetentionRequest) -> Select
         smaller_is_better=wanted.smaller_is_better,
         sources=wanted.sources,
         awaited=wanted.awaited,
+        good_steps=wanted.good_steps,
     )
 
 

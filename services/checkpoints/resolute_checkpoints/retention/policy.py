@@ -3,8 +3,9 @@
 Kept is the union of the best of the experiment, the best of each trial, the latest of each trial and its
 milestones. Only checkpoints with a validation at the same step have a rank among the best. Where the best
 are wanted of what has none, the latest stay in their place: a trial that has diverged keeps what it can go on
-from. While trials run, what they can continue from stays too, and so does every checkpoint of a trial that
-committed after its values were read: what the new one superseded may have become the best since.
+from. While trials run, what they can continue from or go back to stays too, and so does every checkpoint of a
+trial that committed after its values were read: what the new one superseded may have become the best since.
+What a trial went back behind has no place in any of this.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from types import MappingProxyType
 
 from resolute_checkpoints.domain.checkpoint import Candidate
 from resolute_serving.validation import invalid
@@ -60,6 +62,8 @@ class KeepReason(Enum):
     AWAITS_REPORTS = "awaits_reports"
     """Reports that may make it the best have not arrived."""
     RESTORABLE = "restorable"
+    GOOD = "good"
+    """The guard of its experiment would go back to it."""
     MILESTONE = "milestone"
     EXPERIMENT_BEST = "experiment_best"
     TRIAL_BEST = "trial_best"
@@ -83,6 +87,7 @@ def select_deletions(
     smaller_is_better: bool,
     sources: Collection[str] = (),
     awaited: Collection[str] = (),
+    good_steps: Mapping[str, int] = MappingProxyType({}),
 ) -> Selection:
     """Decides which checkpoints of one experiment go.
 
@@ -92,9 +97,11 @@ def select_deletions(
         smaller_is_better: Whether a smaller metric is better.
         sources: Identifiers that do not go either: other trials begin from them.
         awaited: Trials of which reports have not all arrived.
+        good_steps: Trials that may go back, each with the steps to which its reports are known to be good.
     """
-    best = _best_first(candidates, smaller_is_better=smaller_is_better)
-    latest = sorted(candidates, key=lambda c: (-c.steps_completed, -c.commit_time, c.checkpoint_id))
+    valid = [candidate for candidate in candidates if not candidate.left_behind]
+    best = _best_first(valid, smaller_is_better=smaller_is_better)
+    latest = sorted(valid, key=lambda c: (-c.steps_completed, -c.commit_time, c.checkpoint_id))
     waiting = {c.trial_id for c in candidates if not c.ranked}.union(awaited)
     reasons: defaultdict[str, set[KeepReason]] = defaultdict(set)
     for reason, chosen in (
@@ -110,7 +117,8 @@ def select_deletions(
             KeepReason.RESTORABLE,
             _first_of_each_trial((c for c in latest if c.complete), int(policy.keep_restorable)),
         ),
-        (KeepReason.MILESTONE, _milestones(candidates, policy)),
+        (KeepReason.GOOD, _good(latest, good_steps)),
+        (KeepReason.MILESTONE, _milestones(valid, policy)),
     ):
         for candidate in chosen:
             reasons[candidate.checkpoint_id].add(reason)
@@ -146,6 +154,19 @@ def _first_of_each_trial(ordered: Iterable[Candidate], count: int) -> list[Candi
             chosen.append(candidate)
         seen[candidate.trial_id] += 1
     return chosen
+
+
+def _good(latest: Iterable[Candidate], good_steps: Mapping[str, int]) -> list[Candidate]:
+    """The latest of each trial that is known to be good; the first where none is known to be, or not yet."""
+    chosen: dict[str, Candidate] = {}
+    for candidate in latest:
+        good = good_steps.get(candidate.trial_id)
+        known = chosen.get(candidate.trial_id)
+        if good is None or not candidate.complete:
+            continue
+        if known is None or known.steps_completed > good:
+            chosen[candidate.trial_id] = candidate
+    return list(chosen.values())
 
 
 def _milestones(candidates: Sequence[Candidate], policy: RetentionPolicy) -> list[Candidate]:

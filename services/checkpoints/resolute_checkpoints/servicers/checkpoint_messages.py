@@ -110,7 +110,13 @@ def to_retention_request(experiment_id: str, rules: requests.RetentionRules) -> 
     Raises:
         InvalidArgumentError: A field is wrong.
     """
-    for name in ("validations", "kept_checkpoint_ids", "ranked_checkpoint_ids", "awaited_trial_ids"):
+    for name in (
+        "validations",
+        "kept_checkpoint_ids",
+        "ranked_checkpoint_ids",
+        "awaited_trial_ids",
+        "good_steps",
+    ):
         require_count(getattr(rules, name), field=f"rules.{name}", limit=MAX_RETENTION_ITEMS)
     return RetentionRequest(
         experiment_id=parse_uuid(experiment_id, field="experiment_id"),
@@ -132,6 +138,7 @@ def to_retention_request(experiment_id: str, rules: requests.RetentionRules) -> 
         ranked=frozenset(rules.ranked_checkpoint_ids),
         sources=frozenset(rules.kept_checkpoint_ids),
         awaited=frozenset(rules.awaited_trial_ids),
+        good_steps={good.trial_id: good.steps for good in rules.good_steps},
     )
 
 

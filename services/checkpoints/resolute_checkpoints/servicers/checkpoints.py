@@ -285,7 +285,9 @@ class CheckpointsServicer(CheckpointsServiceServicer):
     ) -> messages.FenceTrialResponse:
         """Supersedes runs of a trial."""
         latest = await self._registry.fence(
-            parse_uuid(request.trial_id, field="trial_id"), min_run=checkpoint_messages.to_min_run(request)
+            parse_uuid(request.trial_id, field="trial_id"),
+            min_run=checkpoint_messages.to_min_run(request),
+            most_steps=request.most_steps if request.HasField("most_steps") else None,
         )
         return messages.FenceTrialResponse(
             latest_checkpoint=None if latest is None else checkpoint_messages.from_checkpoint(latest)

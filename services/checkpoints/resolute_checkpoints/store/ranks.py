@@ -46,6 +46,7 @@ def candidates(
             columns.state,
             columns.ranked,
             columns.held_until,
+            columns.left_behind,
             sa.or_(pins.is_kept(), columns.inherited).label("kept"),
         )
         .where(columns.experiment_id == experiment_id, columns.trial_id != "", _IS_READABLE)
@@ -60,6 +61,7 @@ def candidates(
             validation_order=row.metric_time or 0.0,
             commit_time=row.commit_time or 0.0,
             complete=row.state == State.COMPLETED.value,
+            left_behind=bool(row.left_behind),
             ranked=bool(row.ranked),
             held=row.held_until > now,
             kept=bool(row.kept),

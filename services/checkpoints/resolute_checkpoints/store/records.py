@@ -205,10 +205,17 @@ def replace_metadata(connection: Connection, checkpoint_id: str, metadata: Mappi
 
 
 def latest(connection: Connection, trial_id: str) -> Checkpoint | None:
-    """The committed, complete checkpoint of a trial with the most steps; of several, the last committed."""
+    """The complete checkpoint of a trial with the most steps that it did not go back behind.
+
+    Of several, the last committed.
+    """
     query = (
         sa.select(checkpoints.c.checkpoint_id)
-        .where(checkpoints.c.trial_id == trial_id, checkpoints.c.state == State.COMPLETED.value)
+        .where(
+            checkpoints.c.trial_id == trial_id,
+            checkpoints.c.state == State.COMPLETED.value,
+            sa.not_(checkpoints.c.left_behind),
+        )
         .order_by(
             checkpoints.c.steps_completed.desc(),
             checkpoints.c.commit_time.desc(),
@@ -218,6 +225,19 @@ def latest(connection: Connection, trial_id: str) -> Checkpoint | None:
     )
     newest = connection.execute(query).scalar()
     return None if newest is None else rows.load(connection, [newest], most_bytes=MESSAGE_BYTES).get(newest)
+
+
+def leave_behind(connection: Connection, trial_id: str, *, below_run: int, most_steps: int) -> None:
+    """Lets no run continue from what earlier runs of a trial wrote after so many steps."""
+    connection.execute(
+        sa.update(checkpoints)
+        .where(
+            checkpoints.c.trial_id == trial_id,
+            checkpoints.c.run < below_run,
+            checkpoints.c.steps_completed > most_steps,
+        )
+        .values(left_behind=True, revision=checkpoints.c.revision + 1)
+    )
 
 
 def page(connection: Connection, wanted: CheckpointFilter, request: Any) -> tuple[list[Checkpoint], str]:

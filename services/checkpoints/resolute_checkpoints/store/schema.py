@@ -73,6 +73,8 @@ checkpoints = sa.Table(
     sa.Column("keep_reasons", sa.Text, nullable=False, server_default=""),
     # Somebody reads it until then.
     sa.Column("held_until", sa.Double, nullable=False, server_default="0"),
+    # Its trial went back behind it: no run continues from it.
+    sa.Column("left_behind", sa.Boolean, nullable=False, server_default=sa.false()),
     sa.Index("checkpoints_by_workspace", "workspace_id"),
     sa.Index("checkpoints_by_trial", "trial_id", "list_time", "checkpoint_id"),
     sa.Index("checkpoints_by_experiment", "experiment_id", "list_time", "checkpoint_id"),

@@ -123,9 +123,10 @@ class Rule(Section):
 
     Attributes:
         on: What happens: ``experiment`` or ``trial`` gets into a state, ``alert`` is raised by a script,
-            ``log_policy`` matched a line, nothing of a run moves for ``hang``, ``metric`` of the search
-            passes a bound, ``queue_wait`` of a trial is long, ``problem`` of the cluster, such as a disk
-            that is full, ``token`` ends soon.
+            ``log_policy`` matched a line, nothing of a run moves for ``hang``, ``guard`` found a bad report,
+            the GPUs of a run are ``idle``,
+            ``metric`` of the search passes a bound, ``queue_wait`` of a trial is long, ``problem`` of the
+            cluster, such as a disk that is full, ``token`` ends soon.
         to: Names of endpoints.
         states: For experiments and trials.
         above: For ``metric``: sent when the last value is above it.
@@ -136,7 +137,17 @@ class Rule(Section):
     """
 
     on: Literal[
-        "experiment", "trial", "alert", "log_policy", "hang", "metric", "queue_wait", "problem", "token"
+        "experiment",
+        "trial",
+        "alert",
+        "log_policy",
+        "hang",
+        "guard",
+        "idle",
+        "metric",
+        "queue_wait",
+        "problem",
+        "token",
     ]
     to: Annotated[tuple[Name, ...], Field(min_length=1)]
     states: tuple[Literal[_STATES], ...] = ("COMPLETED", "CANCELED", "ERROR")  # type: ignore[valid-type]

@@ -102,6 +102,18 @@ def raise_of_hang(connection: Connection, trial: Trial, text: str, *, now: float
     _raise_of_run(connection, trial, key=key, on="hang", about="it does not move", text=text, now=now)
 
 
+def raise_of_guard(connection: Connection, trial: Trial, text: str, *, now: float) -> None:
+    """Raises the alert that a guard found a bad report, with what follows."""
+    key = f"{trial.id}-guard-{trial.revision}"
+    _raise_of_run(connection, trial, key=key, on="guard", about="a bad report", text=text, now=now)
+
+
+def raise_of_idle(connection: Connection, trial: Trial, text: str, *, now: float) -> None:
+    """Raises the alert that the GPUs of a trial do too little."""
+    key = f"{trial.id}-idle-{trial.revision}"
+    _raise_of_run(connection, trial, key=key, on="idle", about="its GPUs are idle", text=text, now=now)
+
+
 def _raise_of_run(
     connection: Connection, trial: Trial, *, key: str, on: str, about: str, text: str, now: float
 ) -> None:

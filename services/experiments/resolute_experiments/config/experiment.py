@@ -22,7 +22,6 @@ from resolute.contracts.documents.section import (
 from resolute_experiments.config.sections.batch_systems import Pbs, Slurm
 from resolute_experiments.config.sections.entrypoint import Entrypoint
 from resolute_experiments.config.sections.environment import Environment
-from resolute_experiments.config.sections.hang import Hang
 from resolute_experiments.config.sections.hyperparameters import Hyperparameters
 from resolute_experiments.config.sections.integrations import Integrations
 from resolute_experiments.config.sections.length import Length, Period
@@ -32,6 +31,9 @@ from resolute_experiments.config.sections.optimizations import Optimizations, Pr
 from resolute_experiments.config.sections.resources import Resources
 from resolute_experiments.config.sections.searcher import Searcher
 from resolute_experiments.config.sections.storage import CheckpointStorage
+from resolute_experiments.config.sections.supervision.guard import Guard
+from resolute_experiments.config.sections.supervision.hang import Hang
+from resolute_experiments.config.sections.supervision.utilization import UtilizationPolicy
 
 MASK = "********"
 """What stands for a secret in a redacted config."""
@@ -128,6 +130,8 @@ class ExperimentConfig(Section):
     max_restarts: SmallCount = 5
     repeat_same_failure: Flag = False
     hang: Hang = Hang()
+    guard: Guard | None = None
+    utilization_policy: UtilizationPolicy | None = None
     preemption_timeout: Annotated[Number, Field(ge=0, le=_LONGEST_TIMEOUT)] | None = None
     termination_grace: Annotated[Number, Field(ge=0, le=_LONGEST_GRACE)] | None = None
     reproducibility: Reproducibility = Field(description="the experiment's seed")

@@ -78,6 +78,8 @@ class TrialContext:
     """Whether the same failure is sure to come again."""
     on_preemptible: bool = False
     """Whether its config says that its machines may be taken away (``resources.preemptible``)."""
+    taken_back: bool = False
+    """Whether the guard of the experiment found a bad report of the run, and lets the trial go back."""
     barren_ends: int = 0
     """Runs in a row, with this one, that ended unannounced and left no checkpoint of a later step."""
 
@@ -121,6 +123,11 @@ class ExitFacts:
         return self.situation.on_preemptible and ended_so and excused
 
     @property
+    def taken_back(self) -> bool:
+        """Whether the trial goes back; what the search counts as done stays done."""
+        return self.situation.taken_back and not self.operation.completed and not self.operation.stopped
+
+    @property
     def left_early(self) -> bool:
         """Whether it agreed to exit before its operation was complete."""
         return self.exit.acknowledged and not self.operation.completed and not self.operation.stopped
@@ -159,6 +166,11 @@ OUTCOME_RULES = (
         "its code refused its hyperparameters",
         RunEvent.INVALIDATE,
         lambda f: f.early_exit in {EarlyExit.INVALID_HP, EarlyExit.INIT_INVALID_HP},
+    ),
+    OutcomeRule(
+        "its guard found a bad report, and ended it or lets its trial go back",
+        RunEvent.PREEMPT,
+        lambda f: f.taken_back or (f.situation.taken_back and f.exit.exit_code != 0),
     ),
     OutcomeRule(
         "its machines are preemptible, and it was lost or ended by SIGTERM or SIGKILL, with steps gained",
@@ -239,6 +251,11 @@ TRIAL_RULES = (
         "its experiment is stopping",
         TrialEvent.RUN_CANCELED,
         predicate=lambda f: f.situation.experiment in STOPPING_EXPERIMENTS,
+    ),
+    TrialRule(
+        "its guard found a bad report: it goes back",
+        TrialEvent.RUN_RESUMES,
+        predicate=lambda f: f.taken_back,
     ),
     TrialRule(
         "it completed its operation, and the search has no other yet",

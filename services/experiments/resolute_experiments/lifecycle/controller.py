@@ -82,6 +82,13 @@ class MetricsCopyProtocol(Protocol):
         """Copies every change that the metrics service has now."""
 
 
+class GuardProtocol(Protocol):
+    """What a controller needs of what judges reports."""
+
+    async def look_at(self, trial_id: str) -> None:
+        """Judges what a trial has reported until now, if its experiment has a guard."""
+
+
 class ExperimentController:
     """Leads one experiment until it has ended.
 
@@ -92,6 +99,7 @@ class ExperimentController:
         lease_ttl: Seconds after which a machine that fell silent is noticed at the latest.
         machines: Where runs of it are, and what they left.
         metrics_copy: The copy of what the metrics service knows of its trials.
+        guard: Judges what they report.
     """
 
     def __init__(
@@ -103,6 +111,7 @@ class ExperimentController:
         lease_ttl: float,
         machines: FleetProtocol,
         metrics_copy: MetricsCopyProtocol,
+        guard: GuardProtocol,
     ) -> None:
         self._id = experiment_id
         self._core = core
@@ -113,6 +122,7 @@ class ExperimentController:
         self._lease_ttl = lease_ttl
         self._machines = machines
         self._metrics_copy = metrics_copy
+        self._guard = guard
         self._metric_warning = MetricWarning(
             core.database, clients=clients, notifier=core.notifier, clock=core.clock
         )
@@ -248,22 +258,27 @@ class ExperimentController:
     async def _process_exit(self, experiment: Experiment, run: Run, containers: list[Container]) -> None:
         # An action that gives the trial work may come after the seals and before the decision: it finds the
         # trial still busy, and the decision, which knows of no work, would leave it idle forever.
-        while not await self._decide_exit(experiment, run, containers):
+        while not await self._decide_exit(experiment, run.allocation_id, containers):
             pass
         await self._machines.release(run)
         self._notifier.notify(self._id, SCHEDULER_WAKEUP, SIGNAL_CHANGES)
 
-    async def _decide_exit(self, experiment: Experiment, run: Run, containers: list[Container]) -> bool:
+    async def _decide_exit(
+        self, experiment: Experiment, allocation_id: str, containers: list[Container]
+    ) -> bool:
         """Writes what the end of a run means; False if its trial has changed while that was found out."""
-        before = await self._database.read(lambda c: trials.get(c, trial_id=run.trial_id))
-        sealed = await self._seal(run)
+        run, before = await self._database.read(lambda c: _run_and_trial(c, allocation_id))
+        if experiment.config.get("guard"):
+            await self._guard.look_at(before.id)
+            run, before = await self._database.read(lambda c: _run_and_trial(c, allocation_id))
+        sealed = await self._seal(run, by_operations=works_by_operations(experiment.config))
         exit_, failure = summarize_exit(
             run, containers, now=self._clock.time(), notice_seconds=self._lease_ttl
         )
         unfinished = exit_.lost or exit_.acknowledged or exit_.exit_code != 0
         evidence = Evidence(
             exit=exit_,
-            failure=failure,
+            failure=failure if run.good_steps is None else run.guard,
             sealed=sealed,
             reached_steps=await reached_steps(run, clients=self._clients) if unfinished else None,
             findings=await evaluate_log_policies(
@@ -279,7 +294,7 @@ class ExperimentController:
             state = experiments.get(connection, experiment_id=self._id).state
             earlier = [one for one in runs.of_trial(connection, trial.id) if one.run < run.run]
             not_repeated = ""
-            if not experiment.config.get("repeat_same_failure"):
+            if not experiment.config.get("repeat_same_failure") and run.good_steps is None:
                 now = Failure(run=run.run, text=failure, steps=evidence.steps(trial))
                 not_repeated = why_not_again(now, exit_, earlier=earlier)
             facts = ExitFacts(
@@ -296,6 +311,7 @@ class ExperimentController:
                     max_restarts=int(experiment.config["max_restarts"]),
                     retries_cancelled=evidence.findings.cancels_retries,
                     comes_again=bool(not_repeated),
+                    taken_back=run.good_steps is not None,
                     on_preemptible=is_preemptible(experiment.config),
                     barren_ends=barren_ends(run, exit_, kept_steps=sealed.kept_steps(trial), earlier=earlier),
                 ),
@@ -313,10 +329,14 @@ class ExperimentController:
 
         return await self._database.write(work)
 
-    async def _seal(self, run: Run) -> SealResult:
+    async def _seal(self, run: Run, *, by_operations: bool) -> SealResult:
         fence = searcher_service_pb2.FenceTrialRequest(trial_id=run.trial_id, min_run=run.run + 1)
         operation = (await self._clients.searcher.FenceTrial(fence)).operation
-        checkpoint_fence = checkpoints_pb2.FenceTrialRequest(trial_id=run.trial_id, min_run=run.run + 1)
+        # What the search counts as done is not taken back.
+        done = operation.completed or (operation.closed and not by_operations)
+        checkpoint_fence = checkpoints_pb2.FenceTrialRequest(
+            trial_id=run.trial_id, min_run=run.run + 1, most_steps=None if done else run.good_steps
+        )
         latest = (await self._clients.checkpoints.FenceTrial(checkpoint_fence)).latest_checkpoint
         return SealResult(
             operation_length=operation.length,
@@ -445,6 +465,11 @@ class ExperimentController:
 
     def _timing(self) -> Timing:
         return self._core.timing()
+
+
+def _run_and_trial(connection: Connection, allocation_id: str) -> tuple[Run, trials.Trial]:
+    run = runs.get(connection, allocation_id)
+    return run, trials.get(connection, trial_id=run.trial_id)
 
 
 def _idle_seconds() -> float:

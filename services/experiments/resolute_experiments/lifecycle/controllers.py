@@ -11,6 +11,7 @@ from resolute_experiments.context import ServiceContext
 from resolute_experiments.lifecycle.controller import (
     ExperimentController,
     FleetProtocol,
+    GuardProtocol,
     MetricsCopyProtocol,
 )
 from resolute_experiments.topics import SCHEDULER_WAKEUP, SIGNAL_CHANGES
@@ -27,6 +28,7 @@ class Controllers:
         lease_ttl: Seconds after which a machine that fell silent is noticed at the latest.
         machines: Where runs are, and what they left.
         metrics_copy: The copy of what the metrics service knows of trials.
+        guard: Judges what they report.
     """
 
     def __init__(
@@ -37,12 +39,14 @@ class Controllers:
         lease_ttl: float,
         machines: FleetProtocol,
         metrics_copy: MetricsCopyProtocol,
+        guard: GuardProtocol,
     ) -> None:
         self._core = core
         self._clients = clients
         self._lease_ttl = lease_ttl
         self._machines = machines
         self._metrics_copy = metrics_copy
+        self._guard = guard
         self._tasks: dict[str, asyncio.Task[None]] = {}
         # Experiments that were to be led while somebody led them, and perhaps was about to stop.
         self._asked_again: set[str] = set()
@@ -61,6 +65,7 @@ class Controllers:
             lease_ttl=self._lease_ttl,
             machines=self._machines,
             metrics_copy=self._metrics_copy,
+            guard=self._guard,
         )
         task = asyncio.create_task(controller.run(), name=f"controller-{experiment_id}")
         task.add_done_callback(self._ended)

@@ -15,6 +15,7 @@ from resolute.api.metrics.v1 import metrics_service_pb2
 from resolute.contracts.times import to_timestamp
 from resolute.errors import NotFoundError, ResoluteError, UnavailableError
 from resolute_experiments.clients import Clients
+from resolute_experiments.guard import guarded_trials
 from resolute_experiments.store import experiments, runs, trials
 from resolute_experiments.store.experiments import Experiment
 from resolute_serving.database.engine import Database
@@ -120,6 +121,12 @@ async def collect(
         keep_every_seconds=seconds,
         **{name: policy.get(name, storage[name]) for name in POLICY},
     )
+    if training:
+        good = await database.read(lambda c: guarded_trials.good_steps(c, experiment.id))
+        rules.good_steps.extend(
+            checkpoints_pb2.RetentionRules.GoodSteps(trial_id=trial_id, steps=steps)
+            for trial_id, steps in good.items()
+        )
     for trial_id, wanted in _steps(listed).items():
         rules.validations.extend(await _validations(trial_id, searcher["metric"], wanted, clients))
     foreseen = checkpoints_pb2.PreviewRetentionRequest(experiment_id=experiment.id, rules=rules)

@@ -220,7 +220,10 @@ class Scheduler:
         # As the last pass before this one reported it.
         reason = self._wait_reasons.last_reason(trial.id, trial.experiment_id)
         detail = f"until now: {reason}" if reason else ""
-        transition_trial(connection, trial, TrialEvent.PLACE, self._timing(), detail=detail)
+        guarded = trial.steps_completed if experiment.config.get("guard") else None
+        transition_trial(
+            connection, trial, TrialEvent.PLACE, self._timing(), detail=detail, guarded_steps=guarded
+        )
         _log.info("trial starts", trial=trial.number, run=number, slots=list(slots))
         return runs.get(connection, allocation)
 

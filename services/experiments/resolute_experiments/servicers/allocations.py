@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import structlog
 from sqlalchemy.engine import Connection
@@ -15,7 +15,7 @@ from resolute.api.preemption.v1 import signal_pb2
 from resolute.contracts.times import seconds_of, to_duration
 from resolute_experiments.accounts import run_tokens
 from resolute_experiments.accounts.store import users, workspaces
-from resolute_experiments.allocations import hangs
+from resolute_experiments.allocations import hangs, idle_runs
 from resolute_experiments.allocations.leases import Leases
 from resolute_experiments.allocations.living_runs import living_run
 from resolute_experiments.context import ServiceContext
@@ -46,6 +46,14 @@ _RENDEZVOUS_LONGEST = 30.0
 _MAX_PORTS = 100
 _FAILURE_LENGTH = 64 * 1024
 _log = structlog.get_logger("allocations")
+
+
+class _Note(Protocol):
+    """Writes what a supervisor says of its container, and does what follows."""
+
+    def __call__(
+        self, connection: Connection, allocation_id: str, rank: int, sentence: str, /, *, timing: Timing
+    ) -> None: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,6 +104,7 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
                 trial=trials.get(connection, trial_id=run.trial_id),
                 experiment=experiments.get(connection, experiment_id=run.experiment_id),
                 workspace=workspaces.of_experiment(connection, run.experiment_id),
+                earlier=[one for one in runs.of_trial(connection, run.trial_id) if one.run < run.run],
                 terms=LaunchParameters(
                     cluster_id=self._core.cluster_id,
                     lease_ttl=self._leases.ttl,
@@ -149,7 +158,9 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
             )
             self._core.notifier.notify(watched(facts.run.experiment_id))
         if (hang := hangs.shortened(request.hang)) != facts.container.hang:
-            await self._note_hang(facts.run, request.container_rank, hang)
+            await self._note(facts.run, request.container_rank, hang, note=hangs.note_hang)
+        if (idle := hangs.shortened(request.idle)) != facts.container.idle:
+            await self._note(facts.run, request.container_rank, idle, note=idle_runs.note_idle)
         self._leases.renew(allocation, rank=request.container_rank)
         # A run without its owner goes on until its token expires; nothing takes its calls after that.
         renewed = facts.owner is None or facts.owner.active
@@ -160,11 +171,9 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
             signal=signal_message(facts.run),
         )
 
-    async def _note_hang(self, run: runs.Run, rank: int, hang: str) -> None:
+    async def _note(self, run: runs.Run, rank: int, sentence: str, *, note: _Note) -> None:
         timing = self._core.timing()
-        await self._core.database.write(
-            lambda c: hangs.note_hang(c, run.allocation_id, rank, hang, timing=timing)
-        )
+        await self._core.database.write(lambda c: note(c, run.allocation_id, rank, sentence, timing=timing))
         self._core.notifier.notify(watched(run.experiment_id), SIGNAL_CHANGES, run.experiment_id)
 
     async def _user_token(self, facts: _LeaseFacts) -> str:

@@ -9,6 +9,7 @@ from resolute.api.experiments.v1 import experiment_pb2, launch_spec_pb2
 from resolute.contracts.times import to_duration
 from resolute.contracts.values import to_value
 from resolute_experiments.accounts.store.workspaces import Workspace
+from resolute_experiments.guard.skipping import skipped_batches
 from resolute_experiments.specs.search import works_by_operations
 from resolute_experiments.specs.storage import storage
 from resolute_experiments.store.experiments import Experiment
@@ -38,9 +39,10 @@ def launch_spec(
     trial: Trial,
     experiment: Experiment,
     workspace: Workspace,
+    earlier: Sequence[Run],
     terms: LaunchParameters,
 ) -> launch_spec_pb2.LaunchSpec:
-    """Builds the spec for one container of an allocation."""
+    """Builds the spec for one container of an allocation; ``earlier`` are the runs of the trial before it."""
     grace = experiment.config.get("termination_grace")
     return launch_spec_pb2.LaunchSpec(
         allocation_id=run.allocation_id,
@@ -68,4 +70,5 @@ def launch_spec(
         workspace_id=workspace.number,
         kind=experiment_pb2.ExperimentKind.Value(f"EXPERIMENT_KIND_{experiment.kind.value}"),
         collective_key=terms.collective_key if len(containers) > 1 else "",
+        skipped_batches=skipped_batches(experiment.config.get("guard"), earlier),
     )

@@ -29,6 +29,7 @@ class TrialEvent(Enum):
     PLACE = "STARTING"
     CONFIRM_RUNNING = "RUNNING"
     PREEMPT = "preempted"
+    GO_BACK = "taken back by its guard"
     CONTAINERS_ENDED = "STOPPING"
     ASSIGN_OPERATION = "given work"
     CLOSE = "closed"
@@ -93,6 +94,8 @@ TRIALS: Table[TrialState, TrialEvent, TrialEffect] = Table(
         Row(event=_E.CONFIRM_RUNNING, before=(_S.STARTING,), after=_S.RUNNING),
         Row(event=_E.CONFIRM_RUNNING, before=(_S.RUNNING, _S.STOPPING)),
         Row(event=_E.PREEMPT, before=_ALLOCATED, after=_S.STOPPING, effects=(_F.SIGNAL,)),
+        # Nothing that it would write now is wanted.
+        Row(event=_E.GO_BACK, before=_ALLOCATED, after=_S.STOPPING, effects=(_F.KILL,)),
         Row(event=_E.CONTAINERS_ENDED, before=_ALLOCATED, after=_S.STOPPING),
         Row(event=_E.ASSIGN_OPERATION, before=(_S.WAITING,), after=_S.QUEUED, effects=(_F.ENQUEUE,)),
         # Anyone who runs asks for its work itself, or has just ended for want of any.

@@ -20,6 +20,7 @@ class SignalReason(Enum):
     MACHINE = "MACHINE"
     TIMEOUT = "TIMEOUT"
     SEARCH = "SEARCH"
+    GUARD = "GUARD"
 
 
 def current_run(connection: Connection, trial: trials.Trial) -> runs.Run:
@@ -42,19 +43,13 @@ def preempt(connection: Connection, run: runs.Run, *, reason: SignalReason, timi
     _move(connection, run, AllocationEvent.PREEMPT, signal_reason=reason.value, signal_deadline=deadline)
 
 
-def kill(connection: Connection, run: runs.Run, *, timing: Timing) -> None:
+def kill(connection: Connection, run: runs.Run, *, reason: SignalReason, timing: Timing) -> None:
     """Asks for the end of a run at once, without a checkpoint.
 
     Raises:
         IllegalTransitionError: The run is over.
     """
-    _move(
-        connection,
-        run,
-        AllocationEvent.KILL,
-        signal_reason=SignalReason.USER.value,
-        signal_deadline=timing.now,
-    )
+    _move(connection, run, AllocationEvent.KILL, signal_reason=reason.value, signal_deadline=timing.now)
 
 
 def acknowledge(connection: Connection, run: runs.Run) -> None:

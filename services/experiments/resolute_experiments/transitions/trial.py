@@ -131,7 +131,7 @@ def _carry_out(
     if effect is _F.SIGNAL:
         signals.preempt(connection, signals.current_run(connection, trial), reason=reason, timing=timing)
     elif effect is _F.KILL:
-        signals.kill(connection, signals.current_run(connection, trial), timing=timing)
+        signals.kill(connection, signals.current_run(connection, trial), reason=reason, timing=timing)
     elif effect is _F.END:
         _enqueue_message(connection, trial, outbox.Kind.LOGS_CLOSED, "logs", {"trial_id": trial.id})
     elif effect in _SEARCH_EVENTS:

@@ -39,6 +39,8 @@ def test_the_defaults_are_those_of_the_documented_api(accept: Accept) -> None:
         "max_restarts": 5,
         "repeat_same_failure": False,
         "hang": {"after": "auto", "on_hang": "warn"},
+        "guard": None,
+        "utilization_policy": None,
         "preemption_timeout": None,
         "termination_grace": None,
         "reproducibility": {"experiment_seed": 7},

@@ -191,8 +191,8 @@ class Checkpoint(google.protobuf.message.Message):
     @property
     def keep_reasons(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """Why retention keeps it, as it last decided: "experiment_best", "trial_best", "trial_latest", "milestone", "restorable",
-        "source" (another trial begins from it), "held" (it is being read), "pinned" (also versions of models), or
-        "awaits_reports". Empty before it decided.
+        "good" (the guard would go back to it), "source" (another trial begins from it), "held" (it is being read), "pinned" (also
+        versions of models), or "awaits_reports". Empty before it decided.
         """
 
     def __init__(

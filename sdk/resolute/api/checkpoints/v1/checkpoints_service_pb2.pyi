@@ -974,17 +974,25 @@ class FenceTrialRequest(google.protobuf.message.Message):
 
     TRIAL_ID_FIELD_NUMBER: builtins.int
     MIN_RUN_FIELD_NUMBER: builtins.int
+    MOST_STEPS_FIELD_NUMBER: builtins.int
     trial_id: builtins.str
     """UUID of the trial."""
     min_run: builtins.int
     """First run that is not superseded, from 1. A value below an earlier one changes nothing."""
+    most_steps: builtins.int
+    """The trial goes back to a checkpoint of at most so many steps: nothing continues any more from those of superseded runs that
+    have more. They stay as retention decides. Absent for all that there are.
+    """
     def __init__(
         self,
         *,
         trial_id: builtins.str = ...,
         min_run: builtins.int = ...,
+        most_steps: builtins.int | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["min_run", b"min_run", "trial_id", b"trial_id"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_most_steps", b"_most_steps", "most_steps", b"most_steps"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_most_steps", b"_most_steps", "min_run", b"min_run", "most_steps", b"most_steps", "trial_id", b"trial_id"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_most_steps", b"_most_steps"]) -> typing.Literal["most_steps"] | None: ...
 
 global___FenceTrialRequest = FenceTrialRequest
 
@@ -1192,6 +1200,26 @@ class RetentionRules(google.protobuf.message.Message):
         def HasField(self, field_name: typing.Literal["report_time", b"report_time"]) -> builtins.bool: ...
         def ClearField(self, field_name: typing.Literal["report_time", b"report_time", "steps_completed", b"steps_completed", "trial_id", b"trial_id", "value", b"value"]) -> None: ...
 
+    @typing.final
+    class GoodSteps(google.protobuf.message.Message):
+        """How far the reports of a trial are known to be good."""
+
+        DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+        TRIAL_ID_FIELD_NUMBER: builtins.int
+        STEPS_FIELD_NUMBER: builtins.int
+        trial_id: builtins.str
+        """UUID of the trial."""
+        steps: builtins.int
+        """Steps completed."""
+        def __init__(
+            self,
+            *,
+            trial_id: builtins.str = ...,
+            steps: builtins.int = ...,
+        ) -> None: ...
+        def ClearField(self, field_name: typing.Literal["steps", b"steps", "trial_id", b"trial_id"]) -> None: ...
+
     SAVE_EXPERIMENT_BEST_FIELD_NUMBER: builtins.int
     SAVE_TRIAL_BEST_FIELD_NUMBER: builtins.int
     SAVE_TRIAL_LATEST_FIELD_NUMBER: builtins.int
@@ -1203,6 +1231,7 @@ class RetentionRules(google.protobuf.message.Message):
     KEEP_RESTORABLE_FIELD_NUMBER: builtins.int
     KEEP_EVERY_STEPS_FIELD_NUMBER: builtins.int
     KEEP_EVERY_SECONDS_FIELD_NUMBER: builtins.int
+    GOOD_STEPS_FIELD_NUMBER: builtins.int
     save_experiment_best: builtins.int
     """Best checkpoints of the whole experiment to keep, 0 or more."""
     save_trial_best: builtins.int
@@ -1239,6 +1268,12 @@ class RetentionRules(google.protobuf.message.Message):
     def awaited_trial_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """UUIDs of trials of which reports have not all arrived, at most 50000: all their checkpoints are kept."""
 
+    @property
+    def good_steps(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___RetentionRules.GoodSteps]:
+        """Trials that may go back: of each, the latest complete checkpoint with at most so many steps is kept, or the first where
+        there is none; at most 50000.
+        """
+
     def __init__(
         self,
         *,
@@ -1253,8 +1288,9 @@ class RetentionRules(google.protobuf.message.Message):
         keep_restorable: builtins.bool = ...,
         keep_every_steps: builtins.float = ...,
         keep_every_seconds: builtins.float = ...,
+        good_steps: collections.abc.Iterable[global___RetentionRules.GoodSteps] | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["awaited_trial_ids", b"awaited_trial_ids", "keep_every_seconds", b"keep_every_seconds", "keep_every_steps", b"keep_every_steps", "keep_restorable", b"keep_restorable", "kept_checkpoint_ids", b"kept_checkpoint_ids", "ranked_checkpoint_ids", b"ranked_checkpoint_ids", "save_experiment_best", b"save_experiment_best", "save_trial_best", b"save_trial_best", "save_trial_latest", b"save_trial_latest", "smaller_is_better", b"smaller_is_better", "validations", b"validations"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["awaited_trial_ids", b"awaited_trial_ids", "good_steps", b"good_steps", "keep_every_seconds", b"keep_every_seconds", "keep_every_steps", b"keep_every_steps", "keep_restorable", b"keep_restorable", "kept_checkpoint_ids", b"kept_checkpoint_ids", "ranked_checkpoint_ids", b"ranked_checkpoint_ids", "save_experiment_best", b"save_experiment_best", "save_trial_best", b"save_trial_best", "save_trial_latest", b"save_trial_latest", "smaller_is_better", b"smaller_is_better", "validations", b"validations"]) -> None: ...
 
 global___RetentionRules = RetentionRules
 

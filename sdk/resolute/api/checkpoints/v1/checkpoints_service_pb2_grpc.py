@@ -257,7 +257,7 @@ class CheckpointsServiceServicer(object):
 
     def GetLatestCheckpoint(self, request, context):
         """Returns the latest checkpoint of a trial: of those whose state is COMPLETED, the one with the most steps, of several
-        the one committed last.
+        the one committed last. Those that FenceTrial went back behind do not count.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

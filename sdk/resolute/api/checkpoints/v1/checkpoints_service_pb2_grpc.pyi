@@ -94,7 +94,7 @@ class CheckpointsServiceStub:
         resolute.api.checkpoints.v1.checkpoints_service_pb2.GetLatestCheckpointResponse,
     ]
     """Returns the latest checkpoint of a trial: of those whose state is COMPLETED, the one with the most steps, of several
-    the one committed last.
+    the one committed last. Those that FenceTrial went back behind do not count.
     """
 
     ListCheckpoints: grpc.UnaryUnaryMultiCallable[
@@ -301,7 +301,7 @@ class CheckpointsServiceAsyncStub:
         resolute.api.checkpoints.v1.checkpoints_service_pb2.GetLatestCheckpointResponse,
     ]
     """Returns the latest checkpoint of a trial: of those whose state is COMPLETED, the one with the most steps, of several
-    the one committed last.
+    the one committed last. Those that FenceTrial went back behind do not count.
     """
 
     ListCheckpoints: grpc.aio.UnaryUnaryMultiCallable[
@@ -526,7 +526,7 @@ class CheckpointsServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.GetLatestCheckpointResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.GetLatestCheckpointResponse]]:
         """Returns the latest checkpoint of a trial: of those whose state is COMPLETED, the one with the most steps, of several
-        the one committed last.
+        the one committed last. Those that FenceTrial went back behind do not count.
         """
 
     @abc.abstractmethod

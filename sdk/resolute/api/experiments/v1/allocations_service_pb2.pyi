@@ -235,6 +235,7 @@ class RenewLeaseRequest(google.protobuf.message.Message):
     CONTAINER_RANK_FIELD_NUMBER: builtins.int
     PID_FIELD_NUMBER: builtins.int
     HANG_FIELD_NUMBER: builtins.int
+    IDLE_FIELD_NUMBER: builtins.int
     allocation_id: builtins.str
     """The allocation."""
     container_rank: builtins.int
@@ -243,6 +244,10 @@ class RenewLeaseRequest(google.protobuf.message.Message):
     """Process id of the entrypoint; absent before it runs."""
     hang: builtins.str
     """What keeps the container's processes from moving on, for people; empty while they move. Cut after 2000 characters."""
+    idle: builtins.str
+    """How little the container's GPUs did for longer than its utilization_policy allows, for people; empty while they do more. Cut
+    after 2000 characters.
+    """
     def __init__(
         self,
         *,
@@ -250,9 +255,10 @@ class RenewLeaseRequest(google.protobuf.message.Message):
         container_rank: builtins.int = ...,
         pid: builtins.int | None = ...,
         hang: builtins.str = ...,
+        idle: builtins.str = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_pid", b"_pid", "pid", b"pid"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_pid", b"_pid", "allocation_id", b"allocation_id", "container_rank", b"container_rank", "hang", b"hang", "pid", b"pid"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_pid", b"_pid", "allocation_id", b"allocation_id", "container_rank", b"container_rank", "hang", b"hang", "idle", b"idle", "pid", b"pid"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["_pid", b"_pid"]) -> typing.Literal["pid"] | None: ...
 
 global___RenewLeaseRequest = RenewLeaseRequest

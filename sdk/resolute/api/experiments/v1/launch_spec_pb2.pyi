@@ -24,6 +24,26 @@ class LaunchSpec(google.protobuf.message.Message):
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
+    @typing.final
+    class SkippedBatches(google.protobuf.message.Message):
+        """Batches that are read and not trained."""
+
+        DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+        FIRST_FIELD_NUMBER: builtins.int
+        END_FIELD_NUMBER: builtins.int
+        first: builtins.int
+        """Number of the first, from 0 over all runs of the trial."""
+        end: builtins.int
+        """Number of the batch after the last."""
+        def __init__(
+            self,
+            *,
+            first: builtins.int = ...,
+            end: builtins.int = ...,
+        ) -> None: ...
+        def ClearField(self, field_name: typing.Literal["end", b"end", "first", b"first"]) -> None: ...
+
     ALLOCATION_ID_FIELD_NUMBER: builtins.int
     CONTAINER_RANK_FIELD_NUMBER: builtins.int
     CONTAINER_COUNT_FIELD_NUMBER: builtins.int
@@ -49,6 +69,7 @@ class LaunchSpec(google.protobuf.message.Message):
     TERMINATION_GRACE_FIELD_NUMBER: builtins.int
     WORKSPACE_ID_FIELD_NUMBER: builtins.int
     KIND_FIELD_NUMBER: builtins.int
+    SKIPPED_BATCHES_FIELD_NUMBER: builtins.int
     allocation_id: builtins.str
     """The allocation."""
     container_rank: builtins.int
@@ -115,6 +136,10 @@ class LaunchSpec(google.protobuf.message.Message):
     def termination_grace(self) -> google.protobuf.duration_pb2.Duration:
         """How long the processes get between SIGTERM and SIGKILL; absent for the default of the machine."""
 
+    @property
+    def skipped_batches(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___LaunchSpec.SkippedBatches]:
+        """Batches that the trial leaves out because its guard went back behind them, by the order in which they were left out."""
+
     def __init__(
         self,
         *,
@@ -143,8 +168,9 @@ class LaunchSpec(google.protobuf.message.Message):
         termination_grace: google.protobuf.duration_pb2.Duration | None = ...,
         workspace_id: builtins.int = ...,
         kind: resolute.api.experiments.v1.experiment_pb2.ExperimentKind.ValueType = ...,
+        skipped_batches: collections.abc.Iterable[global___LaunchSpec.SkippedBatches] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["config", b"config", "hparams", b"hparams", "lease_ttl", b"lease_ttl", "preemption_timeout", b"preemption_timeout", "storage", b"storage", "termination_grace", b"termination_grace"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["allocation_id", b"allocation_id", "cluster_id", b"cluster_id", "collective_key", b"collective_key", "config", b"config", "container_count", b"container_count", "container_rank", b"container_rank", "experiment_id", b"experiment_id", "experiment_number", b"experiment_number", "hparams", b"hparams", "kind", b"kind", "latest_checkpoint_id", b"latest_checkpoint_id", "lease_ttl", b"lease_ttl", "model_definition_sha256", b"model_definition_sha256", "preemption_timeout", b"preemption_timeout", "run", b"run", "slot_ids", b"slot_ids", "steps_completed", b"steps_completed", "storage", b"storage", "termination_grace", b"termination_grace", "time_driven", b"time_driven", "trace_id", b"trace_id", "trial_id", b"trial_id", "trial_number", b"trial_number", "trial_seed", b"trial_seed", "workspace_id", b"workspace_id"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["allocation_id", b"allocation_id", "cluster_id", b"cluster_id", "collective_key", b"collective_key", "config", b"config", "container_count", b"container_count", "container_rank", b"container_rank", "experiment_id", b"experiment_id", "experiment_number", b"experiment_number", "hparams", b"hparams", "kind", b"kind", "latest_checkpoint_id", b"latest_checkpoint_id", "lease_ttl", b"lease_ttl", "model_definition_sha256", b"model_definition_sha256", "preemption_timeout", b"preemption_timeout", "run", b"run", "skipped_batches", b"skipped_batches", "slot_ids", b"slot_ids", "steps_completed", b"steps_completed", "storage", b"storage", "termination_grace", b"termination_grace", "time_driven", b"time_driven", "trace_id", b"trace_id", "trial_id", b"trial_id", "trial_number", b"trial_number", "trial_seed", b"trial_seed", "workspace_id", b"workspace_id"]) -> None: ...
 
 global___LaunchSpec = LaunchSpec

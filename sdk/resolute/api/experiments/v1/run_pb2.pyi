@@ -109,6 +109,8 @@ class Run(google.protobuf.message.Message):
     LOST_STEPS_FIELD_NUMBER: builtins.int
     LEFT_OUT_FIELD_NUMBER: builtins.int
     HANG_FIELD_NUMBER: builtins.int
+    GUARD_FIELD_NUMBER: builtins.int
+    IDLE_FIELD_NUMBER: builtins.int
     run: builtins.int
     """Number within the trial, from 1."""
     allocation_id: builtins.str
@@ -129,6 +131,10 @@ class Run(google.protobuf.message.Message):
     """Which of its processes kept the others from moving on, when nothing of it moved for long, for people: the last time. Empty if
     it always moved.
     """
+    guard: builtins.str
+    """What the guard of its experiment found in its reports and did about it, for people. Empty if all were good."""
+    idle: builtins.str
+    """How little its GPUs did when its utilization_policy found them idle, for people: the last time. Empty if it never did."""
     @property
     def start_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
         """When its slots were given."""
@@ -177,9 +183,11 @@ class Run(google.protobuf.message.Message):
         lost_steps: builtins.int | None = ...,
         left_out: collections.abc.Iterable[builtins.str] | None = ...,
         hang: builtins.str = ...,
+        guard: builtins.str = ...,
+        idle: builtins.str = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_exit_code", b"_exit_code", "_lost_steps", b"_lost_steps", "end_time", b"end_time", "exit_code", b"exit_code", "gpu_usage", b"gpu_usage", "initialize_time", b"initialize_time", "lost_steps", b"lost_steps", "start_time", b"start_time"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_exit_code", b"_exit_code", "_lost_steps", b"_lost_steps", "allocation_id", b"allocation_id", "end_time", b"end_time", "exit_code", b"exit_code", "failure", b"failure", "gpu_usage", b"gpu_usage", "hang", b"hang", "initialize_time", b"initialize_time", "left_out", b"left_out", "log_policies", b"log_policies", "lost_steps", b"lost_steps", "outcome", b"outcome", "run", b"run", "slot_ids", b"slot_ids", "start_time", b"start_time", "trace_id", b"trace_id"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_exit_code", b"_exit_code", "_lost_steps", b"_lost_steps", "allocation_id", b"allocation_id", "end_time", b"end_time", "exit_code", b"exit_code", "failure", b"failure", "gpu_usage", b"gpu_usage", "guard", b"guard", "hang", b"hang", "idle", b"idle", "initialize_time", b"initialize_time", "left_out", b"left_out", "log_policies", b"log_policies", "lost_steps", b"lost_steps", "outcome", b"outcome", "run", b"run", "slot_ids", b"slot_ids", "start_time", b"start_time", "trace_id", b"trace_id"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_exit_code", b"_exit_code"]) -> typing.Literal["exit_code"] | None: ...
     @typing.overload

@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\'resolute/api/preemption/v1/signal.proto\x12\x1aresolute.api.preemption.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb9\x01\n\x06Signal\x12\x15\n\rallocation_id\x18\x01 \x01(\t\x12\x10\n\x08revision\x18\x02 \x01(\x03\x12\x0f\n\x07preempt\x18\x03 \x01(\x08\x12\x0c\n\x04kill\x18\x04 \x01(\x08\x12\x38\n\x06reason\x18\x05 \x01(\x0e\x32(.resolute.api.preemption.v1.SignalReason\x12-\n\tkill_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp*\xb2\x01\n\x0cSignalReason\x12\x1d\n\x19SIGNAL_REASON_UNSPECIFIED\x10\x00\x12\x16\n\x12SIGNAL_REASON_USER\x10\x01\x12\x1b\n\x17SIGNAL_REASON_SCHEDULER\x10\x02\x12\x19\n\x15SIGNAL_REASON_MACHINE\x10\x03\x12\x19\n\x15SIGNAL_REASON_TIMEOUT\x10\x04\x12\x18\n\x14SIGNAL_REASON_SEARCH\x10\x05\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\'resolute/api/preemption/v1/signal.proto\x12\x1aresolute.api.preemption.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb9\x01\n\x06Signal\x12\x15\n\rallocation_id\x18\x01 \x01(\t\x12\x10\n\x08revision\x18\x02 \x01(\x03\x12\x0f\n\x07preempt\x18\x03 \x01(\x08\x12\x0c\n\x04kill\x18\x04 \x01(\x08\x12\x38\n\x06reason\x18\x05 \x01(\x0e\x32(.resolute.api.preemption.v1.SignalReason\x12-\n\tkill_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp*\xcb\x01\n\x0cSignalReason\x12\x1d\n\x19SIGNAL_REASON_UNSPECIFIED\x10\x00\x12\x16\n\x12SIGNAL_REASON_USER\x10\x01\x12\x1b\n\x17SIGNAL_REASON_SCHEDULER\x10\x02\x12\x19\n\x15SIGNAL_REASON_MACHINE\x10\x03\x12\x19\n\x15SIGNAL_REASON_TIMEOUT\x10\x04\x12\x18\n\x14SIGNAL_REASON_SEARCH\x10\x05\x12\x17\n\x13SIGNAL_REASON_GUARD\x10\x06\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,7 +33,7 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'resolute.api.preemption.v1.
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_SIGNALREASON']._serialized_start=293
-  _globals['_SIGNALREASON']._serialized_end=471
+  _globals['_SIGNALREASON']._serialized_end=496
   _globals['_SIGNAL']._serialized_start=105
   _globals['_SIGNAL']._serialized_end=290
 # @@protoc_insertion_point(module_scope)

@@ -36,6 +36,8 @@ class _SignalReasonEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._E
     """A deadline passed."""
     SIGNAL_REASON_SEARCH: _SignalReason.ValueType  # 5
     """The search stopped the trial."""
+    SIGNAL_REASON_GUARD: _SignalReason.ValueType  # 6
+    """The guard of the experiment found a bad report: the trial goes back."""
 
 class SignalReason(_SignalReason, metaclass=_SignalReasonEnumTypeWrapper):
     """Why an allocation is asked to exit."""
@@ -52,6 +54,8 @@ SIGNAL_REASON_TIMEOUT: SignalReason.ValueType  # 4
 """A deadline passed."""
 SIGNAL_REASON_SEARCH: SignalReason.ValueType  # 5
 """The search stopped the trial."""
+SIGNAL_REASON_GUARD: SignalReason.ValueType  # 6
+"""The guard of the experiment found a bad report: the trial goes back."""
 global___SignalReason = SignalReason
 
 @typing.final

@@ -54,6 +54,13 @@ runs = sa.Table(
     sa.Column("left_out", sa.JSON, nullable=False, server_default="[]"),
     # What kept it from moving on, for people, when it last stood still.
     sa.Column("hang", sa.Text, nullable=False, server_default=""),
+    # What its guard found and did, for people. Where the trial goes back: the steps of the bad report, and
+    # those until which its reports were good.
+    sa.Column("guard", sa.Text, nullable=False, server_default=""),
+    sa.Column("bad_steps", sa.BigInteger),
+    sa.Column("good_steps", sa.BigInteger),
+    # How little its GPUs did, for people, when they were last found idle.
+    sa.Column("idle", sa.Text, nullable=False, server_default=""),
 )
 sa.Index("runs_by_request", runs.c.request_id, unique=True)
 sa.Index("runs_by_outcome", runs.c.outcome)
@@ -93,6 +100,10 @@ class Run:
     lost_steps: int | None = None
     left_out: tuple[str, ...] = ()
     hang: str = ""
+    guard: str = ""
+    idle: str = ""
+    bad_steps: int | None = None
+    good_steps: int | None = None
 
     @property
     def ended(self) -> bool:
@@ -140,6 +151,7 @@ class Container:
     ended_at: float | None
     straggler: bool
     hang: str = ""
+    idle: str = ""
 
     @property
     def over(self) -> bool:
@@ -177,4 +189,6 @@ containers = sa.Table(
     sa.Column("straggler", sa.Boolean, nullable=False, server_default=sa.false()),
     # What keeps its processes from moving on, for people; empty while they move.
     sa.Column("hang", sa.Text, nullable=False, server_default=""),
+    # How little its GPUs do, for people; empty while they do enough.
+    sa.Column("idle", sa.Text, nullable=False, server_default=""),
 )

@@ -57,6 +57,8 @@ trials = sa.Table(
     # Whether that copy is to be looked at: from the start of a run until the first look after its
     # end; once more at the end of its experiment, and when reports have arrived after that.
     sa.Column("steps_due", sa.Boolean, nullable=False, server_default=sa.false()),
+    # Up to here its guard has judged the reports of its run; NULL without a guard.
+    sa.Column("guarded_steps", sa.BigInteger),
     sqlite_autoincrement=True,
 )
 sa.Index("trials_by_steps_due", trials.c.steps_due, trials.c.number)
@@ -109,6 +111,8 @@ class Trial:
     """None before its second report."""
     lost_steps: int = 0
     """Steps that its runs left to the next ones to repeat, as far as they are known."""
+    guarded_steps: int | None = None
+    """Up to here its guard has judged the reports of its run; None without a guard."""
 
     @property
     def label(self) -> str:

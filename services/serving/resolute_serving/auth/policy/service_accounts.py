@@ -30,6 +30,7 @@ _BY_ACCOUNT: Mapping[str, Mapping[str, tuple[str, ...]]] = {
             "ListSummaries",
             "ListTrialValidations",
             "ListLastSteps",
+            "ListReports",
             "DeleteExperimentMetrics",
         ),
         "logs.v1.LogsService": ("ListLines", "CloseTrialLogs", "DeleteExperimentLogs"),

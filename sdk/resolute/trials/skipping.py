@@ -1,0 +1,32 @@
+"""Batches that a trial leaves out because the guard of its experiment went back behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from resolute import core
+from resolute.info import TRIAL
+
+
+class SkippedBatches:
+    """Tells which batches are read and not trained.
+
+    Args:
+        ranges: Numbers of the first batch of each range, from 0, and of the one after the last.
+        together: So many batches make one step of the optimizer: all of them are left out, or none.
+    """
+
+    def __init__(self, ranges: Iterable[tuple[int, int]], *, together: int = 1) -> None:
+        self._ranges = [
+            (first // together * together, -(-end // together) * together) for first, end in ranges
+        ]
+
+    @classmethod
+    def of(cls, context: core.Context, *, together: int = 1) -> SkippedBatches:
+        """Those of the trial that this process is part of; none off cluster."""
+        info = context.info
+        trial = info.trial if info is not None and info.task_type == TRIAL else None
+        return cls(() if trial is None else trial.skipped_batches, together=together)
+
+    def __contains__(self, step: int) -> bool:
+        return any(first <= step < end for first, end in self._ranges)

@@ -1,0 +1,27 @@
+"""Checkpoints that their trial went back behind.
+
+Revision ID: 0008
+Revises: 0007
+"""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0008"
+down_revision = "0007"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    """Adds the column; no trial went back before."""
+    op.add_column(
+        "checkpoints", sa.Column("left_behind", sa.Boolean, nullable=False, server_default=sa.false())
+    )
+
+
+def downgrade() -> None:
+    """Drops it."""
+    op.drop_column("checkpoints", "left_behind")

@@ -1,0 +1,50 @@
+"""Runs whose GPUs do next to nothing, as their supervisors say with each renewal of a lease."""
+
+from __future__ import annotations
+
+from sqlalchemy.engine import Connection
+
+from resolute_experiments.alerts.raising import raise_of_idle
+from resolute_experiments.allocations.living_runs import living_run
+from resolute_experiments.states import ExperimentEvent, ExperimentState
+from resolute_experiments.store import experiments, runs, trials
+from resolute_experiments.timing import Timing
+from resolute_experiments.transitions import transition_experiment
+
+_BEGINS = "idle: "
+_EVENTS = {"pause": ExperimentEvent.PAUSE, "end": ExperimentEvent.CANCEL}
+
+
+def note_idle(
+    connection: Connection, allocation_id: str, rank: int, sentence: str, *, timing: Timing
+) -> None:
+    """Writes how little the GPUs of a container do. Once those of all do too little, the policy is applied.
+
+    Args:
+        connection: A transaction.
+        allocation_id: Allocation of the run.
+        rank: Rank of the container.
+        sentence: How little they do; empty once they do enough.
+        timing: When.
+
+    Raises:
+        RunSupersededError: The run is over; what it did says nothing of the one after it.
+    """
+    run = living_run(connection, allocation_id)
+    runs.update_container(connection, allocation_id, rank, idle=sentence)
+    containers = runs.containers_of(connection, allocation_id)
+    trial = trials.get(connection, trial_id=run.trial_id)
+    if not all(container.idle for container in containers):
+        if trial.explanation.startswith(_BEGINS):
+            trials.update(connection, trial, explanation="")
+        return
+    text = containers[0].idle
+    if len(containers) > 1:
+        text = "; ".join(f"container {one.container_rank}: {one.idle}" for one in containers)
+    runs.update(connection, allocation_id, idle=text)
+    trials.update(connection, trial, explanation=f"{_BEGINS}{text}")
+    raise_of_idle(connection, trial, text, now=timing.now)
+    experiment = experiments.get(connection, experiment_id=run.experiment_id)
+    event = _EVENTS.get((experiment.config.get("utilization_policy") or {}).get("then", ""))
+    if event is not None and experiment.state is ExperimentState.ACTIVE:
+        transition_experiment(connection, experiment, event, timing)
