@@ -12,7 +12,7 @@ _PARTS = 60
 _GAP_SECONDS = 60.0
 """Without a reading for so long the machine or the supervisor stood still: nothing is known of that time."""
 _IN_SECONDS = 120.0
-"""Shorter times are told in seconds."""
+"""Shorter times are shown in seconds."""
 
 
 @dataclass(frozen=True, slots=True)

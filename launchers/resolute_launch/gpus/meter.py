@@ -22,7 +22,7 @@ class GpuMeter:
         open_counters: Opens the counters, which may take a second; None if there are none.
         clock: Tells how long a reading counts.
         pause: Seconds between two readings.
-        idleness: Is told what the GPUs do while the entrypoint runs; None where nobody asks.
+        idleness: Takes what the GPUs do while the entrypoint runs; None without a policy.
     """
 
     def __init__(
