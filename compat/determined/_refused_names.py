@@ -143,7 +143,9 @@ REFUSED: Mapping[str, str] = {
     "determined.util.wrap_metrics": _NO_HARNESS,
     "determined.util.write_user_code": "checkpoints of Trial classes have the code, in code/",
     "determined.workload": _NO_HARNESS,
+    "determined_cli": "run `det`, or use determined.experimental.client",
     "determined_common": "use the package determined: determined.experimental.client is the client",
+    "determined_deploy": _NO_DEPLOY,
     "model_hub": _NO_MODEL_HUB,
 }
 """What to use instead of each module, and of each attribute of one."""

@@ -91,7 +91,9 @@ def bring_policies(master: Master, services: Services, report: Report, places: P
         try:
             policies = master.get(path).get("configPolicies")
         except NotFoundError:
-            return
+            if workspace is None:  # a release without policies
+                return
+            continue
         if not policies:
             continue
         present = services.config_policies.get(workspace=workspace)

@@ -12,6 +12,7 @@ from resolute.imports.batches import batches
 from resolute.imports.checkpoints import Checkpoints
 from resolute.imports.experiments import ExperimentHere, Experiments, experiments_of, has_ended
 from resolute.imports.history import History, TrialHere
+from resolute.imports.left_behind import remark_left_behind
 from resolute.imports.master import Master, Message
 from resolute.imports.models import bring_models, models_of
 from resolute.imports.people import People
@@ -58,8 +59,9 @@ def count(master: Master, options: Options, *, report: Report) -> None:
             report.add("trials", new=int(listed.get("numTrials") or 0))
             report.add("checkpoints", new=int(listed.get("checkpointCount") or 0))
         else:
-            _remark_running(report)
+            _remark_not_ended(listed, report)
     report.add("models", new=sum(1 for _ in models_of(master)))
+    remark_left_behind(master, report)
 
 
 def bring(
@@ -116,7 +118,7 @@ def bring(
 
     bring_models(master, services, report, cluster_id=cluster_id, workspaces=places.workspaces)
     archive_places(master, services, places)
-    _remark_rest(report)
+    remark_left_behind(master, report)
 
 
 @dataclass(frozen=True)
@@ -150,7 +152,7 @@ class _Filling:
     def begin(self, pool: ThreadPoolExecutor, listed: Message) -> None:
         """Creates an experiment with its trials, and begins to fill them."""
         if not has_ended(listed):
-            _remark_running(self._report)
+            _remark_not_ended(listed, self._report)
             return
         with self._report.noting(f"experiment {listed['id']}"):
             here = self._experiments.bring(listed)
@@ -186,13 +188,8 @@ class _Filling:
         Checkpoints(self._master, self._services, self._report, here=here, trials=by_number).bring()
 
 
-def _remark_running(report: Report) -> None:
-    report.remark("experiments that have not ended: start the same import when they have")
-
-
-def _remark_rest(report: Report) -> None:
-    """What no import can bring, whether or not the other cluster has it."""
-    report.remark(
-        "notebooks, shells, commands and TensorBoards; webhooks; pins; usage by the hour; audit logs"
-    )
-    report.remark("decisions of searches: configs say how they searched, and metrics what came of it")
+def _remark_not_ended(listed: Message, report: Report) -> None:
+    if "DELET" in str(listed.get("state")):
+        report.remark("experiments whose deletion has begun there")
+    else:
+        report.remark("experiments that have not ended: start the same import when they have")

@@ -43,6 +43,8 @@ PROJECTS = (
     {"id": 3, "workspaceId": 3, "name": "old", "archived": True},
 )
 TEMPLATES = ({"name": "small", "config": {"resources": {"slots_per_trial": 1}}, "workspaceId": 1},)
+WEBHOOKS = ({"id": 1, "url": "http://hooks/1", "webhookType": "WEBHOOK_TYPE_SLACK", "triggers": []},)
+NOTEBOOKS = ({"id": "n1", "state": "STATE_RUNNING"}, {"id": "n2", "state": "STATE_TERMINATED"})
 GROUPS = ({"groupId": 9, "name": "team", "users": [dict(USERS[2]), dict(USERS[3])]},)
 _ROLES = {"Editor": 4, "WorkspaceAdmin": 2, "Janitor": 8}
 POLICIES: Mapping[int, Mapping[str, Any]] = {0: {"constraints": {"priority_limit": 10}}, 2: {}}

@@ -216,6 +216,10 @@ def _policies(call: _Call, workspace: int) -> dict[str, Any]:
     return {"configPolicies": made_up.POLICIES.get(workspace) or None}
 
 
+def _no_tasks(name: str) -> Callable[[_Call], dict[str, Any]]:
+    return lambda call: call.page([], name)
+
+
 _ROUTES: Sequence[tuple[str, Callable[..., Any]]] = (
     (r"/api/v1/master", _master),
     (r"/api/v1/auth/login", _login),
@@ -239,6 +243,10 @@ _ROUTES: Sequence[tuple[str, Callable[..., Any]]] = (
     (r"/api/v1/workspaces", _workspaces),
     (r"/api/v1/workspaces/(\d+)/projects", _projects),
     (r"/api/v1/templates", lambda call: call.page(made_up.TEMPLATES, "templates")),
+    (r"/api/v1/webhooks", lambda _: {"webhooks": made_up.WEBHOOKS}),
+    (r"/api/v1/notebooks", lambda call: call.page(made_up.NOTEBOOKS, "notebooks")),
+    *((rf"/api/v1/{name}", _no_tasks(name)) for name in ("shells", "commands", "tensorboards")),
+    (r"/api/v1/config-policies/global/NTSC", lambda call: _policies(call, 0)),
     (r"/api/v1/config-policies/global/EXPERIMENT", lambda call: _policies(call, 0)),
     (
         r"/api/v1/config-policies/workspaces/(\d+)/EXPERIMENT",

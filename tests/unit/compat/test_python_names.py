@@ -53,7 +53,7 @@ def test_no_name_of_any_release_fails_bare() -> None:
     assert int(count) > 900
 
 
-@pytest.mark.parametrize("name", ["model_hub", "determined_common"])
+@pytest.mark.parametrize("name", ["model_hub", "determined_cli", "determined_common", "determined_deploy"])
 def test_packages_beside_it_are_refused_alone(name: str) -> None:
     result = subprocess.run(
         [sys.executable, "-c", f"import {name}"],

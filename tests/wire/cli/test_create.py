@@ -41,9 +41,10 @@ def test_the_git_work_tree_of_the_code_is_told_unless_it_shall_not(
     ):
         subprocess.run(["git", "-C", str(code), *command], check=True)
     (code / "train.py").write_text(f"token = {(home / 'token').read_text()!r}\n")
-    for option in ([], ["--no-git"]):
+    for option in ([], ["--no-git"], ["--git"]):
         assert resolute("e", "create", str(code / "const.yaml"), str(code), *option).code == 0
-    told, silent = cluster.state.specs
+    told, silent, older = cluster.state.specs
+    assert older.source == told.source
     assert told.source.git_branch == "main"
     assert "+token = '***'" in told.source.git_diff
     assert not silent.HasField("source")

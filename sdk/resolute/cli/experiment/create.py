@@ -75,6 +75,14 @@ class Request:
     help="Do not record the git commit and the uncommitted changes [RESOLUTE_NO_GIT=1].",
 )
 @click.option(
+    "-g",
+    "--git",
+    is_flag=True,
+    hidden=True,
+    expose_value=False,
+    help="Older releases recorded git if asked to.",
+)
+@click.option(
     "--project_id", "--project-id", "project_id", type=click.IntRange(min=1), help="Number of the project."
 )
 @json_option

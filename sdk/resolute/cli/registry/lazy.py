@@ -86,7 +86,7 @@ class LazyGroup(click.Group):
         if typed in self._foreign and typed not in self._names():
             ctx.fail(f"There is no `{ctx.command_path} {typed}`: {self._foreign[typed]}.")
         matches, absent = self._matches(typed), self._absent(typed)
-        if len(matches) + len(absent) > 1:
+        if typed not in absent and len(matches) + len(absent) > 1:
             names = ", ".join(
                 [*(entry.name for entry in matches), *(f"{word} (not here)" for word in absent)]
             )
