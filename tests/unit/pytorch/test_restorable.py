@@ -72,6 +72,27 @@ def held_iterator(trial: Any, context: PyTorchTrialContext) -> None:
     trial.ahead = SimpleNamespace(batches=iter(torch.utils.data.DataLoader(Noisy())))
 
 
+def optimizer_in_a_list(trial: Any, context: PyTorchTrialContext) -> None:
+    trial.judge = context.wrap_model(nn.Linear(1, 1))
+    trial.all = {"judge": [torch.optim.Adam(trial.judge.parameters())]}
+
+
+def scheduler_of_an_object(trial: Any, context: PyTorchTrialContext) -> None:
+    trial.schedule = SimpleNamespace(decay=torch.optim.lr_scheduler.StepLR(trial.optimizer, 1))
+
+
+def scheduler_of_a_callback(trial: Any, context: PyTorchTrialContext) -> None:
+    class Decays(PyTorchCallback):
+        def __init__(self) -> None:
+            self.decay = torch.optim.lr_scheduler.StepLR(trial.optimizer, 1)
+
+    trial.build_callbacks = lambda: {"decays": Decays()}
+
+
+def iterator_in_a_dict(trial: Any, context: PyTorchTrialContext) -> None:
+    trial.more = {"unlabelled": iter(torch.utils.data.DataLoader(Noisy()))}
+
+
 def endless(trial: Any, context: PyTorchTrialContext) -> None:
     trial.endless = itertools.cycle([1, 2])
 
@@ -82,6 +103,10 @@ def endless(trial: Any, context: PyTorchTrialContext) -> None:
         (torch_iterator, r"self\.unlabelled \(_SingleProcessDataLoaderIter\) has begun to go through data"),
         (held_iterator, r"self\.ahead\.batches \(_SingleProcessDataLoaderIter\).*StatefulDataLoader"),
         (endless, r"self\.endless \(cycle\).*disable_dataset_reproducibility_checks"),
+        (iterator_in_a_dict, r"self\.more\.unlabelled \(_SingleProcessDataLoaderIter\) has begun"),
+        (optimizer_in_a_list, r"self\.all\.judge\.0 \(Adam\) was not wrapped"),
+        (scheduler_of_an_object, r"self\.schedule\.decay \(StepLR\) was not wrapped"),
+        (scheduler_of_a_callback, r"callback 'decays'\.decay \(StepLR\) was not wrapped"),
         (no_model, "Changed has wrapped no model"),
         (no_optimizer, "Changed has wrapped no optimizer"),
         (stray_parameters, r"trains 2 parameters of self\.head that belong to no wrapped model"),
@@ -170,7 +195,7 @@ def test_state_that_changes_and_is_in_no_checkpoint_is_warned_of(
     with caplog.at_level(logging.WARNING):
         fit(tmp_path, Counting)
     (line,) = [record.message for record in caplog.records if "a pause forgets" in record.message]
-    assert "changed while training: callback 'counts'.best, self.order, self.steps. Keep" in line
+    assert "changed while training: callback 'counts'.best, self.order, self.seen, self.steps. Keep" in line
 
 
 def test_a_module_that_was_not_wrapped_is_warned_of_unless_it_is_frozen(

@@ -13,6 +13,7 @@ import torch
 from resolute.pytorch.backends import random_state
 from resolute.pytorch.checkpointing import layout
 from resolute.pytorch.checkpointing.rank_state import RankState
+from resolute.pytorch.checkpointing.trainable import restore_trainable, trainable
 from resolute.pytorch.metrics.aggregation import TrainingMetrics
 from resolute.pytorch.trial.callbacks import Callbacks
 from resolute.pytorch.trial.context import PyTorchTrialContext
@@ -69,6 +70,8 @@ class TrialContents:
         state = layout.read_state(directory)
         for callback in self._callbacks:
             callback.on_checkpoint_load_start(state)
+        if resumes:
+            restore_trainable(context, state.get("trainable", {}))
         apply_state(context, state, recorded_class=_recorded_class(directory))
         self._callbacks.restore(state.get("callbacks", {}))
         path = directory / layout.rank_file(context.distributed.rank)
@@ -88,6 +91,7 @@ class TrialContents:
             "models_state_dict": [layout.unwrap_model(model).state_dict() for model in context.models],
             "optimizers_state_dict": [optimizer.state_dict() for optimizer in context.optimizers],
             "lr_schedulers_state_dict": [scheduler.state_dict() for scheduler in context.lr_schedulers],
+            "trainable": trainable(context),
             "callbacks": self._callbacks.state(),
             "rng_state": random_state.capture(context.device),
         }

@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-import contextlib
-import functools
 import random
-import types
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
 import torch
-from torch import nn
 
-Generator: TypeAlias = "random.Random | np.random.Generator | np.random.RandomState | torch.Generator"
-_KINDS = (random.Random, np.random.Generator, np.random.RandomState, torch.Generator)
+from resolute.pytorch.data.held_objects import GENERATORS, walk
+
+Generator: TypeAlias = (
+    "random.Random | np.random.Generator | np.random.RandomState | np.random.BitGenerator | torch.Generator"
+)
 _BOUND: tuple[Any, ...] = (random.random, np.random.rand)
 _OF_PROCESS = {id(torch.default_generator), *(id(method.__self__) for method in _BOUND)}
 """Identities of the generators of random, numpy and torch, which are kept with the rank."""
-_DEPTH = 8
-"""How deep they are looked for: a subset of several data sets, each with transforms, one with a generator."""
-_MOST_OBJECTS = 1000
-"""Most objects that are looked into."""
 
 
 class OwnGenerators:
     """The generators among the attributes of an object and of what it holds, each by its path.
 
-    Of functions and methods, those that they find in the functions around them and in their module.
+    Of functions and methods, those that they find in the functions around them and in their module, and so
+    those of the functions that they call.
 
     Args:
         owner: The object.
@@ -55,62 +51,23 @@ class OwnGenerators:
         for generator in self._generators.values():
             if isinstance(generator, np.random.Generator):
                 generator.bit_generator.state = type(generator.bit_generator)(seed).state
+            elif isinstance(generator, np.random.BitGenerator):
+                generator.state = type(generator)(seed).state
             elif isinstance(generator, torch.Generator):
                 generator.manual_seed(seed)
             else:
                 generator.seed(seed & 0xFFFFFFFF)
 
 
+def is_of_system(generator: object) -> bool:
+    """Whether a generator draws from the operating system, and so has no state."""
+    return isinstance(generator, random.SystemRandom)
+
+
 def _search(owner: object, without: object) -> Iterator[tuple[str, Generator]]:
-    seen = {id(without)}
-    level: list[tuple[str, object]] = [("", owner)]
-    for _ in range(_DEPTH):
-        inner: list[tuple[str, object]] = []
-        for path, holder in level:
-            if id(holder) in seen or len(seen) > _MOST_OBJECTS:
-                continue
-            seen.add(id(holder))
-            for name, value in _content(holder):
-                if isinstance(value, _KINDS) and id(value) not in _OF_PROCESS:
-                    yield f"{path}.{name}", value
-                else:
-                    inner.append((f"{path}.{name}", value))
-        level = inner
-
-
-def _content(holder: object) -> Iterator[tuple[str, object]]:
-    """Yields what may hold a generator, or is one: attributes, and the items of short lists and dicts."""
-    if isinstance(holder, (list, tuple)) and len(holder) < _MOST_OBJECTS:
-        yield from ((str(index), value) for index, value in enumerate(holder))
-    elif isinstance(holder, dict) and len(holder) < _MOST_OBJECTS:
-        yield from ((str(key), value) for key, value in holder.items())
-    elif isinstance(holder, (types.MethodType, types.BuiltinMethodType)):
-        yield "__self__", holder.__self__
-    elif isinstance(holder, functools.partial):
-        yield from (("func", holder.func), ("args", holder.args), *holder.keywords.items())
-    elif isinstance(holder, types.FunctionType):
-        yield from _reached_by(holder)
-    elif not isinstance(holder, (torch.Tensor, nn.Module, type, types.ModuleType)):
-        yield from getattr(holder, "__dict__", {}).items()
-        yield from _global_generators(type(holder))
-
-
-def _global_generators(kind: type) -> Iterator[tuple[str, object]]:
-    """Yields the generators of a module that the methods of a class name."""
-    for method in vars(kind).values():
-        if isinstance(method, types.FunctionType):
-            yield from ((name, value) for name, value in _reached_by(method) if isinstance(value, _KINDS))
-
-
-def _reached_by(function: types.FunctionType) -> Iterator[tuple[str, object]]:
-    """Yields what a function has of the functions around it, and generators of its module that it names."""
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=False):
-        with contextlib.suppress(ValueError):  # it is empty until the function around has set it
-            yield name, cell.cell_contents
-    for name in function.__code__.co_names:
-        value = function.__globals__.get(name)
-        if isinstance(value, _KINDS):
-            yield name, value
+    for path, value in walk(owner, without=(without,)):
+        if isinstance(value, GENERATORS) and not is_of_system(value) and id(value) not in _OF_PROCESS:
+            yield path, value
 
 
 def _state_of(generator: Generator) -> Any:
@@ -118,6 +75,8 @@ def _state_of(generator: Generator) -> Any:
         return generator.getstate()
     if isinstance(generator, np.random.Generator):
         return generator.bit_generator.state
+    if isinstance(generator, np.random.BitGenerator):
+        return generator.state
     return generator.get_state()
 
 
@@ -126,5 +85,7 @@ def _set_state(generator: Generator, state: Any) -> None:
         generator.setstate(state)
     elif isinstance(generator, np.random.Generator):
         generator.bit_generator.state = state
+    elif isinstance(generator, np.random.BitGenerator):
+        generator.state = state
     else:
         generator.set_state(state)

@@ -230,6 +230,12 @@ def _check_arguments(
             "return a "
             "torch.utils.data.DataLoader"
         )
+    for name, given in (("sampler", sampler), ("batch_sampler", batch_sampler)):
+        if isinstance(given, Iterator):
+            raise ValueError(  # noqa: TRY004 - as the others
+                f"{name} is a {type(given).__name__}, which ends after one pass: give a list, or an object "
+                "whose __iter__ begins a new pass"
+            )
     if sampler is not None and shuffle:
         raise ValueError("the arguments sampler and shuffle exclude each other")
     if batch_sampler is not None:

@@ -124,6 +124,8 @@ class DataOrder:
 
     trial: OwnGenerators | None = None
     """Generators that the trial has as attributes, for what it draws itself."""
+    callbacks: OwnGenerators | None = None
+    """Generators of its callbacks."""
     sampler: ReplayedBatchSampler | None = None
     """The script's own sampler, if it has one."""
     dataset: OwnGenerators | None = None
@@ -137,6 +139,7 @@ class DataOrder:
         """Returns it as it is now, after so many steps."""
         return {
             "trial": None if self.trial is None else self.trial.states(),
+            "callbacks": None if self.callbacks is None else self.callbacks.states(),
             "sampler": None if self.sampler is None else self.sampler.state(step * self.batches_per_step),
             "dataset": None if self.dataset is None else self.dataset.states(),
             "loaders": None if self.loaders is None else self.loaders.states(),
@@ -146,6 +149,8 @@ class DataOrder:
         """Takes up what ``state`` returned; called before the first batch."""
         if self.trial is not None and state.get("trial") is not None:
             self.trial.restore(state["trial"])  # first: a sampler of the trial's begins as in the first run
+        if self.callbacks is not None and state.get("callbacks") is not None:
+            self.callbacks.restore(state["callbacks"])
         if self.sampler is not None and state["sampler"] is not None:
             self.sampler.restore(state["sampler"])
         if self.dataset is not None and state["dataset"] is not None:

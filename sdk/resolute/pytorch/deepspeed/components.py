@@ -20,8 +20,10 @@ from resolute.pytorch.training.components import (
     check_third_party_loader,
     loader_length,
     order_of,
+    warn_of_first_batch,
 )
 from resolute.pytorch.training.segment import BatchTrainer
+from resolute.pytorch.training.unsaved import with_unsaved_state_warning
 from resolute.pytorch.trial.callbacks import Callbacks, PyTorchCallback
 from resolute.trial_errors import InvalidExperimentException
 
@@ -48,8 +50,9 @@ class EngineComponentFactory:
         self._context = context
 
     def make_callbacks(self) -> Mapping[str, PyTorchCallback]:
-        """The trial's own."""
-        return self._trial.build_callbacks()
+        """The trial's own, and one that looks for state of theirs and the trial's that no checkpoint has."""
+        callbacks, self._unsaved = with_unsaved_state_warning(self._trial, self._context)
+        return callbacks
 
     def make_metrics(self) -> TrainingMetrics:
         """Means over the ranks that report, unless the config wants the chief's."""
@@ -69,7 +72,7 @@ class EngineComponentFactory:
             self._trial.build_training_data_loader,
             "build_training_data_loader",
             repeat=True,
-            skip=context.get_initial_batch() * micro_batches,
+            skip=context._steps_completed * micro_batches,
         )
         shortest = self._shortest(loader, "training")
         length = sys.maxsize if shortest is None else shortest // micro_batches
@@ -128,10 +131,14 @@ class EngineComponentFactory:
             check_third_party_loader(
                 built, method, allowed=context._data_repro_checks_disabled, remedy=remedy
             )
+            if repeat:
+                warn_of_first_batch(built, context, self._unsaved.callbacks)
         if repeat:
+            order = order_of(built, self._trial, context, callbacks=self._unsaved.callbacks)
             context._data_order = dataclasses.replace(
-                order_of(built, self._trial, context), batches_per_step=context.num_micro_batches_per_slot
+                order, batches_per_step=context.num_micro_batches_per_slot
             )
+            self._unsaved.watch_data(built)
         return loader
 
     def _shortest(self, loader: Any | None, kind: str) -> int | None:

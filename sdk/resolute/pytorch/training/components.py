@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
@@ -18,13 +19,16 @@ from resolute.pytorch.data.replay import DataOrder
 from resolute.pytorch.data.stateful import StatefulLoaders, is_stateful_loader
 from resolute.pytorch.metrics.aggregation import Metrics, TrainingMetrics
 from resolute.pytorch.training.batches import TrialBatchTrainer
-from resolute.pytorch.training.restorable import UnsavedStateWarning, check_wrapped
+from resolute.pytorch.training.restorable import check_wrapped, wrapped_schedulers
 from resolute.pytorch.training.segment import BatchTrainer
+from resolute.pytorch.training.unsaved import with_unsaved_state_warning
 from resolute.pytorch.training.validation import TrialEvaluator, check_evaluation, evaluates_full_dataset
 from resolute.pytorch.trial.base_context import TrialContext
-from resolute.pytorch.trial.callbacks import UNSAVED_STATE, Callbacks, PyTorchCallback
+from resolute.pytorch.trial.callbacks import Callbacks, PyTorchCallback, overrides
 from resolute.pytorch.trial.context import PyTorchTrialContext
 from resolute.pytorch.trial.definition import PyTorchTrial
+
+_log = logging.getLogger("resolute.pytorch")
 
 
 class ComponentFactory(Protocol):
@@ -79,10 +83,12 @@ class TrialComponentFactory:
 
     def make_callbacks(self) -> Mapping[str, PyTorchCallback]:
         """The trial's own, and one that looks for state of theirs and the trial's that no checkpoint has."""
-        callbacks: Any = self._trial.build_callbacks()
-        if not isinstance(callbacks, Mapping):
-            return callbacks  # type: ignore[no-any-return]  # refused with a word on what it must be
-        return {**callbacks, UNSAVED_STATE: UnsavedStateWarning(self._trial, callbacks)}
+        context = self._context
+        wrapped = [*context.optimizers, *wrapped_schedulers(context)]
+        callbacks, self._unsaved = with_unsaved_state_warning(
+            self._trial, context, kept=[*wrapped, context._precision.scaler]
+        )
+        return callbacks
 
     def make_metrics(self) -> TrainingMetrics:
         """Means over ranks, unless the config wants the chief's."""
@@ -102,15 +108,17 @@ class TrialComponentFactory:
         if isinstance(built, DataLoader):
             loader = built.get_data_loader(
                 repeat=True,
-                skip=context.get_initial_batch(),
+                skip=context._steps_completed,
                 num_replicas=dist.size,
                 rank=dist.rank,
                 seed=context.get_trial_seed(),
             )
         else:
             self._check_loader(built, "build_training_data_loader")
-        check_wrapped(self._trial, context)
-        context._data_order = order_of(built, self._trial, context)
+            warn_of_first_batch(built, context, self._unsaved.callbacks)
+        check_wrapped(self._trial, context, self._unsaved.callbacks)
+        context._data_order = order_of(built, self._trial, context, callbacks=self._unsaved.callbacks)
+        self._unsaved.watch_data(built)
         length = dist.broadcast(loader_length(loader))
         if length == 0:
             raise RuntimeError(
@@ -176,19 +184,50 @@ def check_third_party_loader(loader: object, method: str, *, allowed: bool, reme
         raise RuntimeError(f"{method}() returned a {type(loader).__qualname__}, which yields no batches")
 
 
-def order_of(loader: Any, trial: object, context: TrialContext) -> DataOrder:
+def warn_of_first_batch(
+    loader: object, context: TrialContext, callbacks: Mapping[str, PyTorchCallback]
+) -> None:
+    """Warns of a training loader that nobody tells where to go on: each run begins with its first batch.
+
+    Args:
+        loader: What the trial built.
+        context: Its context.
+        callbacks: Its callbacks; they may know the place, or be told of it.
+    """
+    told = [
+        one
+        for one in callbacks.values()
+        if overrides(one, "on_trial_startup") or overrides(one, "state_dict")
+    ]
+    if not (context._asked_for_initial_batch or told or is_stateful_loader(loader)):
+        _log.warning(
+            "the training loader is a %s.%s, which begins with its first batch after a pause: leave out as "
+            "many batches as context.get_initial_batch() says, or return a loader with state_dict() and "
+            "load_state_dict(), such as torchdata's StatefulDataLoader",
+            type(loader).__module__,
+            type(loader).__qualname__,
+        )
+
+
+def order_of(
+    loader: Any, trial: object, context: TrialContext, *, callbacks: Mapping[str, PyTorchCallback]
+) -> DataOrder:
     """Returns what a checkpoint keeps of the order of the data.
 
     Args:
         loader: What the trial built for training.
         trial: The trial.
         context: Its context.
+        callbacks: The trial's callbacks, by name.
     """
     order = loader.order if isinstance(loader, DataLoader) else DataOrder(dataset=_read_here(loader))
     named = [("the training loader", loader), *vars(trial).items()]
     seed = derived_seed(context.get_trial_seed(), context.distributed.rank)
     return dataclasses.replace(
-        order, loaders=StatefulLoaders(named, seed=seed), trial=OwnGenerators(trial, without=context)
+        order,
+        loaders=StatefulLoaders(named, seed=seed),
+        trial=OwnGenerators(trial, without=context),
+        callbacks=OwnGenerators(callbacks, without=context),
     )
 
 

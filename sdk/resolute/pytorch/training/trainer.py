@@ -138,7 +138,7 @@ class Trainer:
         )
         if test_mode:
             intervals = Intervals(Batch(1), NEVER, NEVER)
-            goals = SingleBatchGoal(self._context.get_initial_batch)
+            goals = SingleBatchGoal(lambda: self._context._steps_completed)
         if not local and latest_checkpoint is None and self._core.info and self._core.info.latest_checkpoint:
             _log.warning(
                 "this trial has a checkpoint, and fit() was called without it: training begins anew. Pass "
@@ -182,10 +182,10 @@ class Trainer:
         with contextlib.ExitStack() as stack:
             with open_checkpoint(context, request.latest_checkpoint) as directory:
                 for callback in callbacks:
-                    callback.on_trial_startup(context.get_initial_batch(), request.latest_checkpoint)
+                    callback.on_trial_startup(context._steps_completed, request.latest_checkpoint)
                 batches, epoch_length = components.make_batch_trainer(metrics)
                 stack.callback(batches.close)
-                progress = Progress(epoch_length, step=context.get_initial_batch())
+                progress = Progress(epoch_length, step=context._steps_completed)
                 context._epoch_length = epoch_length
                 evaluate = components.make_evaluation(callbacks, most=1 if request.test_mode else None)
                 context.reset_reducers()

@@ -56,6 +56,7 @@ class TrialContext(Settings, ReducerContext):
         self._core = core_context
         self._trial_seed = trial_seed
         self._steps_completed = steps_completed
+        self._asked_for_initial_batch = False
         self._debug_enabled = debug_enabled
         self._tensorboard_logging = tensorboard
         self._stop_requested = False
@@ -111,6 +112,7 @@ class TrialContext(Settings, ReducerContext):
 
     def get_initial_batch(self) -> int:
         """Returns how many batches were trained before this process, for loaders that skip them."""
+        self._asked_for_initial_batch = True
         return self._steps_completed
 
     def get_stop_requested(self) -> bool:
