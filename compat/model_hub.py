@@ -2,4 +2,4 @@
 
 from determined._older_names import refuse
 
-raise refuse(__name__)
+raise refuse("model_hub")

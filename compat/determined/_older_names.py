@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import importlib.machinery
 import sys
 from collections.abc import Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 from determined._refused_names import REFUSED, WITHIN
@@ -50,15 +51,21 @@ def attribute(module: str, name: str) -> Any:
 
     Raises:
         ImportError: It is refused.
-        AttributeError: No release had it.
+        AttributeError: No release had it; or it may be anything of a package that is refused as a whole.
+            Pickling asks every module for names that it has not, and expects this error.
     """
     full = f"{module}.{name}"
-    refused = bool(_instead_of(full))
-    if full in _SAME or (refused and hasattr(sys.modules[module], "__path__")):
-        return importlib.import_module(full)  # of a package it may be a module; else the finder refuses it
-    if refused:
+    if full in _SAME:
+        return importlib.import_module(full)
+    instead = _instead_of(full)
+    if not instead:
+        raise AttributeError(f"module {module!r} has no attribute {name!r}", name=name)
+    path = getattr(sys.modules[module], "__path__", None)
+    if full in REFUSED or path is None:
         raise refuse(full)
-    raise AttributeError(f"module {module!r} has no attribute {name!r}", name=name)
+    if importlib.machinery.PathFinder.find_spec(full, path) is not None:
+        return importlib.import_module(full)
+    raise AttributeError(str(refuse(full)), name=name)
 
 
 class OlderModules(MetaPathFinder, Loader):
@@ -75,6 +82,12 @@ class OlderModules(MetaPathFinder, Loader):
         if module.__name__ not in _SAME:
             raise refuse(module.__name__)
         sys.modules[module.__name__] = importlib.import_module(_SAME[module.__name__])
+
+    def get_code(self, fullname: str) -> CodeType:
+        """Refuses to run one as a program: ``python -m`` asks for its code."""
+        if fullname in _SAME:
+            raise ImportError(f"{fullname} is no program", name=fullname)
+        raise refuse(fullname)
 
 
 def _instead_of(name: str) -> str:

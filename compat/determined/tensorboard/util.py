@@ -1,12 +1,8 @@
 """Names of TensorBoard files that several ranks write."""
 
-from typing import Any
+import sys
 
-from determined._older_names import attribute
-from resolute.tensorboard.util import get_rank_aware_path
+import resolute.tensorboard.util
+from resolute.tensorboard.util import *
 
-__all__ = ["get_rank_aware_path"]
-
-
-def __getattr__(name: str) -> Any:
-    return attribute(__name__, name)
+sys.modules[__name__] = sys.modules["resolute.tensorboard.util"]

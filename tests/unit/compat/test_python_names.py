@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import pickle
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -65,19 +67,59 @@ def test_packages_beside_it_are_refused_alone(name: str) -> None:
     assert f"ImportError: {name} is not available: " in result.stderr
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["determined.cli.tunnel", "determined.deploy.local", "determined.exec.worker_process", "model_hub"],
+)
+def test_a_program_that_is_not_there_is_refused_by_name(name: str) -> None:
+    result = subprocess.run(
+        [sys.executable, "-m", name],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PYTHONPATH": str(ROOT / "compat")},
+    )
+    assert result.returncode == 1
+    refused = name.removesuffix(".local")
+    assert re.search(rf"{refused} is not available: \S", result.stderr.splitlines()[-1])
+
+
 def test_an_attribute_is_refused_as_its_import_is() -> None:
     api = importlib.import_module("determined.common.api")
-    cli, launch = importlib.import_module("determined.cli"), importlib.import_module("determined.launch")
     for owner, name in (
-        (api, "bindings"),
-        (api, "Session"),
-        (cli, "render"),
-        (launch, "sshd"),
+        (api, "authentication"),
         (determined, "layers"),
         (pytorch, "PyTorchTrialController"),
     ):
         with pytest.raises(ImportError, match=rf"{name} is not available: "):
             getattr(owner, name)
+
+
+@pytest.mark.parametrize(
+    ("package", "name"),
+    [("determined.common.api", "Session"), ("determined.cli", "render"), ("determined.launch", "sshd")],
+)
+def test_what_a_package_does_not_have_is_an_attribute_error_with_the_sentence(
+    package: str, name: str
+) -> None:
+    module = importlib.import_module(package)
+    assert not hasattr(module, name), "as pickle asks"
+    with pytest.raises(AttributeError, match=rf"{package}\.{name} is not available: \S"):
+        getattr(module, name)
+
+
+def test_functions_of_no_module_are_pickled_beside_these_packages() -> None:
+    importlib.import_module("determined.tensorboard.metric_writers")
+    importlib.import_module("determined.common.api")
+    with pytest.raises(pickle.PicklingError):
+        pickle.dumps(of_no_module)
+
+
+def of_no_module() -> None: ...
+
+
+of_no_module.__module__ = None  # type: ignore[assignment] # as functions of C: pickle looks in every module
+of_no_module.__qualname__ = of_no_module.__name__ = "found_nowhere"
 
 
 def test_modules_that_are_there_are_found_beside_those_that_are_refused() -> None:
