@@ -35,7 +35,7 @@ DETERMINED_NEEDS := appdirs==1.4.4 backoff==2.2.1 filelock==3.29.0 hdfs==2.7.3 l
 DETERMINED_CLIENTS := $(DETERMINED_RELEASES:%=.cache/determined/%/.installed)
 OPENID := .cache/oidc-provider/.installed-$(OPENID_VERSION)
 
-.PHONY: setup demo run-demo newest debian compose-demo backends azurite oidc-provider determined-clients test nightly check proto bench bench-page format deployment install-lines distributed changelog release chaos outage hangs gateway-kills soak slow-tests turn originals fuzz siege openapi clients front engines images build-images images-for-compose image-programs search-on-compose lock-images page check-page pictures docs audit sbom clean
+.PHONY: setup demo run-demo newest debian compose-demo backends azurite oidc-provider determined-clients test nightly check proto bench bench-page format deployment install-lines distributed changelog release chaos outage failover hangs gateway-kills soak slow-tests turn originals fuzz siege openapi clients front engines images build-images images-for-compose image-programs search-on-compose lock-images page check-page pictures docs audit sbom clean
 
 setup: $(STAMP)
 
@@ -113,6 +113,7 @@ nightly: $(STAMP) $(VENV)/.distributed
 	$(MAKE) install-lines
 	$(MAKE) chaos
 	for engine in container slurm kubernetes; do $(MAKE) outage ENGINE=$$engine SECONDS=300 $(if $(CI),,OPTIONAL=1) || exit 1; done
+	$(MAKE) failover
 	$(MAKE) hangs
 	$(MAKE) gateway-kills
 	$(MAKE) soak
@@ -253,6 +254,12 @@ release: check
 # With ENGINE=container, slurm, kubernetes or ray trials run on that engine's real daemons, which are killed too.
 chaos: $(STAMP) $(if $(ENGINE),$(VENV)/.engines)
 	PYTHONPATH=tests $(BIN)/python -m faults.harness.chaos --seeds $(SEEDS) --kills $(KILLS) $(if $(WARM_START),--warm-start) $(if $(ENGINE),--engine $(ENGINE) --trials 24)
+
+# Two machines of which the one that serves is killed, stopped and cut off from the database during a search.
+PARTITIONS ?= 50
+failover: KILLS = 50
+failover: $(STAMP)
+	PYTHONPATH=tests $(BIN)/python -m faults.harness.failover --kills $(KILLS) --partitions $(PARTITIONS)
 
 # A real engine whose daemon is away for long while its trials go on: container, slurm or kubernetes.
 outage: $(VENV)/.engines

@@ -10,6 +10,8 @@ import pytest
 import sqlalchemy as sa
 from support.clocks import ManualClock
 from support.postgres import PostgresServer
+from support.silent_proxy import silent_proxy
+from support.waiting import wait_until
 
 from resolute.contracts.clock import SYSTEM_CLOCK
 from resolute.errors import UnavailableError
@@ -168,3 +170,22 @@ def test_a_process_is_taken_for_gone_after_five_seconds_of_looks_without_a_beat(
     assert not looks(1, beat), "this process was paused: whoever serves may have been too"
     assert vacancy.is_vacant(Look(3, 9, "", "other")), "it stopped by itself"
     assert vacancy.is_vacant(Look(3, 9, "mine", "other")), "it was this home's, whose lock is held here"
+
+
+def test_a_process_whose_packets_to_the_database_are_lost_learns_of_its_successor(
+    url: str, homes: tuple[Leadership, Leadership]
+) -> None:
+    parsed, lost = sa.make_url(url), threading.Event()
+    with silent_proxy(f"{parsed.host}:{parsed.port}") as proxy:
+        own = parsed.set(port=int(proxy.address.rpartition(":")[2])).render_as_string(hide_password=False)
+        cut_off = Leadership(own, holder="first", clock=SYSTEM_CLOCK)
+        former = take(cut_off)
+        former.begin(lost.set)
+        wait_until(lambda: homes[1].look().beats > 0, what="a beat")
+        proxy.partition()
+        wait_until(lambda: not former.is_held(), what="load balancers to be warned")
+        take(homes[1])
+        assert not lost.is_set()
+        proxy.heal()
+        assert lost.wait(60), "what was open stays silent"
+        cut_off.close()

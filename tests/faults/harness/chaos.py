@@ -17,8 +17,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
-import grpc
 from faults.harness.cluster_processes import Role
 from faults.harness.engines.opened import ENGINES, LOCAL, opened
 from faults.harness.fault_cluster import FaultCluster, fault_cluster
@@ -116,6 +116,22 @@ def _counts(counter: Counter[Role], what: str) -> str:
     return f"{counter.total()} {what} ({each})" if each else f"no {what}"
 
 
+class Faults(Protocol):
+    """What goes wrong while a search runs."""
+
+    budget: int
+    """Kills that are allowed so far; they go with the search's progress."""
+
+    def start(self) -> None:
+        """Begins."""
+
+    def check(self) -> None:
+        """Makes sure that it goes on; raises AssertionError if not."""
+
+    def stop(self) -> None:
+        """Ends, and leaves a cluster that is up."""
+
+
 class FaultRun:
     """One search from its submission to its end, with faults.
 
@@ -124,9 +140,18 @@ class FaultRun:
         folder: Where trials keep journals and read whose turn it is.
         outcome: Takes what was seen.
         kills: Fewest kills before the last operation may complete.
+        faults: What goes wrong meanwhile; None for random kills of processes.
     """
 
-    def __init__(self, cluster: FaultCluster, folder: Path, *, outcome: Outcome, kills: int) -> None:
+    def __init__(
+        self,
+        cluster: FaultCluster,
+        folder: Path,
+        *,
+        outcome: Outcome,
+        kills: int,
+        faults: Faults | None = None,
+    ) -> None:
         self._cluster = cluster
         self._folder = folder
         self._outcome = outcome
@@ -134,7 +159,9 @@ class FaultRun:
         self._turns = folder / "turns"
         self._replayed = 0
         self._error = ""
-        self._killer = ProcessKiller(cluster, dice=random.Random(outcome.seed), damage=outcome.damage)
+        self._faults = faults or ProcessKiller(
+            cluster, dice=random.Random(outcome.seed), damage=outcome.damage
+        )
 
     def submit(self) -> str:
         """Submits the search and returns its UUID."""
@@ -164,26 +191,24 @@ class FaultRun:
             AssertionError: It did not end within ``seconds``, or its log went wrong on the way.
         """
         deadline = time.monotonic() + seconds
-        with channel_to(self._cluster) as channel:
-            person = Pauser(channel, experiment, dice=random.Random(self._outcome.seed))
-            self._killer.start()
-            try:
-                while (done := self._look(channel, experiment)) < len(course.completions):
-                    if done >= 0:
-                        self._pace(experiment, course, done)
-                    person.tick(most=1 + self._killer.budget // _KILLS_PER_PAUSE)
-                    self._killer.check()
-                    assert time.monotonic() < deadline, (
-                        f"the search did not end within {seconds:g} s: "
-                        f"{self._progress(experiment, course, done)}"
-                    )
-                    time.sleep(_TICK_SECONDS)
-            finally:
-                self._outcome.pauses = person.pauses
-                self._killer.stop()
-            person.leave()
+        person = Pauser(self._cluster, experiment, dice=random.Random(self._outcome.seed))
+        self._faults.start()
+        try:
+            while (done := self._look(experiment)) < len(course.completions):
+                if done >= 0:
+                    self._pace(experiment, course, done)
+                person.tick(most=1 + self._faults.budget // _KILLS_PER_PAUSE)
+                self._faults.check()
+                assert time.monotonic() < deadline, (
+                    f"the search did not end within {seconds:g} s: {self._progress(experiment, course, done)}"
+                )
+                time.sleep(_TICK_SECONDS)
+        finally:
+            self._outcome.pauses = person.pauses
+            self._faults.stop()
+        person.leave()
 
-    def _look(self, channel: grpc.Channel, experiment: str) -> int:
+    def _look(self, experiment: str) -> int:
         """Counts the completions so far; -1 while nobody answers. Replays the log after each crash.
 
         Raises:
@@ -191,13 +216,14 @@ class FaultRun:
         """
         lives = self._outcome.damage.kills[Role.CONTROL_PLANE]
         try:
-            log = log_of(channel, experiment)
+            with channel_to(self._cluster) as channel:
+                log = log_of(channel, experiment)
         except ResoluteError as failure:
             self._error = str(failure)
             return -1
         if lives > self._replayed:
             # Who does not answer now is asked at the next look; the search goes on meanwhile.
-            with suppress(ResoluteError):
+            with suppress(ResoluteError), channel_to(self._cluster) as channel:
                 again = replay(channel, experiment)
                 self._replayed = lives
                 assert again.equal, f"after kill {lives} of the control plane: {again.detail}"
@@ -220,7 +246,7 @@ class FaultRun:
         """Lets the next operation complete, unless the search would end before it was hit often enough."""
         total = len(course.completions)
         lead = max(total // _LEAD_SHARE, 1)
-        self._killer.budget = max(lead, self._kills * (done + lead) // total)
+        self._faults.budget = max(lead, self._kills * (done + lead) // total)
         if done == total - 1 and self._outcome.damage.kills.total() < self._kills:
             return
         following = course.completions[done]

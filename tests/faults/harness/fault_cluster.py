@@ -20,12 +20,12 @@ from support.object_stores.s3 import S3Server, own_s3_server
 from support.ports import free_port
 from support.postgres import CrashablePostgres, crashable_postgres
 
+from resolute.client.connection.home import Home
+from resolute_embedded.state_directory import StateDirectory
 from resolute_engines.settings import FILE_NAME
 
-DATABASE_VARIABLE = "CHAOS_DATABASE"
 _START_SECONDS = 300.0
 """How long a control plane may take to start, on a machine that has much else to do."""
-_TESTS = Path(__file__).resolve().parents[2]
 
 
 @dataclass
@@ -35,7 +35,9 @@ class FaultCluster(EmbeddedCluster):
     postgres: CrashablePostgres | None = None
     """The server of its databases; None for SQLite files in the home."""
     database_url: str = ""
-    """The database in that server."""
+    """The database in that server, as the home reaches it."""
+    standby: bool = False
+    """Whether another home may be served from that database."""
     store: S3Server | None = None
     """The server of its checkpoints; None for directories in the home."""
     bucket: str = ""
@@ -51,28 +53,7 @@ class FaultCluster(EmbeddedCluster):
         Raises:
             AssertionError: It did not start; it may have been killed.
         """
-        command, variables = ["resolute_embedded", "--slots", str(self.slots)], self.variables()
-        if self.postgres is not None:
-            command = ["faults.harness.postgres_up", "resolute_embedded", str(self.slots)]
-            variables |= {DATABASE_VARIABLE: self.database_url, "PYTHONPATH": str(_TESTS)}
-        if self.engine.host:
-            command += [
-                "--host",
-                self.engine.host,
-                "--remote-port",
-                str(self.remote_port),
-                "--tls-self-signed",
-            ]
-        self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with (self.home / "up.log").open("ab") as log:
-            process = subprocess.Popen(
-                [sys.executable, "-m", *command],
-                env=variables,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
+        process = self.start()
         deadline = time.monotonic() + _START_SECONDS
         while process.poll() is None and time.monotonic() < deadline:
             if self.serves(process.pid):
@@ -83,6 +64,30 @@ class FaultCluster(EmbeddedCluster):
         raise AssertionError(
             f"the control plane did not start:\n{(self.home / 'up.log').read_text()[-2000:]}"
         )
+
+    def start(self) -> subprocess.Popen[bytes]:
+        """Starts the control plane."""
+        command = ["resolute_embedded", "--slots", str(self.slots), *(["--standby"] if self.standby else [])]
+        if self.engine.host:
+            command += [
+                "--host",
+                self.engine.host,
+                "--remote-port",
+                str(self.remote_port),
+                "--tls-self-signed",
+            ]
+        self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if self.database_url:
+            StateDirectory(Home(self.home)).write_moved_url(self.database_url)
+        with (self.home / "up.log").open("ab") as log:
+            return subprocess.Popen(
+                [sys.executable, "-m", *command],
+                env=self.variables(),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
 
     def serves(self, pid: int) -> bool:
         """Whether a process is the control plane and has begun to serve."""

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-import grpc
+from faults.harness.service_queries import channel_to
+from support.clusters.embedded import EmbeddedCluster
 from support.waiting import wait_until
 
 from resolute.api.experiments.v1 import experiment_pb2, experiments_service_pb2_grpc
@@ -20,13 +23,13 @@ class Pauser:
     """Pauses and activates an experiment in turn, at random times.
 
     Args:
-        channel: Speaks for the person.
+        cluster: What they ask; its address may change.
         experiment: UUID of the experiment; it is active.
         dice: Decides when.
     """
 
-    def __init__(self, channel: grpc.Channel, experiment: str, *, dice: random.Random) -> None:
-        self._stub = experiments_service_pb2_grpc.ExperimentsServiceStub(channel)
+    def __init__(self, cluster: EmbeddedCluster, experiment: str, *, dice: random.Random) -> None:
+        self._cluster = cluster
         self._key = experiment_pb2.ExperimentKey(experiment_id=experiment)
         self._dice = dice
         self._wants_active = True
@@ -44,11 +47,12 @@ class Pauser:
         if time.monotonic() < self._due or (self._wants_active and self.pauses >= most):
             return
         try:
-            if self._wants_active:
-                self._stub.PauseExperiment(pb2.PauseExperimentRequest(experiment=self._key))
-                self.pauses += 1
-            else:
-                self._stub.ActivateExperiment(pb2.ActivateExperimentRequest(experiment=self._key))
+            with self._experiments() as stub:
+                if self._wants_active:
+                    stub.PauseExperiment(pb2.PauseExperimentRequest(experiment=self._key))
+                    self.pauses += 1
+                else:
+                    stub.ActivateExperiment(pb2.ActivateExperimentRequest(experiment=self._key))
         except ResoluteError:
             return  # Nobody answers. It may have been done all the same: asking again does no harm.
         self._wants_active = not self._wants_active
@@ -60,12 +64,18 @@ class Pauser:
 
     def _activated(self) -> bool:
         try:
-            self._stub.ActivateExperiment(pb2.ActivateExperimentRequest(experiment=self._key))
+            with self._experiments() as stub:
+                stub.ActivateExperiment(pb2.ActivateExperimentRequest(experiment=self._key))
         except FailedPreconditionError:
             return True
         except UnavailableError:
             return False
         return True
+
+    @contextmanager
+    def _experiments(self) -> Iterator[experiments_service_pb2_grpc.ExperimentsServiceStub]:
+        with channel_to(self._cluster) as channel:
+            yield experiments_service_pb2_grpc.ExperimentsServiceStub(channel)
 
     def _next(self) -> float:
         mean = _MEAN_SECONDS_ACTIVE if self._wants_active else _MEAN_SECONDS_PAUSED

@@ -16,7 +16,7 @@ from resolute.api.logs.v1 import line_pb2, logs_service_pb2, logs_service_pb2_gr
 from resolute.api.metrics.v1 import metrics_service_pb2, metrics_service_pb2_grpc, report_pb2
 from resolute.api.searcher.v1 import event_pb2, search_pb2, searcher_service_pb2, searcher_service_pb2_grpc
 from resolute.contracts.files.digests import hasher_for
-from resolute.errors import DataLossError, NotFoundError
+from resolute.errors import DataLossError, NotFoundError, UnavailableError
 from resolute.rpc.channel import open_channel
 
 _PAGE = 1000
@@ -26,8 +26,15 @@ _READ_SECONDS = 60.0
 
 @contextmanager
 def channel_to(cluster: EmbeddedCluster) -> Iterator[grpc.Channel]:
-    """A channel that speaks for the operator. The cluster was up once: its address lasts over restarts."""
-    content = json.loads((cluster.home / "endpoint.json").read_text())
+    """A channel that speaks for the operator, to the address at which the home was served last.
+
+    Raises:
+        UnavailableError: It is not served any more.
+    """
+    try:
+        content = json.loads((cluster.home / "endpoint.json").read_text())
+    except FileNotFoundError as error:
+        raise UnavailableError(f"no process serves {cluster.home}") from error
     # Read for every call: a control plane that starts again may have written another.
     token = Path(content["token_path"])
     with open_channel(content["address"], token=lambda: token.read_text().strip()) as channel:

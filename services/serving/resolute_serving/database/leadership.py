@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, replace
 
 import sqlalchemy as sa
@@ -17,6 +18,7 @@ import structlog
 from sqlalchemy.exc import DBAPIError
 
 from resolute.contracts.clock import Clock
+from resolute_serving.database.beats import Beats
 from resolute_serving.database.engine import create_engine, typed_errors
 from resolute_serving.database.fence import Fence
 
@@ -42,7 +44,6 @@ _TAKE = sa.text(
     "UPDATE cluster.leadership SET epoch = epoch + 1, beats = 0, holder = :holder "
     "WHERE epoch = :epoch AND (beats = :beats OR holder = :holder) RETURNING epoch"
 )
-_BEAT = sa.text("UPDATE cluster.leadership SET beats = beats + 1 WHERE epoch = :epoch")
 _RUNS = sa.text("UPDATE cluster.leadership SET runs_of = :holder WHERE epoch = :epoch")
 _LEAVE = sa.text("UPDATE cluster.leadership SET holder = '' WHERE epoch = :epoch")
 _log = structlog.get_logger("leadership")
@@ -205,16 +206,13 @@ class Term:
             )
 
     def _beat(self, lost: Callable[[], None]) -> None:
-        while not self._stopped.wait(BEAT_SECONDS):
-            try:
-                with self._engine.begin() as connection:
-                    # What a crash of the server takes of it is of no use.
-                    connection.exec_driver_sql("SET LOCAL synchronous_commit = off")
-                    held = connection.execute(_BEAT, {"epoch": self.fence.epoch}).rowcount
-            except DBAPIError:
-                # No other process can take over while it does not answer, and writes fail by themselves.
-                continue
-            if not held:
-                lost()
-                return
-            self._confirmed = self._clock.monotonic()
+        with closing(Beats(self._engine.url, epoch=self.fence.epoch)) as beats:
+            while not self._stopped.wait(BEAT_SECONDS):
+                held = beats.move()
+                if held is None:
+                    # No other process can take over while it does not answer, and writes fail by themselves.
+                    continue
+                if not held:
+                    lost()
+                    return
+                self._confirmed = self._clock.monotonic()
