@@ -29,7 +29,7 @@ from support.waiting import wait_until
 
 from resolute.api.experiments.v1 import run_pb2, trials_service_pb2_grpc
 from resolute.api.experiments.v1 import trials_service_pb2 as pb2
-from resolute.client import Client, Experiment
+from resolute.client import Client, Experiment, ExperimentState
 from resolute.rpc.channel import open_channel
 
 EXPERIMENTS = 1000
@@ -190,7 +190,7 @@ def _begin_and_end(stub: Any, own: Any, count: int) -> None:
 
 
 def _failed(experiment: Experiment) -> bool:
-    return experiment.wait(interval=0.1).value != "COMPLETED"
+    return experiment.wait(interval=0.1) is not ExperimentState.COMPLETED
 
 
 def _settle(cluster: EmbeddedCluster) -> None:
