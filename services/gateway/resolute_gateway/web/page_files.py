@@ -27,8 +27,8 @@ _KINDS = {
 # Scripts and styles are files of this origin: nothing within a document is run. A script that browsers start
 # as a worker is under the policy of its own response.
 _POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
-    "form-action 'self'; base-uri 'self'; frame-ancestors 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; media-src 'self'; "
+    "connect-src 'self'; form-action 'self'; base-uri 'self'; frame-ancestors 'none'"
 )
 _DOCUMENT_HEADERS = {
     "content-security-policy": _POLICY,

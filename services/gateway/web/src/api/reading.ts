@@ -6,7 +6,7 @@ import { pause } from "$client/interceptors.js";
 
 /** Whether asking again for the same would fail again. */
 export function isRefusal(code: Code): boolean {
-  return [Code.InvalidArgument, Code.NotFound, Code.PermissionDenied, Code.Unauthenticated, Code.Unimplemented].includes(code);
+  return [Code.InvalidArgument, Code.NotFound, Code.DataLoss, Code.PermissionDenied, Code.Unauthenticated, Code.Unimplemented].includes(code);
 }
 
 /**
