@@ -146,6 +146,7 @@ check: $(STAMP)
 	$(BIN)/python tools/pages/error_page.py --check
 	$(BIN)/python tools/pages/client_names.py --check
 	$(BIN)/python tools/pages/tried_table.py --check
+	$(BIN)/python tools/pages/client_page.py --check
 	$(BIN)/python tools/pages/benchmarks_page.py --check
 	$(BIN)/python tools/pages/install_lines.py --check
 	$(MAKE) check-page
@@ -156,6 +157,7 @@ proto: $(STAMP)
 	$(BIN)/python tools/pages/access_table.py
 	$(BIN)/python tools/pages/client_names.py
 	$(BIN)/python tools/pages/tried_table.py
+	$(BIN)/python tools/pages/client_page.py
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/run.py --json benchmarks/latest.json $(NAMES) $(if $(OPTIONS),-- $(OPTIONS))

@@ -61,6 +61,12 @@ def _without_torch(said: str, folder: Path) -> None:
     assert list((folder / "trees/downloads").rglob("model.joblib"))
 
 
+def _best_model(said: str, folder: Path) -> None:
+    for fetched in ("trial-1", "from-python", "released"):
+        assert (folder / "best" / fetched / "state_dict.pth").exists()
+    assert "grad_fn" in said.rpartition("+ python3 load.py")[2]
+
+
 def _workstation(said: str, folder: Path) -> None:
     assert list((folder / "first/downloads").iterdir())
     assert said.count("fetch the best checkpoint with") == 2
@@ -79,6 +85,7 @@ def _workstation(said: str, folder: Path) -> None:
         ("checkpoints", _checkpoints),
         ("from-determined", _from_determined),
         ("without-torch", _without_torch),
+        ("best-model", _best_model),
     ],
 )
 def test_the_commands_of_a_page_run_from_beginning_to_end(
@@ -88,6 +95,18 @@ def test_the_commands_of_a_page_run_from_beginning_to_end(
     variables = {"PYTHONPATH": str(ROOT / "compat")}
     script = script_of(f"docs/{page}.md")
     check(run_script(script, tmp_path, timeout=900, variables=variables), tmp_path)
+
+
+def test_the_cells_of_the_page_about_notebooks_run_in_one_process(tmp_path: Path) -> None:
+    cells = re.findall(
+        r"^```python\n(.*?)^```$", (ROOT / "docs/notebook.md").read_text(), re.MULTILINE | re.DOTALL
+    )
+    (tmp_path / "cells.py").write_text("\n".join(cells))
+    script = f"{script_of('docs/notebook.md')}\npython3 cells.py\nresolute experiment list\n"
+    said = run_script(script, tmp_path, timeout=900)
+    assert "4 trials, 80 reports" in said
+    assert (tmp_path / "sweep.png").stat().st_size > 5_000
+    assert said.rpartition("+ resolute experiment list")[2].count("COMPLETED") == 2
 
 
 def test_the_page_of_secrets_sets_them(tmp_path: Path) -> None:
