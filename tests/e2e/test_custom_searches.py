@@ -156,6 +156,32 @@ def test_a_plugin_that_is_installed_decides(cluster: EmbeddedCluster, project: P
 
 
 @pytest.mark.sampled(1, group="custom searches on a cluster")
+@pytest.mark.parametrize(
+    ("method", "refusal"),
+    [
+        (
+            "tiny, settings: {trials: 2}",
+            "searcher.method: the search method 'tiny' cannot be made for this config",
+        ),
+        ("nobodys", "searcher.method: no search method 'nobodys' is installed here"),
+    ],
+)
+def test_a_plugin_that_cannot_be_made_is_refused_at_submission(
+    cluster: EmbeddedCluster, project: Path, method: str, refusal: str
+) -> None:
+    (project / "plugin.yaml").write_text(
+        "{name: plugged, entrypoint: python3 train.py, hyperparameters: {endless: false},"
+        f" searcher: {{name: plugin, metric: loss, method: {method}}}}}"
+    )
+    before = len(cluster.json("e", "list"))
+    refused = cluster.det("e", "create", "plugin.yaml", ".", cwd=project, check=False)
+    assert refused.returncode == 1
+    assert refusal in refused.stderr
+    assert ("KeyError: 'length'" in refused.stderr) == ("tiny" in method)
+    assert len(cluster.json("e", "list")) == before
+
+
+@pytest.mark.sampled(1, group="custom searches on a cluster")
 def test_a_program_decides_and_its_shutdown_ends_what_it_left_open(
     cluster: EmbeddedCluster, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

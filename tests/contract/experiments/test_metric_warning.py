@@ -8,13 +8,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from contract.experiments.test_lifecycle import Store
+from contract.experiments.test_lifecycle import NOW, Store
 from support.clocks import ManualClock
 from support.databases import migrate
 
 from resolute.api.metrics.v1 import metrics_service_pb2, summary_pb2
 from resolute.errors import UnavailableError
-from resolute_experiments.lifecycle.metric_warning import MetricWarning
+from resolute_experiments.lifecycle import commands
+from resolute_experiments.lifecycle.metric_warning import PAUSED, MetricWarning
 from resolute_experiments.states import ExperimentState
 from resolute_experiments.store import experiments, trials
 from resolute_serving.database.engine import Database
@@ -32,8 +33,8 @@ def database(database_url: str) -> Iterator[Database]:
 class Metrics:
     """A metrics service that knows the names of some validation metrics."""
 
-    def __init__(self, *names: str, whole: bool = True, away: bool = False) -> None:
-        self.names, self.whole, self.away = names, whole, away
+    def __init__(self, *names: str, whole: bool = True, away: bool = False, texts: bool = False) -> None:
+        self.names, self.whole, self.away, self.texts = names, whole, away, texts
         self.calls = 0
 
     async def ListSummaries(self, request: Any, timeout: float) -> Any:  # noqa: N802 - the contract names it
@@ -48,7 +49,7 @@ class Metrics:
             else self.names[: None if self.whole else 1]
         )
         return metrics_service_pb2.ListSummariesResponse(
-            summaries=[summary_pb2.Summary(name=name) for name in names for _ in range(2)],
+            summaries=[summary_pb2.Summary(name=name, count=0 if self.texts else 3) for name in names],
             next_page_token="" if self.whole or asked else "more",
         )
 
@@ -65,6 +66,7 @@ class Checked:
             clients=SimpleNamespace(metrics=metrics),  # type: ignore[arg-type]
             notifier=Notifier(),
             clock=self.clock,
+            timing=lambda: NOW,
         )
 
     def refresh(self, *, ending: bool = False) -> str:
@@ -101,6 +103,15 @@ def test_a_metric_that_comes_later_takes_the_warning_back_for_good(database: Dat
     assert checked.metrics.calls == calls
 
 
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_metric_that_is_text_is_no_metric_to_go_by(database: Database, whole: bool) -> None:
+    checked = Checked(database, Metrics("a", "loss", whole=whole, texts=True))
+    assert checked.refresh() == (
+        "no trial has reported searcher.metric 'loss' as a number; "
+        "`resolute trial describe ID --metrics-summary` shows what it was"
+    )
+
+
 def test_a_metric_beyond_the_first_page_is_found(database: Database) -> None:
     assert Checked(database, Metrics("a", "loss", whole=False)).refresh() == ""
     assert Checked(database, Metrics("a", "b", whole=False)).refresh()
@@ -134,6 +145,29 @@ def test_some_scripts_may_report_no_validation(database: Database, searcher: dic
 def test_a_trial_that_trains_by_itself_reports_the_metric_if_it_validates(database: Database) -> None:
     other = Checked(database, Metrics("acc"), max_length=None)
     assert other.refresh(ending=True) == "no trial has reported searcher.metric 'loss'; validations have: acc"
+
+
+def test_a_search_that_goes_by_a_metric_that_does_not_come_is_paused_once(database: Database) -> None:
+    checked = Checked(database, Metrics("acc"), name="random", max_length=None)
+    warning = "no trial has reported searcher.metric 'loss'; validations have: acc"
+    assert checked.refresh() == warning
+    assert checked.store.experiment().state is ExperimentState.ACTIVE, "it may come in a call of its own"
+    assert checked.refresh() == warning + PAUSED
+    assert checked.store.experiment().state is ExperimentState.PAUSED
+    assert checked.refresh() == warning + PAUSED
+    checked.store.change(commands.activate)
+    assert checked.refresh() == warning + PAUSED
+    assert checked.store.experiment().state is ExperimentState.ACTIVE, "who activates it, means it"
+    assert checked.refresh(ending=True) == warning
+
+
+@pytest.mark.parametrize("searcher", [{"name": "single", "max_length": None}, {"name": "random"}])
+def test_trainings_that_do_not_go_by_the_metric_train_on(
+    database: Database, searcher: dict[str, Any]
+) -> None:
+    checked = Checked(database, Metrics("acc"), **searcher)
+    assert checked.refresh() == checked.refresh() != ""
+    assert checked.store.experiment().state is ExperimentState.ACTIVE
 
 
 def test_a_metrics_service_that_is_away_holds_nothing_up(database: Database) -> None:

@@ -94,6 +94,25 @@ def test_frames_of_libraries_are_folded_for_each_rank_while_the_log_is_followed(
     assert whole.count("site-packages") == 3
 
 
+def test_a_search_that_was_paused_with_a_warning_is_not_waited_for(
+    cluster: ScriptedCluster, resolute: CommandLine, code: Path, later: Later
+) -> None:
+    def pause(state: State) -> None:
+        experiment = state.experiments[0]
+        experiment.state = experiment_pb2.EXPERIMENT_STATE_PAUSED
+        experiment.warning = "no trial has reported searcher.metric 'loss'; paused for that"
+        experiment.revision += 1
+
+    later(after_submission(cluster, one_trial, pause))
+    outcome = resolute("e", "create", str(code / "const.yaml"), str(code), "-f")
+    assert outcome.code == 1
+    said = ["experiment 1 PAUSED", "warning: no trial has reported searcher.metric 'loss'; paused for that"]
+    assert outcome.out.splitlines()[-2:] == said
+    assert outcome.out.count("warning:") == 1
+    waited = resolute("e", "wait", "1")
+    assert (waited.code, waited.out.splitlines(), waited.err) == (1, said, "")
+
+
 def test_a_warning_is_shown_when_it_comes_and_at_the_end(
     cluster: ScriptedCluster, resolute: CommandLine, code: Path, later: Later
 ) -> None:

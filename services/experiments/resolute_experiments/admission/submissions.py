@@ -13,9 +13,16 @@ from typing import Any
 from sqlalchemy.engine import Connection
 
 from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as checkpoints_pb2
+from resolute.api.searcher.v1 import searcher_service_pb2 as searcher_pb2
 from resolute.contracts.clock import Clock
 from resolute.contracts.documents.refusals import refused_config
-from resolute.errors import InvalidArgumentError, NotFoundError, Violation
+from resolute.errors import (
+    FailedPreconditionError,
+    InvalidArgumentError,
+    NotFoundError,
+    UnavailableError,
+    Violation,
+)
 from resolute_experiments.accounts import secrets
 from resolute_experiments.accounts.storage_quotas import StorageQuota
 from resolute_experiments.accounts.store import locations
@@ -31,6 +38,8 @@ from resolute_experiments.config import (
     ExperimentConfig,
     Layer,
 )
+from resolute_experiments.config.sections.searcher import PluginSearcher
+from resolute_experiments.specs.search import search_spec
 from resolute_experiments.specs.storage import without_secrets
 from resolute_experiments.states import ExperimentState
 from resolute_experiments.store import audit, config_policies, experiments, templates
@@ -168,6 +177,19 @@ class Submissions:
                 )
             )
 
+    async def _check_method(self, config: ExperimentConfig) -> None:
+        """Refuses a search whose method, of another distribution, is not there or fails as it is made."""
+        if not isinstance(config.searcher, PluginSearcher):
+            return
+        spec = search_spec(config.to_dict())
+        try:
+            await self._clients.searcher.PreviewSearch(searcher_pb2.PreviewSearchRequest(spec=spec))
+        except (InvalidArgumentError, NotFoundError) as error:
+            raise refused_config(Violation("searcher.method", str(error))) from error
+        except (FailedPreconditionError, UnavailableError):
+            # It can be made, and knows its trials alone; or the controller asks again later.
+            return
+
     async def _sees(self, resource: Resource) -> bool:
         located = await self._database.read(lambda c: locations.workspaces_of(c, [resource]))
         return resource in located and current_grants.get().sees(located[resource])
@@ -194,6 +216,7 @@ class Submissions:
         _check_kind(submission.kind, accepted.config)
         # Not in check(): a promotion checks the config before it copies the checkpoint to this cluster.
         await self._check_source_checkpoint(accepted.config)
+        await self._check_method(accepted.config)
         files = await asyncio.to_thread(model_definition.check, submission.model_definition)
         if violation := missing_script(accepted.config, files, runs_here=accepted.runs_here):
             raise refused_config(violation)

@@ -124,7 +124,7 @@ class ExperimentController:
         self._metrics_copy = metrics_copy
         self._guard = guard
         self._metric_warning = MetricWarning(
-            core.database, clients=clients, notifier=core.notifier, clock=core.clock
+            core.database, clients=clients, notifier=core.notifier, clock=core.clock, timing=core.timing
         )
         self._progress = Progress(core.database, clients=clients, notifier=core.notifier, clock=core.clock)
         self._stuck = StuckSteps(

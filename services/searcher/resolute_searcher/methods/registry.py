@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from importlib.metadata import entry_points
 
-from resolute.errors import FailedPreconditionError
+from resolute.errors import InvalidArgumentError, NotFoundError, ResoluteError
 from resolute_searcher.methods.base import SearchMethod
 from resolute_searcher.methods.custom import CustomSearch
 from resolute_searcher.methods.full_length import FullLengthSearch, Refused
@@ -32,6 +33,7 @@ from resolute_searcher.spec.search import (
     SingleSpec,
 )
 
+_LONGEST_TRACEBACK = 2000
 ENTRY_POINTS = "resolute.search_methods"
 """Group of the entry points by which other distributions bring search methods."""
 
@@ -64,7 +66,8 @@ def kind_of(spec: SearchSpec) -> MethodKind:
     """Returns the method that serves a spec.
 
     Raises:
-        FailedPreconditionError: It is of another distribution, which is not installed here.
+        NotFoundError: It is of another distribution, which is not installed here.
+        InvalidArgumentError: It is of another distribution, whose module fails.
     """
     if isinstance(spec.method, PluginSpec):
         return plugin_kind(spec.method.name)
@@ -76,18 +79,43 @@ def plugin_kind(name: str) -> MethodKind:
     """Finds a method by its entry point, which leads to a `MethodKind`.
 
     Raises:
-        FailedPreconditionError: There is none of this name, or it is no `MethodKind`.
+        NotFoundError: There is none of this name.
+        InvalidArgumentError: Its module fails, or it is no `MethodKind`.
     """
     for point in entry_points(group=ENTRY_POINTS, name=name):
-        kind = point.load()
+        try:
+            kind = point.load()
+        except Exception as failure:
+            raise InvalidArgumentError(
+                f"{point.value}, the search method {name!r}, cannot be imported: {_traceback(failure)}"
+            ) from failure
         if not isinstance(kind, MethodKind):
-            raise FailedPreconditionError(f"{point.value}, the search method {name!r}, is no MethodKind")
-        return kind
+            raise InvalidArgumentError(f"{point.value}, the search method {name!r}, is no MethodKind")
+        return replace(kind, build=partial(_build, kind))
     known = sorted({kind.name for kind in _KINDS.values()} | entry_points(group=ENTRY_POINTS).names)
-    raise FailedPreconditionError(
+    raise NotFoundError(
         f"no search method {name!r} is installed here; there are {', '.join(known)}. Install the "
-        f"distribution that brings it (entry point group {ENTRY_POINTS})"
+        f"distribution that brings it (entry point group {ENTRY_POINTS})",
+        resource=f"search method {name}",
     )
+
+
+def _build(kind: MethodKind, spec: SearchSpec) -> SearchMethod:
+    """Makes a method of another distribution, whose defects are told to whoever submits."""
+    try:
+        return kind.build(spec)
+    except ResoluteError:
+        raise
+    except Exception as failure:
+        raise InvalidArgumentError(
+            f"the search method {kind.name!r} cannot be made for this config: {_traceback(failure)}"
+        ) from failure
+
+
+def _traceback(failure: Exception) -> str:
+    """The failure, and where it comes from: the end of its traceback, without our own frame."""
+    within = failure.__traceback__.tb_next if failure.__traceback__ else None
+    return "".join(traceback.format_exception(type(failure), failure, within))[-_LONGEST_TRACEBACK:].strip()
 
 
 def _single(spec: SearchSpec) -> SearchMethod:

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from resolute.errors import FailedPreconditionError
+from resolute_searcher.methods.registry import kind_of
 from resolute_searcher.spec.grid import Grid
 from resolute_searcher.spec.halving import Halving
 from resolute_searcher.spec.search import (
@@ -56,6 +57,10 @@ def preview(spec: SearchSpec) -> Preview:
 
     Args:
         spec: What to search.
+
+    Raises:
+        FailedPreconditionError: Only its method knows what it would run.
+        InvalidArgumentError: The method, of another distribution, cannot be made for it.
     """
     match spec.method:
         case SingleSpec(max_length):
@@ -71,6 +76,8 @@ def preview(spec: SearchSpec) -> Preview:
         case ModelSpec() as method:
             brackets = [_halving(method.bracket(smaller_is_better=True), method)]
         case CustomSpec() | PluginSpec():
+            if isinstance(spec.method, PluginSpec):
+                kind_of(spec).build(spec)
             raise FailedPreconditionError("this search cannot be previewed: only its method knows its trials")
     total = sum(length * trials for bracket in brackets for length, trials in bracket.endings)
     return Preview(brackets=tuple(brackets), total_units=total)

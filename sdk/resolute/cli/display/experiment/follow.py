@@ -9,7 +9,7 @@ from typing import Protocol
 
 import click
 
-from resolute.cli.display.experiment.outcome import describe_outcome
+from resolute.cli.display.experiment.outcome import describe_outcome, is_stuck
 from resolute.cli.display.experiment.progress import Progress
 from resolute.cli.display.log_lines import FoldedLines, format_line
 from resolute.cli.display.output import format_value
@@ -112,7 +112,7 @@ class _Follower:
         self._folded = FoldedLines()
 
     def run(self, interrupts: Interrupts) -> None:
-        """Shows everything until the experiment ends and its log has been shown."""
+        """Shows everything until the experiment ends, or waits for a decision, and its log has been shown."""
         self._feed.add(self._watch, name="watch-experiment")
         while not self._is_over():
             interrupts.check()
@@ -134,6 +134,9 @@ class _Follower:
             self._display.line(format_line(line))
 
     def _is_over(self) -> bool:
+        if is_stuck(self.state.experiment):
+            self._watch.cancel()
+            return True
         if self._watch_ended_at is None:
             return False
         if self._log is None or self._log_ended:
@@ -170,7 +173,7 @@ class _Follower:
         warning = self.state.experiment.warning
         # At the end it is part of the summary.
         goes_on = self.state.experiment.state in {ExperimentState.ACTIVE, ExperimentState.PAUSED}
-        if warning and warning != self._warned and goes_on:
+        if warning and warning != self._warned and goes_on and not is_stuck(self.state.experiment):
             self._display.line(neutralised(f"warning: {warning}"))
         self._warned = warning
 

@@ -16,6 +16,7 @@ _BY_ACCOUNT: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "experiments": {
         "searcher.v1.SearcherService": (
             "CreateSearch",
+            "PreviewSearch",
             "GetSearch",
             "FollowActions",
             "AcknowledgeActions",
