@@ -24,7 +24,7 @@ def test_several_objects_are_separated_by_commas_or_spaces(given: list[str]) -> 
 def test_what_is_no_number_is_named() -> None:
     result = CliRunner().invoke(show, ["5", "x"])
     assert result.exit_code == 2
-    assert "'x' is not the number or UUID of an experiment." in result.output
+    assert "'x' is not the number or UUID of an experiment; `resolute experiment list`" in result.output
 
 
 def test_slots_are_a_number() -> None:

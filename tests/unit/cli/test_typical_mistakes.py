@@ -22,20 +22,22 @@ COMMAND_LINES = {
     "sweep": "a config with a searcher is a sweep: `resolute experiment create`",
     "squeue": "`resolute job list` lists the queue",
     "stop": "`resolute experiment cancel` ends an experiment, `resolute down` the cluster",
-    "logs": "Missing argument 'EXPERIMENT_ID'",
+    "logs": "Missing argument 'EXPERIMENT_ID'. `resolute experiment list` lists what there is",
     "e create": "Missing argument 'CONFIG'",
     "e create nothere.yaml .": "cannot read the config nothere.yaml: No such file or directory; check",
-    "e create bad.yaml .": "bad.yaml, line 2, column 1: not valid YAML",
-    "e create config.yaml . --config lr": "'lr' sets nothing; write --config FIELD.BELOW=VALUE",
+    "e create bad.yaml .": "a bracket, a brace or a quote before it is not closed",
+    "e create tabs.yaml .": "cannot start any token; indent with spaces, not with tabs",
+    "e create colon.yaml .": "a text with ': ' in it needs quotes",
+    "e create config.yaml . --config lr": "write --config FIELD.BELOW=VALUE, such as hyperparameters.lr=0.1",
     "e li": "'li' is short for several commands: list, list-trials, list-checkpoints",
     "e list --jsn": "No such option '--jsn'. (Did you mean one of: '--csv', '--json'?)",
     "e list -m localhost:8080": "-m stands before the command: `resolute -m HOST:PORT experiment list`",
     "e list --user ada": "--user stands before the command: `resolute --user NAME experiment list`",
     "-m nowhere:xx e list": "'nowhere:xx' is not an address",
     "-m 127.0.0.1:1 e list": "nothing listens there); check that it is running and that the address",
-    "e pause": "Missing argument 'ID[,ID...]'",
-    "e pause abc": "'abc' is not the number or UUID of an experiment",
-    "checkpoint download abc": "'abc' is not the UUID of a checkpoint",
+    "e pause": "Missing argument 'ID[,ID...]'. `resolute experiment list` lists what there is",
+    "e pause abc": "'abc' is not the number or UUID of an experiment; `resolute experiment list`",
+    "checkpoint download abc": "'abc' is not the UUID of a checkpoint; `resolute checkpoint list` lists them",
     "trial export 1 --output x": "x must end with .csv or .parquet",
     "up --slots gpu": "'gpu' is no number; without --slots they are the GPUs, or else the cores",
     "up --slots 0": "0 is not in the range x>=1",
@@ -46,7 +48,7 @@ COMMAND_LINES = {
     "config set srver x": "'srver' is not one of 'server', 'user', 'output'",
     "config set output xml": "output: found 'xml'; expected one of table, json, csv",
     "search simulate nothere.yaml": "cannot read the config nothere.yaml",
-    "open": "start one with `resolute up`, or name one with -m http://HOST:PORT",
+    "open": "`resolute up` starts one on this machine; -m HOST:PORT names another",
     "completion tcsh": "'tcsh' is not one of 'bash', 'fish', 'zsh'",
     "login --sso --password-stdin": "--sso takes no NAME and no password: the provider knows both",
 }
@@ -90,7 +92,7 @@ FIELDS = {
     "checkpoint_policy: always": "found \"always\"; expected one of 'best', 'all' or 'none'",
     "min_validation_period: {epoch: 1}": "found a map with epoch; expected exactly one of {batches: N}",
     "bind_mounts: [{host_path: a}]": 'bind_mounts[0].host_path: found "a"; expected an absolute path',
-    "profiling: yes please": 'profiling: found "yes please"; expected a map',
+    "profiling: yes please": 'profiling: found "yes please"; expected a map with fields such as enabled',
 }
 
 
@@ -103,6 +105,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "config.yaml").write_text(CONFIG)
     (tmp_path / "bad.yaml").write_text("entrypoint: [\n")
+    (tmp_path / "tabs.yaml").write_text("searcher:\n\tname: single\n")
+    (tmp_path / "colon.yaml").write_text("name: mine: first\n")
     return tmp_path
 
 

@@ -8,7 +8,9 @@ import pytest
 import yaml
 from wire.cli.conftest import CommandLine
 from wire.cli.scripted import ScriptedCluster
+from wire.cli.scripted_state import State
 from wire.cli.test_create import names
+from wire.cli.test_follow import COMPLETED, Later, after_submission, ended, one_trial
 
 
 def test_a_script_of_this_directory_is_submitted_with_its_arguments(
@@ -41,6 +43,26 @@ def test_a_script_elsewhere_is_submitted_with_its_directory(
     assert yaml.safe_load(cluster.state.specs[0].config_yaml)["entrypoint"] == "python3 train.py"
     (archive,) = cluster.state.archives.values()
     assert names(archive) == ["const.yaml", "train.py"]
+
+
+@pytest.mark.parametrize(("options", "code_at_end"), [([], 0), (["--metric", "loss"], 1)])
+def test_a_metric_that_nobody_named_is_not_missed(
+    cluster: ScriptedCluster,
+    resolute: CommandLine,
+    code: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    later: Later,
+    options: list[str],
+    code_at_end: int,
+) -> None:
+    def warn(state: State) -> None:
+        state.experiments[0].warning = "no trial has reported searcher.metric 'loss'"
+
+    monkeypatch.chdir(code)
+    later(after_submission(cluster, one_trial, warn, ended(COMPLETED)))
+    outcome = resolute("run", *options, "train.py")
+    assert outcome.code == code_at_end
+    assert outcome.out.splitlines()[-1] == "warning: no trial has reported searcher.metric 'loss'"
 
 
 def test_a_script_that_does_not_exist_is_named(resolute: CommandLine) -> None:

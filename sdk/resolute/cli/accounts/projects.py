@@ -17,6 +17,7 @@ from resolute.cli.display.output import (
     print_json,
 )
 from resolute.cli.experiment.views.list import COLUMNS as EXPERIMENT_COLUMNS
+from resolute.cli.options import completions
 from resolute.cli.options.confirmation import confirm
 from resolute.cli.options.pagination import Page, page_options
 from resolute.cli.options.settings import Settings
@@ -50,8 +51,8 @@ _EXPERIMENT_SORT_FIELDS: dict[str, Callable[[ExperimentRecord], Any]] = {
     "start_time": lambda one: one.create_time,
     "end_time": lambda one: one.end_time,
 }
-_WORKSPACE = click.argument("workspace")
-_NAME = click.argument("name")
+_WORKSPACE = click.argument("workspace", shell_complete=completions.workspaces)
+_NAME = click.argument("name", shell_complete=completions.projects)
 
 
 @click.command(name="list")

@@ -14,6 +14,7 @@ from resolute.cli.display.output import (
     print_json,
     yaml_option,
 )
+from resolute.cli.options import completions
 from resolute.cli.options.settings import Settings
 from resolute.client.schema.accounts import TokenRecord
 from resolute.errors import NotFoundError
@@ -33,7 +34,7 @@ _COLUMNS: tuple[Column[TokenRecord], ...] = (
 
 
 @click.command()
-@click.argument("username", default="", metavar="[USER]")
+@click.argument("username", default="", metavar="[USER]", shell_complete=completions.users)
 @click.option(
     "-e",
     "--days",
@@ -81,7 +82,7 @@ def create(
 
 
 @click.command(name="list")
-@click.argument("owner", default="", metavar="[USER]")
+@click.argument("owner", default="", metavar="[USER]", shell_complete=completions.users)
 @click.option("--user", "username", default="", help="The same as USER.")
 @click.option("--show-inactive", is_flag=True, hidden=True)  # revoked ones are shown anyhow
 @format_option

@@ -6,6 +6,7 @@ import click
 
 from resolute.cli.accounts.passwords import ask, password_option
 from resolute.cli.display.output import Column, Format, format_option, json_option, print_items, print_json
+from resolute.cli.options import completions
 from resolute.cli.options.settings import Settings
 from resolute.client.schema.accounts import UserRecord, UserRole
 
@@ -48,7 +49,7 @@ def create(settings: Settings, name: str, role: str | None, admin: bool, as_json
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", shell_complete=completions.users)
 @click.option("--username", help="New name.")
 @click.option(
     "--admin", type=bool, metavar="BOOL", help="Whether the user is an admin; without it, an editor."
@@ -77,7 +78,7 @@ def _role(account: UserRecord, *, admin: bool) -> UserRole | None:
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", shell_complete=completions.users)
 @click.argument("new_name")
 @click.pass_obj
 def rename(settings: Settings, name: str, new_name: str) -> None:
@@ -87,7 +88,7 @@ def rename(settings: Settings, name: str, new_name: str) -> None:
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", shell_complete=completions.users)
 @click.argument("role", type=_ROLE)
 @click.pass_obj
 def set_role(settings: Settings, name: str, role: str) -> None:
@@ -97,7 +98,7 @@ def set_role(settings: Settings, name: str, role: str) -> None:
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", shell_complete=completions.users)
 @click.pass_obj
 def activate(settings: Settings, name: str) -> None:
     """Reactivate the user NAME."""
@@ -106,7 +107,7 @@ def activate(settings: Settings, name: str) -> None:
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", shell_complete=completions.users)
 @click.pass_obj
 def deactivate(settings: Settings, name: str) -> None:
     """Deactivate the user NAME: the tokens of the user are revoked. Experiments continue."""
@@ -115,7 +116,7 @@ def deactivate(settings: Settings, name: str) -> None:
 
 
 @click.command()
-@click.argument("name", default="")
+@click.argument("name", default="", shell_complete=completions.users)
 @password_option
 @click.pass_obj
 def change_password(settings: Settings, name: str, piped: bool) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import click
 
 from resolute.cli.display.output import Column, Format, format_option, print_items
+from resolute.cli.options import completions
 from resolute.cli.options.settings import Settings
 from resolute.client.schema.accounts import UserRole, WorkspaceRoleRecord
 
-_WORKSPACE = click.argument("workspace")
-_USER = click.argument("user")
+_WORKSPACE = click.argument("workspace", shell_complete=completions.workspaces)
+_USER = click.argument("user", shell_complete=completions.users)
 _ROLE = click.Choice([role.value for role in (UserRole.VIEWER, UserRole.EDITOR, UserRole.ADMIN)])
 _COLUMNS: tuple[Column[WorkspaceRoleRecord], ...] = (
     Column("User", lambda role: role.user),
@@ -41,7 +42,7 @@ def remove(settings: Settings, workspace: str, user: str) -> None:
 
 
 @click.command(name="list")
-@click.argument("workspace", default="")
+@click.argument("workspace", default="", shell_complete=completions.workspaces)
 @click.option("--user", default="", metavar="NAME", help="Only roles of this user.")
 @format_option
 @click.pass_obj

@@ -20,6 +20,7 @@ from resolute.cli.display.output import (
     print_json,
     yaml_option,
 )
+from resolute.cli.options import completions
 from resolute.cli.options.confirmation import confirm
 from resolute.cli.options.pagination import Page, page_options
 from resolute.cli.options.settings import Settings
@@ -27,7 +28,7 @@ from resolute.cli.options.sorting import sort_options
 from resolute.client.schema.accounts import UserRole, WorkspaceRecord
 from resolute.contracts.sizes import human_size
 
-_NAME = click.argument("name")
+_NAME = click.argument("name", shell_complete=completions.workspaces)
 _MIB = 1024 * 1024
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from resolute.cli.display.output import Column, Format, format_option, print_items, print_yaml
+from resolute.cli.options import completions
 from resolute.cli.options.settings import Settings
 from resolute.client.schema.records import TemplateRecord
 from resolute.client.submission.config import read_config
@@ -37,7 +38,7 @@ def create(settings: Settings, name: str, config: Path) -> None:
 
 
 @click.command(name="set")
-@click.argument("name")
+@click.argument("name", shell_complete=completions.templates)
 @_FILE
 @click.pass_obj
 def set_(settings: Settings, name: str, config: Path) -> None:
@@ -57,7 +58,7 @@ def list_(settings: Settings, details: bool, output: Format) -> None:
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", shell_complete=completions.templates)
 @click.pass_obj
 def describe(settings: Settings, name: str) -> None:
     """Print the template NAME as YAML."""
@@ -66,7 +67,7 @@ def describe(settings: Settings, name: str) -> None:
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", shell_complete=completions.templates)
 @click.pass_obj
 def remove(settings: Settings, name: str) -> None:
     """Delete the template NAME."""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import click
 
 from resolute.cli.failures import explain
+from resolute.cli.options import completions
 from resolute.cli.options.confirmation import confirm
 from resolute.cli.options.identifiers import EXPERIMENT, EXPERIMENTS, keys_argument
 from resolute.cli.options.settings import Settings
@@ -132,8 +133,8 @@ def delete_tensorboard_files(settings: Settings, experiment_id: str) -> None:
 
 @click.command()
 @click.argument("experiment_id", metavar="ID", type=EXPERIMENT)
-@click.argument("workspace")
-@click.argument("project")
+@click.argument("workspace", shell_complete=completions.workspaces)
+@click.argument("project", shell_complete=completions.projects)
 @click.pass_obj
 def move(settings: Settings, experiment_id: str, workspace: str, project: str) -> None:
     """Move an experiment to PROJECT in WORKSPACE; to another workspace only if it has ended."""

@@ -11,6 +11,7 @@ import click
 from resolute.cli.display.experiment.follow import follow
 from resolute.cli.display.experiment.outcome import exit_by_state
 from resolute.cli.display.output import json_option, print_json
+from resolute.cli.options.overrides import overrides_option
 from resolute.cli.options.settings import Settings
 from resolute.client.remote.experiments import Created, Submission
 from resolute.client.schema.records import ExperimentRecord
@@ -38,6 +39,8 @@ class Request:
     kind: ExperimentKind = ExperimentKind.SEARCH
     git: bool = True
     """Whether the commit and the changes of the work tree are recorded."""
+    names_metric: bool = True
+    """Whether its author named the metric, so that a training without it is no success."""
 
 
 @click.command()
@@ -63,9 +66,7 @@ class Request:
     type=click.Path(path_type=Path),
     help="Add a file or directory to the root of the code (repeatable).",
 )
-@click.option(
-    "--config", "overrides", multiple=True, metavar="KEY=VALUE", help="Set a config field (repeatable)."
-)
+@overrides_option
 @click.option(
     "--template", default="", metavar="NAME", help="Use this template: the config overrides its fields."
 )
@@ -183,7 +184,7 @@ def submit(
         done = "Created experiment" if searches else "Started task"
         click.echo(f"{done} {created.experiment.id}")
     if follow_it:
-        exit_by_state(ctx, follow(services, created.experiment))
+        exit_by_state(ctx, follow(services, created.experiment), warned_too=request.names_metric)
     return created.experiment
 
 

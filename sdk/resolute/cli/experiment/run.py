@@ -19,7 +19,7 @@ _LAUNCH = ["-m", "determined.launch.torch_distributed", "--"]
 @click.option("--slots", type=click.IntRange(min=1), default=1, show_default=True, help="Slots of the run.")
 @click.option("--name", default="", help="Name of the experiment [that of the script].")
 @click.option(
-    "--metric", default="loss", show_default=True, help="Validation metric by which checkpoints are compared."
+    "--metric", default="", metavar="NAME", help="Validation metric by which checkpoints are compared [loss]."
 )
 @click.option("--no-git", is_flag=True, help="Do not record the git commit and the uncommitted changes.")
 @click.option("--detach", is_flag=True, help="Do not follow the log.")
@@ -49,8 +49,10 @@ def run(
         "entrypoint": shlex.join(command),
         "resources": {"slots_per_trial": slots},
         # Without a length the trial ends with its script.
-        "searcher": {"name": "single", "metric": metric},
+        "searcher": {"name": "single", "metric": metric or "loss"},
         "max_restarts": 0,
     }
-    request = Request(config=config_text(config), model_definition=directory, git=not no_git)
+    request = Request(
+        config=config_text(config), model_definition=directory, git=not no_git, names_metric=bool(metric)
+    )
     submit(ctx, request, follow_it=not detach)

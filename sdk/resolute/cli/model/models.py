@@ -17,6 +17,7 @@ from resolute.cli.display.output import (
     print_json,
 )
 from resolute.cli.model.common import parse_metadata, print_version_list
+from resolute.cli.options import completions
 from resolute.cli.options.confirmation import confirm
 from resolute.cli.options.settings import Settings
 from resolute.cli.options.sorting import sort_options
@@ -104,7 +105,7 @@ def list_(
 
 
 @click.command()
-@click.argument("model")
+@click.argument("model", shell_complete=completions.models)
 @click.option("--version", type=click.IntRange(min=1), help="Only this version.")
 @json_option
 @click.pass_obj
@@ -134,7 +135,7 @@ def describe(settings: Settings, model: str, version: int | None, as_json: bool)
 
 
 @click.command(name="set")
-@click.argument("model")
+@click.argument("model", shell_complete=completions.models)
 @click.option("--name", help="New name.")
 @click.option("--description", help="Description in one line.")
 @click.option("--notes", help="Notes.")
@@ -165,7 +166,7 @@ def set_(
 
 
 @click.command()
-@click.argument("model")
+@click.argument("model", shell_complete=completions.models)
 @click.option("-w", "--workspace-name", required=True, metavar="NAME", help="The workspace.")
 @click.pass_obj
 def move(settings: Settings, model: str, workspace_name: str) -> None:
@@ -175,7 +176,7 @@ def move(settings: Settings, model: str, workspace_name: str) -> None:
 
 
 @click.command()
-@click.argument("model")
+@click.argument("model", shell_complete=completions.models)
 @click.pass_obj
 def archive(settings: Settings, model: str) -> None:
     """Archive MODEL: it is hidden from lists and accepts no more versions."""
@@ -184,7 +185,7 @@ def archive(settings: Settings, model: str) -> None:
 
 
 @click.command()
-@click.argument("model")
+@click.argument("model", shell_complete=completions.models)
 @click.pass_obj
 def unarchive(settings: Settings, model: str) -> None:
     """Unarchive MODEL: it is shown in lists and accepts versions again."""
@@ -193,7 +194,7 @@ def unarchive(settings: Settings, model: str) -> None:
 
 
 @click.command()
-@click.argument("model")
+@click.argument("model", shell_complete=completions.models)
 @click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.pass_obj
 def delete(settings: Settings, model: str, yes: bool) -> None:

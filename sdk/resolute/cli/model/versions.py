@@ -9,6 +9,7 @@ import click
 from resolute.cli.checkpoint.fetch import fetch
 from resolute.cli.display.output import Format, format_option, json_option, print_fields, print_json
 from resolute.cli.model.common import parse_metadata, print_version_list
+from resolute.cli.options import completions
 from resolute.cli.options.confirmation import confirm
 from resolute.cli.options.identifiers import CHECKPOINT
 from resolute.cli.options.settings import Settings
@@ -18,7 +19,7 @@ _VERSION = click.IntRange(min=1)
 
 
 @click.command(name="register-version")
-@click.argument("model")
+@click.argument("model", shell_complete=completions.models)
 @click.argument("uuid", type=CHECKPOINT)
 @click.option("--name", default="", help="Name of the version.")
 @click.option("--comment", default="", help="Comment in one line.")
@@ -52,7 +53,7 @@ def register_version(  # noqa: PLR0913, PLR0917 - click hands over every option
 
 
 @click.command(name="list-versions")
-@click.argument("model")
+@click.argument("model", shell_complete=completions.models)
 @format_option
 @click.pass_obj
 def list_versions(settings: Settings, model: str, output: Format) -> None:
@@ -61,7 +62,7 @@ def list_versions(settings: Settings, model: str, output: Format) -> None:
 
 
 @click.command(name="describe-version")
-@click.argument("model")
+@click.argument("model", shell_complete=completions.models)
 @click.argument("version", type=_VERSION, required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
@@ -88,7 +89,7 @@ def describe_version(settings: Settings, model: str, version: int | None, as_jso
 
 
 @click.command()
-@click.argument("model")
+@click.argument("model", shell_complete=completions.models)
 @click.argument("version", type=_VERSION, required=False)
 @click.option(
     "-o", "--output-dir", type=click.Path(path_type=Path), help="Target directory [downloads/UUID]."
@@ -105,7 +106,7 @@ def download(
 
 
 @click.command(name="delete-version")
-@click.argument("model")
+@click.argument("model", shell_complete=completions.models)
 @click.argument("version", type=_VERSION)
 @click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.pass_obj

@@ -13,6 +13,7 @@ import click
 from resolute.cli.display.experiment.follow import follow
 from resolute.cli.display.experiment.outcome import exit_by_state
 from resolute.cli.options.confirmation import confirm
+from resolute.cli.options.overrides import overrides_option
 from resolute.cli.options.settings import Settings
 from resolute.client.submission.config import config_text, parse_config, read_config, with_overrides
 
@@ -41,9 +42,7 @@ def continuation_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @click.option(
         "--config-file", type=click.Path(path_type=Path), help="Set the config fields in this YAML file."
     )
-    @click.option(
-        "--config", "overrides", multiple=True, metavar="KEY=VALUE", help="Set a config field (repeatable)."
-    )
+    @overrides_option
     @click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
     @click.option(
         "-f",

@@ -7,6 +7,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
+
+from resolute.cli.options import completions
 
 if TYPE_CHECKING:
     _KeyType = click.ParamType[str]
@@ -24,12 +27,24 @@ class Key(_KeyType):
         noun: What it names, for messages.
         numbered: Whether such objects have numbers.
         prefix: What may stand before the UUID.
+        known: Completes it in a shell.
+        listed_by: The command that lists such objects.
     """
 
     name = "id"
 
-    def __init__(self, noun: str, *, numbered: bool = True, prefix: str = "") -> None:
+    def __init__(
+        self,
+        noun: str,
+        *,
+        numbered: bool = True,
+        prefix: str = "",
+        known: completions.Completer | None = None,
+        listed_by: str,
+    ) -> None:
         self.noun = noun
+        self._listed_by = listed_by
+        self._known = known
         self._numbered = numbered
         self._prefix = prefix
 
@@ -42,7 +57,17 @@ class Key(_KeyType):
             return str(uuid.UUID(text.removeprefix(self._prefix)))
         except ValueError:
             kind = "the number or UUID" if self._numbered else "the UUID"
-            self.fail(f"{text!r} is not {kind} of {self.noun}.", param, ctx)
+            self.fail(f"{text!r} is not {kind} of {self.noun}; `{self._listed_by}` lists them.", param, ctx)
+
+    def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str:
+        """Says where it stands what may be named."""
+        return f"`{self._listed_by}` lists what there is."
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Offers the newest that there are."""
+        return [] if self._known is None else self._known(ctx, param, incomplete)
 
 
 class Keys(_KeysType):
@@ -68,6 +93,18 @@ class Keys(_KeysType):
             self.fail(f"name {self._each.noun}, or several separated by commas or spaces.", param, ctx)
         return tuple(dict.fromkeys(self._each.convert(part, param, ctx) for part in parts))
 
+    def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str:
+        """Says where it stands what may be named."""
+        return self._each.get_missing_message(param, ctx)
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Offers what the last of them may be."""
+        before, comma, last = incomplete.rpartition(",")
+        found = self._each.shell_complete(ctx, param, last)
+        return [CompletionItem(f"{before}{comma}{one.value}", help=one.help) for one in found]
+
 
 def keys_argument(
     name: str, *, metavar: str, type_: Keys, required: bool = True
@@ -89,9 +126,10 @@ def keys_argument(
     return click.argument(name, metavar=metavar, type=type_, nargs=-1, required=required, callback=flatten)
 
 
-EXPERIMENT = Key("an experiment")
+EXPERIMENT = Key("an experiment", known=completions.experiments, listed_by="resolute experiment list")
 EXPERIMENTS = Keys(EXPERIMENT)
-TRIAL = Key("a trial", prefix="trial-")  # as $DET_TASK_ID has it
+# Its prefix is as $DET_TASK_ID has it.
+TRIAL = Key("a trial", prefix="trial-", known=completions.trials, listed_by="resolute trial list")
 TRIALS = Keys(TRIAL)
-CHECKPOINT = Key("a checkpoint", numbered=False)
+CHECKPOINT = Key("a checkpoint", numbered=False, listed_by="resolute checkpoint list")
 CHECKPOINTS = Keys(CHECKPOINT)

@@ -6,7 +6,7 @@ import os
 
 from resolute.cli.options.settings import Settings
 from resolute.client.connection import discovery
-from resolute.client.connection.endpoint import find_tls, named_master
+from resolute.client.connection.endpoint import find_tls, named_master, no_cluster
 from resolute.client.connection.home import Home
 from resolute.contracts.distribution import install_command
 from resolute.errors import FailedPreconditionError
@@ -33,8 +33,8 @@ def page_url(settings: Settings) -> str:
             "the cluster of this machine serves no HTTP, so there is no page to open; start it without "
             f"--no-http, with `{install_command('gateway')}` and Python 3.11 or later"
         )
+    if not given:
+        raise no_cluster(home)
     raise FailedPreconditionError(
         f"the HTTP address of the cluster at {given} is not known; give it with -m http://HOST:PORT"
-        if given
-        else "no cluster is known: start one with `resolute up`, or name one with -m http://HOST:PORT"
     )

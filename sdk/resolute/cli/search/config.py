@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from resolute.api.searcher.v1 import search_spec_pb2
+from resolute.cli.options.overrides import overrides_option
 from resolute.cli.options.settings import Settings
 from resolute.client.submission.config import config_text, parse_config, read_config, with_overrides
 from resolute.errors import UnimplementedError
@@ -35,9 +36,7 @@ def config_options(command: Callable[..., Any]) -> Callable[..., Any]:
     command = click.option(
         "--template", default="", metavar="NAME", help="Use this template: the config overrides its fields."
     )(command)
-    command = click.option(
-        "--config", "overrides", multiple=True, metavar="KEY=VALUE", help="Set a config field (repeatable)."
-    )(command)
+    command = overrides_option(command)
     return click.argument("config", type=click.Path(path_type=Path))(command)
 
 

@@ -11,7 +11,7 @@ from resolute.client.services import Services
 
 NOUNS = {ExperimentKind.COMMAND: "command", ExperimentKind.TENSORBOARD: "TensorBoard"}
 """What messages call a task of each kind."""
-TASK = Key("a task")
+TASK = Key("a task", listed_by="resolute command list")
 """The number or UUID of a task."""
 
 

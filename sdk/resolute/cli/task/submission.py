@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from resolute.cli.options.overrides import overrides_option
 from resolute.client.services import Services
 from resolute.client.submission.config import parse_config, read_config, with_overrides
 
@@ -34,9 +35,7 @@ def task_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds the options of commands that start tasks, which the command gets as ``task``."""
 
     @click.option("--config-file", type=click.Path(path_type=Path), help="A config: a YAML file.")
-    @click.option(
-        "--config", "overrides", multiple=True, metavar="KEY=VALUE", help="Set a config field (repeatable)."
-    )
+    @overrides_option
     @click.option(
         "-c",
         "--context",

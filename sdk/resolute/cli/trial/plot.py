@@ -28,7 +28,7 @@ _WIDEST = 120
 
 @click.command()
 @click.argument("trial_id", type=TRIAL)
-@click.argument("metric")
+@click.argument("metric", default="")
 @click.option("--group", default="", help="Group of the metric; required if several groups have it.")
 @click.option(
     "--height", type=click.IntRange(min=4), default=18, show_default=True, help="Height of the plot in lines."
@@ -51,11 +51,15 @@ def plot(
     follow: bool,
     output: Format,
 ) -> None:
-    """Plot a metric of a trial over its steps. Downsampling keeps the extremes visible."""
+    """Plot a metric of a trial over its steps: METRIC, or by default the one that its search goes by.
+
+    Downsampling keeps the extremes visible.
+    """
     if follow and output is not Format.TABLE:
         raise click.UsageError("--follow draws; it cannot be combined with --json or --csv.")
     services = settings.services()
     trial = services.trials.get(trial_id)
+    metric = metric or services.experiments.get(trial.experiment_uuid).searcher_metric
     where = group or _group_of(services.metrics.summaries([trial.uuid]), metric)
     picture = _LivePlot(f"{where}.{metric} of trial {trial.id}", height)
     if follow:

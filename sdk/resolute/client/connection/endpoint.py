@@ -62,6 +62,14 @@ class NoClusterError(FailedPreconditionError):
     """Nothing names a cluster: no argument, no variable, and none is started on this machine."""
 
 
+def no_cluster(home: Home) -> NoClusterError:
+    """The error of a command that finds none: none was ever started in the home, or it is down."""
+    found = "no cluster is known: none was started on this machine"
+    if home.identity_file.exists():
+        found = f"the cluster in {home.path} is down"
+    return NoClusterError(f"{found}, no address is given, and {MASTER_VARIABLES[0]} is not set")
+
+
 def find_endpoint(master: str = "", *, environment: Mapping[str, str]) -> Endpoint:
     """Finds the cluster: the given one, else the environment's, else the one embedded in the home.
 
@@ -83,10 +91,7 @@ def find_endpoint(master: str = "", *, environment: Mapping[str, str]) -> Endpoi
         origin = f"the address from {variable}"
     if not master:
         if local is None:
-            found = "no cluster is known: none was started on this machine"
-            if home.identity_file.exists():
-                found = f"the cluster in {home.path} is down"
-            raise NoClusterError(f"{found}, no address is given, and {MASTER_VARIABLES[0]} is not set")
+            raise no_cluster(home)
         return _local_endpoint(local, home, environment)
     if local is not None and local.http_url and master.rstrip("/") == local.http_url:
         return _local_endpoint(local, home, environment)

@@ -16,6 +16,14 @@ import yaml
 
 from resolute.errors import InvalidConfigError
 
+_YAML_ADVICE = {
+    "<stream end>": "a bracket, a brace or a quote before it is not closed",
+    "'\\t'": "indent with spaces, not with tabs",
+    "mapping values are not allowed": "a text with ': ' in it needs quotes, and fields of a map one column",
+    "expected <block end>": "fields of one map stand in one column",
+}
+"""What to do about common problems, by a part of what the parser says."""
+
 
 class _Loader(yaml.SafeLoader):
     """The safe loader with the plain scalars of YAML 1.2."""
@@ -106,7 +114,9 @@ def with_overrides(config: Mapping[str, Any], overrides: Sequence[str]) -> dict[
         path, equals, text = override.partition("=")
         fields = path.split(".")
         if not equals or not all(fields):
-            raise InvalidConfigError(f"{override!r} sets nothing; write --config FIELD.BELOW=VALUE")
+            raise InvalidConfigError(
+                f"{override!r} sets nothing; write --config FIELD.BELOW=VALUE, such as hyperparameters.lr=0.1"
+            )
         _set(changed, fields, _load(text, f"the value of {path}"))
     return {str(key): value for key, value in changed.items()}
 
@@ -147,8 +157,8 @@ def _load(text: str, name: str) -> Any:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        raise InvalidConfigError(
-            f"{name}{where}: not valid YAML: {error.problem or error.context}"
-        ) from error
+        problem = str(error.problem or error.context)
+        advice = next((f"; {advice}" for part, advice in _YAML_ADVICE.items() if part in problem), "")
+        raise InvalidConfigError(f"{name}{where}: not valid YAML: {problem}{advice}") from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise InvalidConfigError(f"{name}: not valid YAML: {error}") from error

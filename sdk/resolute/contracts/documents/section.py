@@ -133,6 +133,11 @@ class Section(BaseModel):
         """Yield what is wrong with which fields are given together, each with the field to blame."""
         return iter(())
 
+    @classmethod
+    def _described_shape(cls) -> str:
+        names = list(cls.model_fields)[:3]
+        return cls.shape if cls.shape != Section.shape else f"a map with fields such as {', '.join(names)}"
+
     @model_validator(mode="wrap")
     @classmethod
     def _validate(cls, data: Any, handler: ModelWrapValidatorHandler[Any]) -> Any:
@@ -140,7 +145,7 @@ class Section(BaseModel):
             return data
         data = cls.expand_shorthand(data)
         if not isinstance(data, dict):
-            raise reject(cls.shape)
+            raise reject(cls._described_shape())
         # Given by both names it stays, and is an unknown field.
         earlier = {old: new for old, new in cls.renamed.items() if new not in data}
         data = {earlier.get(key, key): value for key, value in data.items()}
