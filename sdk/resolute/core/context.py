@@ -6,10 +6,11 @@ import contextlib
 import logging
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from resolute.core.checkpoint import CheckpointContext
 from resolute.core.distributed import DistributedContext
@@ -21,7 +22,7 @@ from resolute.core.reporting.train import TrainContext
 from resolute.core.searcher import SearcherContext
 from resolute.core.stack_dump import StackDump
 from resolute.core.tensorboard import LocalTensorboard, Tensorboard
-from resolute.info import ClusterInfo
+from resolute.info import TRIAL, ClusterInfo
 from resolute.trial_errors import InvalidHP
 
 if TYPE_CHECKING:
@@ -58,22 +59,29 @@ class Context:
         train: Metrics and status.
         profiler: Samples of the machine.
         info: What is known of the cluster; None off cluster.
+        hparams: Hyperparameters: what ``init`` was given, and above it what the trial has on a cluster.
+        seed: Seed of the trial; 0 off cluster.
         experimental: What may still change.
 
     Examples:
         >>> from resolute import core
-        >>> context = core.init()
+        >>> context = core.init(hparams={"lr": 0.1})
         >>> context.start()
-        >>> context.preempt.should_preempt()
-        False
+        >>> context.hparams["lr"], context.seed, context.preempt.should_preempt()
+        (0.1, 0, False)
         >>> context.close()
     """
 
-    def __init__(self, parts: Parts, *, info: ClusterInfo | None = None) -> None:
+    def __init__(
+        self, parts: Parts, *, info: ClusterInfo | None = None, hparams: Mapping[str, Any] | None = None
+    ) -> None:
         self._parts = parts
         self._owner = os.getpid()
         self._stack_dump = StackDump()
         self.info = info
+        trial = info.trial if info is not None and info.task_type == TRIAL else None
+        self.hparams: dict[str, Any] = {**(hparams or {}), **(trial.hparams if trial else {})}
+        self.seed = trial.trial_seed if trial else 0
         self.checkpoint = parts.checkpoint
         self.distributed = parts.distributed
         self.preempt = parts.preempt
@@ -87,6 +95,29 @@ class Context:
         self._stack_dump.install()
         self.preempt.start()
         self._parts.tensorboard.start()
+
+    @contextlib.contextmanager
+    def restore_latest(self) -> Iterator[Path | None]:
+        """Returns a directory with the files of the trial's latest checkpoint, for the length of a block.
+
+        Yields:
+            The directory; None where there is no checkpoint, so that training begins.
+
+        Raises:
+            DataLossError: A file is not what was committed.
+
+        Examples:
+            >>> from resolute import core
+            >>> with core.init() as context, context.restore_latest() as path:
+            ...     print("begins" if path is None else "continues")
+            begins
+        """
+        latest = self.info.latest_checkpoint if self.info else None
+        if latest is None:
+            yield None
+            return
+        with self.checkpoint.restore_path(latest) as path:
+            yield path
 
     def close(
         self,

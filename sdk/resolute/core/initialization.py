@@ -46,6 +46,7 @@ def init(
     tensorboard_mode: TensorboardMode = TensorboardMode.AUTO,
     offline_dir: str | os.PathLike[str] | None = None,
     strictness: Strictness = Strictness.WARN,
+    hparams: Mapping[str, Any] | None = None,
 ) -> Context:
     """Makes the context of a training script; use it in a ``with`` statement.
 
@@ -67,6 +68,8 @@ def init(
             RESOLUTE_OFFLINE_DIR says; without either nothing is recorded. On cluster it has no effect.
         strictness: What becomes of a report that cannot be recorded. ``reports: strict`` in the experiment's
             config asks for more than this.
+        hparams: What ``context.hparams`` is off cluster; on a cluster those of the trial replace them, one by
+            one.
 
     Raises:
         ValueError: The trial has several slots and there is no ``distributed``; or the storage is malformed.
@@ -82,19 +85,22 @@ def init(
     """
     info = resolute.get_cluster_info()
     if info is None:
-        return _init_off_cluster(
+        parts = _parts_off_cluster(
             distributed or DummyDistributedContext(), checkpoint_storage, offline_dir, strictness
         )
+        return Context(parts, hparams=hparams)
     if distributed is None:
         if len(info.container_addrs) > 1 or len(info.slot_ids) > 1:
             raise ValueError("you must provide a valid DistributedContext for a multi-slot task")
         distributed = DummyDistributedContext()
     if info.task_type != TRIAL:
-        return Context(_local_parts(distributed, checkpoint_storage, strictness=strictness), info=info)
+        parts = _local_parts(distributed, checkpoint_storage, strictness=strictness)
+        return Context(parts, info=info, hparams=hparams)
     config = info.trial._config  # noqa: SLF001 - the documented private name
     strictness = Strictness.of_config(config, least=strictness)
     if info.local is not None:
-        return Context(_parts_of_local_task(info, info.local, distributed, strictness), info=info)
+        parts = _parts_of_local_task(info, info.local, distributed, strictness)
+        return Context(parts, info=info, hparams=hparams)
     disable_grpc_fork_support()
     from resolute.core.remote.assembly import assemble
 
@@ -106,7 +112,7 @@ def init(
         tensorboard_mode=tensorboard_mode,
         strictness=strictness,
     )
-    return Context(parts, info=info)
+    return Context(parts, info=info, hparams=hparams)
 
 
 def disable_grpc_fork_support() -> None:
@@ -115,12 +121,12 @@ def disable_grpc_fork_support() -> None:
         _log.warning("%s is set: forked data loader workers may hang; unset it", _FORK_SUPPORT)
 
 
-def _init_off_cluster(
+def _parts_off_cluster(
     distributed: DistributedContext,
     checkpoint_storage: str | Mapping[str, Any] | None,
     offline_dir: str | os.PathLike[str] | None,
     strictness: Strictness,
-) -> Context:
+) -> Parts:
     parts = _local_parts(distributed, checkpoint_storage, strictness=strictness)
     directory = os.fspath(offline_dir or os.environ.get(OFFLINE_DIRECTORY, ""))
     if directory:
@@ -132,7 +138,7 @@ def _init_off_cluster(
             rank=distributed.rank,
         )
         parts = replace(parts, train=train, closers=(recorder.reporter.close,))
-    return Context(parts)
+    return parts
 
 
 def _parts_of_local_task(

@@ -3,7 +3,7 @@
 ::
 
     with resolute.core.init() as context:
-        callback = ResoluteCallback(context, checkpoint=None, continue_id="digits")
+        callback = ResoluteCallback(context)
         model.fit(x, y, epochs=5, validation_data=(x, y), callbacks=[callback])
 """
 

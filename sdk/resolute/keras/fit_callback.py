@@ -22,6 +22,8 @@ _log = logging.getLogger("resolute.keras")
 MODEL_FILE = "model_checkpoint"
 """What names of the files with weights begin with."""
 _NEVER = -1
+LATEST = "latest"
+"""Stands for the trial's latest checkpoint."""
 
 _ProgbarLogger: Any = callback_class("ProgbarLogger")
 
@@ -42,9 +44,9 @@ class ResoluteCallback(_ProgbarLogger):  # type: ignore[misc, unused-ignore]  # 
 
     Args:
         core_context: The Core API; with several workers, made with ``DistributedContext.from_tf_config()``.
-        checkpoint: The checkpoint to begin with; on a cluster ``get_cluster_info().latest_checkpoint``.
-        continue_id: Names this training; on a cluster ``get_cluster_info().trial.trial_id``. A checkpoint of
-            the same name is continued; of another one, only the weights are taken.
+        checkpoint: The checkpoint to begin with, or None for none; default: the latest of the trial.
+        continue_id: Names this training; default: the number of the trial on a cluster, else ``local``. A
+            checkpoint of the same name is continued; of another one, only the weights are taken.
         train_metrics_report_period: ``"epoch"``, or after how many batches training metrics are reported.
         checkpoint_epochs: After how many epochs a checkpoint is made; 0 for only at the end.
 
@@ -60,7 +62,7 @@ class ResoluteCallback(_ProgbarLogger):  # type: ignore[misc, unused-ignore]  # 
         >>> model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
         >>> model.compile(optimizer="adam", loss="mse")
         >>> with core.init() as context:
-        ...     callback = ResoluteCallback(context, checkpoint=None, continue_id="sums")
+        ...     callback = ResoluteCallback(context)
         ...     history = model.fit(x, x.sum(axis=1), epochs=2, callbacks=[callback], verbose=0)
         >>> len(history.history["loss"])
         2
@@ -72,8 +74,8 @@ class ResoluteCallback(_ProgbarLogger):  # type: ignore[misc, unused-ignore]  # 
     def __init__(
         self,
         core_context: core.Context,
-        checkpoint: str | None,
-        continue_id: int | str,
+        checkpoint: str | None = LATEST,
+        continue_id: int | str | None = None,
         *,
         train_metrics_report_period: int | str = "epoch",
         checkpoint_epochs: int = 1,
@@ -82,7 +84,11 @@ class ResoluteCallback(_ProgbarLogger):  # type: ignore[misc, unused-ignore]  # 
         self.params: dict[str, Any] = {}
         self._core = core_context
         self._is_chief = core_context.distributed.rank == 0
-        self._checkpoint = checkpoint
+        info = core_context.info
+        latest = info.latest_checkpoint if info else None
+        self._checkpoint = latest if checkpoint == LATEST else checkpoint
+        if continue_id is None:
+            continue_id = info.trial.trial_id if info else "local"
         self._continue_id = continue_id
         self._period = _checked_period(train_metrics_report_period)
         self._checkpoint_epochs = _checked_epochs(checkpoint_epochs)

@@ -55,6 +55,32 @@ def test_off_cluster_everything_works_without_a_server(tmp_path: Path) -> None:
         context.experimental.report_task_using_checkpoint(type("Checkpoint", (), {"uuid": "u"})())
 
 
+def test_hyperparameters_of_the_trial_replace_those_of_the_script(monkeypatch: pytest.MonkeyPatch) -> None:
+    with core.init(hparams={"lr": 0.1, "hidden": 8}) as context:
+        assert (context.hparams, context.seed) == ({"lr": 0.1, "hidden": 8}, 0)
+    trial = TrialInfo(1, 1, 7, {"lr": 0.5}, {}, 0, 1)
+    info = info_of()
+    info._trial_info = trial
+    context = core.Context(core._dummy_init()._parts, info=info, hparams={"lr": 0.1, "hidden": 8})
+    assert (context.hparams, context.seed) == ({"lr": 0.5, "hidden": 8}, 7)
+    assert trial.hparams == {"lr": 0.5}
+    command = core.Context(core._dummy_init()._parts, info=info_of("COMMAND"))
+    assert (command.hparams, command.seed) == ({}, 0)
+
+
+def test_the_latest_checkpoint_is_restored_if_there_is_one() -> None:
+    with core.init() as context:
+        with context.restore_latest() as path:
+            assert path is None
+        with context.checkpoint.store_path({"steps_completed": 1}) as (path, checkpoint):
+            (path / "state").write_text("1")
+        context.info = info_of()
+        context.info._latest_checkpoint = checkpoint
+        with context.restore_latest() as path:
+            assert path is not None
+            assert (path / "state").read_text() == "1"
+
+
 @pytest.mark.parametrize("storage", ["{}", "file://{}"])
 def test_checkpoints_go_where_the_script_says(tmp_path: Path, storage: str) -> None:
     with core.init(checkpoint_storage=storage.format(tmp_path / "mine")) as context:

@@ -208,6 +208,14 @@ def plain_loader(trial: Any) -> Any:
     return torch.utils.data.DataLoader(PAIRS, batch_size=4)
 
 
+class OwnLoader(torch.utils.data.DataLoader[Any]):
+    """One that may deal otherwise than torch's."""
+
+
+def own_loader(trial: Any) -> Any:
+    return OwnLoader(PAIRS, batch_size=4)
+
+
 def empty_loader(trial: Any) -> Any:
     return pytorch.DataLoader(PAIRS, batch_size=9, drop_last=True)
 
@@ -226,12 +234,12 @@ def renaming(*arguments: Any) -> Any:
     ("members", "error", "message"),
     [
         (
-            {"build_training_data_loader": plain_loader},
+            {"build_training_data_loader": own_loader},
             RuntimeError,
             "disable_dataset_reproducibility_checks",
         ),
         (
-            {"build_validation_data_loader": plain_loader},
+            {"build_validation_data_loader": own_loader},
             RuntimeError,
             "disable_dataset_reproducibility_checks",
         ),

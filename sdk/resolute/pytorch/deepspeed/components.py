@@ -10,6 +10,7 @@ from typing import Any
 
 from resolute.pytorch.checkpointing.checkpointer import CheckpointContents
 from resolute.pytorch.data.loader import DataLoader
+from resolute.pytorch.data.torch_loader import from_torch
 from resolute.pytorch.deepspeed.batches import EngineBatchTrainer, EngineEvaluator
 from resolute.pytorch.deepspeed.contents import EngineContents
 from resolute.pytorch.deepspeed.context import DeepSpeedTrialContext
@@ -116,7 +117,7 @@ class EngineComponentFactory:
         mpu = context._mpu
         if not mpu.should_build_data_loader:
             return None
-        built = build()
+        built: Any = build() if context._data_repro_checks_disabled else from_torch(build())
         loader = built
         if isinstance(built, DataLoader):
             loader = built.get_data_loader(

@@ -9,6 +9,7 @@ from typing import Any
 
 from resolute.pytorch.backends.exchange_options import naming_ddp_options
 from resolute.pytorch.metrics.aggregation import TrainingMetrics
+from resolute.pytorch.training.automatic_steps import AutomaticSteps
 from resolute.pytorch.trial.context import PyTorchTrialContext
 from resolute.pytorch.trial.definition import PyTorchTrial
 from resolute.trials.skipping import SkippedBatches
@@ -77,7 +78,7 @@ class TrialBatchTrainer:
         epoch_length: int,
         metrics: TrainingMetrics,
     ) -> None:
-        self._trial = trial
+        self._steps = AutomaticSteps(trial, context)
         self._context = context
         self._batches = RepeatingLoader(loader)
         self._epoch_length = epoch_length
@@ -100,7 +101,7 @@ class TrialBatchTrainer:
             batch = context.to_device(batch)
         context._precision.begin_batch()
         with self._sync_block(step), naming_ddp_options():
-            returned = self._trial.train_batch(batch, epoch, step)
+            returned = self._steps.train(batch, epoch, step)
             context._backend.finish_batch(context.models)
         context._precision.end_batch()
         self._step_schedulers(step)

@@ -17,6 +17,7 @@ from resolute.pytorch.data.loader import DataLoader
 from resolute.pytorch.data.ordering import derived_seed
 from resolute.pytorch.data.replay import DataOrder
 from resolute.pytorch.data.stateful import StatefulLoaders, is_stateful_loader
+from resolute.pytorch.data.torch_loader import from_torch
 from resolute.pytorch.metrics.aggregation import Metrics, TrainingMetrics
 from resolute.pytorch.training.batches import TrialBatchTrainer
 from resolute.pytorch.training.restorable import check_wrapped, wrapped_schedulers
@@ -103,7 +104,7 @@ class TrialComponentFactory:
     def make_batch_trainer(self, metrics: TrainingMetrics) -> tuple[BatchTrainer, int]:
         """The loader of this rank; an epoch has as many batches as the chief's."""
         context, dist = self._context, self._context.distributed
-        built: Any = self._trial.build_training_data_loader()
+        built: Any = self._managed(self._trial.build_training_data_loader())
         loader = built
         if isinstance(built, DataLoader):
             loader = built.get_data_loader(
@@ -147,12 +148,18 @@ class TrialComponentFactory:
         if evaluates_full_dataset(self._trial) and dist.rank:
             return ()
         built: Any = self._trial.build_validation_data_loader()
+        if not evaluates_full_dataset(self._trial):
+            built = self._managed(built)
         if not isinstance(built, DataLoader):
             if not evaluates_full_dataset(self._trial):
                 self._check_loader(built, "build_validation_data_loader")
             return built
         replicas, rank = (1, 0) if evaluates_full_dataset(self._trial) else (dist.size, dist.rank)
         return built.get_data_loader(num_replicas=replicas, rank=rank, seed=context.get_trial_seed())
+
+    def _managed(self, loader: object) -> object:
+        """A loader of torch as one of ours, unless the trial shards, shuffles and skips itself."""
+        return from_torch(loader) if self._context.experimental.reproducibility_checks else loader
 
     def _check_loader(self, loader: object, method: str) -> None:
         experimental = self._context.experimental

@@ -5,6 +5,8 @@ from __future__ import annotations
 import abc
 from typing import Any, ClassVar
 
+from torch.utils.data import DataLoader as TorchDataLoader
+
 from resolute.pytorch.data.loader import DataLoader, data_length
 from resolute.pytorch.metrics.reducers import Reducer
 from resolute.pytorch.trial.callbacks import PyTorchCallback
@@ -55,6 +57,9 @@ class PyTorchTrial(abc.ABC):
     def train_batch(self, batch: Any, epoch_idx: int, batch_idx: int) -> Any:
         """Trains with one batch: computes a loss, then calls ``context.backward`` and ``step_optimizer``.
 
+        A trial with one optimizer may leave both calls out: then the platform makes them, of the ``loss``
+        that is returned.
+
         Args:
             batch: What the loader yields, on this rank's device.
             epoch_idx: The epoch, from 0, over all runs of the trial.
@@ -65,11 +70,14 @@ class PyTorchTrial(abc.ABC):
         """
 
     @abc.abstractmethod
-    def build_training_data_loader(self) -> DataLoader:
-        """Returns the loader of training data, with batches of ``context.get_per_slot_batch_size()``."""
+    def build_training_data_loader(self) -> DataLoader | TorchDataLoader[Any]:
+        """Returns the loader of training data, with batches of ``context.get_per_slot_batch_size()``.
+
+        A ``torch.utils.data.DataLoader`` is taken as one of the platform's with the same arguments.
+        """
 
     @abc.abstractmethod
-    def build_validation_data_loader(self) -> DataLoader:
+    def build_validation_data_loader(self) -> DataLoader | TorchDataLoader[Any]:
         """Returns the loader of validation data."""
 
     def build_callbacks(self) -> dict[str, PyTorchCallback]:

@@ -8,9 +8,8 @@ from torch.utils.data import Dataset
 from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments, set_seed
 
 import resolute
-from resolute.transformers import ResoluteCallback
 
-DEFAULT_HPARAMS = {"lr": 0.003, "batch_size": 16, "max_steps": 20}
+HPARAMS = {"lr": 0.003, "batch_size": 16, "max_steps": 20}
 LENGTH, WORDS = 16, 32
 
 
@@ -35,36 +34,36 @@ def make_model():
 
 
 def train(output):
-    info = resolute.get_cluster_info()
-    hparams = DEFAULT_HPARAMS if info is None else info.trial.hparams
-    arguments = TrainingArguments(
-        output_dir=output,
-        max_steps=hparams["max_steps"],
-        learning_rate=hparams["lr"],
-        per_device_train_batch_size=hparams["batch_size"],
-        logging_steps=5,
-        eval_strategy="steps",
-        eval_steps=10,
-        save_strategy="steps",
-        save_steps=10,
-        save_total_limit=1,  # here; the platform keeps its own
-        report_to=[],
-        disable_tqdm=info is not None,
-    )
-    set_seed(0 if info is None else info.trial.trial_seed)
-    with resolute.core.init() as context:
+    # On a cluster the hyperparameters and the seed are those of the trial.
+    with resolute.core.init(hparams=HPARAMS) as context:
+        hparams = context.hparams
+        set_seed(context.seed)
+        arguments = TrainingArguments(
+            output_dir=output,
+            max_steps=hparams["max_steps"],
+            learning_rate=hparams["lr"],
+            per_device_train_batch_size=hparams["batch_size"],
+            logging_steps=5,
+            eval_strategy="steps",
+            eval_steps=10,
+            save_strategy="steps",
+            save_steps=10,
+            save_total_limit=1,  # here; the platform keeps its own
+            report_to=[],
+            disable_tqdm=True,
+        )
         trainer = Trainer(
             model=make_model(),
             args=arguments,
             train_dataset=Counting(512, seed=1),
             eval_dataset=Counting(64, seed=2),
-            callbacks=[ResoluteCallback(context, arguments)],
+            callbacks=[resolute.transformers.ResoluteCallback(context, arguments)],
         )
         trainer.train(resume_from_checkpoint=arguments.resume_from_checkpoint)
 
 
 if __name__ == "__main__":
-    logging.basicConfig(level=logging.INFO, format=resolute.LOG_FORMAT)
+    logging.basicConfig(level=logging.INFO)
     # One process, so any directory will do; several need one that all of them see.
     with tempfile.TemporaryDirectory() as directory:
         train(directory)

@@ -9,9 +9,8 @@ import keras
 import numpy as np
 
 import resolute
-from resolute.keras import ResoluteCallback
 
-DEFAULT_HPARAMS = {"lr": 0.01, "hidden": 32}
+HPARAMS = {"lr": 0.01, "hidden": 32}
 EPOCHS = 3
 
 
@@ -35,25 +34,21 @@ def make_model(hparams):
 
 
 def main():
-    info = resolute.get_cluster_info()
-    hparams = DEFAULT_HPARAMS if info is None else info.trial.hparams
-    checkpoint = None if info is None else info.latest_checkpoint
-    keras.utils.set_random_seed(0 if info is None else info.trial.trial_seed)
-    with resolute.core.init() as context:
-        continue_id = "local" if info is None else info.trial.trial_id
-        callback = ResoluteCallback(context, checkpoint, continue_id)
+    # On a cluster the hyperparameters and the seed are those of the trial.
+    with resolute.core.init(hparams=HPARAMS) as context:
+        keras.utils.set_random_seed(context.seed)
         x, y = make_data(512, seed=1)
-        make_model(hparams).fit(
+        make_model(context.hparams).fit(
             x,
             y,
             batch_size=32,
             epochs=EPOCHS,
             validation_data=make_data(128, seed=2),
-            callbacks=[callback],
+            callbacks=[resolute.keras.ResoluteCallback(context)],
             verbose=0,
         )
 
 
 if __name__ == "__main__":
-    logging.basicConfig(level=logging.INFO, format=resolute.LOG_FORMAT)
+    logging.basicConfig(level=logging.INFO)
     main()

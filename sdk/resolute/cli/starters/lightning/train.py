@@ -8,9 +8,8 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 import resolute
-from resolute.lightning import ResoluteCallback, ResoluteLogger
 
-DEFAULT_HPARAMS = {"lr": 0.01, "hidden": 32, "batch_size": 32}
+HPARAMS = {"lr": 0.01, "hidden": 32, "batch_size": 32}
 
 
 class MyModule(pl.LightningModule):
@@ -40,18 +39,18 @@ def make_data(count, *, seed):
 
 
 def main():
-    info = resolute.get_cluster_info()
-    hparams = DEFAULT_HPARAMS if info is None else info.trial.hparams
-    pl.seed_everything(0 if info is None else info.trial.trial_seed)
-    with resolute.core.init() as context:
-        callback = ResoluteCallback(context)
+    # On a cluster the hyperparameters and the seed are those of the trial.
+    with resolute.core.init(hparams=HPARAMS) as context:
+        hparams = context.hparams
+        pl.seed_everything(context.seed)
+        callback = resolute.lightning.ResoluteCallback(context)
         trainer = pl.Trainer(
-            max_epochs=-1 if info else 2,  # on a cluster the search decides
+            max_epochs=3,  # -1 leaves the length of a trial to a search
             callbacks=[callback],
-            logger=ResoluteLogger(callback),
+            logger=resolute.lightning.ResoluteLogger(callback),
             log_every_n_steps=10,
             enable_checkpointing=False,  # the platform keeps them
-            enable_progress_bar=info is None,
+            enable_progress_bar=False,
             accelerator="auto",
             devices=1,
         )
@@ -64,5 +63,5 @@ def main():
 
 
 if __name__ == "__main__":
-    logging.basicConfig(level=logging.INFO, format=resolute.LOG_FORMAT)
+    logging.basicConfig(level=logging.INFO)
     main()
