@@ -110,6 +110,7 @@ def test_a_batch_without_a_loss_is_refused_where_others_had_one(tmp_path: Path) 
 
 
 SHUFFLED = {"batch_size": 4, "shuffle": True}
+NUMBERS: Any = list(range(8))
 
 
 @pytest.mark.parametrize(
@@ -143,7 +144,7 @@ def test_a_loader_of_torch_deals_as_ours_with_the_same_arguments(tmp_path: Path,
 
 
 def test_a_shuffle_with_a_generator_is_a_shuffle_by_its_seed() -> None:
-    loader = torch_data.DataLoader(list(range(8)), shuffle=True, generator=torch.Generator().manual_seed(3))
+    loader: Any = torch_data.DataLoader(NUMBERS, shuffle=True, generator=torch.Generator().manual_seed(3))
     taken = from_torch(loader)
     assert isinstance(taken, pytorch.DataLoader)
     assert taken.shuffle
@@ -159,8 +160,8 @@ class Stream(torch_data.IterableDataset[int]):
     "loader",
     [
         torch_data.DataLoader(Stream(), batch_size=1),
-        torch_data.DataLoader(list(range(3)), batch_size=None),
-        type("Own", (torch_data.DataLoader,), {})(list(range(3))),
+        torch_data.DataLoader(NUMBERS, batch_size=None),
+        type("Own", (torch_data.DataLoader,), {})(NUMBERS),
         [1, 2],
         None,
     ],

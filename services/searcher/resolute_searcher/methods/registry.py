@@ -101,7 +101,7 @@ def plugin_kind(name: str) -> MethodKind:
 
 
 def _build(kind: MethodKind, spec: SearchSpec) -> SearchMethod:
-    """Makes a method of another distribution, whose defects are told to whoever submits."""
+    """Makes a method of another distribution, whose defects are the answer to a submission."""
     try:
         return kind.build(spec)
     except ResoluteError:
