@@ -100,6 +100,23 @@ def test_a_file_that_is_open_for_reading_and_one_elsewhere_are_no_reason(
     assert context.checkpoint.get_metadata(stored[1]) == {"steps_completed": 1}
 
 
+def test_an_open_file_that_was_removed_again_is_no_reason(context: core.Context) -> None:
+    with context.checkpoint.store_path({"steps_completed": 1}) as (directory, checkpoint):
+        removed = (directory / "temporary").open("w")
+        (directory / "temporary").unlink()
+    removed.close()
+    assert context.checkpoint.get_metadata(checkpoint) == {"steps_completed": 1}
+
+
+def test_links_that_lead_to_each_other_are_refused_by_name(context: core.Context) -> None:
+    storing = context.checkpoint.store_path({"steps_completed": 1})
+    directory, _ = storing.__enter__()
+    (directory / "one").symlink_to("other")
+    (directory / "other").symlink_to("one")
+    with pytest.raises(FailedPreconditionError, match="is a link that leads to o"):
+        storing.__exit__(None, None, None)
+
+
 @pytest.mark.parametrize("shard", [False, True])
 @pytest.mark.parametrize("target", ["{outside}/data", "../../outside/data", "../../outside", "{here}/model"])
 def test_a_link_that_leads_out_of_the_checkpoint_is_refused_by_name(
@@ -136,6 +153,14 @@ def test_numpy_values_in_metadata_are_refused_with_the_remedy(prepare: Any) -> N
         ):
             prepare({"steps_completed": 1, "loss": value})
     assert prepare({"steps_completed": 1, "loss": np.float64(0.5)})
+
+
+@pytest.mark.parametrize("prepare", [metadata_with_steps, metadata_text], ids=["cluster", "local"])
+def test_metadata_that_hold_themselves_are_refused_with_the_remedy(prepare: Any) -> None:
+    metadata: dict[str, Any] = {"steps_completed": 1}
+    metadata["again"] = metadata
+    with pytest.raises(TypeError, match="must be plain data: Circular reference"):
+        prepare(metadata)
 
 
 def test_steps_of_numpy_are_refused_with_the_remedy() -> None:

@@ -5,8 +5,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+import determined as det
+from resolute import core
 from resolute.contracts.spool.format import Media
 from resolute.core import DummyTrainContext, EarlyExitReason, TrainContext
 from resolute.core.reporting.trial_record import LocalTrialRecord
@@ -79,10 +82,17 @@ def test_metrics_of_single_batches_are_kept(train: TrainContext, reports: Report
     assert reports.made[0][2] == {"loss": 0.5, "batch_metrics": [{"loss": 0.25}, {"loss": 0.75}]}
 
 
-@pytest.mark.parametrize("progress", [-0.1, 1.1, float("nan")])
-def test_progress_is_a_share(train: TrainContext, progress: float) -> None:
-    with pytest.raises(ValueError, match="from 0 to 1"):
-        train.report_progress(progress)
+@pytest.mark.parametrize("progress", [-0.1, 1.0000001, float("nan"), "half", None])
+def test_progress_that_is_no_share_is_left_out(
+    tmp_path: Path, progress: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    with core.init(checkpoint_storage=str(tmp_path)) as context:
+        context.train.report_progress(progress)
+    assert "left out of the reports: progress is" in caplog.text
+    with det.core.init(checkpoint_storage=str(tmp_path)) as context:
+        with pytest.raises(ValueError, match="a number from 0 to 1 was expected"):
+            context.train.report_progress(progress)
+        context.train.report_progress(np.float32(0.5))
 
 
 def test_an_early_exit_has_a_known_reason(train: TrainContext) -> None:

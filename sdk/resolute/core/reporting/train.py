@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import zip_longest
@@ -323,14 +324,19 @@ class TrainContext:
         """Says which share of the trial is done. For scripts without searcher operations.
 
         Args:
-            progress: From 0 to 1.
-
-        Raises:
-            ValueError: It is outside of that.
+            progress: From 0 to 1; anything else is left out with a warning.
         """
-        if not 0 <= progress <= 1:
-            raise ValueError(f"progress is {progress}; a number from 0 to 1 was expected")
-        self._record.report_progress(float(progress))
+        if not self._reports():
+            return
+        try:
+            share = float(progress)
+        except (TypeError, ValueError):
+            share = math.nan
+        if 0 <= share <= 1:
+            self._record.report_progress(share)
+        else:
+            error = ValueError(f"progress is {progress!r:.80}; a number from 0 to 1 was expected")
+            self._omissions.leave_out("progress that is no number from 0 to 1", error)
 
     def set_metadata(self, metadata: Mapping[str, Any]) -> dict[str, Any]:
         """Replaces the free metadata of the trial.

@@ -37,6 +37,10 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         "net.lr.tpye: unknown field; did you mean 'type'?",
     ),
     ({"hyperparameters": {"lr": {"kind": "log", **LOG}}}, "lr.kind: unknown field; did you mean 'type'?"),
+    (
+        {"hyperparameters": {"type": "log", **LOG}},
+        "hyperparameters.type: one hyperparameter without its name",
+    ),
     ({"hyperparameters": {"lr": LOG}}, "lr.type: missing; expected int, double or log"),
     ({"hyperparameters": {"lr": {"vals": [1, 2]}}}, "lr.type: missing; expected categorical"),
     ({"hyperparameters": {"lr": DOUBLE}}, "lr.min: unknown field; did you mean 'minval'?"),
@@ -97,6 +101,10 @@ def test_groups_that_look_like_no_hyperparameter_are_taken(group: dict[str, Any]
             "goes from 1.0002 to 1.2589: its minval and maxval are exponents of 10; from 0.0001 to 0.1",
         ),
         ({"minval": 16, "maxval": 256}, "from 16 to 256 is minval: 1.204, maxval: 2.408"),
+        ({"minval": 0.001, "maxval": 1}, "from 0.001 to 1 is minval: -3, maxval: 0"),
+        ({"minval": 0.0001, "maxval": 10}, "its minval and maxval are exponents of 10; from 0.0001 to 10 is"),
+        ({"base": 1, "minval": -4, "maxval": -1}, "is always 1"),
+        ({"minval": 0.5, "maxval": 2}, ""),
         ({"minval": -4, "maxval": -1}, ""),
         ({"minval": 0, "maxval": 3}, ""),
     ],
@@ -104,6 +112,26 @@ def test_groups_that_look_like_no_hyperparameter_are_taken(group: dict[str, Any]
 def test_bounds_of_a_log_that_look_like_values_are_told(bounds: dict[str, Any], said: str) -> None:
     told = list(doubtful_values(config(hyperparameters={"lr": {"type": "log", "base": 10, **bounds}})))
     assert [said in one for one in told] == [True] * bool(said)
+
+
+@pytest.mark.parametrize(
+    ("group", "told"),
+    [
+        ({"min": 0.1, "max": 1}, True),
+        ({"minVal": 0, "maxVal": 1}, True),
+        ({"distribution": "log_uniform", "min": 1e-4, "max": 1}, True),
+        ({"low": 0, "high": 1, "log": True}, True),
+        ({"values": [1, 2]}, True),
+        ({"lr": {"choices": ["adam"]}}, True),
+        ({"min": 0.1}, False),
+        ({"min": 0.1, "max": 1, "mode": "crop"}, False),
+        ({"min": {"type": "double", "minval": 0, "maxval": 1}, "max": 1}, False),
+        ({"values": 3}, False),
+    ],
+)
+def test_a_group_that_looks_like_a_range_of_another_tool_is_told(group: dict[str, Any], told: bool) -> None:
+    found = list(doubtful_values(config(hyperparameters={**VARIES, "group": group})))
+    assert ["is a group of constants" in one for one in found] == [True] * told
 
 
 def test_a_random_search_of_constants_is_told() -> None:

@@ -327,7 +327,7 @@ def metadata_text(metadata: Mapping[str, Any]) -> str:
     """
     try:
         return json.dumps(dict(metadata), indent=2) + "\n"
-    except TypeError as failure:
+    except (TypeError, ValueError, RecursionError) as failure:
         raise TypeError(
             f"the metadata of a checkpoint must be plain data: {failure}; give numbers, text, lists and "
             "mappings, such as float(value) or value.tolist()"

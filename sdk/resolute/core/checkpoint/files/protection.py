@@ -48,7 +48,7 @@ def check_closed(directory: Path) -> None:
     own = os.getpid()
     for process in _family(own):
         for target in _writable(Path(f"/proc/{process}")):
-            if target.startswith(root):
+            if target.startswith(root) and not _is_removed(target):
                 name = target.removeprefix(root)
                 where = "" if process == own else f" in process {process}, which this one started"
                 raise FailedPreconditionError(
@@ -89,7 +89,11 @@ def protect(directory: Path, paths: Iterable[str]) -> None:
 
 def _check_link(path: Path, *, root: Path, name: Path) -> None:
     target = path.readlink()
-    if target.is_absolute() or not path.resolve().is_relative_to(root):
+    try:
+        outside = not path.resolve().is_relative_to(root)
+    except (RuntimeError, OSError):
+        outside = True  # links that lead to each other
+    if target.is_absolute() or outside:
         raise FailedPreconditionError(
             f"{name} is a link that leads to {target}, which is no part of the checkpoint: copy the file, or "
             "link by a relative path within the directory"
@@ -117,6 +121,11 @@ def _writable(process: Path) -> Iterator[str]:
             fields = line.split(maxsplit=_MAPPED_FILE - 1)
             if len(fields) == _MAPPED_FILE and "w" in fields[1] and "s" in fields[1]:
                 yield fields[5]
+
+
+def _is_removed(target: str) -> bool:
+    """Whether an open file has no name any more, and so is not in the checkpoint."""
+    return target.endswith(" (deleted)") and not os.path.lexists(target)
 
 
 def _is_writable(descriptor_info: Path) -> bool:

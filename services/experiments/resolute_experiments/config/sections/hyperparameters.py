@@ -217,9 +217,17 @@ def _dump(value: Any) -> Any:
     return {name: _dump(item) for name, item in value.items()}
 
 
+def _parse_all(data: Any) -> dict[str, Any]:
+    if is_typed(data) and data["type"] in KINDS and {*_FIELDS_OF_RANGES, "val"} & data.keys():
+        problem = "one hyperparameter without its name"
+        hint = "write hyperparameters: {NAME: {type: …}}, one level deeper"
+        raise combined_error([located_error(("type",), data, reject("", problem=problem, hint=hint))])
+    return _parse_group(data)
+
+
 Hyperparameters: TypeAlias = Annotated[
     Mapping[str, Any],
-    PlainValidator(_parse_group),
+    PlainValidator(_parse_all),
     PlainSerializer(_dump, return_type=dict[str, Any]),
     WithJsonSchema({"type": "object"}),
 ]
