@@ -162,9 +162,11 @@ def test_old_numbers_are_found(moved: EmbeddedCluster) -> None:
 def test_a_second_import_changes_nothing(
     moved: EmbeddedCluster, client: Client, content: Content, whole: dict[str, list[str]]
 ) -> None:
-    with serving_old_master(OldMaster(content)) as address:
+    asked: list[str] = []
+    with serving_old_master(OldMaster(content, heard=asked.append)) as address:
         said = imported(moved, address)
     assert "experiments: 0 new, 7 here before" in said
+    assert not [path for path in asked if path.endswith("model_def")], "no code is sent again"
     assert "trials" not in said
     assert snapshot(moved.home, client) == whole
 
@@ -304,8 +306,16 @@ def test_what_is_refused_or_odd_keeps_nothing_else_away(
         with serving_old_master(mended) as again:
             command = ("resolute", "import", "determined", again, "--password-file", str(password))
             cluster.run(*command, "--experiment", "5", check=False, timeout=300)
-        assert not client.services.experiments.get(incomplete.id).importing
-        assert client.services.checkpoints.get(checkpoint_id(9, 20)).steps_completed == 20
+            assert not client.services.experiments.get(incomplete.id).importing
+            assert client.services.checkpoints.get(checkpoint_id(9, 20)).steps_completed == 20
+
+            six = next(one for one in every if one.name == "experiment 6")
+            client.services.experiments.delete(six.id)
+            said = cluster.run(*command, "--experiment", "6", check=False, timeout=300)
+            assert (
+                "  experiments that were deleted here since they came: they do not come again" in said.stdout
+            )
+            assert "not imported: experiment 6" not in said.stderr
 
 
 def test_an_experiment_that_is_not_there_is_said(moved: EmbeddedCluster, content: Content) -> None:

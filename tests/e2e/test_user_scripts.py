@@ -7,8 +7,8 @@ from support.clusters.embedded import EmbeddedCluster
 from support.clusters.user_scripts import LAUNCHED, NAMES, run_script
 
 
-def test_there_are_thirty_four_scripts() -> None:
-    assert len(NAMES) == 34
+def test_there_are_thirty_five_scripts() -> None:
+    assert len(NAMES) == 35
     assert LAUNCHED.keys() < set(NAMES)
 
 

@@ -11,6 +11,7 @@ import yaml
 
 from resolute.api.checkpoints.v1 import storage_pb2
 from resolute.api.experiments.v1 import experiment_pb2, imports_service_pb2, trial_pb2
+from resolute.client.schema.states import ExperimentState
 from resolute.client.services import Services
 from resolute.contracts.times import seconds_at, to_timestamp
 from resolute.contracts.values import to_value
@@ -29,6 +30,7 @@ _ENDED: Mapping[str, str] = {
     "STATE_ERROR": "ERROR",
 }
 """States in which experiments and trials stay, by those of the other cluster."""
+_GONE = frozenset({ExperimentState.DELETING, ExperimentState.DELETED, ExperimentState.DELETE_FAILED})
 _SETTLED = ("checkpoint_storage", "reproducibility")
 """Sections that say what happened only once the cluster has filled them in."""
 
@@ -40,8 +42,6 @@ class ExperimentHere:
     number: int
     """Its number on the other cluster."""
     experiment_id: str
-    finished: bool
-    """Whether an earlier import has brought everything of it."""
     goal: Goal
     storage: storage_pb2.Storage | None
     """Where its checkpoints lie, or are copied to; None where nobody can read them here."""
@@ -80,19 +80,23 @@ class Experiments:
         self._places = places
         self._copies_checkpoints = copies_checkpoints
 
-    def bring(self, listed: Message) -> ExperimentHere:
-        """Creates one experiment, without its trials.
+    def bring(self, listed: Message) -> ExperimentHere | None:
+        """Creates one experiment, without its trials; None if an earlier import has brought everything of it.
 
         Raises:
             ResoluteError: It is refused.
         """
         number = int(listed["id"])
+        name = OldName(self._cluster_id, "experiment", number)
+        if self._is_whole(name.id):
+            self._report.add("experiments", known=1)
+            return None
         old = self._master.get(f"/api/v1/experiments/{number}")["experiment"]
         config: Mapping[str, Any] = old.get("config") or {}
         workspace, project = self._place(old)
         answer = self._services.imports.experiment(
             imports_service_pb2.ImportExperimentRequest(
-                external_id=str(OldName(self._cluster_id, "experiment", number)),
+                external_id=str(name),
                 experiment=experiment_pb2.Experiment(
                     name=str(old.get("name") or config.get("name") or f"experiment {number}"),
                     description=str(old.get("description") or ""),
@@ -118,12 +122,11 @@ class Experiments:
             )
         if old.get("forkedFrom"):
             self._report.remark("of which experiment one was forked")
-        self._report.add("experiments", **({"known": 1} if answer.finished else {"new": 1}))
+        self._report.add("experiments", new=1)
         here = answer.experiment
         return ExperimentHere(
             number=number,
             experiment_id=here.experiment_id,
-            finished=answer.finished,
             goal=Goal(metric=here.searcher_metric, smaller_is_better=here.smaller_is_better),
             storage=answer.storage if answer.HasField("storage") else None,
             old_storage=config.get("checkpoint_storage") or {} if answer.copies_checkpoints else None,
@@ -154,6 +157,16 @@ class Experiments:
                 for old, trial_id in zip(batch, ids, strict=True)
             ]
         return brought
+
+    def _is_whole(self, experiment_id: str) -> bool:
+        """Whether it is here, and complete; asked first, since the other cluster would send all its code."""
+        try:
+            found = self._services.experiments.get(experiment_id)
+        except NotFoundError:
+            return False
+        if found.state in _GONE:
+            self._report.remark("experiments that were deleted here since they came: they do not come again")
+        return not found.importing or found.state in _GONE
 
     def _place(self, old: Message) -> tuple[str, str]:
         project = self._places.projects.get(int(old.get("projectId") or 1))

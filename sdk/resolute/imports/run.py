@@ -156,7 +156,7 @@ class _Filling:
             return
         with self._report.noting(f"experiment {listed['id']}"):
             here = self._experiments.bring(listed)
-            if here.finished:
+            if here is None:
                 return
             trials = self._experiments.bring_trials(here)
             some = batches(trials, most=_TRIALS_AT_ONCE)
