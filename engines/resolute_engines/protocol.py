@@ -268,6 +268,31 @@ class HasBacklog(Protocol):
         """For how long reports or lines of some run have waited there without any of them arriving."""
 
 
+@dataclass(frozen=True, slots=True)
+class RunFile:
+    """A file that a run left."""
+
+    path: str
+    """Relative, with the rank of its container first."""
+    size: int
+    """Bytes."""
+
+
+@runtime_checkable
+class KeepsRunFiles(Protocol):
+    """An engine that shows the files of ended runs until these are released, and needs no slots for that."""
+
+    async def list_files(self, allocation_id: str) -> Sequence[RunFile]:
+        """Lists the files of an allocation by path, without what holds credentials."""
+
+    async def read_file(self, allocation_id: str, path: str, *, offset: int, size: int) -> bytes:
+        """Reads a part of a file of an allocation.
+
+        Raises:
+            NotFoundError: It is none of those that are listed.
+        """
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeCheck:
     """What was found of nodes: whether trials can run there."""

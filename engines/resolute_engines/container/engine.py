@@ -18,7 +18,7 @@ from resolute.contracts.run.launch_order import LaunchOrder
 from resolute.errors import ResoluteError
 from resolute_engines.configs.host_access import HostAccess
 from resolute_engines.configs.requirements import require
-from resolute_engines.configs.unsupported_fields import STARTS_COLD
+from resolute_engines.configs.unsupported_fields import KEEPS_NO_FILES, STARTS_COLD
 from resolute_engines.container.client import DockerApi
 from resolute_engines.container.containers import Containers, ListedContainer, owner_of
 from resolute_engines.container.files import VOLUME, launch_files
@@ -369,7 +369,7 @@ def _pool(name: str, options: ContainerPoolOptions, access: HostAccess) -> Pool:
         name=name,
         slots=placed,
         supported_fields=SUPPORTED_FIELDS,
-        unsupported_fields=(STARTS_COLD,),
+        unsupported_fields=(STARTS_COLD, KEEPS_NO_FILES),
         most_without_slots=options.max_aux_containers_per_agent,
         requirements=(access,),
     )

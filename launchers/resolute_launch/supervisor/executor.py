@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+import resource
 import signal
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from resolute.contracts.clock import Clock
 from resolute.contracts.run.exit_record import ExitRecord
@@ -174,6 +176,7 @@ class RunExecutor:
         self._machine_probe.start()
         self._shipping.start()
         try:
+            _allow_core_files(self._task.config)
             if self._task.order.devices:
                 self._gpu_meter.start()
             record = replace(self._execute(), gpu_usage=self._gpu_meter.stop())
@@ -381,3 +384,14 @@ class RunExecutor:
         self._shipping.drain_reports(give_up=give_up)
         self._environment.wait(_REPORT_SECONDS)
         self._late_lines.wait(give_up=give_up)
+
+
+def _allow_core_files(config: Mapping[str, Any]) -> None:
+    """Lets the processes of the run leave core files, where the config holds what they leave."""
+    on_failure = config.get("on_failure")
+    if on_failure:
+        _, hard = resource.getrlimit(resource.RLIMIT_CORE)
+        most = int(on_failure["hold_size"])
+        resource.setrlimit(
+            resource.RLIMIT_CORE, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard)
+        )

@@ -74,8 +74,9 @@ from resolute_experiments.servicers.experiments import ExperimentsServicer
 from resolute_experiments.servicers.imports import ImportsServicer
 from resolute_experiments.servicers.jobs import JobsServicer
 from resolute_experiments.servicers.retention import RetentionServicer
+from resolute_experiments.servicers.run_files import RunFileHandlers
 from resolute_experiments.servicers.server import ServerHandlers
-from resolute_experiments.servicers.trials import TrialsServicer
+from resolute_experiments.servicers.trials import TrialHandlers
 from resolute_experiments.settings import ExperimentsSettings
 from resolute_experiments.store import experiments
 from resolute_experiments.store.schema import IDEMPOTENCY_KEYS
@@ -286,15 +287,19 @@ class ExperimentsService:
         self, server: grpc.aio.Server, storage_quota: StorageQuota, storage_roots: StorageRoots
     ) -> None:
         trials_service_pb2_grpc.add_TrialsServiceServicer_to_server(
-            TrialsServicer(
-                self._core,
-                wait_reasons=self._wait_reasons,
-                signer=self._signer,
-                reader=self._config_reader,
-                heartbeats=self._heartbeats,
-                storage_quota=storage_quota,
-                storage_roots=storage_roots,
-                token_ttl=self._token_ttl,
+            combine_handlers(
+                trials_service_pb2_grpc.TrialsServiceServicer,
+                TrialHandlers(
+                    self._core,
+                    wait_reasons=self._wait_reasons,
+                    signer=self._signer,
+                    reader=self._config_reader,
+                    heartbeats=self._heartbeats,
+                    storage_quota=storage_quota,
+                    storage_roots=storage_roots,
+                    token_ttl=self._token_ttl,
+                ),
+                RunFileHandlers(self._core, self._fleet),
             ),
             server,
         )

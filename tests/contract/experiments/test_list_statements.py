@@ -23,7 +23,7 @@ from resolute_experiments.lifecycle.action_inputs import ActionInputs
 from resolute_experiments.scheduling.wait_reasons import WaitReasons
 from resolute_experiments.servicers.experiments import ExperimentsServicer
 from resolute_experiments.servicers.jobs import JobsServicer
-from resolute_experiments.servicers.trials import TrialsServicer
+from resolute_experiments.servicers.trials import TrialHandlers
 from resolute_experiments.store import experiments
 from resolute_serving.database.engine import Database
 
@@ -61,7 +61,7 @@ def looks(core: ServiceContext) -> dict[str, Callable[[], Awaitable[int]]]:
     reasons = WaitReasons()
     experiment_handlers = ExperimentsServicer(core, wait_reasons=reasons, submissions=unused, adopt=unused)
     job_handlers = JobsServicer(core, wait_reasons=reasons)
-    trial_handlers = TrialsServicer(
+    trial_handlers = TrialHandlers(
         core,
         wait_reasons=reasons,
         signer=unused,

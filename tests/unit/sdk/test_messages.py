@@ -83,6 +83,7 @@ class Row:
     hang: str = ""
     guard: str = ""
     idle: str = ""
+    hold_time: float | None = None
 
 
 def test_a_message_is_read_by_the_annotations_of_the_value() -> None:

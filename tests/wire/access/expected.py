@@ -66,6 +66,8 @@ WORKSPACE_EDITOR = frozenset(
         "DeleteExperiment",
         "UpdateExperiment",
         "KillTrial",
+        "ListRunFiles",
+        "ReadRunFile",
         "EndRun",
         "ContinueExperiment",
         "CollectCheckpoints",

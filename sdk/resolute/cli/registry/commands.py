@@ -112,6 +112,7 @@ TRIAL_COMMANDS = (
         "Write an archive with all that is known of a trial.",
         f"{_TRIAL}.support_bundle:support_bundle",
     ),
+    LazyCommand("files", "List or fetch the files that are held of a failed run.", f"{_TRIAL}.files:files"),
     LazyCommand("kill", "Stop trials immediately; their experiments continue.", f"{_TRIAL}.kill:kill"),
     LazyCommand("download", "Download a checkpoint of a trial.", f"{_TRIAL}.download:download"),
     LazyCommand("plot", "Plot a metric of a trial.", f"{_TRIAL}.plot:plot"),

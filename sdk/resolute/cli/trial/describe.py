@@ -65,6 +65,7 @@ _RUN_COLUMNS: tuple[Column[RunRecord], ...] = (
     Column("Stood still", lambda run: run.hang, note=True),
     Column("Guard", lambda run: run.guard, note=True),
     Column("Idle GPUs", lambda run: run.idle, note=True),
+    Column("Files held until", lambda run: run.hold_time, note=True),
     Column("Left out of reports", lambda run: run.left_out, note=True),
 )
 _SUMMARY_COLUMNS: tuple[Column[MetricSummary], ...] = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from google.protobuf import json_format
@@ -16,6 +17,7 @@ from resolute.client.schema import convert
 from resolute.client.schema.environments import EnvironmentRecord, environment
 from resolute.client.schema.records import TrialRecord
 from resolute.client.schema.transitions import TransitionRecord, transition
+from resolute.contracts.messages import datetime_field
 from resolute.contracts.run.exit_record import ExitRecord
 from resolute.contracts.values import to_value
 from resolute.errors import UnimplementedError
@@ -46,6 +48,26 @@ class HeartbeatResponse:
     """Replaces the one it has."""
     ended: bool
     """Whether it is to end."""
+
+
+@dataclass(frozen=True)
+class RunFileRecord:
+    """A file that a run left."""
+
+    path: str
+    """Relative, with the rank of its container first."""
+    size: int
+    """Bytes."""
+
+
+@dataclass(frozen=True)
+class RunFiles:
+    """The files that are held of a run."""
+
+    run: int
+    hold_time: datetime | None
+    """Until when."""
+    files: tuple[RunFileRecord, ...]
 
 
 class Trials:
@@ -99,6 +121,31 @@ class Trials:
         request = trials_service_pb2.GetRunEnvironmentRequest(trial=convert.trial_key(key), run=run)
         response = self._stub.GetRunEnvironment(request)
         return environment(response.environment) if response.HasField("environment") else None
+
+    def files(self, key: int | str, *, run: int = 0) -> RunFiles:
+        """Lists the files that are held of a run; zero for the latest with any.
+
+        Raises:
+            FailedPreconditionError: None are held.
+        """
+        request = trials_service_pb2.ListRunFilesRequest(trial=convert.trial_key(key), run=run)
+        response = self._stub.ListRunFiles(request)
+        return RunFiles(
+            run=response.run,
+            hold_time=datetime_field(response, "hold_time"),
+            files=tuple(RunFileRecord(file.path, file.size) for file in response.files),
+        )
+
+    def read_file(self, key: int | str, path: str, *, run: int) -> Iterator[bytes]:
+        """Yields the parts of a file that is held of a run.
+
+        Raises:
+            NotFoundError: There is no such file.
+        """
+        request = trials_service_pb2.ReadRunFileRequest(trial=convert.trial_key(key), run=run, path=path)
+        while data := self._stub.ReadRunFile(request).data:
+            yield data
+            request.offset += len(data)
 
     def kill(self, key: int | str) -> TrialRecord:
         """Ends a trial at once; its experiment continues."""

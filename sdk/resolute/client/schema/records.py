@@ -134,6 +134,8 @@ class RunRecord:
     """What the guard of its experiment found in its reports and did about it; empty if all were good."""
     idle: str = ""
     """How little its GPUs did when its ``utilization_policy`` found them idle; empty if it never did."""
+    hold_time: datetime | None = None
+    """Until when the files that it left are held; None if they are not."""
 
 
 @dataclass(frozen=True, slots=True)

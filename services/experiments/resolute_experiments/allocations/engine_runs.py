@@ -73,7 +73,9 @@ class EngineRuns:
             self.contact, core, specs=specs, watch=self._watch, ends=ends, waiting=waiting, spans=spans
         )
         """What is launched there."""
-        self.releases = Releases(self.contact, core.database, specs=specs, leases=leases, spans=spans)
+        self.releases = Releases(
+            self.contact, core.database, specs=specs, leases=leases, spans=spans, clock=core.clock
+        )
         """What is released there."""
         self._enforcement = Enforcement(
             self.contact,

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 import structlog
 
-from resolute.errors import NotFoundError, UnavailableError
+from resolute.contracts.clock import Clock
+from resolute.errors import FailedPreconditionError, NotFoundError, UnavailableError
 from resolute_engines.kit.attempts import try_each
-from resolute_engines.protocol import DeliversLines, HasBacklog
+from resolute_engines.protocol import DeliversLines, HasBacklog, KeepsRunFiles, RunFile
+from resolute_experiments.allocations import holds
 from resolute_experiments.allocations.contact import EngineContact
 from resolute_experiments.allocations.leases import Leases
 from resolute_experiments.allocations.run_spans import RunSpans
@@ -28,6 +30,7 @@ class Releases:
         specs: What the engine is given of runs.
         leases: Receives which runs were settled.
         spans: Receives what runs go through.
+        clock: Says for how long files were held.
     """
 
     def __init__(
@@ -38,19 +41,30 @@ class Releases:
         specs: RunSpecs,
         leases: Leases,
         spans: RunSpans,
+        clock: Clock,
     ) -> None:
         self._contact = contact
         self._database = database
         self._specs = specs
         self._leases = leases
         self._spans = spans
+        self._clock = clock
         self._unreleased: dict[str, runs.Run] = {}
         """Settled runs whose release the engine has not taken yet."""
+        self._held: dict[str, runs.Run] = {}
+        """Settled runs whose files are held."""
         self._recovered = False
 
     async def release(self, run: runs.Run) -> None:
-        """Lets the engine forget a run that was settled, once what it left was sent; later, if it is away."""
+        """Lets the engine forget a run that was settled, once what it left was sent; later, if it is away.
+
+        A run whose files are held is forgotten when that time is over.
+        """
         self._leases.settled(run.allocation_id)
+        if await self._holds(run):
+            self._held[run.allocation_id] = run
+            return
+        self._held.pop(run.allocation_id, None)
         token = await self._specs.token(run)
         try:
             await self._contact.ask(self._contact.engine.release(run.allocation_id, token=token))
@@ -62,8 +76,50 @@ class Releases:
                 self._spans.settled(await self._database.read(lambda c: runs.get(c, run.allocation_id)))
 
     async def release_again(self) -> None:
-        """Releases what could not be released while the engine was away."""
-        await try_each(self.release, list(self._unreleased.values()))
+        """Releases what could not be released while the engine was away, and what was held long enough."""
+        await try_each(self.release, [*self._unreleased.values(), *self._held.values()])
+
+    async def files(self, run: runs.Run) -> Sequence[RunFile]:
+        """Lists the files that are held of a run.
+
+        Raises:
+            FailedPreconditionError: None are.
+        """
+        engine = self._contact.engine
+        if run.allocation_id not in self._held or not isinstance(engine, KeepsRunFiles):
+            raise _not_held(run)
+        return await self._contact.ask(engine.list_files(run.allocation_id))
+
+    async def read_file(self, run: runs.Run, path: str, *, offset: int, size: int) -> bytes:
+        """Reads a part of a file that is held of a run.
+
+        Raises:
+            FailedPreconditionError: None are.
+            NotFoundError: There is no such file.
+        """
+        engine = self._contact.engine
+        if run.allocation_id not in self._held or not isinstance(engine, KeepsRunFiles):
+            raise _not_held(run)
+        return await self._contact.ask(engine.read_file(run.allocation_id, path, offset=offset, size=size))
+
+    async def _holds(self, run: runs.Run) -> bool:
+        """Whether the files of a settled run stay for now; those that take too much space do not."""
+        engine = self._contact.engine
+        if not isinstance(engine, KeepsRunFiles):
+            return False
+        hold = await self._database.read(lambda c: holds.of_run(c, run.allocation_id))
+        if hold is None:
+            return False
+        if hold.until > self._clock.time():
+            if run.allocation_id in self._held:
+                return True
+            files = await self._contact.ask(engine.list_files(run.allocation_id))
+            size = sum(file.size for file in files)
+            if size <= hold.most_bytes:
+                return True
+            _log.warning("files of a run take too much to be held", allocation=run.allocation_id, bytes=size)
+        await self._database.write(lambda c: holds.end(c, run.allocation_id))
+        return False
 
     async def release_leftovers(self) -> None:
         """Releases, once after a start, what was settled in the last moment of an earlier life."""
@@ -114,3 +170,9 @@ class Releases:
         """For how long reports or lines of some run have waited without any of them arriving."""
         engine = self._contact.engine
         return await engine.backlog_seconds() if isinstance(engine, HasBacklog) else 0.0
+
+
+def _not_held(run: runs.Run) -> FailedPreconditionError:
+    return FailedPreconditionError(
+        f"the files of {run.label} are not held: on_failure.hold in the config holds those of runs that fail"
+    )

@@ -33,6 +33,7 @@ from resolute_experiments.config.sections.searcher import Searcher
 from resolute_experiments.config.sections.storage import CheckpointStorage
 from resolute_experiments.config.sections.supervision.guard import Guard
 from resolute_experiments.config.sections.supervision.hang import Hang
+from resolute_experiments.config.sections.supervision.on_failure import OnFailure
 from resolute_experiments.config.sections.supervision.utilization import UtilizationPolicy
 
 MASK = "********"
@@ -132,6 +133,7 @@ class ExperimentConfig(Section):
     hang: Hang = Hang()
     guard: Guard | None = None
     utilization_policy: UtilizationPolicy | None = None
+    on_failure: OnFailure | None = None
     preemption_timeout: Annotated[Number, Field(ge=0, le=_LONGEST_TIMEOUT)] | None = None
     termination_grace: Annotated[Number, Field(ge=0, le=_LONGEST_GRACE)] | None = None
     reproducibility: Reproducibility = Field(description="the experiment's seed")

@@ -105,8 +105,12 @@ def record_run_exit(
     decision: Decision,
     experiment: ExperimentState,
     timing: Timing,
+    hold_seconds: float = 0.0,
 ) -> None:
-    """Writes what the end of a run means for it and for its trial; a second time changes nothing."""
+    """Writes what the end of a run means for it and for its trial; a second time changes nothing.
+
+    The files of one that failed are held for ``hold_seconds``.
+    """
     current = runs.get(connection, run.allocation_id)
     if current.ended:
         return
@@ -124,6 +128,7 @@ def record_run_exit(
         log_policies=list(findings.notes),
         kept_steps=sealed.kept_steps(trial),
         lost_steps=lost_steps,
+        held_until=timing.now + hold_seconds if hold_seconds and outcome is RunOutcome.FAILED else None,
     )
     if findings.notes:
         raise_of_log_policies(connection, trial, run.run, findings.notes, now=timing.now)

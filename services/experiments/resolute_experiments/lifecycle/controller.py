@@ -324,6 +324,7 @@ class ExperimentController:
                 decision=decide_exit(facts),
                 experiment=state,
                 timing=self._timing(),
+                hold_seconds=float((experiment.config.get("on_failure") or {}).get("hold", 0.0)),
             )
             return True
 

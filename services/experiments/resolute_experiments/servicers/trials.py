@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy.engine import Connection
 
-from resolute.api.experiments.v1 import run_pb2, trial_pb2, trials_service_pb2_grpc
+from resolute.api.experiments.v1 import run_pb2, trial_pb2
 from resolute.api.experiments.v1 import trials_service_pb2 as pb2
 from resolute.api.experiments.v1.run_environment_pb2 import RunEnvironment
 from resolute.contracts.values import to_mapping, to_value
@@ -53,7 +53,7 @@ _REPORTED_OUTCOMES: Mapping[int, RunOutcome] = {
 """How a run outside of the cluster may say that it ended."""
 
 
-class TrialsServicer(trials_service_pb2_grpc.TrialsServiceServicer):
+class TrialHandlers:
     """Shows trials and takes the few requests that concern one.
 
     Args:

@@ -192,6 +192,12 @@ def update(connection: Connection, allocation_id: str, **values: Any) -> None:
     connection.execute(sa.update(runs).where(runs.c.allocation_id == allocation_id).values(**values))
 
 
+def end_holds(connection: Connection, experiment_id: str) -> None:
+    """Lets the files of all runs of an experiment go that are held."""
+    held = sa.and_(runs.c.experiment_id == experiment_id, runs.c.held_until.is_not(None))
+    connection.execute(sa.update(runs).where(held).values(held_until=None))
+
+
 def note_left_out(connection: Connection, run: Run, texts: Iterable[str]) -> None:
     """Adds what was left out of the reports of a container, for people, as far as there is room."""
     added = [text[:_LEFT_OUT_LENGTH] for text in islice(texts, _MOST_LEFT_OUT)]

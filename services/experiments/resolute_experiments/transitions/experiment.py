@@ -21,7 +21,7 @@ from resolute_experiments.states import (
     Step,
     TrialEvent,
 )
-from resolute_experiments.store import audit, experiments, trial_transitions, trials
+from resolute_experiments.store import audit, experiments, runs, trial_transitions, trials
 from resolute_experiments.store.experiments import Experiment
 from resolute_experiments.timing import Timing
 from resolute_experiments.transitions.signals import SignalReason
@@ -74,6 +74,7 @@ def transition_experiment(
     if _F.REMOVE_CODE in step.effects:
         experiments.delete_contents(connection, experiment.id)
         trial_transitions.delete(connection, experiment.id)
+        runs.end_holds(connection, experiment.id)
     if _F.RECORD in step.effects:
         audit.record(
             connection,

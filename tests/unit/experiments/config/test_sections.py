@@ -41,6 +41,7 @@ def test_the_defaults_are_those_of_the_documented_api(accept: Accept) -> None:
         "hang": {"after": "auto", "on_hang": "warn"},
         "guard": None,
         "utilization_policy": None,
+        "on_failure": None,
         "preemption_timeout": None,
         "termination_grace": None,
         "reproducibility": {"experiment_seed": 7},

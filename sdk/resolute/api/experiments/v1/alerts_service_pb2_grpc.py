@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class AlertsServiceStub(object):
-    """Alerts: what is told to whom. Each workspace, and the cluster, has a document of endpoints and rules; an endpoint is told
+    """Alerts: which events notify whom. Each workspace, and the cluster, has a document of endpoints and rules; an endpoint is told
     once of each key, and what it does not take is sent again for 24 hours.
     """
 
@@ -64,7 +64,7 @@ class AlertsServiceStub(object):
 
 
 class AlertsServiceServicer(object):
-    """Alerts: what is told to whom. Each workspace, and the cluster, has a document of endpoints and rules; an endpoint is told
+    """Alerts: which events notify whom. Each workspace, and the cluster, has a document of endpoints and rules; an endpoint is told
     once of each key, and what it does not take is sent again for 24 hours.
     """
 
@@ -140,7 +140,7 @@ def add_AlertsServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class AlertsService(object):
-    """Alerts: what is told to whom. Each workspace, and the cluster, has a document of endpoints and rules; an endpoint is told
+    """Alerts: which events notify whom. Each workspace, and the cluster, has a document of endpoints and rules; an endpoint is told
     once of each key, and what it does not take is sent again for 24 hours.
     """
 

@@ -18,7 +18,7 @@ class _ServicerContext(grpc.ServicerContext, grpc.aio.ServicerContext):  # type:
     ...
 
 class AlertsServiceStub:
-    """Alerts: what is told to whom. Each workspace, and the cluster, has a document of endpoints and rules; an endpoint is told
+    """Alerts: which events notify whom. Each workspace, and the cluster, has a document of endpoints and rules; an endpoint is told
     once of each key, and what it does not take is sent again for 24 hours.
     """
 
@@ -54,7 +54,7 @@ class AlertsServiceStub:
     """Raises an alert of a script. Idempotent by alert_id."""
 
 class AlertsServiceAsyncStub:
-    """Alerts: what is told to whom. Each workspace, and the cluster, has a document of endpoints and rules; an endpoint is told
+    """Alerts: which events notify whom. Each workspace, and the cluster, has a document of endpoints and rules; an endpoint is told
     once of each key, and what it does not take is sent again for 24 hours.
     """
 
@@ -89,7 +89,7 @@ class AlertsServiceAsyncStub:
     """Raises an alert of a script. Idempotent by alert_id."""
 
 class AlertsServiceServicer(metaclass=abc.ABCMeta):
-    """Alerts: what is told to whom. Each workspace, and the cluster, has a document of endpoints and rules; an endpoint is told
+    """Alerts: which events notify whom. Each workspace, and the cluster, has a document of endpoints and rules; an endpoint is told
     once of each key, and what it does not take is sent again for 24 hours.
     """
 

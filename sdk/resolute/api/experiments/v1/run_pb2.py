@@ -25,17 +25,17 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%resolute/api/experiments/v1/run.proto\x12\x1bresolute.api.experiments.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"h\n\x08GpuUsage\x12\x1a\n\renergy_joules\x18\x01 \x01(\x01H\x00\x88\x01\x01\x12\x14\n\x0c\x62usy_seconds\x18\x02 \x01(\x01\x12\x18\n\x10measured_seconds\x18\x03 \x01(\x01\x42\x10\n\x0e_energy_joules\"\x86\x04\n\x03Run\x12\x0b\n\x03run\x18\x01 \x01(\x05\x12\x15\n\rallocation_id\x18\x02 \x01(\t\x12\x38\n\x07outcome\x18\x03 \x01(\x0e\x32\'.resolute.api.experiments.v1.RunOutcome\x12\x16\n\texit_code\x18\x04 \x01(\x05H\x00\x88\x01\x01\x12.\n\nstart_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nd_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08slot_ids\x18\x07 \x03(\x05\x12\x0f\n\x07\x66\x61ilure\x18\x08 \x01(\t\x12\x14\n\x0clog_policies\x18\t \x03(\t\x12\x33\n\x0finitialize_time\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x38\n\tgpu_usage\x18\x0b \x01(\x0b\x32%.resolute.api.experiments.v1.GpuUsage\x12\x10\n\x08trace_id\x18\x0c \x01(\t\x12\x17\n\nlost_steps\x18\r \x01(\x03H\x01\x88\x01\x01\x12\x10\n\x08left_out\x18\x0e \x03(\t\x12\x0c\n\x04hang\x18\x0f \x01(\t\x12\r\n\x05guard\x18\x10 \x01(\t\x12\x0c\n\x04idle\x18\x11 \x01(\tB\x0c\n\n_exit_codeB\r\n\x0b_lost_steps*\xc1\x01\n\nRunOutcome\x12\x1b\n\x17RUN_OUTCOME_UNSPECIFIED\x10\x00\x12\x19\n\x15RUN_OUTCOME_COMPLETED\x10\x01\x12\x19\n\x15RUN_OUTCOME_PREEMPTED\x10\x02\x12\x16\n\x12RUN_OUTCOME_FAILED\x10\x03\x12\x14\n\x10RUN_OUTCOME_LOST\x10\x04\x12\x16\n\x12RUN_OUTCOME_KILLED\x10\x05\x12\x1a\n\x16RUN_OUTCOME_INVALID_HP\x10\x06\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%resolute/api/experiments/v1/run.proto\x12\x1bresolute.api.experiments.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"h\n\x08GpuUsage\x12\x1a\n\renergy_joules\x18\x01 \x01(\x01H\x00\x88\x01\x01\x12\x14\n\x0c\x62usy_seconds\x18\x02 \x01(\x01\x12\x18\n\x10measured_seconds\x18\x03 \x01(\x01\x42\x10\n\x0e_energy_joules\"\xb5\x04\n\x03Run\x12\x0b\n\x03run\x18\x01 \x01(\x05\x12\x15\n\rallocation_id\x18\x02 \x01(\t\x12\x38\n\x07outcome\x18\x03 \x01(\x0e\x32\'.resolute.api.experiments.v1.RunOutcome\x12\x16\n\texit_code\x18\x04 \x01(\x05H\x00\x88\x01\x01\x12.\n\nstart_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nd_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08slot_ids\x18\x07 \x03(\x05\x12\x0f\n\x07\x66\x61ilure\x18\x08 \x01(\t\x12\x14\n\x0clog_policies\x18\t \x03(\t\x12\x33\n\x0finitialize_time\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x38\n\tgpu_usage\x18\x0b \x01(\x0b\x32%.resolute.api.experiments.v1.GpuUsage\x12\x10\n\x08trace_id\x18\x0c \x01(\t\x12\x17\n\nlost_steps\x18\r \x01(\x03H\x01\x88\x01\x01\x12\x10\n\x08left_out\x18\x0e \x03(\t\x12\x0c\n\x04hang\x18\x0f \x01(\t\x12\r\n\x05guard\x18\x10 \x01(\t\x12\x0c\n\x04idle\x18\x11 \x01(\t\x12-\n\thold_time\x18\x12 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x0c\n\n_exit_codeB\r\n\x0b_lost_steps*\xc1\x01\n\nRunOutcome\x12\x1b\n\x17RUN_OUTCOME_UNSPECIFIED\x10\x00\x12\x19\n\x15RUN_OUTCOME_COMPLETED\x10\x01\x12\x19\n\x15RUN_OUTCOME_PREEMPTED\x10\x02\x12\x16\n\x12RUN_OUTCOME_FAILED\x10\x03\x12\x14\n\x10RUN_OUTCOME_LOST\x10\x04\x12\x16\n\x12RUN_OUTCOME_KILLED\x10\x05\x12\x1a\n\x16RUN_OUTCOME_INVALID_HP\x10\x06\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'resolute.api.experiments.v1.run_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_RUNOUTCOME']._serialized_start=731
-  _globals['_RUNOUTCOME']._serialized_end=924
+  _globals['_RUNOUTCOME']._serialized_start=778
+  _globals['_RUNOUTCOME']._serialized_end=971
   _globals['_GPUUSAGE']._serialized_start=103
   _globals['_GPUUSAGE']._serialized_end=207
   _globals['_RUN']._serialized_start=210
-  _globals['_RUN']._serialized_end=728
+  _globals['_RUN']._serialized_end=775
 # @@protoc_insertion_point(module_scope)

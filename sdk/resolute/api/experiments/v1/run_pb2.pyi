@@ -111,6 +111,7 @@ class Run(google.protobuf.message.Message):
     HANG_FIELD_NUMBER: builtins.int
     GUARD_FIELD_NUMBER: builtins.int
     IDLE_FIELD_NUMBER: builtins.int
+    HOLD_TIME_FIELD_NUMBER: builtins.int
     run: builtins.int
     """Number within the trial, from 1."""
     allocation_id: builtins.str
@@ -165,6 +166,10 @@ class Run(google.protobuf.message.Message):
         once it has ended.
         """
 
+    @property
+    def hold_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
+        """Until when the files that it left are held; absent if they are not."""
+
     def __init__(
         self,
         *,
@@ -185,9 +190,10 @@ class Run(google.protobuf.message.Message):
         hang: builtins.str = ...,
         guard: builtins.str = ...,
         idle: builtins.str = ...,
+        hold_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_exit_code", b"_exit_code", "_lost_steps", b"_lost_steps", "end_time", b"end_time", "exit_code", b"exit_code", "gpu_usage", b"gpu_usage", "initialize_time", b"initialize_time", "lost_steps", b"lost_steps", "start_time", b"start_time"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_exit_code", b"_exit_code", "_lost_steps", b"_lost_steps", "allocation_id", b"allocation_id", "end_time", b"end_time", "exit_code", b"exit_code", "failure", b"failure", "gpu_usage", b"gpu_usage", "guard", b"guard", "hang", b"hang", "idle", b"idle", "initialize_time", b"initialize_time", "left_out", b"left_out", "log_policies", b"log_policies", "lost_steps", b"lost_steps", "outcome", b"outcome", "run", b"run", "slot_ids", b"slot_ids", "start_time", b"start_time", "trace_id", b"trace_id"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_exit_code", b"_exit_code", "_lost_steps", b"_lost_steps", "end_time", b"end_time", "exit_code", b"exit_code", "gpu_usage", b"gpu_usage", "hold_time", b"hold_time", "initialize_time", b"initialize_time", "lost_steps", b"lost_steps", "start_time", b"start_time"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_exit_code", b"_exit_code", "_lost_steps", b"_lost_steps", "allocation_id", b"allocation_id", "end_time", b"end_time", "exit_code", b"exit_code", "failure", b"failure", "gpu_usage", b"gpu_usage", "guard", b"guard", "hang", b"hang", "hold_time", b"hold_time", "idle", b"idle", "initialize_time", b"initialize_time", "left_out", b"left_out", "log_policies", b"log_policies", "lost_steps", b"lost_steps", "outcome", b"outcome", "run", b"run", "slot_ids", b"slot_ids", "start_time", b"start_time", "trace_id", b"trace_id"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_exit_code", b"_exit_code"]) -> typing.Literal["exit_code"] | None: ...
     @typing.overload

@@ -342,6 +342,133 @@ class GetRunEnvironmentResponse(google.protobuf.message.Message):
 global___GetRunEnvironmentResponse = GetRunEnvironmentResponse
 
 @typing.final
+class ListRunFilesRequest(google.protobuf.message.Message):
+    """Request of ListRunFiles."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TRIAL_FIELD_NUMBER: builtins.int
+    RUN_FIELD_NUMBER: builtins.int
+    run: builtins.int
+    """Run, from 1; zero for the latest whose files are held."""
+    @property
+    def trial(self) -> resolute.api.experiments.v1.trial_pb2.TrialKey:
+        """Of which trial."""
+
+    def __init__(
+        self,
+        *,
+        trial: resolute.api.experiments.v1.trial_pb2.TrialKey | None = ...,
+        run: builtins.int = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["trial", b"trial"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["run", b"run", "trial", b"trial"]) -> None: ...
+
+global___ListRunFilesRequest = ListRunFilesRequest
+
+@typing.final
+class ListRunFilesResponse(google.protobuf.message.Message):
+    """Response of ListRunFiles."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    @typing.final
+    class File(google.protobuf.message.Message):
+        """One file."""
+
+        DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+        PATH_FIELD_NUMBER: builtins.int
+        SIZE_FIELD_NUMBER: builtins.int
+        path: builtins.str
+        """Relative path, which begins with the rank of the container."""
+        size: builtins.int
+        """Bytes."""
+        def __init__(
+            self,
+            *,
+            path: builtins.str = ...,
+            size: builtins.int = ...,
+        ) -> None: ...
+        def ClearField(self, field_name: typing.Literal["path", b"path", "size", b"size"]) -> None: ...
+
+    RUN_FIELD_NUMBER: builtins.int
+    HOLD_TIME_FIELD_NUMBER: builtins.int
+    FILES_FIELD_NUMBER: builtins.int
+    run: builtins.int
+    """The run."""
+    @property
+    def hold_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
+        """Until when they are held."""
+
+    @property
+    def files(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___ListRunFilesResponse.File]:
+        """The regular files, by path; at most 10000. Links and what holds credentials are left out."""
+
+    def __init__(
+        self,
+        *,
+        run: builtins.int = ...,
+        hold_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
+        files: collections.abc.Iterable[global___ListRunFilesResponse.File] | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["hold_time", b"hold_time"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["files", b"files", "hold_time", b"hold_time", "run", b"run"]) -> None: ...
+
+global___ListRunFilesResponse = ListRunFilesResponse
+
+@typing.final
+class ReadRunFileRequest(google.protobuf.message.Message):
+    """Request of ReadRunFile."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TRIAL_FIELD_NUMBER: builtins.int
+    RUN_FIELD_NUMBER: builtins.int
+    PATH_FIELD_NUMBER: builtins.int
+    OFFSET_FIELD_NUMBER: builtins.int
+    run: builtins.int
+    """Run, from 1."""
+    path: builtins.str
+    """Path, as listed."""
+    offset: builtins.int
+    """First byte."""
+    @property
+    def trial(self) -> resolute.api.experiments.v1.trial_pb2.TrialKey:
+        """Of which trial."""
+
+    def __init__(
+        self,
+        *,
+        trial: resolute.api.experiments.v1.trial_pb2.TrialKey | None = ...,
+        run: builtins.int = ...,
+        path: builtins.str = ...,
+        offset: builtins.int = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["trial", b"trial"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["offset", b"offset", "path", b"path", "run", b"run", "trial", b"trial"]) -> None: ...
+
+global___ReadRunFileRequest = ReadRunFileRequest
+
+@typing.final
+class ReadRunFileResponse(google.protobuf.message.Message):
+    """Response of ReadRunFile."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    DATA_FIELD_NUMBER: builtins.int
+    data: builtins.bytes
+    """At most a MiB; empty at the end of the file."""
+    def __init__(
+        self,
+        *,
+        data: builtins.bytes = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["data", b"data"]) -> None: ...
+
+global___ReadRunFileResponse = ReadRunFileResponse
+
+@typing.final
 class KillTrialRequest(google.protobuf.message.Message):
     """Request of KillTrial."""
 

@@ -63,6 +63,16 @@ class TrialsServiceStub(object):
                 request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.GetRunEnvironmentRequest.SerializeToString,
                 response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.GetRunEnvironmentResponse.FromString,
                 _registered_method=True)
+        self.ListRunFiles = channel.unary_unary(
+                '/resolute.api.experiments.v1.TrialsService/ListRunFiles',
+                request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.ListRunFilesRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.ListRunFilesResponse.FromString,
+                _registered_method=True)
+        self.ReadRunFile = channel.unary_unary(
+                '/resolute.api.experiments.v1.TrialsService/ReadRunFile',
+                request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.ReadRunFileRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.ReadRunFileResponse.FromString,
+                _registered_method=True)
         self.KillTrial = channel.unary_unary(
                 '/resolute.api.experiments.v1.TrialsService/KillTrial',
                 request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.KillTrialRequest.SerializeToString,
@@ -127,6 +137,20 @@ class TrialsServiceServicer(object):
 
     def GetRunEnvironment(self, request, context):
         """Gives the software and the machine of a run as recorded when it started.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListRunFiles(self, request, context):
+        """Lists the files that a failed run left and that are held for its experiment's on_failure. FAILED_PRECONDITION when none are.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ReadRunFile(self, request, context):
+        """Reads a part of one of these files.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -198,6 +222,16 @@ def add_TrialsServiceServicer_to_server(servicer, server):
                     servicer.GetRunEnvironment,
                     request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.GetRunEnvironmentRequest.FromString,
                     response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.GetRunEnvironmentResponse.SerializeToString,
+            ),
+            'ListRunFiles': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListRunFiles,
+                    request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.ListRunFilesRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.ListRunFilesResponse.SerializeToString,
+            ),
+            'ReadRunFile': grpc.unary_unary_rpc_method_handler(
+                    servicer.ReadRunFile,
+                    request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.ReadRunFileRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.ReadRunFileResponse.SerializeToString,
             ),
             'KillTrial': grpc.unary_unary_rpc_method_handler(
                     servicer.KillTrial,
@@ -364,6 +398,60 @@ class TrialsService(object):
             '/resolute.api.experiments.v1.TrialsService/GetRunEnvironment',
             resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.GetRunEnvironmentRequest.SerializeToString,
             resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.GetRunEnvironmentResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListRunFiles(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.experiments.v1.TrialsService/ListRunFiles',
+            resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.ListRunFilesRequest.SerializeToString,
+            resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.ListRunFilesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReadRunFile(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.experiments.v1.TrialsService/ReadRunFile',
+            resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.ReadRunFileRequest.SerializeToString,
+            resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.ReadRunFileResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -55,6 +55,18 @@ class TrialsServiceStub:
     ]
     """Gives the software and the machine of a run as recorded when it started."""
 
+    ListRunFiles: grpc.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.trials_service_pb2.ListRunFilesRequest,
+        resolute.api.experiments.v1.trials_service_pb2.ListRunFilesResponse,
+    ]
+    """Lists the files that a failed run left and that are held for its experiment's on_failure. FAILED_PRECONDITION when none are."""
+
+    ReadRunFile: grpc.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.trials_service_pb2.ReadRunFileRequest,
+        resolute.api.experiments.v1.trials_service_pb2.ReadRunFileResponse,
+    ]
+    """Reads a part of one of these files."""
+
     KillTrial: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.trials_service_pb2.KillTrialRequest,
         resolute.api.experiments.v1.trials_service_pb2.KillTrialResponse,
@@ -127,6 +139,18 @@ class TrialsServiceAsyncStub:
         resolute.api.experiments.v1.trials_service_pb2.GetRunEnvironmentResponse,
     ]
     """Gives the software and the machine of a run as recorded when it started."""
+
+    ListRunFiles: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.trials_service_pb2.ListRunFilesRequest,
+        resolute.api.experiments.v1.trials_service_pb2.ListRunFilesResponse,
+    ]
+    """Lists the files that a failed run left and that are held for its experiment's on_failure. FAILED_PRECONDITION when none are."""
+
+    ReadRunFile: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.trials_service_pb2.ReadRunFileRequest,
+        resolute.api.experiments.v1.trials_service_pb2.ReadRunFileResponse,
+    ]
+    """Reads a part of one of these files."""
 
     KillTrial: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.trials_service_pb2.KillTrialRequest,
@@ -210,6 +234,22 @@ class TrialsServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.trials_service_pb2.GetRunEnvironmentResponse, collections.abc.Awaitable[resolute.api.experiments.v1.trials_service_pb2.GetRunEnvironmentResponse]]:
         """Gives the software and the machine of a run as recorded when it started."""
+
+    @abc.abstractmethod
+    def ListRunFiles(
+        self,
+        request: resolute.api.experiments.v1.trials_service_pb2.ListRunFilesRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.experiments.v1.trials_service_pb2.ListRunFilesResponse, collections.abc.Awaitable[resolute.api.experiments.v1.trials_service_pb2.ListRunFilesResponse]]:
+        """Lists the files that a failed run left and that are held for its experiment's on_failure. FAILED_PRECONDITION when none are."""
+
+    @abc.abstractmethod
+    def ReadRunFile(
+        self,
+        request: resolute.api.experiments.v1.trials_service_pb2.ReadRunFileRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.experiments.v1.trials_service_pb2.ReadRunFileResponse, collections.abc.Awaitable[resolute.api.experiments.v1.trials_service_pb2.ReadRunFileResponse]]:
+        """Reads a part of one of these files."""
 
     @abc.abstractmethod
     def KillTrial(

@@ -218,6 +218,7 @@ def run_message(run: Run) -> run_pb2.Run:
         start_time=timestamp(run.started_at),
         end_time=timestamp(run.ended_at),
         initialize_time=timestamp(run.initialized_at),
+        hold_time=timestamp(run.held_until),
         gpu_usage=_gpu_usage(run),
     )
 

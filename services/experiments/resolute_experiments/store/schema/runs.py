@@ -61,6 +61,8 @@ runs = sa.Table(
     sa.Column("good_steps", sa.BigInteger),
     # How little its GPUs did, for people, when they were last found idle.
     sa.Column("idle", sa.Text, nullable=False, server_default=""),
+    # Until then its files are held; NULL if they are not.
+    sa.Column("held_until", sa.Float),
 )
 sa.Index("runs_by_request", runs.c.request_id, unique=True)
 sa.Index("runs_by_outcome", runs.c.outcome)
@@ -102,6 +104,7 @@ class Run:
     hang: str = ""
     guard: str = ""
     idle: str = ""
+    held_until: float | None = None
     bad_steps: int | None = None
     good_steps: int | None = None
 

@@ -135,6 +135,8 @@ _BY_SERVICE: Mapping[str, Mapping[str, Rule]] = {
         "ListTrialNumbers": _user(viewer(EXPERIMENT)),
         "ListTrialTransitions": _user(viewer(TRIAL)),
         "GetRunEnvironment": _user(viewer(TRIAL)),
+        "ListRunFiles": _user(editor(TRIAL)),
+        "ReadRunFile": _user(editor(TRIAL)),
         "KillTrial": _user(editor(TRIAL)),
         "SetTrialStatus": _trial(own_trial),
         "BeginRun": _user(editor(CONFIG)),

@@ -1,0 +1,77 @@
+"""What people may look at of a run that failed: its files, and neither links nor credentials."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from resolute.errors import NotFoundError
+from resolute_engines.kit.run_directories.held_files import list_files, read_file
+
+RUN = "11111111-2222-3333-4444-555555555555.1"
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    folder = tmp_path / "runs" / RUN / "0"
+    (folder / "work" / "out").mkdir(parents=True)
+    (folder / "work" / "out" / "nan.pt").write_bytes(b"weights")
+    (folder / "work" / "core").write_bytes(b"c" * 10)
+    (folder / "stacks").write_text("Thread 1")
+    (folder / "exit.json").write_text("{}")
+    for secret in ("token", "user-token", "launch.json"):
+        (folder / secret).write_text("secret")
+    (folder / "secrets").mkdir()
+    (folder / "secrets" / "key").write_text("secret")
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "shadow").write_text("secret")
+    (folder / "work" / "link").symlink_to(folder / "token")
+    (folder / "work" / "folder").symlink_to(tmp_path / "outside")
+    os.mkfifo(folder / "work" / "pipe")
+    return tmp_path / "runs"
+
+
+def test_files_are_listed_without_links_pipes_and_credentials(runs: Path) -> None:
+    listed = {file.path: file.size for file in list_files(runs, RUN)}
+    assert listed == {
+        "0/stacks": 8,
+        "0/exit.json": 2,
+        "0/work/core": 10,
+        "0/work/out/nan.pt": 7,
+    }
+    assert list_files(runs, "another.1") == []
+
+
+def test_a_file_is_read_part_by_part(runs: Path) -> None:
+    assert read_file(runs, RUN, "0/work/out/nan.pt", offset=0, size=4) == b"weig"
+    assert read_file(runs, RUN, "0/work/out/nan.pt", offset=4, size=4) == b"hts"
+    assert read_file(runs, RUN, "0/work/out/nan.pt", offset=7, size=4) == b""
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "0/token",
+        "0/secrets/key",
+        "0/launch.json",
+        "0/work/link",
+        "0/work/folder/shadow",
+        "0/work/pipe",
+        "0/work/out",
+        "0/work/../token",
+        "0/work/out/../../token",
+        "0/work//core",
+        "../outside/shadow",
+        "0/stacks/x",
+        "/etc/passwd",
+        "1/stacks",
+        "0",
+        "0/work/core\0",
+        "",
+    ],
+)
+def test_nothing_else_can_be_read(runs: Path, path: str) -> None:
+    with pytest.raises(NotFoundError, match="is none of the files that the run left"):
+        read_file(runs, RUN, path, offset=0, size=100)
