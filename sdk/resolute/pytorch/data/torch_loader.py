@@ -40,8 +40,13 @@ def from_torch(loader: object) -> object:
     options |= {"batch_size": loader.batch_size, "drop_last": loader.drop_last}
     if _is_shuffle(loader):
         return DataLoader(loader.dataset, shuffle=True, **options)
-    sampler = None if type(loader.sampler) is torch_data.SequentialSampler else loader.sampler
-    return DataLoader(loader.dataset, sampler=sampler, **options)
+    return DataLoader(loader.dataset, sampler=None if _is_in_order(loader) else loader.sampler, **options)
+
+
+def _is_in_order(loader: torch_data.DataLoader[Any]) -> bool:
+    """Whether the sampler is the one of a loader that is given none."""
+    sampler, records = loader.sampler, cast("Any", loader.dataset)
+    return type(sampler) is torch_data.SequentialSampler and sampler.data_source is records
 
 
 def _is_shuffle(loader: torch_data.DataLoader[Any]) -> bool:
