@@ -6,7 +6,7 @@ import asyncio
 import signal
 import threading
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 
 from resolute.errors import FailedPreconditionError
 from resolute_embedded.cluster import Options, Ready, serve
@@ -39,15 +39,15 @@ async def stand_by(state: StateDirectory, options: Options, *, waits: Waits, rea
         )
     # It may name a process that was killed.
     state.home.endpoint_file.unlink(missing_ok=True)
-    leadership = leadership_of(state)
-    try:
+    with ExitStack() as held:
+        leadership = leadership_of(state)
+        held.callback(leadership.close)
         async with _refusing(state, options):
             term = await _turn(state, leadership=leadership, waits=waits)
+            if term is not None:
+                held.enter_context(begun(term))
         if term is not None:
-            with begun(term):
-                await serve(state, options, ready=ready, term=term)
-    finally:
-        leadership.close()
+            await serve(state, options, ready=ready, term=term)
 
 
 @asynccontextmanager
@@ -82,7 +82,11 @@ async def _turn(state: StateDirectory, *, leadership: Leadership, waits: Waits) 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
     try:
-        return await asyncio.to_thread(take_turn, leadership, stopped=stopped, on_look=look)
+        term = await asyncio.to_thread(take_turn, leadership, stopped=stopped, on_look=look)
+        if term is not None and stopped.is_set():
+            await asyncio.to_thread(term.end)
+            return None
+        return term
     finally:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.remove_signal_handler(number)

@@ -89,7 +89,7 @@ def test_calls_are_made_by_post_alone_and_not_by_forms() -> None:
     run(scenario)
 
 
-def test_every_answer_forbids_scripts_and_frames() -> None:
+def test_every_answer_forbids_scripts_and_frames_and_no_cache_keeps_it() -> None:
     async def scenario(http: GatewayClient, made: list[bytes]) -> None:
         answers = [
             await http.request("GET", path) for path in ("/", "/.well-known/resolute.json", "/nothing")
@@ -104,5 +104,6 @@ def test_every_answer_forbids_scripts_and_frames() -> None:
             assert "frame-ancestors 'none'" in policy
             assert "unsafe" not in policy
             assert answer.headers["x-content-type-options"] == "nosniff"
+            assert answer.headers["cache-control"] == "no-store"
 
     run(scenario)

@@ -45,8 +45,8 @@ def _lock(state: StateDirectory, endpoint: LocalCluster | None, *, served: bool)
     if endpoint is None:
         return warning(
             "lock",
-            "a process holds the lock and has not said where it listens",
-            remedy="wait until it is up; if it stays like this, look into up.log and up.out",
+            "a process holds the lock and does not serve: it starts, or stands by for another machine",
+            remedy="if it stays like this without --standby, look into up.log and up.out",
         )
     if ProcessIdentity.of(endpoint.pid) is None:
         return fault(

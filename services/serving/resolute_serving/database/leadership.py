@@ -27,14 +27,13 @@ LOOK_SECONDS = 0.5
 VACANT_SECONDS = 5.0
 """How long no beat was seen of a process that is taken for gone. More beats may be late on a busy machine."""
 _LOCK_TIMEOUT = "2s"
+_EXISTS = "SELECT to_regclass('cluster.leadership')"
 _SCHEMA = "CREATE SCHEMA IF NOT EXISTS cluster"
 _TABLE = (
-    "CREATE TABLE IF NOT EXISTS cluster.leadership "
+    "CREATE TABLE cluster.leadership "
     "(epoch BIGINT PRIMARY KEY, beats BIGINT NOT NULL, holder TEXT NOT NULL, runs_of TEXT NOT NULL)"
 )
-_ROW = (
-    "INSERT INTO cluster.leadership SELECT 0, 0, '', '' WHERE NOT EXISTS (SELECT 1 FROM cluster.leadership)"
-)
+_ROW = "INSERT INTO cluster.leadership VALUES (0, 0, '', '')"
 _LOOK = sa.text("SELECT epoch, beats, holder, runs_of FROM cluster.leadership")
 _END_SESSIONS = sa.text(
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() "
@@ -113,8 +112,10 @@ class Leadership:
         """
         with typed_errors("cluster"), self._engine.begin() as connection:
             connection.execute(sa.text("SELECT pg_advisory_xact_lock(hashtext('resolute.leadership'))"))
-            for statement in (_SCHEMA, _TABLE, _ROW):
-                connection.exec_driver_sql(statement)
+            # Later starts need no right to make schemas.
+            if connection.exec_driver_sql(_EXISTS).scalar() is None:
+                for statement in (_SCHEMA, _TABLE, _ROW):
+                    connection.exec_driver_sql(statement)
 
     def look(self) -> Look:
         """Reads the row.
