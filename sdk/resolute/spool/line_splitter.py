@@ -15,8 +15,11 @@ MAX_LINE = 8 << 10
 """Most bytes of one line; longer ones become several."""
 
 _PREFIX = re.compile(rb"\[rank=\d+\] ?")
-_ENDS = re.compile(rb"[\r\n]|\x1b\[(\d*)A")
+_ENDS = re.compile(rb"[\r\n]|\x1b\[(\d*)[AF]")
 """Where something is drawn over, ends, or the cursor moves up."""
+_UP = re.compile(rb"\x1b\[\d*[AF]")
+_ERASED = re.compile(rb"\x1b\[[0-2]?K")
+"""Blanks a line, or a part of one."""
 _PARTIAL = re.compile(rb"\x1b(\[\d{0,3})?\Z")
 """An escape sequence of which the rest may come with the next bytes."""
 _MOST_ROWS = 100
@@ -37,6 +40,8 @@ class LineSplitter:
         """How far above the lowest bar the cursor stands."""
         self._drawn = False
         """Whether what comes is drawn over the line from its beginning."""
+        self._at_margin = True
+        """Whether what comes begins at the left."""
         self._standing: set[bytes] = set()
         """Prefixes whose state stands above the cursor."""
 
@@ -46,7 +51,8 @@ class LineSplitter:
         partial = _PARTIAL.search(data)
         self._held = partial[0] if partial else b""
         data = data[: len(data) - len(self._held)]
-        if b"\r" in data or self._draws or self._prefix or self._returned:
+        moves = b"\r" in data or (b"\x1b" in data and _UP.search(data))
+        if moves or self._draws or self._prefix or self._returned:
             yield from self._feed_states(data)
         else:
             *lines, rest = data.split(b"\n")
@@ -56,6 +62,7 @@ class LineSplitter:
             for line in lines:
                 yield from pieces(line) if len(line) > MAX_LINE else (line,)
             self._rest += rest
+            self._at_margin = not self._rest
         while len(self._rest) > MAX_LINE:
             yield self._cut()
 
@@ -66,8 +73,10 @@ class LineSplitter:
             self._rest += data[begin : match.start()]
             begin = match.end()
             segment = self._take()
+            at_margin = match[0] == b"\r" or match[0].endswith(b"F")
             if match[1] is not None:
                 self._rows_up = min(self._rows_up + int(match[1][:3] or 1), _MOST_ROWS)
+                at_margin = at_margin or (self._at_margin and not _ERASED.sub(b"", _text(segment)))
                 self._keep_state(segment)
             elif match[0] == b"\n" and self._rows_up and (self._drawn or not _text(segment)):
                 self._rows_up -= 1
@@ -84,7 +93,8 @@ class LineSplitter:
                     yield from self._end_bar(segment)  # the cursor came down for good
                 self._keep_state(segment)
                 self._returned = _prefix(segment)
-            self._drawn = match[0] == b"\r"
+            self._drawn = at_margin
+            self._at_margin = at_margin or match[0] == b"\n"
         self._rest += data[begin:]
 
     @property
@@ -134,7 +144,7 @@ class LineSplitter:
         state = self._states.pop(prefix, b"")
         shown = self._shown.pop(prefix, None)
         if segment[len(prefix) :]:
-            yield from pieces(segment)
+            yield from pieces(_ERASED.sub(b"", segment))
         elif not state:
             yield segment
         elif state != shown:
@@ -154,8 +164,8 @@ class LineSplitter:
         text = segment[len(prefix) :]
         if not text:
             return
-        if text.strip():
-            self._states[prefix] = text[: MAX_LINE - len(prefix)]
+        if _ERASED.sub(b"", text).strip():
+            self._states[prefix] = _ERASED.sub(b"", text)[: MAX_LINE - len(prefix)]
         else:
             # Blanks over a bar take it away.
             self._states.pop(prefix, None)

@@ -48,6 +48,21 @@ def test_a_bar_that_was_wiped_away_leaves_nothing() -> None:
     assert split(b"\r 50%|##|\r        \r") == []
 
 
+@pytest.mark.parametrize(
+    "redraw", ["\x1b[1A\x1b[2K{}%\n", "\x1b[F{}%\n", "\x1b[A\r\x1b[K{}%\n", "\x1b[1A{}%\x1b[0K\n"]
+)
+@pytest.mark.parametrize("size", [1, 1000])
+def test_a_line_that_is_redrawn_from_below_is_stored_once(redraw: str, size: int) -> None:
+    output = ("before\n0%\n" + "".join(redraw.format(state) for state in range(50)) + "after\n").encode()
+    chunks = [output[begin : begin + size] for begin in range(0, len(output), size)]
+    assert split(*chunks) == [b"before", b"0%", b"49%", b"after"]
+
+
+def test_what_erases_a_line_is_left_out() -> None:
+    assert split(b"\r\x1b[K10%\r\x1b[K50%\nnext\n") == [b"50%", b"next"]
+    assert split(b"10%\r\x1b[2K\rdone\n") == [b"done"]
+
+
 def test_a_bar_that_never_ended_is_kept_at_the_end() -> None:
     assert split(b"\r 10%\r 50%\r") == [b" 50%"]
     assert split(b"\r 10%\r 50%") == [b" 50%"]
