@@ -53,7 +53,9 @@ def assemble(target: Path) -> None:
 def main(zensical: str) -> int:
     """Builds the site with the program ``zensical``; returns its exit code."""
     assemble(OUT / "pages")
-    shutil.copy(Path(__file__).parent / "zensical.toml", OUT / "zensical.toml")
+    own = Path(__file__).parent
+    shutil.copy(own / "zensical.toml", OUT)
+    shutil.copy(own / "narrow.css", OUT / "pages")
     return asyncio.run(render(zensical, OUT))
 
 
