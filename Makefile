@@ -11,6 +11,8 @@ KILLS ?= $(if $(ENGINE),50,63)
 EXPERIMENTS ?= 1000
 # How long the engine's daemon is away in `make outage`.
 SECONDS ?= 3600
+# Checkpoints that a trial of `make retention` commits on a small disk.
+COMMITS ?= 1000
 # Odd calls that `make fuzz` makes on each database.
 CALLS ?= 20000
 # Seconds of `make siege` in each arrangement.
@@ -35,7 +37,7 @@ DETERMINED_NEEDS := appdirs==1.4.4 backoff==2.2.1 filelock==3.29.0 hdfs==2.7.3 l
 DETERMINED_CLIENTS := $(DETERMINED_RELEASES:%=.cache/determined/%/.installed)
 OPENID := .cache/oidc-provider/.installed-$(OPENID_VERSION)
 
-.PHONY: setup demo run-demo newest debian compose-demo backends azurite oidc-provider determined-clients test nightly check proto bench bench-page format deployment install-lines distributed changelog release chaos outage failover hangs gateway-kills soak slow-tests turn originals fuzz siege openapi clients front engines images build-images images-for-compose image-programs search-on-compose lock-images page check-page pictures docs audit sbom clean
+.PHONY: setup demo run-demo newest debian compose-demo backends azurite oidc-provider determined-clients test nightly check proto bench bench-page format deployment install-lines distributed changelog release chaos outage failover hangs retention gateway-kills soak slow-tests turn originals fuzz siege openapi clients front engines images build-images images-for-compose image-programs search-on-compose lock-images page check-page pictures docs audit sbom clean
 
 setup: $(STAMP)
 
@@ -271,6 +273,10 @@ outage: $(VENV)/.engines
 HANGS ?= 50
 hangs: $(STAMP)
 	PYTHONPATH=tests $(BIN)/python -m faults.harness.hangs --count $(HANGS)
+
+# A trial commits 1000 checkpoints on a disk with room for four; services are killed and stores away while they are deleted.
+retention: $(STAMP)
+	RESOLUTE_RETENTION_COMMITS=$(COMMITS) $(PYTEST) -n 0 --whole tests/e2e/test_retention_while_training.py
 
 # The page, a command and clients that follow through a gateway that is killed 20 times lose nothing and see nothing twice.
 gateway-kills: $(STAMP)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ from support.file_systems import small_file_system
 from support.object_stores.servers import KINDS, object_server
 from support.waiting import wait_until
 
+COMMITS = int(os.environ.get("RESOLUTE_RETENTION_COMMITS", "25"))
+"""``make retention`` commits a thousand on the small disk."""
 SCRIPT = """
 import math
 import pathlib
@@ -92,17 +95,18 @@ def test_a_running_trial_keeps_the_best_the_latest_and_milestones(
     assert sorted(kept(cluster, number)) == [3, 5, 8]
 
 
+@pytest.mark.timeout(60 + 10 * COMMITS)
 def test_a_disk_with_room_for_four_is_enough_for_any_number(cluster: EmbeddedCluster, tmp_path: Path) -> None:
     size = 1 << 20
     (cluster.home / "checkpoints").mkdir(exist_ok=True)
     with small_file_system(cluster.home / "checkpoints" / "small", str(4 * size + (256 << 10))) as disk:
         storage = {"type": "shared_fs", "host_path": str(disk)}
         project = tmp_path / "project"
-        number = submit(cluster, project, storage=storage, commits=25, size=size)
+        number = submit(cluster, project, storage=storage, commits=COMMITS, size=size)
         (project / "end").touch()
-        waited = cluster.det("e", "wait", str(number), check=False, timeout=300)
+        waited = cluster.det("e", "wait", str(number), check=False, timeout=300 + 5 * COMMITS)
         assert waited.returncode == 0, cluster.det("trial", "logs", "1").stdout[-3000:]
-        assert sorted(kept(cluster, number)) == [3, 25]
+        assert sorted(kept(cluster, number)) == [3, COMMITS]
 
 
 @pytest.mark.sampled(1)

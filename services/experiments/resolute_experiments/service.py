@@ -87,6 +87,7 @@ from resolute_serving.auth.tokens import TokenSigner
 from resolute_serving.context import Role, TrialRun, User
 from resolute_serving.database.remembered import Remembered
 from resolute_serving.notifier import Notifier
+from resolute_serving.observability.disk_forecast import DiskForecast
 from resolute_serving.observability.disks import full_disks
 from resolute_serving.observability.gauges import Gauge
 from resolute_serving.server.handlers import combine_handlers
@@ -187,6 +188,7 @@ class ExperimentsService:
         self._secrets = Secrets(sealer)
         self._endpoints = Endpoints(sealer, settings.alerts)
         self._alert_delivery = AlertDelivery(self._core, self._endpoints)
+        self._disk_forecast = DiskForecast(self._directories, clock=environment.clock)
         self._alert_watch = AlertWatch(self._core, problems=self._problems)
         self._idempotency_sweeper = IDEMPOTENCY_KEYS.sweeper(self._core.database, clock=environment.clock)
         self._refusal_log = RefusalLog(self._core.database, environment.refusals, clock=environment.clock)
@@ -374,7 +376,8 @@ class ExperimentsService:
 
     async def _problems(self) -> Sequence[str]:
         # A disk that hangs must not hold up the service.
-        return [*await asyncio.to_thread(full_disks, self._directories), *self._fleet.problems()]
+        full = await asyncio.to_thread(full_disks, self._directories)
+        return [*full, *await asyncio.to_thread(self._disk_forecast.problems), *self._fleet.problems()]
 
     def _admission(self) -> Admission:
         return Admission(

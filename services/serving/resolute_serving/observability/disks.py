@@ -17,11 +17,16 @@ def full_disks(paths: Iterable[Path]) -> list[str]:
     Args:
         paths: Directories that are written to; what is not there yet counts as its parent.
     """
-    by_device: dict[int, list[Path]] = {}
+    return [problem for names in by_device(paths).values() if (problem := _problem(names))]
+
+
+def by_device(paths: Iterable[Path]) -> dict[int, list[Path]]:
+    """Directories by the disk that they are on; what is not there yet counts as its parent."""
+    found: dict[int, set[Path]] = {}
     for path in paths:
         existing = next(parent for parent in (path, *path.parents) if parent.exists())
-        by_device.setdefault(existing.stat().st_dev, []).append(existing)
-    return [problem for names in by_device.values() if (problem := _problem(sorted(set(names))))]
+        found.setdefault(existing.stat().st_dev, set()).add(existing)
+    return {device: sorted(names) for device, names in found.items()}
 
 
 def full_database(name: str) -> str:
