@@ -17,7 +17,7 @@ from resolute_logs.queries.filters import parse_filter
 from resolute_logs.queries.following import follow_lines
 from resolute_logs.queries.pages import read_page, to_line
 from resolute_logs.queries.reader import LogReader
-from resolute_logs.queries.subscriptions import parse_subscriptions
+from resolute_logs.queries.subscriptions import parse_position, parse_subscriptions
 from resolute_logs.store.deletion import delete_batch
 from resolute_logs.store.schema import INTAKE
 from resolute_serving.database.engine import Database
@@ -62,7 +62,7 @@ class Servicer(LogsServiceServicer):
             lambda link: ingest(link, batch, limits=self._limits, workspace=workspace, workspace_room=room),
             order=batch.origin.order,
         )
-        self.notifier.notify(batch.origin.trial_id)
+        self.notifier.notify(batch.origin.trial_id, batch.origin.experiment_id)
         return api.IngestLinesResponse(next_sequence=reached)
 
     async def ListLines(self, request: api.ListLinesRequest, context: Any) -> api.ListLinesResponse:
@@ -71,11 +71,13 @@ class Servicer(LogsServiceServicer):
         (order,) = parse_order_by(request.order_by or "line_id", allowed=_ORDER)
         most = page_size(request.page_size)
         position = decode_token(request)
+        if position is None and request.HasField("behind_line_id"):
+            position = parse_position(request.behind_line_id, field="behind_line_id")
 
         def work(connection: Connection) -> api.ListLinesResponse:
             page = read_page(connection, wanted, position=position, descending=order.descending, most=most)
             return api.ListLinesResponse(
-                lines=[to_line(line, wanted.trial_id) for line in page.lines],
+                lines=[to_line(line, page.trials) for line in page.lines],
                 next_page_token=encode_token(request, page.position) if page.more else "",
             )
 

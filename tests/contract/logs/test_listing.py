@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import Any
 
 import pytest
@@ -150,3 +151,43 @@ def test_a_page_token_of_another_filter_is_refused(filled: Logs) -> None:
     other = api.ListLinesRequest(filter=filled.filter(ranks=[1]), page_size=1, page_token=token)
     with pytest.raises(InvalidArgumentError, match="other filters"):
         filled.call("ListLines", other)
+
+
+@pytest.mark.parametrize("size", [1, 3, 1000])
+@pytest.mark.parametrize("descending", [False, True])
+def test_the_lines_of_all_trials_of_an_experiment_come_in_the_order_of_arrival(
+    logs: Logs, monkeypatch: pytest.MonkeyPatch, size: int, descending: bool
+) -> None:
+    monkeypatch.setattr(pages, "WINDOW", 4)
+    second, stranger, strange = (str(uuid.uuid4()) for _ in range(3))
+    logs.send("a")
+    logs.send("b", trial=second)
+    logs.send(*"........", trial=stranger, experiment=strange)
+    logs.send("c", first=1)
+    logs.send("d", trial=second, first=1)
+    logs.send(*"....", trial=stranger, experiment=strange, source="later")
+    wanted = {"trial_id": "", "experiment_id": logs.experiment}
+    found = [one for page in logs.pages(page_size=size, descending=descending, **wanted) for one in page]
+    expected = [("a", logs.trial), ("b", second), ("c", logs.trial), ("d", second)]
+    assert [(one.message, one.trial_id) for one in found] == (expected[::-1] if descending else expected)
+    assert logs.messages(text="C", **wanted) == ["c"]
+
+
+@pytest.mark.parametrize("wanted", [{}, {"text": "Epoch"}])
+def test_a_list_can_begin_behind_a_line(filled: Logs, wanted: dict[str, Any]) -> None:
+    def behind(line_id: int, order_by: str) -> list[int]:
+        request = api.ListLinesRequest(
+            filter=filled.filter(**wanted), behind_line_id=line_id, order_by=order_by
+        )
+        return [one.line_id for one in filled.call("ListLines", request).lines]
+
+    ids = [one.line_id for page in filled.pages(**wanted) for one in page]
+    assert behind(ids[0], "") == ids[1:]
+    assert behind(ids[-1], "line_id desc") == ids[-2::-1]
+    with pytest.raises(InvalidArgumentError, match="behind_line_id is -1"):
+        behind(-1, "")
+
+
+def test_a_filter_names_a_trial_or_an_experiment(logs: Logs) -> None:
+    with pytest.raises(InvalidArgumentError, match="set the one that is wanted"):
+        logs.messages(experiment_id=logs.experiment)

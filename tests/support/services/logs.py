@@ -128,7 +128,7 @@ class Logs:
     def filter(self, **wanted: Any) -> line_pb2.LineFilter:
         """A filter for this trial; times are seconds."""
         times = {name: wanted.pop(name) for name in ("start_time", "end_time") if name in wanted}
-        made = line_pb2.LineFilter(trial_id=self.trial, **wanted)
+        made = line_pb2.LineFilter(**{"trial_id": self.trial, **wanted})
         for name, seconds in times.items():
             getattr(made, name).FromNanoseconds(round(seconds * 1e9))
         return made

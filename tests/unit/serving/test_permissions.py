@@ -144,7 +144,8 @@ def test_foreign_trial_reaches_nothing_of_others(method: str) -> None:
     for field in ("trial_id", "experiment_id", "allocation_id"):
         if field in request.DESCRIPTOR.fields_by_name:
             setattr(request, field, "foreign")
-    if "filter" in request.DESCRIPTOR.fields_by_name:
+    named = request.DESCRIPTOR.fields_by_name.get("filter")
+    if named is not None and named.message_type is not None:
         request.filter.trial_id = "foreign"
     decision = allowed(method, TRIAL, request)
     decided_by_handler = {

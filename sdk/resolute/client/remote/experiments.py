@@ -103,6 +103,8 @@ class ExperimentFilter:
     labels: tuple[str, ...] = ()
     name: str = ""
     """Text that the name contains, in any case."""
+    expression: str = ""
+    """Such as ``"val_loss < 0.1 and lr > 1e-3"``; the page about the gateway says what it can compare."""
     include_archived: bool = False
     workspace_ids: tuple[int, ...] = ()
     project_ids: tuple[int, ...] = ()
@@ -233,6 +235,7 @@ class Experiments:
             project_ids=wanted.project_ids,
             labels=wanted.labels,
             name_contains=wanted.name,
+            filter=wanted.expression,
             archived=None if wanted.include_archived else False,
             order_by=order_by,
             kinds=map(_kind, wanted.kinds),

@@ -15,6 +15,8 @@ from resolute.errors import InvalidArgumentError
 from resolute_experiments.admission import model_definition
 from resolute_experiments.admission.submissions import Submission, Submissions
 from resolute_experiments.context import ServiceContext
+from resolute_experiments.filters.experiments import Asking, check_names, condition_of, names_archived
+from resolute_experiments.filters.parser import parse
 from resolute_experiments.lifecycle import commands, edits
 from resolute_experiments.scheduling.wait_reasons import WaitReasons
 from resolute_experiments.servicers.checks.page_bytes import shortened_page
@@ -24,16 +26,18 @@ from resolute_experiments.servicers.messages.experiments import (
     experiment_kind,
     experiment_message,
     experiment_state,
+    experiment_state_number,
 )
 from resolute_experiments.servicers.messages.summaries import Summaries
 from resolute_experiments.servicers.revisions import Revisions
 from resolute_experiments.servicers.watch import Watch
 from resolute_experiments.specs.search import search_spec
 from resolute_experiments.store import experiments
-from resolute_experiments.store.experiments import Experiment, Filter
+from resolute_experiments.store.experiments import Experiment, Filter, Totals
 from resolute_experiments.timing import Timing
 from resolute_experiments.topics import SCHEDULER_WAKEUP, SIGNAL_CHANGES, watched
 from resolute_serving.auth.grants import current_grants
+from resolute_serving.context import User, current_principal
 from resolute_serving.updates import check_etag, update_paths
 from resolute_serving.validation import invalid
 
@@ -147,22 +151,31 @@ class ExperimentsServicer(experiments_service_pb2_grpc.ExperimentsServiceService
         """Lists experiments."""
         for field in ("owner_ids", "workspace_ids", "project_ids", "labels"):
             check_filter(request, field)
+        now = self._core.clock.time()
+        asking = Asking(caller=_caller_name(), dialect=self._core.database.engine.dialect.name, now=now)
+        node = parse(request.filter)
+        has_archived = request.HasField("archived") and not names_archived(node)
         wanted = Filter(
+            condition=None if node is None else condition_of(node, asking),
             states=frozenset(experiment_state(number) for number in request.states),
             owner_ids=frozenset(request.owner_ids),
             workspace_ids=frozenset(request.workspace_ids),
             project_ids=frozenset(request.project_ids),
             labels=frozenset(request.labels),
             name=request.name_contains,
-            archived=request.archived if request.HasField("archived") else None,
+            archived=request.archived if has_archived else None,
             kinds=frozenset(map(experiment_kind, request.kinds or [experiment_pb2.EXPERIMENT_KIND_SEARCH])),
             visible=current_grants.get().visible,
         )
 
         def work(connection: Connection) -> pb2.ListExperimentsResponse:
             versions, token = experiments.page(connection, request, wanted)
+            if node is not None and not versions:
+                check_names(connection, node, asking)
             response = pb2.ListExperimentsResponse(next_page_token=token)
             self._summaries.add_to(response.experiments, connection, versions)
+            if request.include_totals:
+                response.totals.CopyFrom(_totals_message(experiments.totals(connection, wanted)))
             return response
 
         return await self._core.database.read(partial(shortened_page, work=work, request=request))
@@ -283,3 +296,18 @@ class ExperimentsServicer(experiments_service_pb2_grpc.ExperimentsServiceService
     ) -> experiment_pb2.Experiment:
         wait_reason = self._wait_reasons.explain_experiment(experiment, counts)
         return experiment_message(experiment, counts, whole=whole, wait_reason=wait_reason, source=source)
+
+
+def _caller_name() -> str:
+    principal = current_principal.get()
+    return principal.name if isinstance(principal, User) else ""
+
+
+def _totals_message(totals: Totals) -> pb2.ExperimentTotals:
+    return pb2.ExperimentTotals(
+        states=[
+            pb2.ExperimentTotals.StateCount(state=experiment_state_number(state), count=count)
+            for state, count in totals.states.items()
+        ],
+        trials=totals.trials,
+    )

@@ -59,6 +59,8 @@ class Filter:
     """Part of the name, in any case."""
     archived: bool | None = None
     kinds: frozenset[ExperimentKind] = frozenset({ExperimentKind.SEARCH})
+    condition: sa.ColumnElement[bool] | None = None
+    """What else must hold of a row of ``experiments``."""
     visible: frozenset[int] | None = None
     """Only those in these workspaces, by id; None for all, also those in workspaces that are gone."""
 
@@ -85,6 +87,11 @@ _ORDERING = Ordering(
         "owner_name": experiments.c.owner,
         "workspace_name": experiments.c.workspace,
         "project_name": experiments.c.project,
+        "searcher_metric": experiments.c.metric,
+        # The best come first, whichever direction is the better one.
+        "best_validation": sa.case(
+            (experiments.c.smaller_is_better, experiments.c.best_value), else_=-experiments.c.best_value
+        ),
     },
     unique=experiments.c.number,
     default="number desc",
@@ -142,7 +149,11 @@ def insert(
         definition: A gzipped tar archive; empty for none.
         source: A serialized ``CodeSource``; empty for none.
     """
-    connection.execute(sa.insert(experiments).values(**values, **queue_columns(values["config"])))
+    connection.execute(
+        sa.insert(experiments).values(
+            **values, **queue_columns(values["config"]), **_metric_columns(values["config"])
+        )
+    )
     rows = [
         {
             "experiment_id": values["id"],
@@ -253,6 +264,39 @@ def page(connection: Connection, request: Any, wanted: Filter) -> tuple[list[Ver
     Returns:
         The experiments, and the token of the next page.
     """
+    query, values = _wanted(connection, wanted)
+    if wanted.condition is None:
+        page_rows = _ORDERING.page(connection, request, query, values)
+    else:
+        page_rows = _ORDERING.page(connection, request, query.where(wanted.condition).params(values))
+    return [Version(*row[: len(_VERSION)]) for row in page_rows.records], page_rows.next_page_token
+
+
+@dataclass(frozen=True)
+class Totals:
+    """What some experiments are together."""
+
+    states: Mapping[ExperimentState, int]
+    """How many are in each state."""
+    trials: int
+
+
+def totals(connection: Connection, wanted: Filter) -> Totals:
+    """Counts the experiments that a list wants, and their trials."""
+    query, values = _wanted(connection, wanted)
+    if wanted.condition is not None:
+        query = query.where(wanted.condition)
+    by_state = query.with_only_columns(experiments.c.state, sa.func.count()).group_by(experiments.c.state)
+    ids = query.with_only_columns(experiments.c.id)
+    counted = sa.select(sa.func.count()).select_from(trials).where(trials.c.experiment_id.in_(ids))
+    return Totals(
+        {ExperimentState(state): count for state, count in connection.execute(by_state, values)},
+        int(connection.execute(counted, values).scalar_one()),
+    )
+
+
+def _wanted(connection: Connection, wanted: Filter) -> tuple[sa.Select[Any], dict[str, Any]]:
+    """Selects what a list wants but for its condition, and what is bound in that."""
     given = {
         "kinds": [kind.value for kind in wanted.kinds],
         "states": [state.value for state in wanted.states],
@@ -264,10 +308,8 @@ def page(connection: Connection, request: Any, wanted: Filter) -> tuple[list[Ver
         "name": f"%{_escaped(wanted.name.lower())}%" if wanted.name else "",
         **{f"label_{number}": label for number, label in enumerate(sorted(wanted.labels))},
     }
-    filtering = {name: value for name, value in given.items() if _filters(name, value)}
-    query = _matching(connection.dialect.name, frozenset(filtering))
-    page_rows = _ORDERING.page(connection, request, query, filtering)
-    return [Version(*row[: len(_VERSION)]) for row in page_rows.records], page_rows.next_page_token
+    values = {name: value for name, value in given.items() if _filters(name, value)}
+    return _matching(connection.dialect.name, frozenset(values)), values
 
 
 def version_of(experiment: Experiment) -> Version:
@@ -420,6 +462,14 @@ def queue_columns(config: dict[str, Any]) -> dict[str, Any]:
         "max_slots": resources.get("max_slots"),
         "priority": resources.get("priority") or DEFAULT_PRIORITY,
         "weight": resources.get("weight") or 1.0,
+    }
+
+
+def _metric_columns(config: dict[str, Any]) -> dict[str, Any]:
+    searcher = config.get("searcher") or {}
+    return {
+        "metric": searcher.get("metric") or "",
+        "smaller_is_better": bool(searcher.get("smaller_is_better", True)),
     }
 
 

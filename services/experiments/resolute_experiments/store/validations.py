@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from resolute_experiments.store import experiments
+from resolute_experiments.store.schema import experiments as experiments_table
 from resolute_experiments.store.schema import trials, validation_cursor
 
 
@@ -65,4 +66,25 @@ def store(connection: Connection, changes: Collection[TrialValidations], *, revi
     ]
     if rows:
         connection.execute(_UPDATE, rows)
+        for experiment_id in sorted(revisions):
+            _keep_best(connection, experiment_id)
     connection.execute(validation_cursor.update().values(revision=revision))
+
+
+def _keep_best(connection: Connection, experiment_id: str) -> None:
+    """Writes the best validation of an experiment beside it: lists are ordered and filtered by it."""
+    own = experiments_table.c.id == experiment_id
+    query = sa.select(experiments_table.c.smaller_is_better).where(own)
+    smaller = connection.execute(query).scalar_one()
+    # As the index has them, forwards or backwards.
+    order = (trials.c.best_value, trials.c.number)
+    best = connection.execute(
+        sa.select(trials.c.best_value, trials.c.best_steps, trials.c.number)
+        .where(trials.c.experiment_id == experiment_id, trials.c.best_value.is_not(None))
+        .order_by(*(order if smaller else (column.desc() for column in order)))
+        .limit(1)
+    ).one_or_none()
+    value, steps, number = (None, None, None) if best is None else best
+    connection.execute(
+        experiments_table.update().where(own).values(best_value=value, best_steps=steps, best_trial=number)
+    )

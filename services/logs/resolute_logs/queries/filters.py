@@ -18,7 +18,9 @@ _MAX_CHOICES = 1000
 class Filter:
     """Every condition must hold; those that are empty or None always do."""
 
-    trial_id: str
+    trial_id: str = ""
+    """Whose lines; empty where all trials of an experiment are wanted."""
+    experiment_id: str = ""
     ranks: tuple[int, ...] = ()
     min_level: int = line_pb2.LEVEL_UNSPECIFIED
     """Lines that say nothing of their severity count as ordinary ones, ``LEVEL_INFO``."""
@@ -62,6 +64,11 @@ class Filter:
         return clauses
 
     @property
+    def topic(self) -> str:
+        """Who is told of when lines come."""
+        return self.experiment_id or self.trial_id
+
+    @property
     def needs_row_check(self) -> bool:
         """Whether ``matches`` has something to say beyond the conditions."""
         return self.pattern is not None or not self.text.isascii()
@@ -91,8 +98,10 @@ def parse_filter(message: line_pb2.LineFilter, *, field: str = "filter") -> Filt
             raise invalid(f"{field}.{name}", f"{field}.{name} holds a NUL character, which no line has")
     if len(message.text) > MAX_LENGTH:
         raise invalid(f"{field}.text", f"{field}.text is longer than {MAX_LENGTH} characters")
+    trial_id, experiment_id = _whose(message, field)
     return Filter(
-        trial_id=parse_uuid(message.trial_id, field=f"{field}.trial_id"),
+        trial_id=trial_id,
+        experiment_id=experiment_id,
         ranks=tuple(message.ranks),
         min_level=message.min_level,
         start_time=message.start_time.ToNanoseconds() if message.HasField("start_time") else None,
@@ -105,3 +114,14 @@ def parse_filter(message: line_pb2.LineFilter, *, field: str = "filter") -> Filt
         containers=tuple(message.containers),
         agents=tuple(message.agents),
     )
+
+
+def _whose(message: line_pb2.LineFilter, field: str) -> tuple[str, str]:
+    if not message.experiment_id:
+        return parse_uuid(message.trial_id, field=f"{field}.trial_id"), ""
+    if message.trial_id:
+        raise invalid(
+            f"{field}.experiment_id",
+            f"{field} has a trial_id and an experiment_id; set the one that is wanted",
+        )
+    return "", parse_uuid(message.experiment_id, field=f"{field}.experiment_id")

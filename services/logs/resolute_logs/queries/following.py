@@ -37,7 +37,7 @@ def follow_lines(
     Args:
         requests: Which logs.
         reader: Reads the logs.
-        notifier: Tells which trials have new lines, and when the service stops.
+        notifier: Tells which trials and experiments have new lines, and when the service stops.
         clock: Measures heartbeats.
         pace: How often it looks without a notification.
 
@@ -65,7 +65,7 @@ def follow_lines(
     return follow(
         requests,
         look,
-        topics=lambda request: (request.wanted.trial_id,),
+        topics=lambda request: (request.wanted.topic,),
         notifier=notifier,
         clock=clock,
         pace=pace.for_many(len(requests)),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -24,6 +25,7 @@ class StoredLine(NamedTuple):
     """One line, as its row."""
 
     line_id: int
+    trial_key: int
     run: int
     time_ns: int
     level: int
@@ -49,6 +51,8 @@ class Page:
     """Everything up to this line was looked at."""
     more: bool
     """Whether something is left to be looked at."""
+    trials: Mapping[int, str]
+    """UUIDs of the trials that wrote the lines, by their keys."""
 
 
 def read_page(
@@ -71,10 +75,10 @@ def read_page(
         most_bytes: Most bytes; one line more is taken where it alone is longer.
     """
     start = position if position is not None else (2**62 if descending else 0)
-    trial_key = INTAKE.find_trial(connection, wanted.trial_id)
-    if trial_key is None:
-        return Page([], start, more=False)
-    scan = _Scan(connection, trial_key, wanted, descending=descending)
+    found = _find(connection, wanted)
+    if not found:
+        return Page([], start, more=False, trials=found)
+    scan = _Scan(connection, found, wanted, descending=descending)
     stored: list[StoredLine] = []
     size = 0
     for _ in range(MAX_WINDOWS):
@@ -82,20 +86,20 @@ def read_page(
         for line in scan.rows(start, bound, most=most + 1 - len(stored)):
             size += line.size()
             if len(stored) == most or (stored and size > most_bytes):
-                return Page(stored, stored[-1].line_id, more=True)
+                return Page(stored, stored[-1].line_id, more=True, trials=found)
             stored.append(line)
         start = bound
         if is_last:
-            return Page(stored, start, more=False)
-    return Page(stored, start, more=True)
+            return Page(stored, start, more=False, trials=found)
+    return Page(stored, start, more=True, trials=found)
 
 
-def to_line(line: StoredLine, trial_id: str) -> line_pb2.Line:
+def to_line(line: StoredLine, trials: Mapping[int, str]) -> line_pb2.Line:
     """A line as the contract has it.
 
     Args:
         line: Its row.
-        trial_id: Whose it is.
+        trials: UUIDs of trials by their keys, those of the page of the line.
     """
     message = line_pb2.Line(
         message=line.message,
@@ -104,7 +108,7 @@ def to_line(line: StoredLine, trial_id: str) -> line_pb2.Line:
         stdtype=line.stdtype,
         line_id=line.line_id,
         run=line.run,
-        trial_id=trial_id,
+        trial_id=trials[line.trial_key],
         origin=line.origin,
         container=line.container,
         agent=line.agent,
@@ -113,15 +117,30 @@ def to_line(line: StoredLine, trial_id: str) -> line_pb2.Line:
     return message
 
 
+def _find(connection: Connection, wanted: Filter) -> Mapping[int, str]:
+    """The trials whose lines are wanted, UUIDs by keys."""
+    if wanted.experiment_id:
+        return INTAKE.trials_of(connection, wanted.experiment_id)
+    key = INTAKE.find_trial(connection, wanted.trial_id)
+    return {} if key is None else {key: wanted.trial_id}
+
+
 class _Scan:
-    def __init__(self, connection: Connection, trial_key: int, wanted: Filter, *, descending: bool) -> None:
+    def __init__(
+        self, connection: Connection, found: Mapping[int, str], wanted: Filter, *, descending: bool
+    ) -> None:
         self._connection = connection
-        self._trial_key = trial_key
         self._wanted = wanted
         self._descending = descending
+        self._own = lines.c.trial_key.in_(
+            INTAKE.keys_of(wanted.experiment_id) if wanted.experiment_id else list(found)
+        )
 
     def bound(self, start: int) -> tuple[int, bool]:
         """The last line of the next window, and whether nothing lies behind it now."""
+        return self._bound_among_others(start) if self._wanted.experiment_id else self._bound_by_index(start)
+
+    def _bound_by_index(self, start: int) -> tuple[int, bool]:
         order = lines.c.line_id.desc() if self._descending else lines.c.line_id
         behind = sa.select(lines.c.line_id).where(*self._behind(start)).order_by(order)
         full = self._connection.execute(behind.offset(WINDOW - 1).limit(1)).scalar_one_or_none()
@@ -132,6 +151,32 @@ class _Scan:
             sa.select(last(lines.c.line_id)).where(*self._behind(start))
         ).scalar_one_or_none()
         return (start if line_id is None else line_id), True
+
+    def _bound_among_others(self, start: int) -> tuple[int, bool]:
+        # No index has the lines of many trials in order. Between the first and the last of them lie those of
+        # other experiments, which count to the window as well.
+        first, last = self._span
+        if self._descending:
+            bound = max(min(start, last + 1) - WINDOW, first)
+            return min(start, bound), bound <= first
+        bound = min(max(start, first - 1) + WINDOW, last)
+        return max(start, bound), bound >= last
+
+    @cached_property
+    def _span(self) -> tuple[int, int]:
+        """The first and the last line of an experiment, each found by the index of each trial."""
+        trials = INTAKE.trials
+        of_trial = lines.c.trial_key == trials.c.trial_key
+        firsts = sa.select(sa.func.min(lines.c.line_id)).where(of_trial).correlate(trials).scalar_subquery()
+        lasts = sa.select(sa.func.max(lines.c.line_id)).where(of_trial).correlate(trials).scalar_subquery()
+        each = sa.select(firsts.label("first"), lasts.label("last")).where(
+            trials.c.trial_key.in_(INTAKE.keys_of(self._wanted.experiment_id))
+        )
+        ends = each.subquery()
+        first, last = self._connection.execute(
+            sa.select(sa.func.min(ends.c.first), sa.func.max(ends.c.last))
+        ).one()
+        return (first or 0), (last or 0)
 
     def rows(self, start: int, bound: int, *, most: int) -> Iterator[StoredLine]:
         """The matching lines of a window."""
@@ -153,4 +198,4 @@ class _Scan:
     def _behind(self, start: int) -> list[sa.ColumnElement[bool]]:
         line_id = lines.c.line_id
         behind: Any = line_id < start if self._descending else line_id > start
-        return [lines.c.trial_key == self._trial_key, behind]
+        return [self._own, behind]

@@ -87,10 +87,11 @@ class LogReader:
 
 def _read(connection: Connection, *, wanted: Filter, position: int, number: int, time: float) -> Read:
     # In this order: lines that were there when the log was marked as complete are then among those read.
-    complete = is_complete(connection, wanted.trial_id)
+    # More trials of an experiment may come.
+    complete = not wanted.experiment_id and is_complete(connection, wanted.trial_id)
     page = read_page(connection, wanted, position=position, most=_LINES_AT_ONCE, most_bytes=_BYTES_AT_ONCE)
     response = api.FollowLinesResponse(
-        lines=[to_line(line, wanted.trial_id) for line in page.lines],
+        lines=[to_line(line, page.trials) for line in page.lines],
         cursor=page.position,
         complete=complete and not page.more,
     )

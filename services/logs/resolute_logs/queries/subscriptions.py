@@ -24,8 +24,20 @@ def parse_subscriptions(request: api.FollowLinesRequest) -> list[FollowRequest]:
 def _parse(request: api.FollowLinesRequest) -> Iterator[FollowRequest]:
     for index, one in enumerate(request.subscriptions):
         field = f"subscriptions[{index}]"
-        if one.after_line_id < 0:
-            raise invalid(
-                f"{field}.after_line_id", f"after_line_id is {one.after_line_id}; it must be zero or above"
-            )
-        yield FollowRequest(one.key, parse_filter(one.filter, field=f"{field}.filter"), one.after_line_id)
+        after = parse_position(one.after_line_id, field=f"{field}.after_line_id")
+        yield FollowRequest(one.key, parse_filter(one.filter, field=f"{field}.filter"), after)
+
+
+def parse_position(line_id: int, *, field: str) -> int:
+    """Reads the number of a line.
+
+    Args:
+        line_id: The number.
+        field: Names it in errors.
+
+    Raises:
+        InvalidArgumentError: It is negative.
+    """
+    if line_id < 0:
+        raise invalid(field, f"{field.rpartition('.')[2]} is {line_id}; it must be zero or above")
+    return line_id

@@ -160,6 +160,22 @@ class IngestionTables:
         )
         return {row.trial_id: row.trial_key for row in rows}
 
+    def trials_of(self, connection: Connection, experiment_id: str) -> dict[int, str]:
+        """The trials of an experiment that have sent something, UUIDs by keys; none of a deleted one."""
+        trials = self.trials
+        query = sa.select(trials.c.trial_key, trials.c.trial_id)
+        rows = connection.execute(query.where(trials.c.trial_key.in_(self.keys_of(experiment_id))))
+        return {row.trial_key: row.trial_id for row in rows}
+
+    def keys_of(self, experiment_id: str) -> sa.Select[tuple[int]]:
+        """Selects the keys of the trials of an experiment that was not deleted."""
+        trials, experiments = self.trials, self.experiments
+        return (
+            sa.select(trials.c.trial_key)
+            .join(experiments, experiments.c.experiment_key == trials.c.experiment_key)
+            .where(experiments.c.experiment_id == experiment_id, experiments.c.deleted_at.is_(None))
+        )
+
     def experiment_of(self, connection: Connection, trial_id: str) -> str:
         """UUID of a trial's experiment; empty for a trial that never sent anything."""
         trials, experiments = self.trials, self.experiments

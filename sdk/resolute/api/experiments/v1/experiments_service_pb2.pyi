@@ -309,18 +309,29 @@ class ListExperimentsRequest(google.protobuf.message.Message):
     NAME_CONTAINS_FIELD_NUMBER: builtins.int
     ARCHIVED_FIELD_NUMBER: builtins.int
     KINDS_FIELD_NUMBER: builtins.int
+    FILTER_FIELD_NUMBER: builtins.int
+    INCLUDE_TOTALS_FIELD_NUMBER: builtins.int
     page_size: builtins.int
     """Experiments on a page: 0 for 100, at most 1000; larger values are lowered to that."""
     page_token: builtins.str
     """Where the page begins: next_page_token of the previous page; empty for the first."""
     order_by: builtins.str
-    """Order by number, name, create_time, end_time, state, progress, owner_name, workspace_name or project_name, each with or
-    without "desc"; "number desc" if empty. Experiments that have no end_time come last.
+    """Order by number, name, create_time, end_time, state, progress, owner_name, workspace_name, project_name, searcher_metric or
+    best_validation, each with or without "desc", several with commas between them; "number desc" if empty. Experiments
+    that have no value come last. "best_validation" begins with the best of each metric, whether small or large values are better.
     """
     name_contains: builtins.str
     """Only experiments with this text in their name, in any case; empty for all."""
     archived: builtins.bool
     """Only those that are archived, or are not; absent for both."""
+    filter: builtins.str
+    """Only experiments for which this holds, at most 2,000 characters, such as
+    `val_loss < 0.1 and lr > 1e-3 and (state = failed or label = small)`. Words without a field are parts of the name. A name that is no
+    field is that of the metric of a search, of which the best value counts, or of a hyperparameter, which some trial
+    must have so. Where it compares `archived`, the field archived does not count.
+    """
+    include_totals: builtins.bool
+    """Also give the totals of all experiments that are wanted, on whichever page they are."""
     @property
     def states(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[resolute.api.experiments.v1.experiment_pb2.ExperimentState.ValueType]:
         """Only experiments in one of these states; empty for all but DELETED."""
@@ -359,9 +370,11 @@ class ListExperimentsRequest(google.protobuf.message.Message):
         name_contains: builtins.str = ...,
         archived: builtins.bool | None = ...,
         kinds: collections.abc.Iterable[resolute.api.experiments.v1.experiment_pb2.ExperimentKind.ValueType] | None = ...,
+        filter: builtins.str = ...,
+        include_totals: builtins.bool = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_archived", b"_archived", "archived", b"archived"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_archived", b"_archived", "archived", b"archived", "kinds", b"kinds", "labels", b"labels", "name_contains", b"name_contains", "order_by", b"order_by", "owner_ids", b"owner_ids", "page_size", b"page_size", "page_token", b"page_token", "project_ids", b"project_ids", "states", b"states", "workspace_ids", b"workspace_ids"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_archived", b"_archived", "archived", b"archived", "filter", b"filter", "include_totals", b"include_totals", "kinds", b"kinds", "labels", b"labels", "name_contains", b"name_contains", "order_by", b"order_by", "owner_ids", b"owner_ids", "page_size", b"page_size", "page_token", b"page_token", "project_ids", b"project_ids", "states", b"states", "workspace_ids", b"workspace_ids"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["_archived", b"_archived"]) -> typing.Literal["archived"] | None: ...
 
 global___ListExperimentsRequest = ListExperimentsRequest
@@ -374,21 +387,72 @@ class ListExperimentsResponse(google.protobuf.message.Message):
 
     EXPERIMENTS_FIELD_NUMBER: builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: builtins.int
+    TOTALS_FIELD_NUMBER: builtins.int
     next_page_token: builtins.str
     """Empty on the last page."""
     @property
     def experiments(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[resolute.api.experiments.v1.experiment_pb2.Experiment]:
         """The experiments, without configs and notes."""
 
+    @property
+    def totals(self) -> global___ExperimentTotals:
+        """Only where they were asked for."""
+
     def __init__(
         self,
         *,
         experiments: collections.abc.Iterable[resolute.api.experiments.v1.experiment_pb2.Experiment] | None = ...,
         next_page_token: builtins.str = ...,
+        totals: global___ExperimentTotals | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["experiments", b"experiments", "next_page_token", b"next_page_token"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["totals", b"totals"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["experiments", b"experiments", "next_page_token", b"next_page_token", "totals", b"totals"]) -> None: ...
 
 global___ListExperimentsResponse = ListExperimentsResponse
+
+@typing.final
+class ExperimentTotals(google.protobuf.message.Message):
+    """What some experiments are together."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    @typing.final
+    class StateCount(google.protobuf.message.Message):
+        """How many experiments are in one state."""
+
+        DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+        STATE_FIELD_NUMBER: builtins.int
+        COUNT_FIELD_NUMBER: builtins.int
+        state: resolute.api.experiments.v1.experiment_pb2.ExperimentState.ValueType
+        """The state."""
+        count: builtins.int
+        """Experiments in it."""
+        def __init__(
+            self,
+            *,
+            state: resolute.api.experiments.v1.experiment_pb2.ExperimentState.ValueType = ...,
+            count: builtins.int = ...,
+        ) -> None: ...
+        def ClearField(self, field_name: typing.Literal["count", b"count", "state", b"state"]) -> None: ...
+
+    STATES_FIELD_NUMBER: builtins.int
+    TRIALS_FIELD_NUMBER: builtins.int
+    trials: builtins.int
+    """How many trials they have."""
+    @property
+    def states(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___ExperimentTotals.StateCount]:
+        """How many are in each state that some are in."""
+
+    def __init__(
+        self,
+        *,
+        states: collections.abc.Iterable[global___ExperimentTotals.StateCount] | None = ...,
+        trials: builtins.int = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["states", b"states", "trials", b"trials"]) -> None: ...
+
+global___ExperimentTotals = ExperimentTotals
 
 @typing.final
 class UpdateExperimentRequest(google.protobuf.message.Message):

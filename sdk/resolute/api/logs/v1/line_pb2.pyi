@@ -202,8 +202,8 @@ global___LineColumns = LineColumns
 
 @typing.final
 class LineFilter(google.protobuf.message.Message):
-    """Which lines of a trial are wanted; every field that is set must match. Repeated fields have at most 1000 entries, texts at
-    most 1000 characters.
+    """Which lines of a trial, or of all trials of an experiment, are wanted; every field that is set must match. Repeated fields have
+    at most 1000 entries, texts at most 1000 characters.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -220,14 +220,17 @@ class LineFilter(google.protobuf.message.Message):
     RUNS_FIELD_NUMBER: builtins.int
     CONTAINERS_FIELD_NUMBER: builtins.int
     AGENTS_FIELD_NUMBER: builtins.int
+    EXPERIMENT_ID_FIELD_NUMBER: builtins.int
     trial_id: builtins.str
-    """UUID of the trial."""
+    """UUID of the trial; empty where experiment_id is set."""
     min_level: global___Level.ValueType
     """At least this severity; lines that say nothing of theirs count as LEVEL_INFO. LEVEL_UNSPECIFIED for all."""
     text: builtins.str
     """Contains this text, in any case; empty for all."""
     regex: builtins.str
     """Matches this regular expression of RE2; empty for all."""
+    experiment_id: builtins.str
+    """UUID of the experiment of whose trials lines are wanted; empty where trial_id is set. Such a log is never complete."""
     @property
     def ranks(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
         """Any of these ranks; empty for all."""
@@ -275,8 +278,9 @@ class LineFilter(google.protobuf.message.Message):
         runs: collections.abc.Iterable[builtins.int] | None = ...,
         containers: collections.abc.Iterable[builtins.str] | None = ...,
         agents: collections.abc.Iterable[builtins.str] | None = ...,
+        experiment_id: builtins.str = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["end_time", b"end_time", "start_time", b"start_time"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["agents", b"agents", "containers", b"containers", "end_time", b"end_time", "min_level", b"min_level", "origins", b"origins", "ranks", b"ranks", "regex", b"regex", "runs", b"runs", "start_time", b"start_time", "stdtypes", b"stdtypes", "text", b"text", "trial_id", b"trial_id"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["agents", b"agents", "containers", b"containers", "end_time", b"end_time", "experiment_id", b"experiment_id", "min_level", b"min_level", "origins", b"origins", "ranks", b"ranks", "regex", b"regex", "runs", b"runs", "start_time", b"start_time", "stdtypes", b"stdtypes", "text", b"text", "trial_id", b"trial_id"]) -> None: ...
 
 global___LineFilter = LineFilter

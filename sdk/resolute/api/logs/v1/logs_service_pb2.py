@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from resolute.api.logs.v1 import line_pb2 as resolute_dot_api_dot_logs_dot_v1_dot_line__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\'resolute/api/logs/v1/logs_service.proto\x12\x14resolute.api.logs.v1\x1a\x1fresolute/api/logs/v1/line.proto\"\xa4\x01\n\x12IngestLinesRequest\x12\x10\n\x08trial_id\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\x05\x12\x0e\n\x06source\x18\x03 \x01(\t\x12\x15\n\rexperiment_id\x18\x04 \x01(\t\x12\x16\n\x0e\x66irst_sequence\x18\x05 \x01(\x03\x12\x30\n\x05lines\x18\x06 \x01(\x0b\x32!.resolute.api.logs.v1.LineColumns\",\n\x13IngestLinesResponse\x12\x15\n\rnext_sequence\x18\x01 \x01(\x03\"}\n\x10ListLinesRequest\x12\x30\n\x06\x66ilter\x18\x01 \x01(\x0b\x32 .resolute.api.logs.v1.LineFilter\x12\x10\n\x08order_by\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\"W\n\x11ListLinesResponse\x12)\n\x05lines\x18\x01 \x03(\x0b\x32\x1a.resolute.api.logs.v1.Line\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xdf\x01\n\x12\x46ollowLinesRequest\x12L\n\rsubscriptions\x18\x01 \x03(\x0b\x32\x35.resolute.api.logs.v1.FollowLinesRequest.Subscription\x1a{\n\x0cSubscription\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x30\n\x06\x66ilter\x18\x02 \x01(\x0b\x32 .resolute.api.logs.v1.LineFilter\x12\x1a\n\rafter_line_id\x18\x03 \x01(\x03H\x00\x88\x01\x01\x42\x10\n\x0e_after_line_id\"o\n\x13\x46ollowLinesResponse\x12\x0b\n\x03key\x18\x01 \x01(\t\x12)\n\x05lines\x18\x02 \x03(\x0b\x32\x1a.resolute.api.logs.v1.Line\x12\x0e\n\x06\x63ursor\x18\x03 \x01(\x03\x12\x10\n\x08\x63omplete\x18\x04 \x01(\x08\")\n\x15\x43loseTrialLogsRequest\x12\x10\n\x08trial_id\x18\x01 \x01(\t\"\x18\n\x16\x43loseTrialLogsResponse\"0\n\x17ListDroppedLinesRequest\x12\x15\n\rexperiment_id\x18\x01 \x01(\t\"\xbc\x01\n\x18ListDroppedLinesResponse\x12K\n\x06trials\x18\x01 \x03(\x0b\x32;.resolute.api.logs.v1.ListDroppedLinesResponse.DroppedLines\x1aS\n\x0c\x44roppedLines\x12\x10\n\x08trial_id\x18\x01 \x01(\t\x12\r\n\x05lines\x18\x02 \x01(\x03\x12\r\n\x05\x62ytes\x18\x03 \x01(\x03\x12\x13\n\x0b\x65xplanation\x18\x04 \x01(\t\"4\n\x1b\x44\x65leteExperimentLogsRequest\x12\x15\n\rexperiment_id\x18\x01 \x01(\t\"\x1e\n\x1c\x44\x65leteExperimentLogsResponse2\xb3\x05\n\x0bLogsService\x12g\n\x0bIngestLines\x12(.resolute.api.logs.v1.IngestLinesRequest\x1a).resolute.api.logs.v1.IngestLinesResponse\"\x03\x90\x02\x02\x12\x61\n\tListLines\x12&.resolute.api.logs.v1.ListLinesRequest\x1a\'.resolute.api.logs.v1.ListLinesResponse\"\x03\x90\x02\x01\x12i\n\x0b\x46ollowLines\x12(.resolute.api.logs.v1.FollowLinesRequest\x1a).resolute.api.logs.v1.FollowLinesResponse\"\x03\x90\x02\x01\x30\x01\x12p\n\x0e\x43loseTrialLogs\x12+.resolute.api.logs.v1.CloseTrialLogsRequest\x1a,.resolute.api.logs.v1.CloseTrialLogsResponse\"\x03\x90\x02\x02\x12v\n\x10ListDroppedLines\x12-.resolute.api.logs.v1.ListDroppedLinesRequest\x1a..resolute.api.logs.v1.ListDroppedLinesResponse\"\x03\x90\x02\x01\x12\x82\x01\n\x14\x44\x65leteExperimentLogs\x12\x31.resolute.api.logs.v1.DeleteExperimentLogsRequest\x1a\x32.resolute.api.logs.v1.DeleteExperimentLogsResponse\"\x03\x90\x02\x02\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\'resolute/api/logs/v1/logs_service.proto\x12\x14resolute.api.logs.v1\x1a\x1fresolute/api/logs/v1/line.proto\"\xa4\x01\n\x12IngestLinesRequest\x12\x10\n\x08trial_id\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\x05\x12\x0e\n\x06source\x18\x03 \x01(\t\x12\x15\n\rexperiment_id\x18\x04 \x01(\t\x12\x16\n\x0e\x66irst_sequence\x18\x05 \x01(\x03\x12\x30\n\x05lines\x18\x06 \x01(\x0b\x32!.resolute.api.logs.v1.LineColumns\",\n\x13IngestLinesResponse\x12\x15\n\rnext_sequence\x18\x01 \x01(\x03\"\xad\x01\n\x10ListLinesRequest\x12\x30\n\x06\x66ilter\x18\x01 \x01(\x0b\x32 .resolute.api.logs.v1.LineFilter\x12\x10\n\x08order_by\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\x12\x1b\n\x0e\x62\x65hind_line_id\x18\x05 \x01(\x03H\x00\x88\x01\x01\x42\x11\n\x0f_behind_line_id\"W\n\x11ListLinesResponse\x12)\n\x05lines\x18\x01 \x03(\x0b\x32\x1a.resolute.api.logs.v1.Line\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xdf\x01\n\x12\x46ollowLinesRequest\x12L\n\rsubscriptions\x18\x01 \x03(\x0b\x32\x35.resolute.api.logs.v1.FollowLinesRequest.Subscription\x1a{\n\x0cSubscription\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x30\n\x06\x66ilter\x18\x02 \x01(\x0b\x32 .resolute.api.logs.v1.LineFilter\x12\x1a\n\rafter_line_id\x18\x03 \x01(\x03H\x00\x88\x01\x01\x42\x10\n\x0e_after_line_id\"o\n\x13\x46ollowLinesResponse\x12\x0b\n\x03key\x18\x01 \x01(\t\x12)\n\x05lines\x18\x02 \x03(\x0b\x32\x1a.resolute.api.logs.v1.Line\x12\x0e\n\x06\x63ursor\x18\x03 \x01(\x03\x12\x10\n\x08\x63omplete\x18\x04 \x01(\x08\")\n\x15\x43loseTrialLogsRequest\x12\x10\n\x08trial_id\x18\x01 \x01(\t\"\x18\n\x16\x43loseTrialLogsResponse\"0\n\x17ListDroppedLinesRequest\x12\x15\n\rexperiment_id\x18\x01 \x01(\t\"\xbc\x01\n\x18ListDroppedLinesResponse\x12K\n\x06trials\x18\x01 \x03(\x0b\x32;.resolute.api.logs.v1.ListDroppedLinesResponse.DroppedLines\x1aS\n\x0c\x44roppedLines\x12\x10\n\x08trial_id\x18\x01 \x01(\t\x12\r\n\x05lines\x18\x02 \x01(\x03\x12\r\n\x05\x62ytes\x18\x03 \x01(\x03\x12\x13\n\x0b\x65xplanation\x18\x04 \x01(\t\"4\n\x1b\x44\x65leteExperimentLogsRequest\x12\x15\n\rexperiment_id\x18\x01 \x01(\t\"\x1e\n\x1c\x44\x65leteExperimentLogsResponse2\xb3\x05\n\x0bLogsService\x12g\n\x0bIngestLines\x12(.resolute.api.logs.v1.IngestLinesRequest\x1a).resolute.api.logs.v1.IngestLinesResponse\"\x03\x90\x02\x02\x12\x61\n\tListLines\x12&.resolute.api.logs.v1.ListLinesRequest\x1a\'.resolute.api.logs.v1.ListLinesResponse\"\x03\x90\x02\x01\x12i\n\x0b\x46ollowLines\x12(.resolute.api.logs.v1.FollowLinesRequest\x1a).resolute.api.logs.v1.FollowLinesResponse\"\x03\x90\x02\x01\x30\x01\x12p\n\x0e\x43loseTrialLogs\x12+.resolute.api.logs.v1.CloseTrialLogsRequest\x1a,.resolute.api.logs.v1.CloseTrialLogsResponse\"\x03\x90\x02\x02\x12v\n\x10ListDroppedLines\x12-.resolute.api.logs.v1.ListDroppedLinesRequest\x1a..resolute.api.logs.v1.ListDroppedLinesResponse\"\x03\x90\x02\x01\x12\x82\x01\n\x14\x44\x65leteExperimentLogs\x12\x31.resolute.api.logs.v1.DeleteExperimentLogsRequest\x1a\x32.resolute.api.logs.v1.DeleteExperimentLogsResponse\"\x03\x90\x02\x02\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -48,30 +48,30 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_INGESTLINESREQUEST']._serialized_end=263
   _globals['_INGESTLINESRESPONSE']._serialized_start=265
   _globals['_INGESTLINESRESPONSE']._serialized_end=309
-  _globals['_LISTLINESREQUEST']._serialized_start=311
-  _globals['_LISTLINESREQUEST']._serialized_end=436
-  _globals['_LISTLINESRESPONSE']._serialized_start=438
-  _globals['_LISTLINESRESPONSE']._serialized_end=525
-  _globals['_FOLLOWLINESREQUEST']._serialized_start=528
-  _globals['_FOLLOWLINESREQUEST']._serialized_end=751
-  _globals['_FOLLOWLINESREQUEST_SUBSCRIPTION']._serialized_start=628
-  _globals['_FOLLOWLINESREQUEST_SUBSCRIPTION']._serialized_end=751
-  _globals['_FOLLOWLINESRESPONSE']._serialized_start=753
-  _globals['_FOLLOWLINESRESPONSE']._serialized_end=864
-  _globals['_CLOSETRIALLOGSREQUEST']._serialized_start=866
-  _globals['_CLOSETRIALLOGSREQUEST']._serialized_end=907
-  _globals['_CLOSETRIALLOGSRESPONSE']._serialized_start=909
-  _globals['_CLOSETRIALLOGSRESPONSE']._serialized_end=933
-  _globals['_LISTDROPPEDLINESREQUEST']._serialized_start=935
-  _globals['_LISTDROPPEDLINESREQUEST']._serialized_end=983
-  _globals['_LISTDROPPEDLINESRESPONSE']._serialized_start=986
-  _globals['_LISTDROPPEDLINESRESPONSE']._serialized_end=1174
-  _globals['_LISTDROPPEDLINESRESPONSE_DROPPEDLINES']._serialized_start=1091
-  _globals['_LISTDROPPEDLINESRESPONSE_DROPPEDLINES']._serialized_end=1174
-  _globals['_DELETEEXPERIMENTLOGSREQUEST']._serialized_start=1176
-  _globals['_DELETEEXPERIMENTLOGSREQUEST']._serialized_end=1228
-  _globals['_DELETEEXPERIMENTLOGSRESPONSE']._serialized_start=1230
-  _globals['_DELETEEXPERIMENTLOGSRESPONSE']._serialized_end=1260
-  _globals['_LOGSSERVICE']._serialized_start=1263
-  _globals['_LOGSSERVICE']._serialized_end=1954
+  _globals['_LISTLINESREQUEST']._serialized_start=312
+  _globals['_LISTLINESREQUEST']._serialized_end=485
+  _globals['_LISTLINESRESPONSE']._serialized_start=487
+  _globals['_LISTLINESRESPONSE']._serialized_end=574
+  _globals['_FOLLOWLINESREQUEST']._serialized_start=577
+  _globals['_FOLLOWLINESREQUEST']._serialized_end=800
+  _globals['_FOLLOWLINESREQUEST_SUBSCRIPTION']._serialized_start=677
+  _globals['_FOLLOWLINESREQUEST_SUBSCRIPTION']._serialized_end=800
+  _globals['_FOLLOWLINESRESPONSE']._serialized_start=802
+  _globals['_FOLLOWLINESRESPONSE']._serialized_end=913
+  _globals['_CLOSETRIALLOGSREQUEST']._serialized_start=915
+  _globals['_CLOSETRIALLOGSREQUEST']._serialized_end=956
+  _globals['_CLOSETRIALLOGSRESPONSE']._serialized_start=958
+  _globals['_CLOSETRIALLOGSRESPONSE']._serialized_end=982
+  _globals['_LISTDROPPEDLINESREQUEST']._serialized_start=984
+  _globals['_LISTDROPPEDLINESREQUEST']._serialized_end=1032
+  _globals['_LISTDROPPEDLINESRESPONSE']._serialized_start=1035
+  _globals['_LISTDROPPEDLINESRESPONSE']._serialized_end=1223
+  _globals['_LISTDROPPEDLINESRESPONSE_DROPPEDLINES']._serialized_start=1140
+  _globals['_LISTDROPPEDLINESRESPONSE_DROPPEDLINES']._serialized_end=1223
+  _globals['_DELETEEXPERIMENTLOGSREQUEST']._serialized_start=1225
+  _globals['_DELETEEXPERIMENTLOGSREQUEST']._serialized_end=1277
+  _globals['_DELETEEXPERIMENTLOGSRESPONSE']._serialized_start=1279
+  _globals['_DELETEEXPERIMENTLOGSRESPONSE']._serialized_end=1309
+  _globals['_LOGSSERVICE']._serialized_start=1312
+  _globals['_LOGSSERVICE']._serialized_end=2003
 # @@protoc_insertion_point(module_scope)

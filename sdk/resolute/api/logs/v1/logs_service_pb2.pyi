@@ -82,12 +82,15 @@ class ListLinesRequest(google.protobuf.message.Message):
     ORDER_BY_FIELD_NUMBER: builtins.int
     PAGE_SIZE_FIELD_NUMBER: builtins.int
     PAGE_TOKEN_FIELD_NUMBER: builtins.int
+    BEHIND_LINE_ID_FIELD_NUMBER: builtins.int
     order_by: builtins.str
     """"line_id" or "line_id desc", oldest or newest first; empty for the first."""
     page_size: builtins.int
     """Most lines; 0 for 100, at most 1000."""
     page_token: builtins.str
     """From the previous response; empty for the first page."""
+    behind_line_id: builtins.int
+    """Only lines behind this one: later ones, or with "line_id desc" earlier ones. Absent for all."""
     @property
     def filter(self) -> resolute.api.logs.v1.line_pb2.LineFilter:
         """Which lines."""
@@ -99,9 +102,11 @@ class ListLinesRequest(google.protobuf.message.Message):
         order_by: builtins.str = ...,
         page_size: builtins.int = ...,
         page_token: builtins.str = ...,
+        behind_line_id: builtins.int | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["filter", b"filter"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["filter", b"filter", "order_by", b"order_by", "page_size", b"page_size", "page_token", b"page_token"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_behind_line_id", b"_behind_line_id", "behind_line_id", b"behind_line_id", "filter", b"filter"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_behind_line_id", b"_behind_line_id", "behind_line_id", b"behind_line_id", "filter", b"filter", "order_by", b"order_by", "page_size", b"page_size", "page_token", b"page_token"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_behind_line_id", b"_behind_line_id"]) -> typing.Literal["behind_line_id"] | None: ...
 
 global___ListLinesRequest = ListLinesRequest
 

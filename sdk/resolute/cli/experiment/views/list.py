@@ -55,6 +55,13 @@ _STATES = sorted(state.name for state in ExperimentState if state is not Experim
 )
 @click.option("--name", default="", metavar="TEXT", help="Only experiments whose name contains this text.")
 @click.option(
+    "--filter",
+    "expression",
+    default="",
+    metavar="TEXT",
+    help="Only experiments for which this holds, such as 'val_loss < 0.1 and lr > 1e-3'.",
+)
+@click.option(
     "--show_project", "--show-project", "show_project", is_flag=True, help="Also show workspace and project."
 )
 @page_options(limit=200)
@@ -67,6 +74,7 @@ def list_(  # noqa: PLR0913, PLR0917 - click hands over every option
     owners: tuple[str, ...],
     labels: tuple[str, ...],
     name: str,
+    expression: str,
     show_project: bool,
     page: Page,
     output: Format,
@@ -77,6 +85,7 @@ def list_(  # noqa: PLR0913, PLR0917 - click hands over every option
         owners=owners,
         labels=labels,
         name=name,
+        expression=expression,
         include_archived=everything,
     )
     experiments = settings.services().experiments.list(wanted, limit=page.end)

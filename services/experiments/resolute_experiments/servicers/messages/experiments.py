@@ -111,6 +111,8 @@ def experiment_message(
         model_definition_bytes=experiment.definition_size,
         start_time=timestamp(experiment.started_at),
         estimated_end_time=timestamp(experiment.estimated_end_at) if runs_now else None,
+        best_validation=_validation(experiment.best_value, experiment.best_steps),
+        best_trial_number=experiment.best_trial or 0,
         wait_reason=wait_reason,
         warning=_NOT_WHOLE if experiment.importing else experiment.warning,
         source=experiment_pb2.CodeSource.FromString(source) if source else None,

@@ -63,6 +63,13 @@ experiments = sa.Table(
     sa.Column("started_at", sa.Float),
     # When it will be done, as its controller estimates.
     sa.Column("estimated_end_at", sa.Float),
+    # The metric that its search goes by, empty for none; beside the config, of which it was made.
+    sa.Column("metric", sa.Text, nullable=False, server_default=""),
+    sa.Column("smaller_is_better", sa.Boolean, nullable=False, server_default=sa.true()),
+    # The best validation of all its trials, and the number of the trial that has it.
+    sa.Column("best_value", sa.Float),
+    sa.Column("best_steps", sa.BigInteger),
+    sa.Column("best_trial", sa.BigInteger),
     sqlite_autoincrement=True,
 )
 sa.Index("experiments_by_external_id", experiments.c.external_id, unique=True)
@@ -129,6 +136,11 @@ class Experiment:
     started_at: float | None = None
     """When one of its trials first got slots."""
     estimated_end_at: float | None = None
+    best_value: float | None = None
+    """The best validation of all its trials; None before the first finite one."""
+    best_steps: int | None = None
+    best_trial: int | None = None
+    """Number of the trial that has it."""
 
     @property
     def label(self) -> str:

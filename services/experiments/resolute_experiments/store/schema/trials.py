@@ -62,6 +62,7 @@ trials = sa.Table(
     sqlite_autoincrement=True,
 )
 sa.Index("trials_by_steps_due", trials.c.steps_due, trials.c.number)
+sa.Index("trials_by_best", trials.c.experiment_id, trials.c.best_value, trials.c.number)
 sa.Index("trials_by_external_id", trials.c.experiment_id, trials.c.external_id, unique=True)
 sa.Index("trials_by_experiment", trials.c.experiment_id, trials.c.number)
 sa.Index("trials_in_queue", trials.c.state, trials.c.experiment_id, trials.c.number, trials.c.queued_at)

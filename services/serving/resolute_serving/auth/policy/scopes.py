@@ -64,13 +64,11 @@ TRIALS_BY_ID = Scope(TRIALS.text, lambda request: named(Kind.TRIAL, request.tria
 TRIALS_OF_SERIES = Scope(
     TRIALS.text, lambda request: named(Kind.TRIAL, [one.trial_id for one in request.series])
 )
-TRIALS_BY_FILTER = Scope(
-    TRIALS.text,
-    lambda request: named(
-        Kind.TRIAL, [subscription.filter.trial_id for subscription in request.subscriptions]
-    ),
+LOGS = Scope(
+    "the workspaces of the trials and experiments",
+    lambda request: [each for one in request.subscriptions for each in _log(one.filter)],
 )
-TRIAL_BY_FILTER = Scope(TRIAL.text, lambda request: named(Kind.TRIAL, [request.filter.trial_id]))
+LOG = Scope("the workspace of the trial or the experiment", lambda request: _log(request.filter))
 EXPERIMENT_AND_TRIALS = Scope(
     "the workspaces of the experiment and the trials",
     lambda request: [
@@ -129,6 +127,10 @@ MODEL_MOVED = Scope(
     "the workspace that the model is moved to",
     lambda request: _workspace_of_model(request.model) if "workspace_id" in request.update_mask.paths else (),
 )
+
+
+def _log(wanted: Any) -> Sequence[Resource]:
+    return [*named(Kind.TRIAL, [wanted.trial_id]), *named(Kind.EXPERIMENT, [wanted.experiment_id])]
 
 
 def _workspace_of_model(model: Any) -> Sequence[Resource]:
