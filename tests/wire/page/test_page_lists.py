@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from pathlib import Path
 from typing import Any
@@ -96,6 +97,7 @@ async def show_metrics(visit: Visit) -> None:
             await page.get_by_role("button", name="max training/speed").click()
             await page.wait_for_url("**sort=max%3A**")
             await page.get_by_role("columnheader", name="max training/speed ↑").wait_for()
+            await page.locator("summary", has_text=menu).click()  # a click elsewhere has closed it
         await page.get_by_label("min training/speed").click()  # the box goes with the column
         await page.get_by_role("cell", name="70.5").wait_for(state="detached")
         await page.reload()
@@ -110,7 +112,7 @@ async def show_metrics(visit: Visit) -> None:
     await page.get_by_role("button", name="Epochs").click()
     chart = page.get_by_role("img", name="training/loss")
     # Another chart comes when the epochs have: one that was pointed at before tells nothing.
-    while not await page.locator(".readout", has_text="4 · trial").count():
+    while not await page.locator(".tip", has_text=re.compile(r"\b4\b.*trial", re.DOTALL)).count():
         box = await chart.locator(".u-over").bounding_box()
         for beside in (2, 1):
             await page.mouse.move(box["x"] + box["width"] - beside, box["y"] + box["height"] / 2)
@@ -133,3 +135,50 @@ async def report_epochs(visit: Visit, trial: Any) -> None:
         smaller_is_better=True,
         **owner,
     )
+
+
+def test_experiments_are_found_by_metrics_sorted_by_the_best_and_selected(tmp_path: Path) -> None:
+    visit_page(BUILT, tmp_path, find_experiments)
+
+
+async def find_experiments(visit: Visit) -> None:
+    page = visit.page
+    [trial] = await visit.create(name="first")
+    await visit.report(trial)
+    await visit.create(name="second", hyperparameters={"rate": 0.5})
+    await visit.sign_in()
+    await page.get_by_text("2 experiments with 2 trials").wait_for()
+    first, second = (page.get_by_role("link", name=name) for name in ("first", "second"))
+    field = page.get_by_label("Filter experiments")
+    await page.get_by_role("cell", name="0.025").wait_for()
+    for text, here, gone in (
+        ("loss < 0.1", first, second),
+        ("rate = 0.5 and not loss < 0.1", second, first),
+        ("state = running or name = second", second, None),
+    ):
+        await field.fill(text)
+        await here.wait_for()
+        if gone:
+            await gone.wait_for(state="detached")
+    await field.fill("los < 0.1")
+    alert = page.get_by_role("alert")
+    await alert.get_by_text("los: there is no such field").wait_for()
+    await assert_accessible(page)
+    await field.fill("state = burning")
+    await alert.get_by_text("running, active, paused").wait_for()
+    await field.fill("")
+    await alert.wait_for(state="detached")
+
+    await page.get_by_role("button", name="Best").click()
+    await page.wait_for_url("**sort=best_validation**")
+    await page.get_by_role("row").nth(1).get_by_role("link", name="first").wait_for()
+    await page.get_by_role("button", name="Best").click()
+    await page.wait_for_url("**sort=best_validation+desc**")
+    await page.get_by_role("button", name="Best").click()
+    await page.locator("summary", has_text="Select").click()
+    await page.get_by_role("button", name="The best 10").click()
+    await page.get_by_text("2 selected").wait_for()
+    await assert_accessible(page)
+    await page.keyboard.press("Escape")
+    await page.goto(f"{visit.url}/now")
+    await page.get_by_role("link", name="0.025").wait_for()

@@ -52,6 +52,9 @@ async def replay_and_edit(visit: Visit) -> None:
     await page.get_by_role("button", name="Save").click()
     await page.get_by_text("baseline", exact=True).wait_for()
     await page.get_by_role("tab", name="Config").click()
+    await page.get_by_role("heading", name="Config").wait_for()
+    await assert_accessible(page)
+    await page.get_by_role("tab", name="Overview").click()
     await page.get_by_role("heading", name="Notes").wait_for()
     await assert_accessible(page)
 
@@ -138,7 +141,7 @@ async def download_and_verify(visit: Visit) -> None:
     await visit.save(trial, b"weights")
     await visit.sign_in()
     await page.goto(f"{visit.url}/trials/{trial.number}?tab=checkpoints")
-    await page.get_by_role("button", name="1 files").click()
+    await page.get_by_role("button", name="1 file").click()
     async with page.expect_download() as downloading:
         await page.get_by_role("button", name="Download").click()
     assert Path(await (await downloading.value).path()).read_bytes() == b"weights"

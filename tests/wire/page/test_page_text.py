@@ -30,6 +30,7 @@ VIEWS = (
     "/experiments/1",
     "/experiments/1?tab=search",
     "/experiments/1?tab=hparams",
+    "/experiments/1?tab=logs",
     "/experiments/1?tab=config",
     "/trials/1",
     "/trials/1?tab=logs",
@@ -78,6 +79,7 @@ async def look_for_markup(visit: Visit) -> None:
         experiment={"notes": MARKUP},
         update_mask={"paths": ["notes"]},
     )
+    await caller.call("CreateModel", token=caller.admin, model={"name": MARKUP, "description": MARKUP})
     await visit.sign_in()
     for path in VIEWS:
         await page.goto(visit.url + path)

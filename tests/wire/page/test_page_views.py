@@ -31,6 +31,7 @@ VIEWS = (
     ("/experiments/1", "img", "validation/loss"),
     ("/experiments/1?tab=search", "cell", "The search began"),
     ("/experiments/1?tab=hparams", "heading", "Importance"),
+    ("/experiments/1?tab=logs", "button", "Follow"),
     ("/experiments/1?tab=checkpoints", "cell", "40"),
     ("/experiments/1?tab=code", "tab", "Code"),
     ("/experiments/1?tab=config", "heading", "Config"),

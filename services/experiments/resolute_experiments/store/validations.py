@@ -73,18 +73,20 @@ def store(connection: Connection, changes: Collection[TrialValidations], *, revi
 
 def _keep_best(connection: Connection, experiment_id: str) -> None:
     """Writes the best validation of an experiment beside it: lists are ordered and filtered by it."""
-    own = experiments_table.c.id == experiment_id
-    query = sa.select(experiments_table.c.smaller_is_better).where(own)
-    smaller = connection.execute(query).scalar_one()
+    columns = experiments_table.c
+    known = connection.execute(
+        sa.select(
+            columns.smaller_is_better, columns.best_value, columns.best_steps, columns.best_trial
+        ).where(columns.id == experiment_id)
+    ).one()
     # As the index has them, forwards or backwards.
     order = (trials.c.best_value, trials.c.number)
     best = connection.execute(
         sa.select(trials.c.best_value, trials.c.best_steps, trials.c.number)
         .where(trials.c.experiment_id == experiment_id, trials.c.best_value.is_not(None))
-        .order_by(*(order if smaller else (column.desc() for column in order)))
+        .order_by(*(order if known.smaller_is_better else (column.desc() for column in order)))
         .limit(1)
     ).one_or_none()
     value, steps, number = (None, None, None) if best is None else best
-    connection.execute(
-        experiments_table.update().where(own).values(best_value=value, best_steps=steps, best_trial=number)
-    )
+    if (value, steps, number) != known[1:]:
+        experiments.update(connection, experiment_id, best_value=value, best_steps=steps, best_trial=number)

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "vitest";
-import { ExperimentSchema, ExperimentState } from "$gen/resolute/api/experiments/v1/experiment_pb.js";
+import { ExperimentSchema } from "$gen/resolute/api/experiments/v1/experiment_pb.js";
 import { RunSchema } from "$gen/resolute/api/experiments/v1/run_pb.js";
 import { TrialSchema, TrialState } from "$gen/resolute/api/experiments/v1/trial_pb.js";
 import { OperationSchema } from "$gen/resolute/api/searcher/v1/operation_pb.js";
@@ -13,46 +13,9 @@ import { summary } from "$src/experiment/summary";
 import { chosenColumns, USUAL, written } from "$src/experiments/columns";
 import { aboutSteps, reportedSteps, spent } from "$src/trial/pace";
 import { timeLeft } from "$src/ui/format";
-import { parseFilter } from "$src/experiments/filter";
 import { changedQuery, placesOf, viewOf } from "$src/frame/location";
 import { barsOf } from "$src/trial/timeLine";
 import { bytes, duration, shortNumber } from "$src/ui/format";
-
-describe("the filter line", () => {
-  it("takes states, labels, owners and words", () => {
-    const { request, problem } = parseFilter('state:paused label:"two words" owner:me deep net', 7n);
-    expect(problem).toBe("");
-    expect(request).toMatchObject({
-      states: [ExperimentState.PAUSED],
-      labels: ["two words"],
-      ownerIds: [7n],
-      nameContains: "deep net",
-      archived: false,
-    });
-  });
-
-  it("takes names of workspaces, projects and owners", () => {
-    const { named, request } = parseFilter('workspace:"team a" project:vision owner:bob', 7n);
-    expect(named).toEqual({ workspaces: ["team a"], projects: ["vision"], owners: ["bob"] });
-    expect(request).toMatchObject({ nameContains: "", ownerIds: [] });
-  });
-
-  it("says what is wrong, and leaves that out", () => {
-    const { request, problem } = parseFilter("state:lost net", 7n);
-    expect(problem).toContain("state:lost: use running");
-    expect(request.nameContains).toBe("net");
-  });
-
-  it("takes no condition for a name, unless it is quoted", () => {
-    expect(parseFilter("metric<0.1", 7n)).toMatchObject({ problem: expect.stringContaining("metric<0.1: "), request: { nameContains: "" } });
-    expect(parseFilter("stat:paused", 7n).problem).toContain("there are state:, label:");
-    expect(parseFilter('"a<b" "stat:x"', 7n)).toMatchObject({ problem: "", request: { nameContains: "a<b stat:x" } });
-  });
-
-  it("waits for what is still being typed", () => {
-    expect(parseFilter("label:", 7n)).toMatchObject({ problem: "", request: { labels: [] } });
-  });
-});
 
 describe("trials", () => {
   it("are ordered by the server, in the words of the table", () => {

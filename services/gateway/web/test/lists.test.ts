@@ -1,43 +1,51 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test, vi } from "vitest";
-import { type Experiment, ExperimentActivity, ExperimentSchema, ExperimentState } from "$gen/resolute/api/experiments/v1/experiment_pb.js";
+import { ExperimentSchema, ExperimentState } from "$gen/resolute/api/experiments/v1/experiment_pb.js";
+import { ExperimentTotalsSchema } from "$gen/resolute/api/experiments/v1/experiments_service_pb.js";
 import { Pages } from "$src/api/pages.svelte";
 import { RequestIds } from "$src/api/requestId";
 import { cellKey } from "$src/experiments/cellValues.svelte";
-import { COLUMNS } from "$src/experiments/columns";
-import { completions } from "$src/experiments/filter";
+import { chosenColumns, COLUMNS } from "$src/experiments/columns";
+import { completions, isUnfinished } from "$src/experiments/filter";
 import { metricColumnOf, serverOrder, sortedByValue } from "$src/experiments/order";
 import { endedSince } from "$src/now/ended";
-import { totalsOf } from "$src/experiments/totals";
+import { totalsText } from "$src/experiments/totals";
 
 vi.mock("$src/api/services", () => ({ services: {}, within: () => ({}) }));
 
-const experiment = (number: number, searcherMetric: string, smallerIsBetter: boolean): Experiment =>
-  create(ExperimentSchema, { number: BigInt(number), experimentId: String(number), searcherMetric, smallerIsBetter });
-
 test("the word that is typed is completed, with what the shown rows have", () => {
   const known = { label: ["base line", "b2", "b2"], owner: ["me", "ada"] };
-  expect(completions("net sta", known)).toEqual(["net state:"]);
+  expect(completions("net sta", known)).toEqual(["net state:", "net started < "]);
   expect(completions("state:pa", known)).toEqual(["state:paused"]);
   expect(completions("x label:b", known)).toEqual(["x label:b2"]);
   expect(completions("owner:ada", known)).toEqual([]);
   expect(completions("", known)).toContain("archived:");
 });
 
-test("best values are sorted for each metric for itself, and rows without one come last", () => {
-  const rows = [experiment(1, "loss", true), experiment(2, "accuracy", false), experiment(3, "loss", true), experiment(4, "loss", true), experiment(5, "accuracy", false)];
-  const values = new Map([[1, 0.5], [2, 0.8], [3, 0.1], [5, 0.9]].map(([number, value]) => [cellKey(String(number), "best"), { value: value ?? 0, steps: 1n }]));
-  const column = metricColumnOf("best", COLUMNS);
-  if (!column) throw new Error("there is a column of best values");
-  expect(sortedByValue(rows, column, "best", values).map(({ number }) => Number(number))).toEqual([5, 2, 3, 1, 4]);
-  expect(sortedByValue(rows, column, "best desc", values).map(({ number }) => Number(number))).toEqual([2, 5, 1, 3, 4]);
-  expect(metricColumnOf("state desc", COLUMNS)).toBeUndefined();
+test("fields, metrics and hyperparameters are suggested, each as it is written in a filter", () => {
+  expect(completions("(lr", {}, ["lr", "val_loss"])).toEqual(["(lr < "]);
+  expect(completions("my", {}, ["my rate"])).toEqual([]);
+  expect(completions('"my', {}, ["my rate"])).toEqual(['"my rate" < ']);
+  expect(completions("label:", { label: ['a "b"'] })).toEqual(['label:"a \\"b\\""']);
+  expect(["label:", "lr <", "lr < 1", "lr", 'name = "'].map(isUnfinished)).toEqual([true, true, false, false, false]);
+});
+
+test("values of a metric are sorted, and rows without one come last", () => {
+  const rows = [1, 2, 3].map((number) => create(ExperimentSchema, { number: BigInt(number), experimentId: String(number) }));
+  const column = chosenColumns("state,max:validation%2Faccuracy").at(-1);
+  if (!column?.metric) throw new Error("there is a column of a metric");
+  const values = new Map([[1, 0.5], [3, 0.1]].map(([number, value]) => [cellKey(String(number), column.id), { value: value ?? 0, steps: 1n }]));
+  expect(sortedByValue(rows, column, column.id, values).map(({ number }) => Number(number))).toEqual([3, 1, 2]);
+  expect(sortedByValue(rows, column, `${column.id} desc`, values).map(({ number }) => Number(number))).toEqual([1, 3, 2]);
+  expect(metricColumnOf(`${column.id} desc`, [column])).toBe(column);
+  expect(metricColumnOf("best_validation", COLUMNS)).toBeUndefined();
 });
 
 test("the server is asked for orders that it keeps alone, whatever columns are shown", () => {
   expect(["name", "create_time desc", "number"].map(serverOrder)).toEqual(["name", "create_time desc", "number"]);
-  expect(["best", "best desc", "max:validation%2Faccuracy", "left", ""].map(serverOrder)).toEqual(Array(5).fill("number desc"));
+  expect(serverOrder("best_validation desc")).toBe("searcher_metric, best_validation desc");
+  expect(["best", "max:validation%2Faccuracy", "left", ""].map(serverOrder)).toEqual(Array(4).fill("number desc"));
 });
 
 test("a form that is sent again has the same id, and another content one of its own", () => {
@@ -71,10 +79,9 @@ describe("a list that is read page by page", () => {
   });
 });
 
-test("totals count experiments, their trials and their states", () => {
-  const running = { state: ExperimentState.ACTIVE, activity: ExperimentActivity.RUNNING, trialCount: 3n };
-  const list = [create(ExperimentSchema, running), create(ExperimentSchema, running), create(ExperimentSchema, { state: ExperimentState.ERROR, trialCount: 1n })];
-  expect(totalsOf(list)).toBe("3 experiments with 7 trials: 2 running, 1 failed");
+test("totals say how many experiments, trials and states match", () => {
+  const states = [{ state: ExperimentState.ERROR, count: 1n }, { state: ExperimentState.ACTIVE, count: 20n }];
+  expect(totalsText(create(ExperimentTotalsSchema, { states, trials: 7n }))).toBe("21 experiments with 7 trials: 20 active, 1 failed");
 });
 
 test("what ended since somebody looked", () => {

@@ -100,7 +100,7 @@ describe("a log", () => {
     expect(ids(store)).toEqual([1, 2]);
   });
 
-  it("loads nothing older once lines were left out, also where that was under way", async () => {
+  it("loads older lines again after they were left out, but not where that was under way", async () => {
     listLines.mockResolvedValueOnce(page([10], "a"));
     const store = new LogStore({ trialId: "t" });
     store.follow();
@@ -112,18 +112,38 @@ describe("a log", () => {
     answer(page([9], "b"));
     await older;
     expect(ids(store).slice(0, 2)).toEqual([11, 12]);
-    expect([store.lines.length, store.trimmed, store.hasOlder]).toEqual([MOST_LINES, true, false]);
+    expect([store.lines.length, store.hasOlder]).toEqual([MOST_LINES, true]);
+    listLines.mockResolvedValueOnce(page([10, 9], "c"));
     await store.loadOlder();
-    expect(listLines).toHaveBeenCalledTimes(2);
+    expect(listLines.mock.lastCall?.[0]).toMatchObject({ behindLineId: 11n, orderBy: "line_id desc" });
+    expect([ids(store).slice(0, 2), store.lines.length, store.hasNewer]).toEqual([[9, 10], MOST_LINES, true]);
+    come(subscription, 20 + MOST_LINES, 20 + MOST_LINES); // between it and the rest are lines that are to be loaded
+    expect(ids(store).at(-1)).toBe(8 + MOST_LINES);
   });
 
-  it("is loaded back to the line that a link names, and no further", async () => {
-    listLines.mockResolvedValueOnce(page([9, 8], "a")).mockResolvedValueOnce(page([7, 5], "b")).mockResolvedValueOnce(page([4, 2], "c"));
+  it("is shown around the line that a link names, and follows once its newest lines are loaded", async () => {
+    listLines.mockResolvedValueOnce(page([3, 2], "a")).mockResolvedValueOnce(page([4, 5], "b"));
     const store = new LogStore({ trialId: "t" });
     store.follow(3n);
-    await vi.waitFor(() => expect(ids(store)).toEqual([2, 4, 5, 7, 8, 9]), { timeout: 60_000 });
+    await vi.waitFor(() => expect(ids(store)).toEqual([2, 3, 4, 5]), { timeout: 60_000 });
+    expect(listLines.mock.calls.map(([request]) => [request.behindLineId, request.orderBy])).toEqual([[4n, "line_id desc"], [3n, ""]]);
+    expect([store.hasOlder, store.hasNewer, store.covers(1n), store.covers(4n), store.covers(6n)]).toEqual([true, true, false, true, false]);
+    expect(watch).not.toHaveBeenCalled();
+    listLines.mockResolvedValueOnce(page([7], ""));
+    await store.loadNewer();
+    expect(asked(await watched).lines).toMatchObject([{ afterLineId: 7n }]);
+    expect([ids(store).at(-1), store.hasNewer, store.covers(9n)]).toEqual([7, false, true]);
+  });
+
+  it("finds the next line that matches, through pages without one", async () => {
+    listLines.mockResolvedValueOnce(page([8], ""));
+    const store = new LogStore({ trialId: "t" });
+    store.follow();
     await watched;
-    expect(listLines).toHaveBeenCalledTimes(3);
+    listLines.mockResolvedValueOnce(page([], "a")).mockResolvedValueOnce(page([5], "b")).mockResolvedValueOnce(page([], ""));
+    expect(await store.find({ text: "loss" }, { behind: 2n })).toBe(5n);
+    expect(listLines.mock.lastCall?.[0]).toMatchObject({ filter: { trialId: "t", text: "loss" }, behindLineId: 2n, pageSize: 1, pageToken: "a" });
+    expect(await store.find({ text: "loss" }, { behind: 5n })).toBeUndefined();
   });
 
   it("reads until it succeeds, and then follows", async () => {

@@ -59,6 +59,7 @@ const OUTCOME: Readonly<Record<number, Shown>> = {
 /** What an experiment does: its activity where there is one. */
 export const experimentShown = ({ state, activity }: Pick<Experiment, "state" | "activity">): Shown =>
   ACTIVITY[activity] ?? EXPERIMENT[state] ?? UNKNOWN;
+export const stateShown = (state: ExperimentState): Shown => EXPERIMENT[state] ?? UNKNOWN;
 export const trialShown = (state: TrialState): Shown => TRIAL[state] ?? UNKNOWN;
 export const outcomeShown = (outcome: RunOutcome): Shown => OUTCOME[outcome] ?? UNKNOWN;
 
@@ -71,18 +72,5 @@ export const hasEnded = ({ state }: Experiment): boolean =>
 export const canDelete = (experiment: Experiment): boolean =>
   hasEnded(experiment) || experiment.state === ExperimentState.DELETE_FAILED;
 
-/** The words that a filter of states takes, with the states of each. */
-export const STATE_WORDS: Readonly<Record<string, readonly ExperimentState[]>> = {
-  running: [ExperimentState.ACTIVE],
-  active: [ExperimentState.ACTIVE],
-  paused: [ExperimentState.PAUSED],
-  completed: [ExperimentState.COMPLETED],
-  canceled: [ExperimentState.CANCELED],
-  failed: [ExperimentState.ERROR],
-  stopping: [
-    ExperimentState.STOPPING_COMPLETED,
-    ExperimentState.STOPPING_CANCELED,
-    ExperimentState.STOPPING_KILLED,
-    ExperimentState.STOPPING_ERROR,
-  ],
-};
+/** The words by which a filter names states. */
+export const STATE_WORDS: readonly string[] = ["running", "active", "paused", "stopping", "completed", "canceled", "failed"];

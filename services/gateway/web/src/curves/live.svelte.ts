@@ -71,6 +71,7 @@ export function zoom(curves: readonly LiveCurve[], range: Stretch["range"] | und
     loadStretch(curves, range, ending.signal).then(shown, () => undefined); // the coarser points of the whole stay
   } else {
     for (const one of curves) one.show(undefined);
+    shown();
   }
   return () => ending.abort();
 }

@@ -5,7 +5,7 @@ import type { Experiment } from "$gen/resolute/api/experiments/v1/experiment_pb.
 import { services, within } from "$src/api/services";
 import { hasEnded } from "$src/api/states";
 import { chosenValue, type MetricColumn } from "$src/columns/metricColumn";
-import { BEST, type Column } from "./columns";
+import type { Column } from "./columns";
 
 /** A running experiment is asked about so often at most. */
 const EVERY_MS = 10_000;
@@ -43,12 +43,17 @@ export class CellValues {
   /** Asks about experiments that have changed since they were asked about. */
   want(experiments: readonly Experiment[], columns: readonly Column[]): void {
     const time = Date.now();
-    const asking = columns.filter(({ id, metric }) => id === BEST || metric);
+    const asking = columns.filter(({ metric }) => metric);
     this.#waiting = experiments
       .filter(({ trialCount }) => trialCount)
       .flatMap((experiment) => asking.map((column) => ({ experiment, column })))
-      .filter((one) => (one.column.metric ?? one.experiment.searcherMetric) && this.#isDue(one, time));
+      .filter((one) => this.#isDue(one, time));
     while (this.#busy < AT_ONCE && this.#waiting.length) void this.#work();
+  }
+
+  /** Ends with what is asked for. */
+  get signal(): AbortSignal {
+    return this.#ending.signal;
   }
 
   /** Asks nothing any more. */
@@ -69,7 +74,7 @@ export class CellValues {
       const key = cellKey(experimentId, one.column.id);
       this.#asked.set(key, { revision, time: Date.now() });
       try {
-        this.shown.set(key, await this.#ask(experimentId, one.column.metric));
+        if (one.column.metric) this.shown.set(key, await this.#ask(experimentId, one.column.metric));
       } catch {
         this.#asked.delete(key); // asked again with the next change; the list is whole without it
       }
@@ -77,9 +82,8 @@ export class CellValues {
     this.#busy -= 1;
   }
 
-  async #ask(experimentId: string, column: MetricColumn | undefined): Promise<CellValue | undefined> {
+  async #ask(experimentId: string, column: MetricColumn): Promise<CellValue | undefined> {
     const options = within(this.#ending.signal);
-    if (!column) return (await services.metrics.getBestValidation({ experimentId }, options)).experimentBest;
     const { group, name } = column.metric;
     const request = { experimentId, groups: [group], names: [name], orderBy: ORDER[column.choice], pageSize: 1 };
     const [found] = (await services.metrics.listSummaries(request, options)).summaries;

@@ -10,8 +10,6 @@ export interface Column {
   readonly isNumber?: boolean;
   /** Whether it is left out on narrow screens. */
   readonly isMinor?: boolean;
-  /** Whether it shows a value of a metric: rows of a page can be sorted by it. */
-  readonly isMetric?: boolean;
   /** The metric of which it shows a value; nothing for other columns. */
   readonly metric?: MetricColumn;
 }
@@ -24,7 +22,7 @@ export const COLUMNS: readonly Column[] = [
   { id: "state", label: "State", field: "state" },
   { id: "progress", label: "Progress", field: "progress" },
   { id: "left", label: "Left", isMinor: true },
-  { id: BEST, label: "Best", isMetric: true, isNumber: true, isMinor: true },
+  { id: BEST, label: "Best", field: "best_validation", isNumber: true, isMinor: true },
   { id: "trials", label: "Trials", isNumber: true },
   { id: "searcher", label: "Searcher", isMinor: true },
   { id: "owner", label: "Owner", field: "owner_name", isMinor: true },
@@ -43,7 +41,7 @@ export const USUAL = written(COLUMNS.filter(({ id }) => !HIDDEN_AT_FIRST.has(id)
 /** Reads a list of columns, such as "state,best,max:validation%2Faccuracy"; unknown ones are left out. Empty for the usual ones. */
 export function chosenColumns(list: string): readonly Column[] {
   const ids = new Set((list || USUAL).split(","));
-  const metrics = readMetricColumns(list).map((metric): Column => ({ id: metric.id, label: metric.label, isMetric: true, isNumber: true, isMinor: true, metric }));
+  const metrics = readMetricColumns(list).map((metric): Column => ({ id: metric.id, label: metric.label, isNumber: true, isMinor: true, metric }));
   return [...COLUMNS.filter(({ id }) => ids.has(id)), ...metrics];
 }
 

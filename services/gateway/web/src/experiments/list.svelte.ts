@@ -1,21 +1,22 @@
 // A page of experiments, which stays as it is while what it shows changes.
 
 import type { Experiment } from "$gen/resolute/api/experiments/v1/experiment_pb.js";
-import { readUntilDone } from "$src/api/reading";
+import { isRefusal, readUntilDone } from "$src/api/reading";
 import { services, within } from "$src/api/services";
 import { hasEnded } from "$src/api/states";
 import { watch } from "$src/live/live.svelte";
 import { experimentSubscription, queueSubscription } from "$src/live/subscription";
-import type { Filter } from "./filter";
-import { idsOf } from "./named";
+import { failureOf } from "$client/errors.js";
 import { NEWEST_FIRST } from "./order";
+import { totalsText } from "./totals";
 
 const PAGE_SIZE = 50;
 export const MOST_CHOSEN = 1000;
 const RELOAD_MS = 3000;
 
 export interface Query {
-  readonly filter: Filter;
+  /** What was typed. */
+  readonly filter: string;
   readonly orderBy: string;
   readonly pageToken: string;
 }
@@ -24,6 +25,10 @@ export class ExperimentsList {
   rows = $state.raw<readonly Experiment[] | undefined>();
   nextPageToken = $state("");
   problem = $state("");
+  /** Whether asking again for the same would fail again. */
+  isRefused = $state(false);
+  /** What all that match are together, also those of other pages. */
+  totals = $state("");
   /** How often the rows ceased to be live, and must be loaded again. */
   lost = $state(0);
   /** Whether experiments were submitted that are not among the rows. */
@@ -46,9 +51,9 @@ export class ExperimentsList {
     return () => ends.forEach((end) => end());
   }
 
-  /** All experiments that match, up to a thousand, and whether there are more. */
-  async all({ filter }: Pick<Query, "filter">, signal: AbortSignal): Promise<{ experiments: readonly Experiment[]; hasMore: boolean }> {
-    const { experiments, nextPageToken } = await this.#ask({ filter, orderBy: NEWEST_FIRST, pageToken: "" }, signal, MOST_CHOSEN);
+  /** The first experiments that match, by their order, and whether there are more. */
+  async first(most: number, { filter, orderBy }: Omit<Query, "pageToken">, signal: AbortSignal): Promise<{ experiments: readonly Experiment[]; hasMore: boolean }> {
+    const { experiments, nextPageToken } = await this.#ask({ filter, orderBy, pageToken: "" }, signal, most);
     return { experiments, hasMore: !!nextPageToken };
   }
 
@@ -63,15 +68,20 @@ export class ExperimentsList {
     if (!page) return undefined;
     this.rows = page.experiments;
     this.nextPageToken = page.nextPageToken;
-    if (orderBy === NEWEST_FIRST && !pageToken && filter.isEmpty) this.#newest = page.experiments[0]?.number ?? 0n;
+    this.totals = page.totals ? totalsText(page.totals) : "";
+    if (orderBy === NEWEST_FIRST && !pageToken && !filter.trim()) this.#newest = page.experiments[0]?.number ?? 0n;
     return this.rows;
   }
 
   async #ask({ filter, orderBy, pageToken }: Query, signal: AbortSignal, pageSize: number) {
-    const { workspaceIds, projectIds, ownerIds } = await idsOf(filter.named, signal);
-    const owners = [...(filter.request.ownerIds ?? []), ...ownerIds];
-    const request = { ...filter.request, workspaceIds, projectIds, ownerIds: owners, orderBy, pageToken, pageSize };
-    return services.experiments.listExperiments(request, within(signal));
+    try {
+      this.isRefused = false;
+      const request = { filter, archived: false, orderBy, pageToken, pageSize, includeTotals: pageSize === PAGE_SIZE };
+      return await services.experiments.listExperiments(request, within(signal));
+    } catch (error) {
+      this.isRefused = isRefusal(failureOf(error).code);
+      throw error;
+    }
   }
 
   #follow({ number, revision }: Experiment): () => void {

@@ -1,30 +1,36 @@
-// Lines of a log: the newest ones, older ones on request, and those that come.
+// A stretch of a log: its newest lines and those that come, or those around one that somebody wants to see.
 
-import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { Line, LineFilterSchema } from "$gen/resolute/api/logs/v1/line_pb.js";
+import type { Line } from "$gen/resolute/api/logs/v1/line_pb.js";
 import { failureOf } from "$client/errors.js";
 import { readUntilDone } from "$src/api/reading";
 import { services, within } from "$src/api/services";
 import { watch } from "$src/live/live.svelte";
 import { linesSubscription } from "$src/live/subscription";
-
-type Filter = MessageInitShape<typeof LineFilterSchema>;
+import type { Filter } from "./filter";
 
 const PAGE = 1000;
-/** Most lines that are kept when more come; the oldest go, and a new store can load them. */
+/** Most lines that are kept. Those at the other end go, and can be loaded again. */
 export const MOST_LINES = 50_000;
+
+interface Stretch {
+  /** By their numbers. */
+  readonly lines: readonly Line[];
+  /** Whether there are more in the direction of reading. */
+  readonly hasMore: boolean;
+}
 
 export class LogStore {
   lines = $state.raw<readonly Line[]>([]);
   loaded = $state(false);
   complete = $state(false);
   problem = $state("");
-  /** Whether the oldest lines that were loaded are kept no longer. What was before those cannot be put before the rest. */
-  trimmed = $state(false);
+  hasOlder = $state(false);
+  /** Whether there are newer lines to load; none are followed until then. */
+  hasNewer = $state(false);
   /** Ids of ranks that were seen, for the filter. */
   ranks = $state.raw<readonly number[]>([]);
-  #older = $state("");
   #isLoading = false;
+  #showing = new AbortController();
   readonly #filter: Filter;
   readonly #ending = new AbortController();
 
@@ -32,74 +38,126 @@ export class LogStore {
     this.#filter = filter;
   }
 
-  /** Whether there are older lines to load. */
-  get hasOlder(): boolean {
-    return !this.trimmed && this.#older !== "";
+  /** Whether a line would be among the lines that are loaded. */
+  covers(lineId: bigint): boolean {
+    const [first, last] = [this.lines[0]?.lineId, this.lines.at(-1)?.lineId];
+    if (first === undefined || last === undefined) return this.loaded;
+    return (lineId >= first || !this.hasOlder) && (lineId <= last || !this.hasNewer);
   }
 
-  /**
-   * Loads the newest lines, and follows on.
-   *
-   * @param wanted A line to go back to, if it is not too far.
-   * @returns What ends both.
-   */
+  /** Shows the newest lines and follows on, or shows those around a line; returns what ends both. */
   follow(wanted?: bigint): () => void {
-    const { signal } = this.#ending;
-    const ends: (() => void)[] = [() => this.#ending.abort()];
-    void readUntilDone(() => this.#load(), signal, (problem) => this.#tell(problem)).then((isRead) => {
-      if (!isRead) return;
-      const after = this.lines.at(-1)?.lineId ?? 0n;
-      const subscription = linesSubscription(this.#filter, after, (lines, complete) => this.#append(lines, complete));
-      subscription.fail = (message) => (this.problem = message);
-      ends.push(watch(subscription));
-      if (wanted !== undefined) void this.#goBackTo(wanted);
-    });
-    return () => ends.forEach((end) => end());
+    void this.show(wanted);
+    return () => {
+      this.#showing.abort();
+      this.#ending.abort();
+    };
+  }
+
+  /** Shows the newest lines and follows on, or those around a line, in the place of what is shown. */
+  async show(wanted?: bigint): Promise<void> {
+    this.#showing.abort();
+    const { signal } = (this.#showing = new AbortController());
+    const read = (request: Reading) => readUntilDone(() => this.#read(request, signal), signal, (problem) => this.#tell(problem));
+    const older = await read({ descending: true, ...(wanted === undefined ? {} : { behind: wanted + 1n }) });
+    const newer = wanted === undefined ? { lines: [], hasMore: false } : older && (await read({ behind: wanted }));
+    if (!older || !newer) return;
+    this.lines = [...older.lines, ...newer.lines];
+    [this.hasOlder, this.hasNewer, this.loaded] = [older.hasMore, newer.hasMore, true];
+    if (!this.hasNewer) this.#watch();
   }
 
   /** Loads a page of older lines. */
   async loadOlder(): Promise<void> {
-    if (!this.hasOlder || this.#isLoading) return;
+    const behind = this.lines[0]?.lineId;
+    if (!this.hasOlder || behind === undefined) return;
+    await this.#load({ descending: true, behind }, ({ lines, hasMore }) => {
+      if (this.lines[0]?.lineId !== behind) return; // lines have come meanwhile, and the oldest ones went
+      const all = [...lines, ...this.lines];
+      if (all.length > MOST_LINES && !this.hasNewer) this.#renew().abort();
+      this.hasNewer ||= all.length > MOST_LINES;
+      this.lines = all.slice(0, MOST_LINES);
+      this.hasOlder = hasMore;
+    });
+  }
+
+  /** Loads a page of newer lines, and follows on where those were the newest. */
+  async loadNewer(): Promise<void> {
+    const behind = this.lines.at(-1)?.lineId;
+    if (!this.hasNewer || behind === undefined) return;
+    await this.#load({ behind }, ({ lines, hasMore }) => {
+      this.#append(lines);
+      this.hasNewer = hasMore;
+      if (!hasMore) this.#watch();
+    });
+  }
+
+  /**
+   * Finds the next line that matches more than the filter.
+   *
+   * @param more What it must match as well.
+   * @param behind The line from which on it is searched for; absent for the last line.
+   * @returns Its number; nothing where there is none.
+   */
+  async find(more: Partial<Filter>, { behind, descending = false }: { behind?: bigint | undefined; descending?: boolean }): Promise<bigint | undefined> {
+    const request = { more, descending, size: 1, ...(behind === undefined ? {} : { behind }) };
+    return (await this.#read(request, this.#ending.signal)).lines[0]?.lineId;
+  }
+
+  /** What ends what is followed and loaded now, and lets something else begin. */
+  #renew(): AbortController {
+    const before = this.#showing;
+    this.#showing = new AbortController();
+    return before;
+  }
+
+  #watch(): void {
+    const { signal } = this.#showing;
+    const subscription = linesSubscription(this.#filter, this.lines.at(-1)?.lineId ?? 0n, (lines, complete) => {
+      if (signal.aborted) return;
+      this.complete = complete;
+      if (lines.length) this.#append(lines);
+    });
+    subscription.fail = (message) => (this.problem = message);
+    signal.addEventListener("abort", watch(subscription), { once: true });
+  }
+
+  async #load(request: Reading, take: (stretch: Stretch) => void): Promise<void> {
+    const { signal } = this.#showing;
+    if (this.#isLoading) return;
     this.#isLoading = true;
     try {
-      await this.#load();
+      const stretch = await this.#read(request, signal);
+      if (!signal.aborted) take(stretch);
       this.problem = "";
     } catch (error) {
-      if (!this.#ending.signal.aborted) this.problem = failureOf(error).message;
+      if (!signal.aborted) this.problem = failureOf(error).message;
     }
     this.#isLoading = false;
   }
 
-  async #goBackTo(wanted: bigint): Promise<void> {
-    const isNeeded = () => this.hasOlder && !this.problem && this.lines.length < MOST_LINES / 2;
-    while (isNeeded() && (this.lines[0]?.lineId ?? wanted) > wanted && !this.#ending.signal.aborted) await this.loadOlder();
-  }
-
-  /** Loads the next page, going back, that has a line. The service looks at so many lines a call, and may find none in them. */
-  async #load(): Promise<true> {
-    const { signal } = this.#ending;
-    for (;;) {
-      const request = { filter: this.#filter, orderBy: "line_id desc", pageSize: PAGE, pageToken: this.#older };
-      const { lines, nextPageToken } = await services.logs.listLines(request, within(signal));
-      if (this.trimmed) return true; // between these lines and the rest are some that were left out meanwhile
-      this.#older = nextPageToken;
-      if (!lines.length && nextPageToken) continue;
-      this.lines = [...lines.reverse(), ...this.lines];
+  /** Reads until there is a line. The service looks at so many lines a call, and may find none in them. */
+  async #read({ more = {}, behind, descending = false, size = PAGE }: Reading, signal: AbortSignal): Promise<Stretch> {
+    const filter = { ...this.#filter, ...more } as Filter;
+    const request = { filter, orderBy: descending ? "line_id desc" : "", pageSize: size };
+    const from = behind === undefined ? {} : { behindLineId: behind };
+    for (let pageToken = ""; ; ) {
+      const { lines, nextPageToken } = await services.logs.listLines({ ...request, ...from, pageToken }, within(signal));
+      pageToken = nextPageToken;
+      if (!lines.length && pageToken) continue;
       this.#see(lines);
-      return true;
+      return { lines: descending ? lines.reverse() : lines, hasMore: !!pageToken };
     }
   }
 
   #tell(problem: string): void {
     this.problem = problem;
-    this.loaded = true;
+    if (problem) this.loaded = true;
   }
 
-  #append(lines: readonly Line[], complete: boolean): void {
-    this.complete = complete;
-    if (!lines.length) return;
+  #append(lines: readonly Line[]): void {
     const all = [...this.lines, ...lines];
-    if (all.length > MOST_LINES) this.trimmed = true;
+    if (all.length > MOST_LINES) this.hasOlder = true;
     this.lines = all.slice(-MOST_LINES);
     this.#see(lines);
   }
@@ -109,4 +167,11 @@ export class LogStore {
     for (const { rank } of lines) if (rank !== undefined) ranks.add(rank);
     if (ranks.size !== this.ranks.length) this.ranks = [...ranks].sort((a, b) => a - b);
   }
+}
+
+interface Reading {
+  readonly more?: Partial<Filter>;
+  readonly behind?: bigint;
+  readonly descending?: boolean;
+  readonly size?: number;
 }
