@@ -12,6 +12,7 @@ from support.clusters.embedded import EmbeddedCluster
 
 SCRIPT = """
 import os, sys
+import numpy as np
 from resolute import core
 
 with core.init() as context:
@@ -19,6 +20,8 @@ with core.init() as context:
     for step in range(int(sys.argv[1])):
         context.train.report_training_metrics(steps_completed=step, metrics={"loss": 1.0 / (step + 1)})
     context.train.report_validation_metrics(steps_completed=step, metrics={"loss": 0.5, "note": "good"})
+    context.train.log_text("said", "hello", steps_completed=step)
+    context.train.log_image("noise", np.random.default_rng(0).random((60, 60, 3)), steps_completed=step)
     os.kill(os.getpid(), 9)  # a crash loses nothing that was reported
 """
 REPORTS = 5000
@@ -39,6 +42,8 @@ def test_a_run_recorded_offline_arrives_whole_and_once_however_often_it_is_sent(
         again = cluster.run("resolute", "sync", str(next(recorded.iterdir()))).stdout
         trial = cluster.json("trial", "describe", "1", "--metrics-summary")[0]
         experiment = cluster.json("experiment", "describe", "1")
+        media = cluster.json("trial", "media", "1")
+        fetched = cluster.run("resolute", "trial", "media", "1", "-o", str(tmp_path / "media")).stdout
         cluster.run("resolute", "experiment", "delete", "1", "--yes")
     finally:
         cluster.down()
@@ -50,6 +55,11 @@ def test_a_run_recorded_offline_arrives_whole_and_once_however_often_it_is_sent(
     assert counts[("training", "loss")] == REPORTS
     assert counts[("validation", "loss")] == 1
     assert "train.py" in str(experiment)
+    assert [(one["name"], one["steps_completed"]) for one in media] == [
+        ("said", REPORTS - 1),
+        ("noise", REPORTS - 1),
+    ]
+    assert [Path(path).stat().st_size for path in fetched.splitlines()] == [one["size"] for one in media]
 
 
 def test_a_directory_without_runs_is_an_error_that_says_so(tmp_path: Path) -> None:

@@ -15,7 +15,13 @@ from support.services.checkpoints import EXPERIMENT, TRIAL, VISION, RegistryHarn
 
 from resolute.api.checkpoints.v1 import media_pb2
 from resolute.api.checkpoints.v1 import media_service_pb2 as api
-from resolute.errors import DataLossError, FailedPreconditionError, NotFoundError, UnavailableError
+from resolute.errors import (
+    DataLossError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    NotFoundError,
+    UnavailableError,
+)
 from resolute_checkpoints.domain.checkpoint import DirectoryStorage
 from resolute_checkpoints.media import queries
 from resolute_checkpoints.media.intake import Intake, Outcome
@@ -280,5 +286,30 @@ def test_a_store_that_cannot_be_written_holds_nothing_up_for_long(url: str, root
                 await ingest(w, [image()])
             (root / "cluster").unlink()
             assert (await ingest(w, [image()])).next_sequence == 1
+
+    asyncio.run(scenario())
+
+
+def test_without_a_storage_small_media_are_kept_and_large_ones_refused(url: str, root: Path) -> None:
+    def request(first: int, *media: Logged) -> api.IngestMediaRequest:
+        return api.IngestMediaRequest(
+            trial_id=TRIAL,
+            experiment_id=EXPERIMENT,
+            run=1,
+            source="s",
+            first_sequence=first,
+            count=len(media),
+            media=media,
+        )
+
+    async def scenario() -> None:
+        async with registry_harness(url, root) as w:
+            intake = Intake(w.database, w.contents, limits=MediaLimits(), clock=w.clock)
+            small = parse_batch(request(0, text("x")), storage=None)
+            assert (await intake.ingest(small, workspace=VISION, listed=False)).next_sequence == 1
+            large = parse_batch(request(1, image()), storage=None)
+            with pytest.raises(InvalidArgumentError, match="name where the experiment's checkpoints are"):
+                await intake.ingest(large, workspace=VISION, listed=False)
+            assert [one.name for one in await listed(w)] == ["said"]
 
     asyncio.run(scenario())

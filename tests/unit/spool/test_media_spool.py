@@ -121,3 +121,16 @@ def test_media_after_the_end_are_left_out(tmp_path: Path, before: int) -> None:
     writer.log_media(media("b"))
     assert "after the context was closed" in lines[0]
     assert len(list(tmp_path.glob(f"*{MEDIA_SUFFIX}"))) == before
+
+
+def test_where_no_storage_is_known_none_is_named(tmp_path: Path) -> None:
+    writer, service, clock = ReportWriter(tmp_path), Service(), Clock()
+    writer.log_media(media("a"))
+    delivery = MediaDelivery(
+        RunIdentity("trial", 1, "experiment"), ingest=service.ingest, dropped=lambda _count, _text: None
+    )
+    sender = SpoolSender(tmp_path, delivery, clock=clock, jitter=lambda: 0.5)
+    pump_all(sender, clock)
+    sender.close()
+    writer.close()
+    assert [request.HasField("storage") for request in service.requests] == [False]

@@ -222,7 +222,9 @@ def media_request(identity: RunIdentity, *, source: str, chunk: Chunk) -> media.
         first_sequence=chunk.first_sequence,
         count=len(chunk),
         media=[_logged(item) for item in chunk.content if isinstance(item, Media)],
-        storage=json_format.ParseDict(dict(identity.storage), storage_pb2.Storage()),
+        storage=json_format.ParseDict(dict(identity.storage), storage_pb2.Storage())
+        if identity.storage
+        else None,
     )
 
 
