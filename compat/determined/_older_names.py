@@ -29,6 +29,7 @@ _MODULES_OF_CLIENT = (
 )
 _SAME = {
     "determined._core": "determined.core",
+    "determined.cli.cli": "determined.cli",
     **{f"determined.common.experimental.{name}": _CLIENT for name in _MODULES_OF_CLIENT},
     **{f"determined.experimental.{name}": _CLIENT for name in ("checkpoint", "metrics", "model")},
     "determined.tensorboard.base": "determined.tensorboard",

@@ -35,6 +35,9 @@ _STATES: Mapping[str, checkpoint_pb2.CheckpointState.ValueType] = {
 }
 _STEPS_KEYS = ("steps_completed", "latest_batch")
 _MOST_AT_ONCE = 250
+_UNKNOWN_STORAGE = (
+    "checkpoints in a storage that cannot be read here, as HDFS, or whose address the other cluster masks"
+)
 
 
 class Checkpoints:
@@ -75,9 +78,7 @@ class Checkpoints:
         found = self._master.pages(path, "checkpoints", **order)
         storage = self._here.storage
         if storage is None:
-            self._report.remark(
-                "checkpoints in a storage that cannot be read here, such as HDFS", sum(1 for _ in found)
-            )
+            self._report.remark(_UNKNOWN_STORAGE, sum(1 for _ in found))
             return
         read = self._read_all(found, storage)
         if self._here.old_storage is not None:

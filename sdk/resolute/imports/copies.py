@@ -12,9 +12,6 @@ from resolute.core.checkpoint.files.manifest import FileEntry, compare, verify
 from resolute.core.checkpoint.storage import DirectoryStorage, Storage, open_store, parse_storage
 from resolute.errors import DataLossError, FailedPreconditionError, QuotaError, UnavailableError
 
-_MASK = "*"
-"""Newer masters print a row of these for a secret."""
-
 
 class Copies:
     """Copies checkpoints from one storage to another, with the credentials of who runs the import.
@@ -92,22 +89,17 @@ def old_storage(section: Mapping[str, Any]) -> Storage:
     """Reads where an experiment of the other cluster keeps its checkpoints.
 
     Args:
-        section: ``checkpoint_storage`` of its config. Credentials in it are used, unless they are masked.
+        section: ``checkpoint_storage`` of its config. Credentials in it are used.
 
     Raises:
         DataLossError: It is of a kind that cannot be read here.
     """
-    given = {name: value for name, value in section.items() if not _is_masked(value)}
     try:
-        if given.get("type") == "shared_fs":
-            return DirectoryStorage(Path(given["host_path"]) / (given.get("storage_path") or ""))
-        return parse_storage(given)
+        if section.get("type") == "shared_fs":
+            return DirectoryStorage(Path(section["host_path"]) / (section.get("storage_path") or ""))
+        return parse_storage(section)
     except (LookupError, TypeError, ValueError) as error:
         raise DataLossError(f"its checkpoints cannot be copied: {error}") from error
-
-
-def _is_masked(value: object) -> bool:
-    return isinstance(value, str) and bool(value) and not value.strip(_MASK)
 
 
 def _shown(storage: Storage) -> str:

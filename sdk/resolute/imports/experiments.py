@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,7 +32,7 @@ _ENDED: Mapping[str, str] = {
 }
 """States in which experiments and trials stay, by those of the other cluster."""
 _GONE = frozenset({ExperimentState.DELETING, ExperimentState.DELETED, ExperimentState.DELETE_FAILED})
-_SETTLED = ("checkpoint_storage", "reproducibility")
+_SETTLED = ("reproducibility",)
 """Sections that say what happened only once the cluster has filled them in."""
 
 
@@ -129,7 +130,7 @@ class Experiments:
             experiment_id=here.experiment_id,
             goal=Goal(metric=here.searcher_metric, smaller_is_better=here.smaller_is_better),
             storage=answer.storage if answer.HasField("storage") else None,
-            old_storage=config.get("checkpoint_storage") or {} if answer.copies_checkpoints else None,
+            old_storage=storage_section(old) if answer.copies_checkpoints else None,
             workspace=(self._places.workspaces.get(int(old.get("workspaceId") or 1), 0), workspace),
         )
 
@@ -152,11 +153,18 @@ class Experiments:
                     number=int(old["id"]),
                     trial_id=trial_id,
                     experiment_id=here.experiment_id,
-                    groups=groups_of(old),
+                    groups=self._groups(old),
                 )
                 for old, trial_id in zip(batch, ids, strict=True)
             ]
         return brought
+
+    def _groups(self, trial: Message) -> tuple[str, ...]:
+        """The groups of metrics of a trial: lists need not tell its summary."""
+        if trial.get("summaryMetrics") is None:
+            with suppress(NotFoundError):
+                trial = self._master.get(f"/api/v1/trials/{trial['id']}")["trial"]
+        return groups_of(trial)
 
     def _is_whole(self, experiment_id: str) -> bool:
         """Whether it is here, and complete; asked first, since the other cluster would send all its code."""
@@ -208,7 +216,22 @@ def submitted_config(old: Message, *, workspace: str, project: str) -> str:
     config: Mapping[str, Any] = old.get("config") or {}
     written = _mapping(old.get("originalConfig")) or dict(config)
     settled = {name: config[name] for name in _SETTLED if config.get(name)}
-    return yaml.safe_dump({**written, **settled, "workspace": workspace, "project": project})
+    storage = {"checkpoint_storage": section} if (section := storage_section(old)) else {}
+    return yaml.safe_dump({**written, **settled, **storage, "workspace": workspace, "project": project})
+
+
+def storage_section(old: Message) -> dict[str, Any]:
+    """Where the checkpoints lie. What the master masks of it is as the author of the config wrote it."""
+    written = _mapping(old.get("originalConfig")).get("checkpoint_storage")
+    known: Mapping[str, Any] = (old.get("config") or {}).get("checkpoint_storage") or {}
+    told = {name: value for name, value in known.items() if not _is_masked(value)}
+    of_author = written if isinstance(written, dict) else {}
+    return {**{name: value for name, value in of_author.items() if name in known}, **told}
+
+
+def _is_masked(value: object) -> bool:
+    """Newer masters print a row of these for a secret."""
+    return isinstance(value, str) and bool(value) and not value.strip("*")
 
 
 def _mapping(text: object) -> dict[str, Any]:

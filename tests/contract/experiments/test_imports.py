@@ -303,15 +303,22 @@ def test_a_config_that_cannot_be_read_is_kept_as_it_was_written(play: Callable[[
 
 
 @pytest.mark.parametrize("copies", [False, True])
+@pytest.mark.parametrize(
+    ("storage", "fault"),
+    [
+        ({"type": "hdfs", "hdfs_url": "http://name:50070", "hdfs_path": "/ck"}, "hdfs was removed"),
+        ({"type": "azure", "container": "c", "connection_string": "*****"}, "names no account"),
+        ({"type": "shared_fs", "host_path": "/old", "storage_path": "../elsewhere"}, "inside host_path"),
+        (None, ""),
+    ],
+)
 def test_checkpoints_in_a_storage_that_is_unknown_here_are_nowhere(
-    play: Callable[[Scenario], None], copies: bool
+    play: Callable[[Scenario], None], storage: dict[str, str] | None, fault: str, copies: bool
 ) -> None:
-    storage = {"type": "hdfs", "hdfs_url": "http://name:50070", "hdfs_path": "/ck"}
-
     async def scenario(_: Running, admin: Calls) -> None:
         config = yaml.safe_dump({**CONFIG, "checkpoint_storage": storage})
         told = await admin.experiment(config, copies=copies)
-        assert "hdfs was removed" in told.config_fault
+        assert fault in told.config_fault
         assert not told.HasField("storage"), "elsewhere they would be looked for in vain"
 
     play(scenario)

@@ -159,8 +159,11 @@ def _experiment(call: _Call) -> dict[str, Any]:
 def _trials(call: _Call) -> dict[str, Any]:
     if call.number > call.old.content.experiments:
         return call.page([], "trials")
-    numbers = call.old.content.trials_of(call.number)
-    return call.page([call.old.content.trial(one) for one in numbers], "trials")
+    trials = [call.old.content.trial(one) for one in call.old.content.trials_of(call.number)]
+    if not call.old.has((0, 31)):
+        # The summary is optional, also in lists.
+        trials = [{name: value for name, value in one.items() if name != "summaryMetrics"} for one in trials]
+    return call.page(trials, "trials")
 
 
 def _checkpoints(call: _Call) -> dict[str, Any]:

@@ -132,6 +132,12 @@ def test_modules_that_are_there_are_found_beside_those_that_are_refused() -> Non
         launch.deepspeed.create_sshd_cmd  # noqa: B018 - asked for
 
 
+def test_the_command_line_is_found_where_releases_had_it() -> None:
+    from determined.cli import cli
+
+    assert cli.main is importlib.import_module("determined.cli").main
+
+
 def test_what_no_release_had_is_missing_as_ever() -> None:
     with pytest.raises(ModuleNotFoundError, match=r"No module named 'determined\.pytroch'"):
         __import__("determined.pytroch")

@@ -12,6 +12,7 @@ from random import Random
 from typing import Any
 
 from resolute.contracts.documents.document import read_document
+from resolute.errors import InvalidConfigError
 from resolute_experiments.config import ConfigError, Layer, parse_config
 from resolute_experiments.specs.storage import partial_without_secrets, without_secrets
 
@@ -19,6 +20,8 @@ _NO_METRIC = "loss"
 """A config must name a metric, also where none was kept."""
 _READ_HERE = ("searcher", "resources", "checkpoint_storage", "environment")
 """Sections that this service reads of every experiment, so that they must be as it writes them."""
+_UNREADABLE = (ConfigError, InvalidConfigError)
+"""The second is what a storage is refused by whose address is in a secret that is masked."""
 _KEPT = frozenset({"save_experiment_best", "save_trial_best", "save_trial_latest"})
 """Fields of the section on storage that do not say where it is."""
 
@@ -46,12 +49,13 @@ def read_imported_config(name: str, config_yaml: str, cluster_defaults: dict[str
     defaults = [Layer("cluster defaults", cluster_defaults)]
     # A seed that the other cluster does not tell is the same at every repetition.
     random = Random(config_yaml)  # noqa: S311 - no secret
+    written = _readable(config_yaml)
     try:
         config = parse_config(config_yaml, layers=defaults, random=random, require_entrypoint=False)
-        return ImportedConfig(content=without_secrets(config.to_dict()))
-    except ConfigError as error:
+        content = without_secrets(config.to_dict())
+        return ImportedConfig(content=content, names_storage=bool(written.get("checkpoint_storage")))
+    except _UNREADABLE as error:
         fault = str(error)
-    written = _readable(config_yaml)
     searcher = _mapping(written.get("searcher"))
     known: dict[str, Any] = {
         "name": name,
@@ -88,7 +92,7 @@ def _with_storage(known: dict[str, Any], storage: object, defaults: list[Layer])
     """Fills in defaults beside where its checkpoints lie; None if that cannot be read."""
     try:
         return _complete({**known, "checkpoint_storage": storage}, defaults)
-    except ConfigError:
+    except _UNREADABLE:
         return None
 
 
