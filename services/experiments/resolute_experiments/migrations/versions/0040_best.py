@@ -1,7 +1,7 @@
 """The best validation of each experiment beside it.
 
-Revision ID: 0039
-Revises: 0038
+Revision ID: 0040
+Revises: 0039
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0039"
-down_revision = "0038"
+revision = "0040"
+down_revision = "0039"
 
 _EXPERIMENTS = sa.table(
     "experiments",
