@@ -23,7 +23,7 @@ def data() -> tuple[Any, Any]:
     return x, x.sum(axis=1, keepdims=True)
 
 
-def line(inputs: int = 4) -> Any:
+def line(inputs: int = 4, *, accumulation: int | None = None) -> Any:
     """A model with dropout, normalization and momentum, always with the same weights."""
     keras.utils.set_random_seed(11)
     layers = [
@@ -32,7 +32,8 @@ def line(inputs: int = 4) -> Any:
         keras.layers.BatchNormalization(),
     ]
     model = keras.Sequential([*layers, keras.layers.Dropout(0.3), keras.layers.Dense(1)])
-    model.compile(optimizer=keras.optimizers.Adam(0.01), loss="mse", metrics=["mae"])
+    optimizer = keras.optimizers.Adam(0.01, gradient_accumulation_steps=accumulation)
+    model.compile(optimizer=optimizer, loss="mse", metrics=["mae"])
     return model
 
 
@@ -58,7 +59,7 @@ def fit(context: core.Context, checkpoint: str | None = None, *, epochs: int = 4
     context.train._reporter = recorder = Recorder()
     if loader := options.pop("loader", None):
         records: tuple[Any, ...] = (loader,)
-        model = line(inputs=3)
+        model = line(inputs=3, accumulation=options.pop("accumulation", None))
         fit_options: dict[str, Any] = {"verbose": 0}
     else:
         model, records = line(), data()
