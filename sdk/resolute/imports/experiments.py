@@ -45,7 +45,7 @@ class ExperimentHere:
     experiment_id: str
     goal: Goal
     storage: storage_pb2.Storage | None
-    """Where its checkpoints lie, or are copied to; None where nobody can read them here."""
+    """Where its checkpoints lie, or are copied to; None where they cannot be read here."""
     old_storage: Mapping[str, Any] | None
     """Where they are copied from, as its config says it there; None where they are registered as they lie."""
     workspace: tuple[int, str]
@@ -224,9 +224,9 @@ def storage_section(old: Message) -> dict[str, Any]:
     """Where the checkpoints lie. What the master masks of it is as the author of the config wrote it."""
     written = _mapping(old.get("originalConfig")).get("checkpoint_storage")
     known: Mapping[str, Any] = (old.get("config") or {}).get("checkpoint_storage") or {}
-    told = {name: value for name, value in known.items() if not _is_masked(value)}
+    unmasked = {name: value for name, value in known.items() if not _is_masked(value)}
     of_author = written if isinstance(written, dict) else {}
-    return {**{name: value for name, value in of_author.items() if name in known}, **told}
+    return {**{name: value for name, value in of_author.items() if name in known}, **unmasked}
 
 
 def _is_masked(value: object) -> bool:
