@@ -7,7 +7,7 @@ import struct
 import zlib
 from pathlib import Path
 
-from support.clusters.embedded import EmbeddedCluster
+from support.clusters.embedded import EmbeddedCluster, embedded
 from support.waiting import wait_until
 
 SCRIPT = """
@@ -29,6 +29,28 @@ with core.init() as context:
         train.log_audio("beep", np.sin(np.arange(800)), sample_rate=8000, steps_completed=20)
         train.log_image("attack", SVG, steps_completed=20)
         train.log_image("lost", "nowhere.png", steps_completed=20)
+        operation.report_completed(0.5)
+"""
+
+ENDLESS = """
+import pathlib
+import threading
+import numpy as np
+import resolute
+from resolute import core
+
+folder = pathlib.Path(resolute.get_cluster_info().trial.hparams["folder"])
+pace = threading.Event()
+with core.init() as context:
+    for operation in context.searcher.operations():
+        step = 0
+        while not (folder / "end").exists():
+            noise = np.random.default_rng(step).random((60, 60, 3))
+            context.train.log_image("noise", noise, steps_completed=step)
+            context.train.log_text("said", str(step), steps_completed=step)
+            step += 1
+            pace.wait(0.05)
+        (folder / "logged").write_text(str(step))
         operation.report_completed(0.5)
 """
 
@@ -88,6 +110,44 @@ def test_a_script_logs_media_and_people_get_them(cluster: EmbeddedCluster, tmp_p
         assert [path.stat().st_size for path in stored] == [media[2].size]
         cluster.run("resolute", "experiment", "delete", str(experiment.id), "--yes")
         wait_until(lambda: not list((cluster.home / "checkpoints").glob("*/media/*/*")), what="the deletion")
+
+
+def test_kills_of_the_control_plane_lose_no_media_and_double_none(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(ENDLESS)
+    config = {
+        "name": "media",
+        "entrypoint": "python3 train.py",
+        "searcher": {"name": "single", "metric": "loss", "max_length": {"batches": 20}},
+        "hyperparameters": {"folder": str(tmp_path)},
+        "max_restarts": 0,
+    }
+    (tmp_path / "config.yaml").write_text(json.dumps(config))
+    with embedded(tmp_path / "home", slots=1) as cluster:
+        cluster.run("resolute", "experiment", "create", "config.yaml", ".", cwd=tmp_path)
+        known = 0
+        for _ in range(3):
+            wait_until(lambda before=known: len(logged(cluster)) > before + 20, what="more media")
+            known = len(logged(cluster))
+            cluster.kill()
+            cluster.up()
+        (tmp_path / "end").touch()
+        cluster.run("resolute", "experiment", "wait", "1", timeout=240)
+        steps = range(int((tmp_path / "logged").read_text()))
+        assert logged(cluster) == [(step, name) for step in steps for name in ("noise", "said")]
+        stored = {path.name for path in (cluster.home / "checkpoints").glob("*/media/*/*")}
+        contents = {one["digest"] for one in cluster.json("trial", "media", "1", "--name", "noise")}
+        assert len(contents) == len(steps)
+        # A kill may leave what it was about to write, under another name; it goes with the experiment.
+        assert {name for name in stored if "." not in name} == contents
+        cluster.run("resolute", "experiment", "delete", "1", "--yes")
+        wait_until(lambda: not list((cluster.home / "checkpoints").glob("*/media/*/*")), what="the deletion")
+
+
+def logged(cluster: EmbeddedCluster) -> list[tuple[int, str]]:
+    """Steps and names of what the first trial has logged."""
+    if not cluster.json("trial", "list", "1"):
+        return []
+    return [(one["steps_completed"], one["name"]) for one in cluster.json("trial", "media", "1")]
 
 
 def _size_of_png(content: bytes) -> tuple[int, int]:

@@ -175,12 +175,36 @@ def test_a_directory_without_checkpoints_is_removed_with_all_below_it(side: Side
     assert faults(side, checkpoint_id, File("kept", 3)) == []
 
 
+def test_a_file_in_a_directory_without_checkpoints_is_written_whole_and_in_place_of_another(
+    side: Side,
+) -> None:
+    directory = f"cluster/media/{uuid.uuid4()}"
+    for content in (b"first", b"the second"):
+        side.store.write_other(directory, "digest", content)
+        with side.store.open(directory, "digest", offset=0) as stream:
+            assert stream.read() == content
+    side.store.write_other(directory, "other", b"3")
+    side.store.remove_files(directory, ["other"])
+    assert faults(side, directory, File("digest", 10), File("other", 1)) == ["'other' is not there"]
+    side.store.remove_others(directory)
+    assert faults(side, directory, File("digest", 10)) == ["'digest' is not there"]
+
+
 def test_some_files_can_be_removed(side: Side, checkpoint_id: str) -> None:
     side.put(checkpoint_id, {"a": b"1", "d/b": b"2", "d/c": b"3"})
     for _ in range(2):
         side.store.remove_files(checkpoint_id, ["a", "d/b", "unknown", "d/"])
     missing = faults(side, checkpoint_id, File("a", 1), File("d/b", 1), File("d/c", 1))
     assert missing == ["'a' is not there", "'d/b' is not there"]
+
+
+def test_a_directory_that_is_reached_through_a_link_is_not_written(tmp_path: Path) -> None:
+    side = DirectorySide(tmp_path / "checkpoints")
+    (tmp_path / "elsewhere").mkdir()
+    (side.root / "cluster").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(FailedPreconditionError, match="reached through a link"):
+        side.store.write_other("cluster/media/1", "digest", b"x")
+    assert not list((tmp_path / "elsewhere").iterdir())
 
 
 def test_a_large_file_goes_in_parts_and_is_put_together_once(
