@@ -9,7 +9,6 @@ from faults.harness.failover import run_failovers
 
 
 @pytest.mark.integration
-@pytest.mark.sampled(1)
 @pytest.mark.timeout(1800)
 def test_a_search_goes_on_at_another_machine_and_the_former_one_writes_nothing(tmp_path: Path) -> None:
     outcome = run_failovers(tmp_path, kills=2, partitions=2, trials=5, seconds=1000.0)
