@@ -6,8 +6,8 @@ Topic = str | tuple[str, str]
 """The UUID of an experiment stands for what its controller acts upon."""
 SCHEDULER_WAKEUP: Topic = "schedule"
 """Slots were freed or asked for."""
-ALERT_SENT: Topic = "alerts"
-"""An endpoint has taken an alert, or has not, and is free for the next."""
+ALERTS: Topic = "alerts"
+"""Alerts were set, or an endpoint has taken one, or has not, and is free for the next."""
 SIGNAL_CHANGES: Topic = "signals"
 """A signal of some allocation changed."""
 

@@ -20,6 +20,7 @@ from resolute.contracts.clock import Clock
 from resolute.errors import AlreadyExistsError
 from resolute_serving.context import actor
 from resolute_serving.database.engine import Database, insert_new
+from resolute_serving.database.prepared import PreparedStatement
 from resolute_serving.database.retention import RetentionSweeper, Sleep
 from resolute_serving.validation import parse_uuid
 
@@ -38,8 +39,10 @@ class IdempotencyKeys:
     def __init__(self, metadata: sa.MetaData) -> None:
         self.table = table = sa.Table(_TABLE, metadata, *_columns())
         matches = [column == sa.bindparam(f"key_{column.name}") for column in table.primary_key]
-        self._known = sa.select(table).where(*matches)
-        self._note_result = table.update().where(*matches).values(result=sa.bindparam("made"))
+        self._known = PreparedStatement(sa.select(table.c.digest, table.c.result).where(*matches))
+        self._note_result = PreparedStatement(
+            table.update().where(*matches).values(result=sa.bindparam("made"))
+        )
 
     def once(
         self,
@@ -77,7 +80,7 @@ class IdempotencyKeys:
         if not insert_new(connection, self.table, {**key, "digest": digest, "result": "", "created_at": now}):
             return self._recall(connection, key, digest)
         result = create()
-        connection.execute(self._note_result, {**_matches(key), "made": result})
+        self._note_result.run(connection, {**_matches(key), "made": result})
         return result
 
     def sweep(self, connection: Connection, *, before: float) -> bool:
@@ -93,14 +96,16 @@ class IdempotencyKeys:
         return RetentionSweeper(database, self.sweep, days=_KEPT_DAYS, clock=clock, sleep=sleep)
 
     def _recall(self, connection: Connection, key: dict[str, str], digest: str) -> str:
-        row = connection.execute(self._known, _matches(key)).one()
-        if row.digest != digest:
+        found = self._known.first(connection, _matches(key))
+        assert found is not None
+        stored_digest, result = found
+        if stored_digest != digest:
             raise AlreadyExistsError(
                 f"request_id {key['request_id']} was used for another request; use a new UUID for each "
                 "object to create",
                 resource=f"request {key['request_id']}",
             )
-        return str(row.result)
+        return str(result)
 
 
 def _matches(key: dict[str, str]) -> dict[str, str]:

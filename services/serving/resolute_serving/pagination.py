@@ -19,9 +19,10 @@ from typing import Any
 
 import sqlalchemy as sa
 from google.protobuf.message import Message
-from sqlalchemy.engine import Connection, RowMapping
+from sqlalchemy.engine import Connection
 
 from resolute.errors import InvalidArgumentError
+from resolute_serving.database.prepared import PreparedStatement
 from resolute_serving.validation import invalid
 
 DEFAULT_PAGE_SIZE = 100
@@ -54,15 +55,17 @@ class OrderBy:
 class Page:
     """One page of a list."""
 
-    records: Sequence[sa.Row[Any]]
+    records: Sequence[Sequence[Any]]
     """The rows, in order. After the columns of the query they have some of their position."""
+    names: Sequence[str]
+    """The names of their columns."""
     next_page_token: str
     """Token of the next page; empty after the last."""
 
     @property
-    def rows(self) -> list[RowMapping]:
+    def rows(self) -> list[Mapping[Any, Any]]:
         """The rows by the names of their columns."""
-        return [record._mapping for record in self.records]
+        return [dict(zip(self.names, record, strict=True)) for record in self.records]
 
 
 class Ordering:
@@ -94,7 +97,7 @@ class Ordering:
         self._default = default
         self._max_page_size = max_page_size
         self._row_bytes = row_bytes
-        self._made: dict[tuple[sa.Select[Any], str], sa.Select[Any]] = {}
+        self._made: dict[tuple[sa.Select[Any], str], PreparedStatement] = {}
 
     def page(
         self,
@@ -121,18 +124,26 @@ class Ordering:
         keys = self._keys(order_by)
         position = decode_token(request, fits=lambda value: _is_position(value, keys))
         skipped = _skipped(getattr(request, "skip", 0))
-        ordered = self._ordered(query, keys) if values is None else self._reused(query, order_by)
-        if position is not None:
-            ordered = ordered.where(_after(keys, position))
-        elif skipped:
-            ordered = ordered.offset(skipped)
-        # All at once: one by one, each row would cost a step of the cursor.
-        rows = connection.execute(ordered, {**(values or {}), _LIMIT: limit + 1}).all()
-        fitting = limit if self._row_bytes is None else min(limit, _fitting(rows))
+        bound = {**(values or {}), _LIMIT: limit + 1}
+        rows: Sequence[Sequence[Any]]
+        if values is not None and position is None and not skipped:
+            statement = self._prepared(query, order_by)
+            rows, names = statement.all(connection, bound), statement.names
+        else:
+            ordered = self._ordered(query, keys)
+            if position is not None:
+                ordered = ordered.where(_after(keys, position))
+            elif skipped:
+                ordered = ordered.offset(skipped)
+            # All at once: one by one, each row would cost a step of the cursor.
+            result = connection.execute(ordered, bound)
+            rows, names = result.all(), list(result.keys())
+        fitting = limit if self._row_bytes is None else min(limit, _fitting(rows, names.index(_BYTES)))
         if len(rows) <= fitting:
-            return Page(rows, "")
-        last = rows[fitting - 1]._mapping
-        return Page(rows[:fitting], encode_token(request, [last[_KEY.format(n)] for n in range(len(keys))]))
+            return Page(rows, names, "")
+        last = dict(zip(names, rows[fitting - 1], strict=True))
+        token = encode_token(request, [last[_KEY.format(n)] for n in range(len(keys))])
+        return Page(rows[:fitting], names, token)
 
     def _ordered(self, query: sa.Select[Any], keys: Sequence[_Key]) -> sa.Select[Any]:
         query = query.add_columns(*(key.column.label(_KEY.format(n)) for n, key in enumerate(keys)))
@@ -141,13 +152,14 @@ class Ordering:
         order = (part for key in keys for part in key.order())
         return query.order_by(*order).limit(sa.bindparam(_LIMIT, type_=sa.Integer))
 
-    def _reused(self, query: sa.Select[Any], order_by: str) -> sa.Select[Any]:
-        ordered = self._made.get((query, order_by))
-        if ordered is None:
+    def _prepared(self, query: sa.Select[Any], order_by: str) -> PreparedStatement:
+        prepared = self._made.get((query, order_by))
+        if prepared is None:
             if len(self._made) >= _MADE:
                 self._made.clear()
-            ordered = self._made[query, order_by] = self._ordered(query, self._keys(order_by))
-        return ordered
+            ordered = self._ordered(query, self._keys(order_by))
+            prepared = self._made[query, order_by] = PreparedStatement(ordered)
+        return prepared
 
     def _keys(self, text: str) -> list[_Key]:
         order = parse_order_by(text or self._default, allowed=self._fields)
@@ -156,11 +168,11 @@ class Ordering:
         return [*keys, _Key(self._unique, order[-1].descending, nullable=False)]
 
 
-def _fitting(rows: Sequence[sa.Row[Any]]) -> int:
-    """How many of the first rows fit a page."""
+def _fitting(rows: Sequence[Sequence[Any]], place: int) -> int:
+    """How many of the first rows fit a page, by their bytes at one place of each."""
     total = 0
     for count, row in enumerate(rows):
-        total += row._mapping[_BYTES]
+        total += row[place]
         if count and total > MAX_PAGE_BYTES:
             return count
     return len(rows)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+from contract.experiments.accounts.test_statements import statements
 from support.services.checkpoints import CONTENT, SERVICE, TRIAL, new_id, registry_harness
 
 from resolute.errors import IllegalTransitionError
@@ -121,5 +122,19 @@ def test_the_background_task_collects_without_being_asked_and_ends(url: str, roo
             await w.collector.stop()
             assert await w.state(begun) is State.UPLOADING
             assert not [task for task in asyncio.all_tasks() if task.get_name() == "checkpoints-collector"]
+
+    asyncio.run(scenario())
+
+
+def test_a_pass_writes_nothing_while_nothing_is_open(url: str, root: Path) -> None:
+    async def scenario() -> None:
+        async with registry_harness(url, root) as w:
+            await w.store(run=1)
+            with statements() as seen:
+                for _ in range(3):
+                    assert await w.collector.collect() == 0
+            # On SQLite it knows that nothing was committed since; elsewhere others may have.
+            assert len(seen) == (1 if url.startswith("sqlite") else 3)
+            assert not [one for one in seen if not one.startswith("SELECT")]
 
     asyncio.run(scenario())

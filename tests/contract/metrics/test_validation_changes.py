@@ -9,7 +9,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pytest
 import sqlalchemy as sa
+from contract.experiments.accounts.test_statements import statements
+from support.postgres import PostgresServer
 from support.services.metrics import Metrics, blocks_of, metrics_on
 
 from resolute.api.metrics.v1 import metrics_service_pb2 as api
@@ -42,6 +45,17 @@ def test_a_change_has_the_best_and_the_last_value_with_their_steps(alone: Metric
         "accuracy",
     )
     assert (found.best_value, found.best_steps, found.last_value, found.last_steps) == (0.9, 20, 0.7, 30)
+
+
+def test_who_has_all_changes_and_asks_again_causes_no_read_on_sqlite(alone: Metrics) -> None:
+    validate(alone, alone.trial, 0.5)
+    newest = changes(alone).latest_revision
+    changes(alone, after=newest)
+    with statements() as seen:
+        assert changes(alone, after=newest) == api.ListTrialValidationsResponse(latest_revision=newest)
+    assert not seen or alone.database.url.startswith("postgresql")
+    validate(alone, alone.trial, 0.6, first=1)
+    assert [one.best_value for one in changes(alone, after=newest).trials] == [0.6]
 
 
 def test_only_changed_trials_are_listed_again_and_in_the_order_of_their_changes(alone: Metrics) -> None:
@@ -112,7 +126,9 @@ def test_a_deleted_experiment_is_not_listed_and_its_revisions_are_not_given_agai
     assert found.trial_id == other.trial
 
 
-def test_a_reader_of_replicas_that_write_at_once_misses_no_change(database_url: str) -> None:
+@pytest.mark.integration
+def test_a_reader_of_replicas_that_write_at_once_misses_no_change(postgres_server: PostgresServer) -> None:
+    database_url = postgres_server.clean_database()
     trials = [str(uuid.uuid4()) for _ in range(4)]
     rounds = 25
 

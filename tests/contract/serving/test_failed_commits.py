@@ -27,7 +27,7 @@ HELD = sa.Table(
 
 
 def hold(connection: Connection) -> None:
-    connection.execute(HELD.insert().values(holder="nobody"))
+    connection.execute(HELD.insert().values(holder="missing"))
 
 
 def add(connection: Connection) -> None:

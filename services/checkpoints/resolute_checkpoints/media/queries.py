@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -104,7 +104,7 @@ def list_media(
     if request.kind != media_pb2.MEDIA_KIND_UNSPECIFIED:
         wanted.append(media.c.kind == to_kind(request.kind).value)
     page = _BY_STEPS.page(connection, request, sa.select(media).where(*wanted))
-    return [_to_message(row, trial_id) for row in page.records], page.next_page_token
+    return [_to_message(row, trial_id) for row in page.rows], page.next_page_token
 
 
 def find(connection: Connection, trial_id: str, media_id: int) -> tuple[media_pb2.Media, str, Storage | None]:
@@ -131,23 +131,23 @@ def find(connection: Connection, trial_id: str, media_id: int) -> tuple[media_pb
             f"trial {trial_id} has logged no media {media_id}; list what it has", resource=f"media {media_id}"
         )
     storage = None if row.storage is None else decode_storage(row.storage)
-    return _to_message(row, trial_id), row.experiment_id, storage
+    return _to_message(row._mapping, trial_id), row.experiment_id, storage
 
 
-def _to_message(row: sa.Row[Any], trial_id: str) -> media_pb2.Media:
+def _to_message(row: Mapping[Any, Any], trial_id: str) -> media_pb2.Media:
     return media_pb2.Media(
-        media_id=row.media_id,
+        media_id=row["media_id"],
         trial_id=trial_id,
-        run=row.run,
-        name=row.name,
-        kind=_kind(row.kind),
-        steps_completed=row.steps,
-        log_time=to_timestamp(row.time),
-        caption=row.caption,
-        content_type=row.content_type,
-        size=row.size,
-        digest=row.digest,
-        content=row.content or b"",
+        run=row["run"],
+        name=row["name"],
+        kind=_kind(row["kind"]),
+        steps_completed=row["steps"],
+        log_time=to_timestamp(row["time"]),
+        caption=row["caption"],
+        content_type=row["content_type"],
+        size=row["size"],
+        digest=row["digest"],
+        content=row["content"] or b"",
     )
 
 

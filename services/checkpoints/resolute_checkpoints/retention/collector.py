@@ -13,6 +13,7 @@ from resolute_checkpoints.store import audit
 from resolute_checkpoints.store.files import removals
 from resolute_checkpoints.store.files.removals import Removal
 from resolute_serving.database.engine import Database
+from resolute_serving.database.remembered import Remembered
 from resolute_serving.repetition import PeriodicTask
 
 _BATCH = 100
@@ -36,6 +37,7 @@ class Collector:
         self._remover = remover
         self._clock = clock
         self._settings = settings
+        self._anything = Remembered(database, removals.any_open)
         self._passes = PeriodicTask(
             self.collect,
             name="checkpoints-collector",
@@ -61,6 +63,8 @@ class Collector:
         Returns:
             How many checkpoints' files were removed, or tried to.
         """
+        if not await self._anything.get():
+            return 0
         given_up = await self._database.write(self._give_up)
         if given_up:
             _log.info("abandoned uploads are given up", checkpoints=len(given_up))

@@ -30,6 +30,7 @@ from resolute_checkpoints.store import identities, ranks, records
 from resolute_checkpoints.store.records import CheckpointFilter
 from resolute_serving.context import TrialRun, current_principal
 from resolute_serving.database.engine import Database
+from resolute_serving.database.remembered import Remembered
 from resolute_serving.validation import invalid
 
 _MAX_FILTER_IDS = 100
@@ -69,6 +70,7 @@ class CheckpointsServicer(CheckpointsServiceServicer):
         self._retention = retention
         self._examiner = examiner
         self._imports = imports
+        self._unranked_trials = Remembered(database, ranks.unranked_trials)
         self._chunked_commits = ChunkedCommits(self._commit_owner)
 
     async def BeginCheckpoint(
@@ -328,7 +330,7 @@ class CheckpointsServicer(CheckpointsServiceServicer):
         self, request: messages.ListUnrankedCheckpointsRequest, context: Any
     ) -> messages.ListUnrankedCheckpointsResponse:
         """Names the trials that retention is to look at."""
-        found = await self._database.read(ranks.unranked_trials)
+        found = await self._unranked_trials.get()
         return messages.ListUnrankedCheckpointsResponse(
             trials=[
                 messages.ListUnrankedCheckpointsResponse.Trial(trial_id=trial, experiment_id=experiment)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection, Row, RowMapping
+from sqlalchemy.engine import Connection, Row
 
 from resolute_checkpoints.domain import metadata as metadata_rules
 from resolute_checkpoints.domain.checkpoint import (
@@ -139,7 +139,7 @@ def _load_files(connection: Connection, ids: Sequence[str]) -> Mapping[str, list
     return result
 
 
-def to_file(row: RowMapping) -> File:
+def to_file(row: Mapping[Any, Any]) -> File:
     """Reads one file."""
     home = Home(row["home_id"], row["home_path"]) if row["home_id"] else None
     return File(row["path"], row["size"], row["digest"], home)

@@ -20,12 +20,14 @@ from resolute_experiments.alerts.settings import AlertSettings
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.store import alerts
 from resolute_experiments.store.alerts import Delivery
-from resolute_experiments.topics import ALERT_SENT
+from resolute_experiments.topics import ALERTS
 from resolute_serving.database.remembered import Remembered
 from resolute_serving.repetition import repeat
 from resolute_serving.sealing import Sealer
 
 _LOOK_SECONDS = 0.5
+_QUIET_SECONDS = 5.0
+"""Between two looks while no alerts are set; another replica may set some."""
 _THREADS = 64
 _OF_ENDPOINT = 8
 """Most deliveries to one endpoint at a time: one that does not answer holds no more threads than these."""
@@ -111,17 +113,18 @@ class AlertDelivery:
         self._sending: dict[asyncio.Task[None], tuple[int, str]] = {}
         self._forget_at = 0.0
         self._first_due = Remembered(core.database, alerts.first_due)
+        self._rules = Remembered(core.database, alerts.rules)
 
     async def run(self) -> None:
         """Sends what is due until the service stops."""
 
         async def look() -> float:
             await self.look()
-            return _LOOK_SECONDS
+            return _LOOK_SECONDS if self._sending or await self._anything_set() else _QUIET_SECONDS
 
         failures = LoggedBackoff(_log, "alerts cannot be sent")
         try:
-            await repeat(look, notifier=self._core.notifier, topics=[ALERT_SENT], failures=failures)
+            await repeat(look, notifier=self._core.notifier, topics=[ALERTS], failures=failures)
         finally:
             for task in self._sending:
                 task.cancel()
@@ -147,9 +150,13 @@ class AlertDelivery:
             self._forget_at = now + _FORGET_SECONDS
             await self._core.database.write(partial(alerts.forget, before=now - alerts.KEPT_SECONDS))
 
+    async def _anything_set(self) -> bool:
+        """Whether there can be alerts to send."""
+        return bool(await self._rules.get()) or await self._first_due.get() is not None
+
     def _sent(self, task: asyncio.Task[None]) -> None:
         del self._sending[task]
-        self._core.notifier.notify(ALERT_SENT)
+        self._core.notifier.notify(ALERTS)
         if not task.cancelled() and task.exception() is not None:
             _log.error("an alert could not be settled", exc_info=task.exception())
 

@@ -25,10 +25,13 @@ from resolute_experiments.store.schema import tokens, workspaces
 from resolute_experiments.store.schema import trials as trials_table
 from resolute_experiments.store.trials import Trial
 from resolute_experiments.store.validations import TrialValidations
+from resolute_experiments.topics import ALERTS
 from resolute_serving.database.remembered import Remembered
 from resolute_serving.repetition import repeat
 
 _LOOK_SECONDS = 2.0
+_QUIET_SECONDS = 5.0
+"""Between two looks while no alerts are set; another replica may set some."""
 _DAY = 86400.0
 _NUMBERS = re.compile(r"[\d.,]+")
 _WAITS_AT_ONCE = 200
@@ -58,10 +61,10 @@ class AlertWatch:
 
         async def look() -> float:
             await self.look()
-            return _LOOK_SECONDS
+            return _LOOK_SECONDS if await self._rules.get() else _QUIET_SECONDS
 
         failures = LoggedBackoff(_log, "what alerts are about cannot be looked at")
-        await repeat(look, notifier=self._core.notifier, failures=failures)
+        await repeat(look, notifier=self._core.notifier, topics=[ALERTS], failures=failures)
 
     async def look(self) -> None:
         """Raises each alert that is due now."""

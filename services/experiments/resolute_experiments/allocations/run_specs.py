@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from sqlalchemy.engine import Connection
 
@@ -12,6 +13,7 @@ from resolute_experiments.specs.identity import run_identity
 from resolute_experiments.store import experiments, runs
 from resolute_serving.context import TrialRun
 from resolute_serving.database.engine import Database
+from resolute_serving.database.remembered import Remembered
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,4 +50,8 @@ class RunSpecs:
 
     async def live(self, pools: Sequence[str]) -> list[runs.Run]:
         """The runs of some pools that were not settled, oldest first."""
-        return [run for run in await self.database.read(runs.unfinalized) if run.resource_pool in pools]
+        return [run for run in await self._unsettled.get() if run.resource_pool in pools]
+
+    @cached_property
+    def _unsettled(self) -> Remembered[list[runs.Run]]:
+        return Remembered(self.database, runs.unfinalized)

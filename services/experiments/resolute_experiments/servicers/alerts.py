@@ -20,6 +20,7 @@ from resolute_experiments.context import ServiceContext
 from resolute_experiments.servicers.messages.experiments import timestamp
 from resolute_experiments.store import alerts, audit, experiments, trials
 from resolute_experiments.store.alerts import CLUSTER, Delivery, StoredRules
+from resolute_experiments.topics import ALERTS
 from resolute_serving.validation import check_length, invalid
 
 _LONGEST = 64 * 1024
@@ -60,6 +61,7 @@ class AlertsServicer(AlertsServiceServicer):
             audit.record(connection, "set_alerts", label, now=now)
 
         await self._core.database.write(work)
+        self._core.notifier.notify(ALERTS)
         return pb2.SetAlertsResponse(alerts_yaml=document.shown())
 
     async def GetAlerts(self, request: pb2.GetAlertsRequest, context: Any) -> pb2.GetAlertsResponse:

@@ -33,6 +33,7 @@ from resolute_experiments.transitions import signals, transition_trial
 from resolute_experiments.transitions.signals import SignalReason
 from resolute_serving.auth.tokens import TokenSigner
 from resolute_serving.context import TrialRun
+from resolute_serving.database.remembered import Remembered
 from resolute_serving.following import PollIntervals, Turn, follow
 from resolute_serving.validation import invalid
 
@@ -88,6 +89,7 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
         self._signer = signer
         self._leases = leases
         self._token_ttl = token_ttl
+        self._signalled = Remembered(core.database, runs.signalled)
 
     async def GetLaunchSpec(
         self, request: pb2.GetLaunchSpecRequest, context: Any
@@ -281,7 +283,7 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
 
         async def look(_: Turn[Topic]) -> AsyncGenerator[pb2.FollowSignalChangesResponse, None]:
             nonlocal sent
-            asked = await self._core.database.read(runs.signalled)
+            asked = await self._signalled.get()
             known, first = sent or {}, sent is None
             changed = [run for run in asked if known.get(run.allocation_id, 0) < run.signal_revision]
             sent = {run.allocation_id: run.signal_revision for run in asked}

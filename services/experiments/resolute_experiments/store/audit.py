@@ -10,11 +10,11 @@ from sqlalchemy.engine import Connection
 from resolute_experiments.store.schema import audit, users
 from resolute_serving.auth.refusals import CountedRefusal
 from resolute_serving.context import User, actor, current_principal
+from resolute_serving.database.prepared import insert_one
 from resolute_serving.pagination import Ordering
 
 ORDERING = Ordering({"time": audit.c.time}, unique=audit.c.position, default="time desc")
 """How lists of audit rows may be ordered."""
-_INSERT = sa.insert(audit)
 _USER_ID = sa.select(users.c.number).where(users.c.name == sa.bindparam("name"))
 REFUSALS = ("login_failed", "login_limited", "unauthenticated", "permission_denied")
 """Actions of rows that tell of refusals."""
@@ -23,7 +23,7 @@ REFUSALS = ("login_failed", "login_limited", "unauthenticated", "permission_deni
 def record(connection: Connection, action: str, resource: str, *, now: float, **detail: Any) -> None:
     """Writes an audit row beside the change that it tells of."""
     row = {"time": now, "actor": actor(), "action": action, "resource": resource, "detail": detail}
-    connection.execute(_INSERT, {**row, "user_number": caller_id(connection)})
+    insert_one(connection, audit, {**row, "user_number": caller_id(connection)})
 
 
 def record_refusal(connection: Connection, counted: CountedRefusal) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection, RowMapping
+from sqlalchemy.engine import Connection
 
 from resolute.errors import NotFoundError
 from resolute_experiments.store.schema import templates
@@ -62,6 +63,6 @@ def delete(connection: Connection, name: str) -> None:
     connection.execute(sa.delete(templates).where(templates.c.name == name))
 
 
-def template(row: RowMapping) -> Template:
+def template(row: Mapping[Any, Any]) -> Template:
     """Reads a row."""
     return Template(name=row["name"], config=row["config"], updated_at=row["updated_at"])

@@ -14,6 +14,7 @@ from resolute_experiments.states import RunOutcome
 from resolute_experiments.store import runs
 from resolute_experiments.topics import watched
 from resolute_experiments.unmanaged import tracking
+from resolute_serving.database.remembered import Remembered
 from resolute_serving.repetition import repeat
 
 TTL_SECONDS = 300.0
@@ -34,6 +35,7 @@ class HeartbeatMonitor:
         self._core = core
         self._adopt = adopt
         self._leases = Leases(core.clock, ttl=TTL_SECONDS)
+        self._live = Remembered(core.database, runs.unmanaged)
 
     def note(self, run: runs.Run) -> None:
         """A run sent a heartbeat."""
@@ -57,7 +59,7 @@ class HeartbeatMonitor:
 
     async def look(self) -> None:
         """Ends the runs that were silent for too long."""
-        live = {run.allocation_id: run for run in await self._core.database.read(runs.unmanaged)}
+        live = {run.allocation_id: run for run in await self._live.get()}
         for allocation_id in self._leases.expired(live):
             run = live[allocation_id]
             _log.info("a run outside of the cluster fell silent", allocation=allocation_id)

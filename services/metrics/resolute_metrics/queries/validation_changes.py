@@ -48,10 +48,12 @@ class Changes:
     """The largest revision that was ever given."""
 
 
-def any_unnumbered(connection: Connection) -> bool:
-    """Whether some change has no number yet."""
-    query = sa.select(table.c.trial_key).where(table.c.revision.is_(None)).limit(1)
-    return connection.execute(query).one_or_none() is not None
+def newest(connection: Connection) -> int | None:
+    """The largest revision that was ever given; None while some change has none yet."""
+    unnumbered = sa.select(table.c.trial_key).where(table.c.revision.is_(None)).limit(1)
+    if connection.execute(unnumbered).one_or_none() is not None:
+        return None
+    return int(connection.execute(sa.select(validation_revisions.c.latest)).scalar_one())
 
 
 def number_changes(connection: Connection) -> None:

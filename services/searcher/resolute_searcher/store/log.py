@@ -18,10 +18,10 @@ from resolute_searcher.identifiers import trial_id
 from resolute_searcher.log.entry import Entry
 from resolute_searcher.log.operations import Create
 from resolute_searcher.state_machine.search import Search
-from resolute_searcher.store.prepared_statements import PreparedStatement, insert_many
 from resolute_searcher.store.schema import entries, searches, trials
 from resolute_searcher.store.search_rows import read_search, search_not_found
 from resolute_searcher.wire.log import entry_from, entry_to
+from resolute_serving.database.prepared import PreparedStatement, insert_many
 
 OWN_EVENT_PREFIX = "#"
 """How identifiers begin that the log gives to events that came without one."""
@@ -122,7 +122,7 @@ def append(connection: Connection, search_id: str, batch: Sequence[NewEntry]) ->
         DuplicateEventError: An event is in the log.
     """
     last = batch[-1]
-    moved = _MOVE_TIP.execute(
+    moved = _MOVE_TIP.run(
         connection,
         {
             "which": search_id,
@@ -135,7 +135,7 @@ def append(connection: Connection, search_id: str, batch: Sequence[NewEntry]) ->
             "over": last.over,
         },
     )
-    if moved.rowcount != 1:
+    if moved != 1:
         raise ConflictError(f"search {search_id} has changed meanwhile; read it again")
     for new in batch:
         if new.event_id and has_event(connection, search_id, new.event_id):
@@ -157,7 +157,7 @@ def append(connection: Connection, search_id: str, batch: Sequence[NewEntry]) ->
 
 def has_event(connection: Connection, search_id: str, event_id: str) -> bool:
     """Returns whether an event is in the log."""
-    return _FIND_EVENT.execute(connection, {"which": search_id, "event": event_id}).first() is not None
+    return _FIND_EVENT.first(connection, {"which": search_id, "event": event_id}) is not None
 
 
 def _message(search_id: str, new: NewEntry) -> pb.LoggedEvent:

@@ -17,7 +17,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import copy_context
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -36,6 +36,7 @@ from resolute.errors import (
 )
 from resolute_serving.context import TrialRun, current_principal
 from resolute_serving.database.fence import Fence
+from resolute_serving.database.prepared import PreparedStatement
 from resolute_serving.observability.gauges import Gauge
 
 
@@ -338,13 +339,13 @@ def insert_new(connection: Connection, table: sa.Table, values: dict[str, Any]) 
     Returns:
         Whether the row was inserted.
     """
-    return connection.execute(_insert_new(table, connection.dialect.name), values).rowcount == 1
+    return _insert_new(table, tuple(values), connection.dialect.name).run(connection, values) == 1
 
 
-@cache
-def _insert_new(table: sa.Table, dialect: str) -> sa.Insert:
+@lru_cache(maxsize=64)
+def _insert_new(table: sa.Table, columns: tuple[str, ...], dialect: str) -> PreparedStatement:
     insert = postgresql.insert if dialect == "postgresql" else sqlite.insert
-    return insert(table).on_conflict_do_nothing().execution_options(preserve_rowcount=True)
+    return PreparedStatement(insert(table).on_conflict_do_nothing(), columns=columns)
 
 
 def create_engine(

@@ -40,15 +40,12 @@ class HealthMonitor:
         self._set_health = set_health
         self._clock = clock
         self._unhealthy: dict[str, str] = {}
-        self._lag = 0.0
+        self._lag: float | None = None
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
         """Begins to check."""
-        self._tasks = [
-            asyncio.create_task(self._check_periodically(), name="health_monitor"),
-            asyncio.create_task(self._measure_lag(), name="loop-lag"),
-        ]
+        self._tasks = [asyncio.create_task(self._check_periodically(), name="health_monitor")]
 
     async def stop(self) -> None:
         """Ends."""
@@ -117,8 +114,12 @@ class HealthMonitor:
         while True:
             due = self._clock.monotonic() + _LAG_SECONDS
             await asyncio.sleep(_LAG_SECONDS)
-            self._lag = max(self._lag, self._clock.monotonic() - due)
+            self._lag = max(self._lag or 0.0, self._clock.monotonic() - due)
 
     def _take_lag(self) -> float:
+        """The lag since the last time; zero at first, and measured from then on, as it is read."""
+        if self._lag is None:
+            self._lag = 0.0
+            self._tasks.append(asyncio.create_task(self._measure_lag(), name="loop-lag"))
         lag, self._lag = self._lag, 0.0
-        return max(lag, 0.0)
+        return lag

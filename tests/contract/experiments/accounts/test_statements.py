@@ -42,6 +42,7 @@ from resolute_serving.auth.refusals import Refusals
 from resolute_serving.auth.signing_keys import load_or_create_key
 from resolute_serving.auth.tokens import RevokedTokens, TokenSigner
 from resolute_serving.context import Role, User
+from resolute_serving.database import prepared
 from resolute_serving.database.engine import Database
 from resolute_serving.server.peers import Peers
 
@@ -131,9 +132,17 @@ def statements() -> Iterator[list[str]]:
     def note(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
         seen.append(statement)
 
+    open_cursor = prepared.open_cursor
+
+    def note_prepared(connection: Connection, text: str) -> Any:
+        seen.append(text)
+        return open_cursor(connection, text)
+
     sa.event.listen(Engine, "before_cursor_execute", note)
     try:
-        yield seen
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(prepared, "open_cursor", note_prepared)
+            yield seen
     finally:
         sa.event.remove(Engine, "before_cursor_execute", note)
 

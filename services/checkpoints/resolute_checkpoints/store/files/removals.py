@@ -109,6 +109,15 @@ def mark_experiment_for_removal(connection: Connection, experiment_id: str, *, n
     connection.execute(sa.update(checkpoints).where(key).values(state=State.DELETING.value, **_due(now)))
 
 
+def any_open(connection: Connection) -> bool:
+    """Whether some upload was not committed, or some removal is not complete."""
+    uploading = checkpoints.c.state == State.UPLOADING.value
+    query = sa.select(checkpoints.c.checkpoint_id).where(
+        sa.or_(uploading, checkpoints.c.removal_time.is_not(None))
+    )
+    return connection.execute(query.limit(1)).one_or_none() is not None
+
+
 def abort_abandoned(
     connection: Connection, *, now: float, begun_before: float, orphans_before: float
 ) -> list[str]:

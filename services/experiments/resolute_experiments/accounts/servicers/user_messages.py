@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-
-from sqlalchemy.engine import RowMapping
+from typing import Any
 
 from resolute.api.experiments.v1 import access_service_pb2, audit_row_pb2, role_pb2, token_pb2, user_pb2
 from resolute.contracts.messages import to_message
@@ -124,7 +123,7 @@ def token_message(token: IssuedToken) -> token_pb2.Token:
     )
 
 
-def audit_message(row: RowMapping) -> audit_row_pb2.AuditRow:
+def audit_message(row: Mapping[Any, Any]) -> audit_row_pb2.AuditRow:
     """Shows a row of the audit trail."""
     return audit_row_pb2.AuditRow(
         time=to_timestamp(row["time"]),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection, RowMapping
+from sqlalchemy.engine import Connection
 
 from resolute.errors import AlreadyExistsError, FailedPreconditionError, NotFoundError
 from resolute_experiments.accounts.store import usage, workspaces
@@ -117,7 +118,7 @@ def all_projects() -> sa.Select[Any]:
     )
 
 
-def project(row: RowMapping) -> Project:
+def project(row: Mapping[Any, Any]) -> Project:
     """Reads a row of ``all_projects``."""
     return Project(
         number=row["number"],

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection, RowMapping
+from sqlalchemy.engine import Connection
 
 from resolute.errors import NotFoundError
 from resolute_experiments.states import RunOutcome
@@ -154,7 +154,7 @@ def all_tokens() -> sa.Select[Any]:
     )
 
 
-def issued(row: RowMapping) -> IssuedToken:
+def issued(row: Mapping[Any, Any]) -> IssuedToken:
     """Reads a row of ``all_tokens``."""
     return IssuedToken(
         id=row["id"],

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection, RowMapping
+from sqlalchemy.engine import Connection
 
 from resolute.errors import AlreadyExistsError, FailedPreconditionError, NotFoundError
 from resolute_experiments.store.schema import experiments, projects, tokens, users, workspaces
 from resolute_serving.context import Role, User
+from resolute_serving.database.prepared import PreparedStatement
 from resolute_serving.pagination import Ordering
 
 ORDERING = Ordering(
@@ -54,8 +56,8 @@ class Account:
         return User(name=self.name, role=self.role, user_id=self.number)
 
 
-_BY_NAME = sa.select(users).where(users.c.name == sa.bindparam("name"))
-_BY_NUMBER = sa.select(users).where(users.c.number == sa.bindparam("number"))
+_BY_NAME = PreparedStatement(sa.select(users).where(users.c.name == sa.bindparam("name")))
+_BY_NUMBER = PreparedStatement(sa.select(users).where(users.c.number == sa.bindparam("number")))
 
 
 def ensure(connection: Connection, user: User, *, now: float) -> None:
@@ -82,9 +84,9 @@ def get(connection: Connection, *, number: int = 0, name: str = "") -> Account:
         NotFoundError: There is none.
     """
     if name:
-        row = connection.execute(_BY_NAME, {"name": name}).mappings().one_or_none()
+        row = _BY_NAME.mapping(connection, {"name": name})
     else:
-        row = connection.execute(_BY_NUMBER, {"number": number}).mappings().one_or_none()
+        row = _BY_NUMBER.mapping(connection, {"number": number})
     if row is None:
         raise NotFoundError(
             f"user {name or number!r} does not exist",
@@ -95,7 +97,7 @@ def get(connection: Connection, *, number: int = 0, name: str = "") -> Account:
 
 def find(connection: Connection, name: str) -> Account | None:
     """Reads a user by name; None when there is none."""
-    row = connection.execute(_BY_NAME, {"name": name}).mappings().one_or_none()
+    row = _BY_NAME.mapping(connection, {"name": name})
     return None if row is None else account(row)
 
 
@@ -159,7 +161,7 @@ def several(connection: Connection) -> bool:
     return len(connection.execute(query).all()) > 1
 
 
-def account(row: RowMapping) -> Account:
+def account(row: Mapping[Any, Any]) -> Account:
     """Reads a row."""
     return Account(
         number=row["number"],

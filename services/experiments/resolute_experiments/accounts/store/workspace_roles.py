@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection, RowMapping
+from sqlalchemy.engine import Connection
 
 from resolute_experiments.store.schema import users, workspace_roles, workspaces
 from resolute_serving.context import Role
+from resolute_serving.database.prepared import insert_one
 from resolute_serving.pagination import Ordering
 
 ORDERING = Ordering(
@@ -44,7 +45,6 @@ _ROLE = sa.select(workspace_roles.c.role).where(
 _OF_USER = sa.select(workspace_roles.c.workspace_number, workspace_roles.c.role).where(
     workspace_roles.c.user_number == sa.bindparam("user")
 )
-_INSERT = sa.insert(workspace_roles)
 
 
 def assign(connection: Connection, *, user: int, workspace: int, role: Role, now: float) -> bool:
@@ -65,7 +65,7 @@ def assign(connection: Connection, *, user: int, workspace: int, role: Role, now
 def insert(connection: Connection, *, user: int, workspace: int, role: Role, now: float) -> None:
     """Gives a user who has none a role in a workspace."""
     row = {"user_number": user, "workspace_number": workspace, "role": role.value, "updated_at": now}
-    connection.execute(_INSERT, row)
+    insert_one(connection, workspace_roles, row)
 
 
 def remove(connection: Connection, *, user: int, workspace: int) -> bool:
@@ -92,7 +92,7 @@ def all_roles() -> sa.Select[Any]:
     )
 
 
-def workspace_role(row: RowMapping) -> WorkspaceRole:
+def workspace_role(row: Mapping[Any, Any]) -> WorkspaceRole:
     """Reads a row of ``all_roles``."""
     return WorkspaceRole(
         user_number=row["user_number"],

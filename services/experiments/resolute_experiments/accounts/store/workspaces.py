@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection, RowMapping
+from sqlalchemy.engine import Connection
 
 from resolute.errors import AlreadyExistsError, FailedPreconditionError, NotFoundError
 from resolute_experiments.accounts.store import secrets, usage
@@ -21,6 +21,7 @@ from resolute_experiments.store.schema import (
     workspaces,
 )
 from resolute_serving.database.engine import insert_new
+from resolute_serving.database.prepared import PreparedStatement
 from resolute_serving.pagination import Ordering
 
 UNCATEGORIZED = "Uncategorized"
@@ -84,7 +85,7 @@ def create(connection: Connection, name: str, *, owner: str, now: float) -> Work
 
 def find(connection: Connection, name: str) -> Workspace | None:
     """Reads a workspace by name; None when there is none."""
-    row = connection.execute(_BY_NAME, {"name": name}).mappings().one_or_none()
+    row = _BY_NAME.mapping(connection, {"name": name})
     return None if row is None else workspace(row)
 
 
@@ -95,9 +96,9 @@ def get(connection: Connection, *, number: int = 0, name: str = "") -> Workspace
         NotFoundError: There is none.
     """
     if name:
-        row = connection.execute(_BY_NAME, {"name": name}).mappings().one_or_none()
+        row = _BY_NAME.mapping(connection, {"name": name})
     else:
-        row = connection.execute(_BY_NUMBER, {"number": number}).mappings().one_or_none()
+        row = _BY_NUMBER.mapping(connection, {"number": number})
     if row is None:
         raise _missing(name or number)
     return workspace(row)
@@ -127,14 +128,14 @@ ALL = sa.select(workspaces, users.c.number.label("owner_number")).outerjoin(
     users, users.c.name == workspaces.c.owner
 )
 """All workspaces, with the ids of their owners."""
-_BY_NAME = ALL.where(workspaces.c.name == sa.bindparam("name"))
-_BY_NUMBER = ALL.where(workspaces.c.number == sa.bindparam("number"))
+_BY_NAME = PreparedStatement(ALL.where(workspaces.c.name == sa.bindparam("name")))
+_BY_NUMBER = PreparedStatement(ALL.where(workspaces.c.number == sa.bindparam("number")))
 _OF_EXPERIMENT = ALL.join(experiments, experiments.c.workspace == workspaces.c.name).where(
     experiments.c.id == sa.bindparam("experiment_id")
 )
 
 
-def workspace(row: RowMapping) -> Workspace:
+def workspace(row: Mapping[Any, Any]) -> Workspace:
     """Reads a row of ``ALL``."""
     return Workspace(
         number=row["number"],
@@ -218,7 +219,7 @@ def _missing(key: str | int) -> NotFoundError:
 
 
 def _check_free(connection: Connection, name: str) -> None:
-    if connection.execute(_BY_NAME, {"name": name}).one_or_none() is not None:
+    if find(connection, name) is not None:
         raise _taken(name)
 
 
