@@ -65,7 +65,7 @@ class Filter:
 
     @property
     def topic(self) -> str:
-        """Who is told of when lines come."""
+        """The trial or the experiment by which followers wait for new lines."""
         return self.experiment_id or self.trial_id
 
     @property
