@@ -2,15 +2,16 @@
 
     python benchmarks/page/live.py [--minutes N] [--idle-seconds N] [--json]
 
-- ``idle``: processor time of the control plane with nobody looking, with the page of an experiment open and
+- ``idle``: processor time of the control plane with no page open, with the page of an experiment open and
   seen, and with that page hidden, as shares of a core, each in turn and many times; what the page adds to
-  nobody looking just before counts, as the mean of all turns beside its standard error
+  the time without one just before counts, as the mean of all turns beside its standard error
 - ``heap``: memory of scripts, after garbage was collected, of three tabs over so many minutes: twenty curves
   that grow, a log that is followed, and one that goes from view to view, which is looked at whenever it is
   back at the first; the median of the last fifth beside that of the fifth before the middle
 
-Limits: 0.5 % of a core seen; hidden, no call and 0.05 %, which is nothing but what a mean of many turns
-leaves uncertain; heaps flat within 10 %. Exits 1 when one is missed.
+Limits: 0.3 % of a core without a page, and 0.5 % more with one that is seen; hidden, no call and 0.05 %,
+which is nothing but what a mean of many turns leaves uncertain; heaps flat within 10 %. Exits 1 when one is
+missed.
 """
 
 from __future__ import annotations
@@ -82,20 +83,20 @@ async def idle(cluster: PageCluster, opened: Tab, path: str, *, seconds: float) 
         await asyncio.sleep(_TURN_SECONDS)
         return 100 * (cluster.embedded.processor_seconds() - before) / (time.monotonic() - began)
 
-    nobody, seen, hidden = [], [], []
+    alone, seen, hidden = [], [], []
     calls = 0.0
     for _ in range(max(2, round(seconds / _TURN_SECONDS))):
         await opened.page.goto("about:blank")
-        nobody.append(await share())
+        alone.append(await share())
         await opened.go(path)
-        seen.append(await share() - nobody[-1])
+        seen.append(await share() - alone[-1])
         await opened.page.evaluate(_HIDE, True)
-        hidden.append(await share() - nobody[-1])
+        hidden.append(await share() - alone[-1])
         asks = "(seconds) => probe.pending + (performance.now() - probe.asked < 1000 * seconds)"
         calls += float(await opened.page.evaluate(asks, _TURN_SECONDS))
         await opened.page.evaluate(_HIDE, False)
     for name, shares, limit in (
-        ("nobody looks", nobody, None),
+        ("no page is open", alone, 0.3),
         ("added by a page that is seen", seen, 0.5),
         ("added by a hidden page", hidden, 0.05),
     ):

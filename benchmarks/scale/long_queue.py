@@ -142,7 +142,7 @@ def measure(running: Embedded, *, experiments: int) -> Iterator[Figure]:
     before = running.processor_seconds()
     time.sleep(_IDLE_SECONDS)
     used = running.processor_seconds() - before
-    yield Figure("idle", 100.0 * used / _IDLE_SECONDS, 2.0, "% of a core")
+    yield Figure("idle", 100.0 * used / _IDLE_SECONDS, 0.5, "% of a core")
 
 
 def _pass_ms(running: Embedded, jobs: Any) -> float:
