@@ -194,19 +194,19 @@ def check_third_party_loader(loader: object, method: str, *, allowed: bool, reme
 def warn_of_first_batch(
     loader: object, context: TrialContext, callbacks: Mapping[str, PyTorchCallback]
 ) -> None:
-    """Warns of a training loader that nobody tells where to go on: each run begins with its first batch.
+    """Warns of a training loader that does not learn where to go on: each run begins with its first batch.
 
     Args:
         loader: What the trial built.
         context: Its context.
-        callbacks: Its callbacks; they may know the place, or be told of it.
+        callbacks: Its callbacks; they may know the place, or learn it at the start.
     """
-    told = [
+    informed = [
         one
         for one in callbacks.values()
         if overrides(one, "on_trial_startup") or overrides(one, "state_dict")
     ]
-    if not (context._asked_for_initial_batch or told or is_stateful_loader(loader)):
+    if not (context._asked_for_initial_batch or informed or is_stateful_loader(loader)):
         _log.warning(
             "the training loader is a %s.%s, which begins with its first batch after a pause: leave out as "
             "many batches as context.get_initial_batch() says, or return a loader with state_dict() and "

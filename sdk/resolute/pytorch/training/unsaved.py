@@ -49,7 +49,7 @@ class UnsavedStateWarning(PyTorchCallback):
         self._data: object = None
         self._first: dict[str, Hashable] = {}
         self._names_of_state: list[set[str]] = []
-        self._said: set[str] = set()
+        self._warned_of: set[str] = set()
 
     def watch_data(self, loader: object) -> None:
         """Has the training data compared too, if this process reads them."""
@@ -71,8 +71,8 @@ class UnsavedStateWarning(PyTorchCallback):
             for name, value in now.values.items()
             if self._first.get(name) != value and not (isinstance(value, tuple) and value in kept)
         }
-        self._warn_of(changed - self._said)
-        self._said |= changed
+        self._warn_of(changed - self._warned_of)
+        self._warned_of |= changed
         self._warn_of_structure()
 
     def _warn_of(self, changed: set[str]) -> None:
