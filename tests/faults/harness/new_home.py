@@ -15,7 +15,9 @@ from faults.harness.tally import Tally
 class Judged(Protocol):
     """What an attack saw; its text says so in one line."""
 
-    tally: Tally
+    @property
+    def tally(self) -> Tally:
+        """What was counted, and what must not be."""
 
 
 def in_new_home(attack: Callable[[Path], Judged], *, name: str, engine: str) -> list[str] | None:
