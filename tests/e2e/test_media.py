@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import struct
 import zlib
+from functools import partial
 from pathlib import Path
 
 from support.clusters.embedded import EmbeddedCluster, embedded
@@ -126,7 +127,7 @@ def test_kills_of_the_control_plane_lose_no_media_and_double_none(tmp_path: Path
         cluster.run("resolute", "experiment", "create", "config.yaml", ".", cwd=tmp_path)
         known = 0
         for _ in range(3):
-            wait_until(lambda before=known: len(logged(cluster)) > before + 20, what="more media")
+            wait_until(partial(has_more, cluster, known + 20), what="more media")
             known = len(logged(cluster))
             cluster.kill()
             cluster.up()
@@ -141,6 +142,10 @@ def test_kills_of_the_control_plane_lose_no_media_and_double_none(tmp_path: Path
         assert {name for name in stored if "." not in name} == contents
         cluster.run("resolute", "experiment", "delete", "1", "--yes")
         wait_until(lambda: not list((cluster.home / "checkpoints").glob("*/media/*/*")), what="the deletion")
+
+
+def has_more(cluster: EmbeddedCluster, than: int) -> bool:
+    return len(logged(cluster)) > than
 
 
 def logged(cluster: EmbeddedCluster) -> list[tuple[int, str]]:
