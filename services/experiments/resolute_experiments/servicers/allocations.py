@@ -39,8 +39,7 @@ from resolute_serving.validation import invalid
 
 _RECHECK_SECONDS = 1.0
 _PACE = PollIntervals(recheck=5.0, heartbeat=15.0)
-"""Of the stream of signals."""
-"""How often signals are looked at without an event."""
+"""How often the stream of signals looks without an event."""
 _RENDEZVOUS_MARGIN = 1.0
 """Seconds before a call's own deadline at which it answers who is missing."""
 _RENDEZVOUS_LONGEST = 30.0
@@ -53,7 +52,7 @@ class _Note(Protocol):
     """Writes what a supervisor says of its container, and does what follows."""
 
     def __call__(
-        self, connection: Connection, allocation_id: str, rank: int, sentence: str, /, *, timing: Timing
+        self, connection: Connection, allocation_id: str, rank: int, sentence: str, *, timing: Timing
     ) -> None: ...
 
 
