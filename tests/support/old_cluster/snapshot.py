@@ -23,7 +23,7 @@ _TABLES: Mapping[str, Mapping[str, frozenset[str]]] = {
         "projects": frozenset({"created_at"}),
         "templates": frozenset({"updated_at"}),
         "config_policies": frozenset({"updated_at"}),
-        "experiments": frozenset({"revision"}),
+        "experiments": frozenset({"revision", "best_value", "best_steps", "best_trial"}),
         "definition_chunks": frozenset(),
         "trials": frozenset({"revision", *_LATE}),
         "trial_transitions": frozenset(),
