@@ -18,7 +18,7 @@ import grpc
 
 from resolute.client.connection.home import Home
 from resolute.rpc.channel import open_channel
-from resolute_embedded.state_directory import StateDirectory
+from resolute_embedded.home.state_directory import StateDirectory
 from resolute_engines.kit.run_directories.container import containers_in
 from resolute_launch.supervisor.joining.ports import ReservedPorts
 

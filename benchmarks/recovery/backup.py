@@ -21,8 +21,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.recovery._busy import BusyCluster, busy_cluster
 from resolute.client.connection.home import Home
-from resolute_embedded.backups import back_up
-from resolute_embedded.state_directory import StateDirectory
+from resolute_embedded.home.backups import back_up
+from resolute_embedded.home.state_directory import StateDirectory
 
 MOST_RATIO = 2.0
 _FILLED = ("metrics", "logs", "experiments", "checkpoints")

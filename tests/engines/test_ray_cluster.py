@@ -13,7 +13,7 @@ from support.ray import PYTHON, RayCluster
 from resolute.client.connection.home import Home
 from resolute_embedded.doctor import Status
 from resolute_embedded.doctor.engines.nodes import check_nodes
-from resolute_embedded.state_directory import StateDirectory
+from resolute_embedded.home.state_directory import StateDirectory
 from resolute_engines.settings import EngineSettings, PoolSettings
 
 PAGE = "docs/ray.md"

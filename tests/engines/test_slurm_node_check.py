@@ -11,7 +11,7 @@ from support.slurm import NODES, SlurmCluster
 from resolute.client.connection.home import Home
 from resolute_embedded.doctor import Finding, Status
 from resolute_embedded.doctor.engines.nodes import check_nodes
-from resolute_embedded.state_directory import StateDirectory
+from resolute_embedded.home.state_directory import StateDirectory
 from resolute_engines.settings import EngineSettings, PoolSettings
 from resolute_engines.slurm.client import JobSpec, SlurmClient
 from resolute_engines.slurm.commands.runner import SlurmCommands

@@ -23,8 +23,8 @@ from resolute.contracts.distribution import install_command
 from resolute.contracts.processes import ProcessIdentity
 from resolute.contracts.run.open_files import raise_limit
 from resolute.errors import FailedPreconditionError, ResoluteError, UnavailableError
-from resolute_embedded.private_home import make_private, open_private
-from resolute_embedded.state_directory import StateDirectory
+from resolute_embedded.home.private_home import make_private, open_private
+from resolute_embedded.home.state_directory import StateDirectory
 
 _SERVER_MODULES = ("sqlalchemy", "alembic", "pydantic", "jwt", "structlog", "numpy", "grpc_health")
 _START_SECONDS = 60.0
@@ -174,7 +174,7 @@ def db() -> None:
 def db_upgrade(url: str) -> None:
     """Upgrade the databases of all services to the newest schema."""
     _check_installed()
-    from resolute_embedded.backups import upgrade_databases
+    from resolute_embedded.home.backups import upgrade_databases
 
     names = upgrade_databases(url, _state())
     click.echo(f"up to date: {', '.join(names)}")
@@ -188,7 +188,7 @@ def db_move(url: str) -> None:
     It can be interrupted and repeated. From then on `resolute up` serves them from there.
     """
     _check_installed()
-    from resolute_embedded.database_move import move
+    from resolute_embedded.home.database_move import move
 
     state = _state()
     rows = move(state, url)
@@ -206,7 +206,7 @@ def db_restored(url: str, take_over: bool) -> None:
     For a home, `resolute adopt-copy` does it.
     """
     _check_installed()
-    from resolute_embedded.backups import begin_restored
+    from resolute_embedded.home.backups import begin_restored
 
     begin_restored(url, take_over=take_over)
     click.echo(f"the services can be started{_kept(take_over)}")
@@ -217,7 +217,7 @@ def db_restored(url: str, take_over: bool) -> None:
 def backup(directory: Path) -> None:
     """Back up the cluster of this machine to DIRECTORY, even while it runs; checkpoints are not copied."""
     _check_installed()
-    from resolute_embedded.backups import back_up
+    from resolute_embedded.home.backups import back_up
 
     back_up(_state(), directory)
     click.echo(f"{directory} holds the cluster; `resolute restore {directory}` makes a new home of it")
@@ -233,7 +233,7 @@ def restore(directory: Path, take_over: bool) -> None:
     checkpoints in the backup are read and never removed, until `resolute take-over`.
     """
     _check_installed()
-    from resolute_embedded.backups import restore as restore_home
+    from resolute_embedded.home.backups import restore as restore_home
 
     state = _state()
     restore_home(directory, state, take_over=take_over)
@@ -252,7 +252,7 @@ def adopt_copy(url: str, take_over: bool) -> None:
     read and never removed, until `resolute take-over`.
     """
     _check_installed()
-    from resolute_embedded.backups import adopt_copy as adopt
+    from resolute_embedded.home.backups import adopt_copy as adopt
 
     state = _state()
     adopt(state, take_over=take_over, url=url)
@@ -264,7 +264,7 @@ def adopt_copy(url: str, take_over: bool) -> None:
 def take_over(url: str) -> None:
     """Let a restored or copied cluster remove the checkpoints of its original, which is gone for good."""
     _check_installed()
-    from resolute_embedded.backups import take_over as take_over_home
+    from resolute_embedded.home.backups import take_over as take_over_home
 
     count = take_over_home(url, _state())
     click.echo(f"{count} inherited checkpoints are this cluster's own now")
@@ -276,7 +276,7 @@ def take_over(url: str) -> None:
 def rotate_key(drop_old: bool, now: bool) -> None:
     """Sign tokens with a new key from now on, even while the cluster runs; tokens of old keys stay valid."""
     _check_installed()
-    from resolute_embedded.key_rotation import rotate_or_drop
+    from resolute_embedded.home.key_rotation import rotate_or_drop
 
     click.echo(rotate_or_drop(_state().signing_key, drop=drop_old, at_once=now))
 
@@ -336,10 +336,10 @@ def _serve(
     # Looking for garbage, of which imports make none, would take a quarter of the start.
     gc.disable()
     from resolute_embedded.cluster import Options, serve
-    from resolute_embedded.identity import require_original
+    from resolute_embedded.home.identity import require_original
+    from resolute_embedded.home.turns import served_alone
     from resolute_embedded.network.remote_access import RemoteOptions
     from resolute_embedded.standby import stand_by
-    from resolute_embedded.turns import served_alone
     from resolute_serving.observability.logs import configure_logs, log_file_bytes
 
     gc.freeze()

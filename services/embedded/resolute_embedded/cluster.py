@@ -13,10 +13,10 @@ import structlog
 
 from resolute.contracts.clock import SYSTEM_CLOCK
 from resolute_embedded.blueprints import SUPPORTING_SERVICES
+from resolute_embedded.home.state_directory import StateDirectory
 from resolute_embedded.network.http import ClusterHttp
 from resolute_embedded.network.port import choose_port
 from resolute_embedded.network.remote_access import RemoteAccess, RemoteOptions
-from resolute_embedded.state_directory import StateDirectory
 from resolute_engines.settings import resources_of
 from resolute_experiments.accounts.openid.settings import OpenIdSettings
 from resolute_experiments.alerts.settings import AlertSettings

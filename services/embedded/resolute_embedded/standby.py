@@ -10,9 +10,9 @@ from contextlib import ExitStack, asynccontextmanager
 
 from resolute.errors import FailedPreconditionError
 from resolute_embedded.cluster import Options, Ready, serve
+from resolute_embedded.home.state_directory import StateDirectory
+from resolute_embedded.home.turns import FormerRuns, begun, leadership_of, shown, take_turn
 from resolute_embedded.network.remote_access import RemoteAccess
-from resolute_embedded.state_directory import StateDirectory
-from resolute_embedded.turns import FormerRuns, begun, leadership_of, shown, take_turn
 from resolute_gateway.requirements import missing_for_http
 from resolute_serving.database.leadership import Leadership, Look, Term
 

@@ -11,8 +11,8 @@ from resolute.client.connection.home import Home
 from resolute_checkpoints.domain.checkpoint import Checkpoint, DirectoryStorage, Owner, State
 from resolute_checkpoints.store import records
 from resolute_checkpoints.store.schema import checkpoints
-from resolute_embedded.backups import begin_restored, take_over
-from resolute_embedded.state_directory import StateDirectory
+from resolute_embedded.home.backups import begin_restored, take_over
+from resolute_embedded.home.state_directory import StateDirectory
 from resolute_serving.database.engine import create_engine
 
 

@@ -20,15 +20,15 @@ from support.postgres import PostgresServer
 
 from resolute.client.connection.home import Home
 from resolute.errors import FailedPreconditionError, InvalidArgumentError, UnavailableError
-from resolute_embedded import database_move
-from resolute_embedded.backups import adopt_copy, back_up, upgrade_databases
 from resolute_embedded.blueprints import BLUEPRINTS
-from resolute_embedded.database_move import move
 from resolute_embedded.doctor.databases import check_databases
-from resolute_embedded.identity import require_original
-from resolute_embedded.private_home import make_private
-from resolute_embedded.state_directory import StateDirectory
-from resolute_embedded.turns import served_alone
+from resolute_embedded.home import database_move
+from resolute_embedded.home.backups import adopt_copy, back_up, upgrade_databases
+from resolute_embedded.home.database_move import move
+from resolute_embedded.home.identity import require_original
+from resolute_embedded.home.private_home import make_private
+from resolute_embedded.home.state_directory import StateDirectory
+from resolute_embedded.home.turns import served_alone
 from resolute_serving.database.engine import create_engine
 
 OWNERS = [blueprint for blueprint in BLUEPRINTS if blueprint.package]

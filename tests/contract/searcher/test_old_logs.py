@@ -16,8 +16,8 @@ from resolute.api.searcher.v1 import event_pb2, reason_pb2
 from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
 from resolute.client.connection.home import Home
 from resolute.storage.searcher.v1 import log_pb2
-from resolute_embedded.database_move import move
-from resolute_embedded.state_directory import StateDirectory
+from resolute_embedded.home.database_move import move
+from resolute_embedded.home.state_directory import StateDirectory
 from resolute_searcher.store.log import OWN_EVENT_PREFIX
 from resolute_searcher.wire.contract import contract_entry, contract_event, contract_operation
 from resolute_serving.database import migrations

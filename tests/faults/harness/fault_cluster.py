@@ -21,7 +21,7 @@ from support.ports import free_port
 from support.postgres import CrashablePostgres, crashable_postgres
 
 from resolute.client.connection.home import Home
-from resolute_embedded.state_directory import StateDirectory
+from resolute_embedded.home.state_directory import StateDirectory
 from resolute_engines.settings import FILE_NAME
 
 _START_SECONDS = 300.0

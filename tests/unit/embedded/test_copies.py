@@ -20,10 +20,10 @@ from resolute.contracts.files.atomic_files import write_json
 from resolute.contracts.processes import ProcessIdentity
 from resolute.contracts.run.lock import RunLock
 from resolute.errors import FailedPreconditionError
-from resolute_embedded.backups import adopt_copy, back_up, restore
 from resolute_embedded.blueprints import BLUEPRINTS
-from resolute_embedded.identity import HomeIdentity, record_identity, require_original
-from resolute_embedded.state_directory import StateDirectory
+from resolute_embedded.home.backups import adopt_copy, back_up, restore
+from resolute_embedded.home.identity import HomeIdentity, record_identity, require_original
+from resolute_embedded.home.state_directory import StateDirectory
 from resolute_engines.kit.run_directories.container import containers_in
 from resolute_serving.auth.signing_keys import load_or_create_key
 from resolute_serving.server.bootstrap import upgrade

@@ -15,8 +15,8 @@ import pytest
 from resolute.client.connection.home import Home
 from resolute_embedded.blueprints import BLUEPRINTS
 from resolute_embedded.doctor import Finding, Status, run_checks
-from resolute_embedded.identity import record_identity
-from resolute_embedded.state_directory import StateDirectory
+from resolute_embedded.home.identity import record_identity
+from resolute_embedded.home.state_directory import StateDirectory
 from resolute_serving.server.bootstrap import upgrade
 
 

@@ -10,7 +10,7 @@ import pytest
 from resolute.client.connection.home import Home
 from resolute_embedded.doctor import Finding, Status
 from resolute_embedded.doctor.engines.address import check_address
-from resolute_embedded.state_directory import StateDirectory
+from resolute_embedded.home.state_directory import StateDirectory
 from resolute_engines.settings import EngineSettings
 
 

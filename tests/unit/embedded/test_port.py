@@ -11,8 +11,8 @@ import pytest
 from resolute.client.connection.home import Home
 from resolute.contracts.run.lock import RunLock
 from resolute.errors import UnavailableError
+from resolute_embedded.home.state_directory import StateDirectory
 from resolute_embedded.network.port import choose_port
-from resolute_embedded.state_directory import StateDirectory
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ import sqlalchemy as sa
 
 from resolute.client.connection.home import Home
 from resolute.errors import FailedPreconditionError
-from resolute_embedded.private_home import make_private, open_private
-from resolute_embedded.state_directory import StateDirectory
+from resolute_embedded.home.private_home import make_private, open_private
+from resolute_embedded.home.state_directory import StateDirectory
 from resolute_serving.database.engine import create_engine
 
 

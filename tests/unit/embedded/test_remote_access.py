@@ -12,9 +12,9 @@ from support.certificates import Authority
 from resolute.client.connection.home import Home
 from resolute.contracts.calls.tls import ClientTls, fingerprint_of
 from resolute.errors import InvalidArgumentError
+from resolute_embedded.home.state_directory import StateDirectory
 from resolute_embedded.network.remote_access import RemoteAccess, RemoteOptions
 from resolute_embedded.network.self_signed import self_signed
-from resolute_embedded.state_directory import StateDirectory
 
 NOW = dt.datetime(2026, 1, 1, tzinfo=dt.timezone.utc)
 EVERYBODY = "0.0.0.0"

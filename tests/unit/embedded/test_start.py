@@ -30,7 +30,7 @@ PROGRAM = """
 import asyncio, json, os, signal, sys
 from resolute.client.connection.home import Home
 from resolute_embedded.cluster import Options, serve
-from resolute_embedded.state_directory import StateDirectory
+from resolute_embedded.home.state_directory import StateDirectory
 from resolute_experiments.config.sections import searcher
 
 def ready(address, slots, lines):

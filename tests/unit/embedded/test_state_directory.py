@@ -11,7 +11,7 @@ import pytest
 
 from resolute.client.connection.home import Home
 from resolute.errors import FailedPreconditionError
-from resolute_embedded.state_directory import StateDirectory
+from resolute_embedded.home.state_directory import StateDirectory
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def test_what_a_killed_life_was_writing_is_removed_and_nothing_else(state: State
         "import os, signal\n"
         "from pathlib import Path\n"
         "from resolute.client.connection.home import Home\n"
-        "from resolute_embedded.state_directory import StateDirectory\n"
+        "from resolute_embedded.home.state_directory import StateDirectory\n"
         "os.fsync = lambda _: os.kill(os.getpid(), signal.SIGKILL)\n"
         f"state = StateDirectory(Home(Path({str(state.home.path)!r})))\n"
         "state.write_endpoint(address='x:2', cluster_id='c', token='t')\n"

@@ -135,7 +135,7 @@ def operator_token(days: float | None) -> None:
 @click.option("--now", is_flag=True, help="Drop them although running trials may still need them.")
 def rotate_key(drop_old: bool, now: bool) -> None:
     """Signs tokens with a new key from now on, with the settings of the experiments service."""
-    from resolute_embedded.key_rotation import rotate_or_drop
+    from resolute_embedded.home.key_rotation import rotate_or_drop
 
     settings = Settings.from_environment(os.environ, service="experiments")
     path = settings.signing_key_file or settings.data_directory / "signing-key.pem"

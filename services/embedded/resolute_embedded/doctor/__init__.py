@@ -14,7 +14,7 @@ from resolute_embedded.doctor.findings import Finding, Status
 from resolute_embedded.doctor.home import check_home
 from resolute_embedded.doctor.machine import check_machine
 from resolute_embedded.doctor.serving import check_services
-from resolute_embedded.state_directory import StateDirectory
+from resolute_embedded.home.state_directory import StateDirectory
 
 __all__ = ["Finding", "Status", "run_checks"]
 

@@ -13,7 +13,7 @@ from sqlalchemy.exc import OperationalError
 from resolute.errors import FailedPreconditionError
 from resolute_embedded.blueprints import BLUEPRINTS
 from resolute_embedded.doctor.findings import Finding, fault, good, warning
-from resolute_embedded.state_directory import StateDirectory
+from resolute_embedded.home.state_directory import StateDirectory
 from resolute_serving.database import migrations
 from resolute_serving.database.engine import create_engine
 from resolute_serving.server.service import Blueprint

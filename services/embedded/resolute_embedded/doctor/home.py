@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from resolute_embedded.doctor.findings import Finding, fault, good, warning
-from resolute_embedded.identity import HomeIdentity, recorded_identity
-from resolute_embedded.state_directory import StateDirectory
+from resolute_embedded.home.identity import HomeIdentity, recorded_identity
+from resolute_embedded.home.state_directory import StateDirectory
 
 _OTHERS = 0o077
 """Permission bits of group and world."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from resolute.contracts import distribution
 from resolute.contracts.distribution import install_command
 from resolute_embedded.doctor.findings import Finding, fault, good, warning
-from resolute_embedded.state_directory import StateDirectory
+from resolute_embedded.home.state_directory import StateDirectory
 
 _PACKAGES = (distribution.NAME, "grpcio", "protobuf", "sqlalchemy", "alembic", "pydantic")
 _OLDEST_PYTHON = (3, 10)

@@ -15,7 +15,7 @@ from resolute.contracts.run.lock import is_locked
 from resolute.errors import FailedPreconditionError, ResoluteError
 from resolute.rpc.channel import open_channel
 from resolute_embedded.doctor.findings import Finding, fault, good, warning
-from resolute_embedded.state_directory import StateDirectory
+from resolute_embedded.home.state_directory import StateDirectory
 from resolute_engines.local.slots import detect_slots
 
 _ANSWER_SECONDS = 10.0

@@ -16,8 +16,8 @@ import structlog
 
 from resolute.contracts.clock import SYSTEM_CLOCK
 from resolute.errors import UnavailableError
+from resolute_embedded.home.state_directory import StateDirectory
 from resolute_embedded.network.remote_access import RemoteAccess
-from resolute_embedded.state_directory import StateDirectory
 from resolute_gateway.backends import Backends
 from resolute_gateway.requirements import missing_for_http
 from resolute_gateway.settings import HttpSettings

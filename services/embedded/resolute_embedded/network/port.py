@@ -7,7 +7,7 @@ import socket
 import structlog
 
 from resolute.errors import UnavailableError
-from resolute_embedded.state_directory import StateDirectory
+from resolute_embedded.home.state_directory import StateDirectory
 
 _log = structlog.get_logger("cluster")
 

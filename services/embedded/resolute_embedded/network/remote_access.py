@@ -13,8 +13,8 @@ from pathlib import Path
 
 from resolute.contracts.calls.tls import ClientTls, fingerprint_of, is_loopback
 from resolute.errors import InvalidArgumentError
+from resolute_embedded.home.state_directory import StateDirectory
 from resolute_embedded.network.port import choose_remote_port
-from resolute_embedded.state_directory import StateDirectory
 from resolute_serving.tls import Listener, ServerTls, TlsFiles
 
 _ALWAYS = "localhost"

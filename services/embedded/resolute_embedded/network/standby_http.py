@@ -6,9 +6,9 @@ import os
 
 from starlette.types import Receive, Scope, Send
 
+from resolute_embedded.home.state_directory import StateDirectory
 from resolute_embedded.network.http import host_of, listen_http
 from resolute_embedded.network.remote_access import RemoteAccess
-from resolute_embedded.state_directory import StateDirectory
 from resolute_gateway.listening.http_server import HttpServer
 from resolute_gateway.settings import HttpSettings
 from resolute_gateway.web.answers import refusal

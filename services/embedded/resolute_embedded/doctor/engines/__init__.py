@@ -12,7 +12,7 @@ from resolute_embedded.doctor.engines.contact import check_contact
 from resolute_embedded.doctor.engines.nodes import check_nodes
 from resolute_embedded.doctor.engines.slurm import check_slurm
 from resolute_embedded.doctor.findings import Finding, Status, fault
-from resolute_embedded.state_directory import StateDirectory
+from resolute_embedded.home.state_directory import StateDirectory
 from resolute_engines.settings import LOCAL, EngineSettings, resources_of
 
 Steps: TypeAlias = Callable[[EngineSettings], Iterator[Finding]]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from resolute.errors import ResoluteError
 from resolute_embedded.doctor.findings import Finding, fault, good, warning
-from resolute_embedded.state_directory import StateDirectory
+from resolute_embedded.home.state_directory import StateDirectory
 from resolute_engines.settings import EngineSettings
 
 _OPTION = {

@@ -6,7 +6,7 @@ import asyncio
 
 from resolute.errors import ResoluteError, UnavailableError
 from resolute_embedded.doctor.findings import Finding, fault, good
-from resolute_embedded.state_directory import StateDirectory
+from resolute_embedded.home.state_directory import StateDirectory
 from resolute_engines.environment import EngineEnvironment
 from resolute_engines.plugins import create_engine
 from resolute_engines.protocol import Engine

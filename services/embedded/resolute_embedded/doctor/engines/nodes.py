@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from resolute_embedded.doctor.engines.contact import opened
 from resolute_embedded.doctor.findings import Finding, Status
-from resolute_embedded.state_directory import StateDirectory
+from resolute_embedded.home.state_directory import StateDirectory
 from resolute_engines.protocol import ChecksNodes, NodeCheck
 from resolute_engines.settings import EngineSettings
 

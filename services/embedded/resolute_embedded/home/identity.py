@@ -7,7 +7,7 @@ from pathlib import Path
 
 from resolute.contracts.files.atomic_files import read_json, write_json
 from resolute.errors import FailedPreconditionError
-from resolute_embedded.state_directory import StateDirectory
+from resolute_embedded.home.state_directory import StateDirectory
 
 _MACHINE_IDS = (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id"))
 

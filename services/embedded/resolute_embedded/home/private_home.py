@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 
 from resolute.errors import FailedPreconditionError
-from resolute_embedded.state_directory import StateDirectory
+from resolute_embedded.home.state_directory import StateDirectory
 
 _OTHERS = 0o077
 """Permission bits of group and world."""

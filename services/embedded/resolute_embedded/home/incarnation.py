@@ -10,7 +10,7 @@ from sqlalchemy.engine import Connection
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 from resolute_checkpoints.blueprint import BLUEPRINT as CHECKPOINTS
 from resolute_checkpoints.store.files import inheritance
-from resolute_embedded.state_directory import StateDirectory
+from resolute_embedded.home.state_directory import StateDirectory
 from resolute_experiments.blueprint import BLUEPRINT as EXPERIMENTS
 from resolute_experiments.exits.incarnation import lose_runs
 from resolute_experiments.timing import Timing

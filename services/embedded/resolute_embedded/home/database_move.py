@@ -17,8 +17,8 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from resolute.errors import FailedPreconditionError, InvalidArgumentError, ResoluteError
 from resolute_embedded.blueprints import BLUEPRINTS
-from resolute_embedded.identity import require_original
-from resolute_embedded.state_directory import StateDirectory
+from resolute_embedded.home.identity import require_original
+from resolute_embedded.home.state_directory import StateDirectory
 from resolute_serving.database.engine import create_engine
 from resolute_serving.database.migrations import newest_revision
 from resolute_serving.server.bootstrap import upgrade

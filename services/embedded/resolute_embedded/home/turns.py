@@ -14,8 +14,8 @@ import structlog
 
 from resolute.contracts.clock import SYSTEM_CLOCK
 from resolute.errors import FailedPreconditionError, UnavailableError
-from resolute_embedded.identity import HomeIdentity
-from resolute_embedded.state_directory import StateDirectory
+from resolute_embedded.home.identity import HomeIdentity
+from resolute_embedded.home.state_directory import StateDirectory
 from resolute_engines.kit.run_directories.container import RunContainer, containers_in
 from resolute_engines.protocol import ContainerState
 from resolute_serving.database.leadership import LOOK_SECONDS, Leadership, Look, Term, Vacancy

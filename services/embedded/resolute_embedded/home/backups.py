@@ -9,11 +9,11 @@ from pathlib import Path
 
 from resolute.errors import FailedPreconditionError
 from resolute_embedded.blueprints import BLUEPRINTS
-from resolute_embedded.database_move import postgresql_url
-from resolute_embedded.identity import record_identity
-from resolute_embedded.incarnation import begin_home, begin_incarnation, take_over_checkpoints
-from resolute_embedded.state_directory import StateDirectory
-from resolute_embedded.turns import served_alone
+from resolute_embedded.home.database_move import postgresql_url
+from resolute_embedded.home.identity import record_identity
+from resolute_embedded.home.incarnation import begin_home, begin_incarnation, take_over_checkpoints
+from resolute_embedded.home.state_directory import StateDirectory
+from resolute_embedded.home.turns import served_alone
 from resolute_engines.kit.run_directories.container import containers_in
 from resolute_serving.server.bootstrap import upgrade
 
