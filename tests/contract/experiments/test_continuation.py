@@ -47,7 +47,7 @@ def store(database_url: str) -> Iterator[Store]:
 
 
 def be(store: Store, state: ExperimentState) -> None:
-    store.run(lambda c: c.execute(sa.update(table).values(state=state.value)))
+    store.run(lambda c: c.execute(sa.update(table).values(state=state.value, revision=table.c.revision + 1)))
 
 
 def ended_trial(store: Store, state: TrialState, **values: Any) -> str:

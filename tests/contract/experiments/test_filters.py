@@ -95,9 +95,13 @@ def best_of(
 def listed(core: ServiceContext, filter_: str = "", **fields: Any) -> pb2.ListExperimentsResponse:
     unused: Any = None
     handlers = ExperimentsServicer(core, wait_reasons=WaitReasons(), submissions=unused, adopt=unused)
-    current_principal.set(User("ada", Role.ADMIN))
     request = pb2.ListExperimentsRequest(filter=filter_, **fields)
-    return asyncio.run(handlers.ListExperiments(request, None))
+
+    async def as_ada() -> pb2.ListExperimentsResponse:
+        current_principal.set(User("ada", Role.ADMIN))
+        return await handlers.ListExperiments(request, None)
+
+    return asyncio.run(as_ada())
 
 
 def numbers(core: ServiceContext, filter_: str = "", **fields: Any) -> list[int]:

@@ -171,12 +171,8 @@ def test_one_statement_raises_the_revisions_of_all_experiments_and_no_hyperparam
     sa.event.remove(database.engine, "before_cursor_execute", note)
     assert [
         store.experiment().revision - revision for store, revision in zip(stores, before, strict=True)
-    ] == [
-        2,
-        2,
-        2,
-    ], "one for the validations, one for the steps"
-    assert sum("UPDATE" in one and "experiments SET revision" in one for one in statements) == 2
+    ] == [3, 3, 3], "one for the validations, one for the steps, one for the best"
+    assert sum("experiments SET revision" in one and " IN (" in one for one in statements) == 2
     assert not any("hparams" in one for one in statements)
 
 

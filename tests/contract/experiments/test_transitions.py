@@ -253,7 +253,7 @@ MARKS: dict[AllocationState, dict[str, Any]] = {
 CALLS: dict[AllocationEvent, Callable[[Connection, runs.Run], None]] = {
     AllocationEvent.PREEMPT: partial(signals.preempt, reason=SignalReason.USER, timing=LATER),
     AllocationEvent.ACKNOWLEDGE: signals.acknowledge,
-    AllocationEvent.KILL: partial(signals.kill, timing=LATER),
+    AllocationEvent.KILL: partial(signals.kill, reason=SignalReason.USER, timing=LATER),
     AllocationEvent.FREE: partial(signals.free, outcome=RunOutcome.FAILED.value),
 }
 

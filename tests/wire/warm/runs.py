@@ -22,6 +22,7 @@ from resolute_launch.container.entrypoint_process import (
 )
 from resolute_launch.container.task import Task
 from resolute_launch.exec.entrypoint import plan
+from resolute_launch.installation import INTERPRETER
 from resolute_launch.warm.client import WarmStart
 
 WARM: dict[str, Any] = {
@@ -83,6 +84,7 @@ def start(
     environment = {
         **base,
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "PYTHONPATH": str(INTERPRETER),
         "PYTHONUNBUFFERED": "1",
         "DET_SESSION_TOKEN": f"secret-of-{name}",
         "RESOLUTE_RUN_DIR": str(run.path),

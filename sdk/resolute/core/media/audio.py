@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import wave
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,8 @@ def audio_content(audio: Any, *, sample_rate: int | None) -> bytes:
         return Path(audio).read_bytes()
     if isinstance(audio, (bytes, bytearray, memoryview)):
         return bytes(audio)
+    import wave
+
     import numpy as np
 
     samples = to_array(audio)
