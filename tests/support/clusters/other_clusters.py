@@ -37,10 +37,16 @@ def other_clusters(*homes: Path) -> Iterator[list[Running]]:
             running.append(await stack.enter_async_context(one))
         return running
 
+    async def stop() -> None:
+        await stack.aclose()
+        # Calls that the stop cancelled may still wait for a read of the database.
+        if calls := asyncio.all_tasks() - {asyncio.current_task()}:
+            await asyncio.wait(calls, timeout=_DEADLINE)
+
     try:
         yield asyncio.run_coroutine_threadsafe(start(), loop).result(_DEADLINE)
     finally:
-        asyncio.run_coroutine_threadsafe(stack.aclose(), loop).result(_DEADLINE)
+        asyncio.run_coroutine_threadsafe(stop(), loop).result(2 * _DEADLINE)
         loop.call_soon_threadsafe(loop.stop)
         thread.join(_DEADLINE)
         loop.close()
