@@ -188,6 +188,7 @@ class Handlers(ClusterHandlers, ExplanationHandlers):
                 )
                 if message.state in TERMINAL:
                     return
+                continue  # it may have changed while the response was written
             self._fail("WatchExperiments midway")
             await self._wait()
 
@@ -253,6 +254,7 @@ class Handlers(ClusterHandlers, ExplanationHandlers):
             if found:
                 last = found[-1].line_id
                 yield logs_service_pb2.FollowLinesResponse(key=wanted.key, lines=found, cursor=last)
+                continue
             self._fail("FollowLines midway")
             if wanted.filter.trial_id in self.state.closed_logs:
                 yield logs_service_pb2.FollowLinesResponse(key=wanted.key, cursor=last, complete=True)
@@ -308,6 +310,7 @@ class Handlers(ClusterHandlers, ExplanationHandlers):
                     times=found.times,
                     total_points=sent,
                 )
+                continue
             self._fail("WatchSeries midway")
             await self._wait()
 

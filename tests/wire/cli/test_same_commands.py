@@ -265,6 +265,7 @@ def trials(det: Det, tenant: Tenant, done: Tenant, folder: Path) -> None:
     described = det.json(f"experiment describe {whole} --json --metrics")
     assert described[0]["experiment"]["state"] == "COMPLETED"
     assert det(f"experiment describe {whole} --csv")
+    det(f"experiment describe {whole} --outdir", folder / "described")
     assert len(det(f"experiment list-trials {whole} --csv --pages all").splitlines()) == 2
     assert len(det(f"experiment list-trials {whole} --csv --limit 1 --offset 1").splitlines()) == 1
     assert tenant.checkpoint_id not in det(f"experiment list-checkpoints {whole} --best 1 --csv")

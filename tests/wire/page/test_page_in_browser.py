@@ -40,7 +40,7 @@ async def sign_in_see_pause_and_read(visit: Visit) -> None:
     await assert_accessible(page)
     await page.get_by_role("tab", name="Logs").click()
     await page.get_by_text("epoch 2").wait_for()
-    await page.get_by_role("button", name="error").click()
+    await page.get_by_role("button", name="error", exact=True).click()
     await page.get_by_text("epoch 2").wait_for(state="detached")
     await page.get_by_text(MARKUP).wait_for()
     await assert_accessible(page)

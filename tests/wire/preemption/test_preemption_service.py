@@ -211,11 +211,10 @@ def test_a_signal_reaches_its_watcher_and_none_of_a_thousand_others(tmp_path: Pa
             source() as experiments,
             serving([blueprint()], tmp_path, addresses={"experiments": experiments.address}) as running,
             stub(running, running.user_token()) as client,
+            stub(running, running.user_token(name="bo")) as crowd,
         ):
             service = cast("PreemptionService", running.services[0])
-            others = [
-                asyncio.ensure_future(first_signal(client, f"other-{number}")) for number in range(1000)
-            ]
+            others = [asyncio.ensure_future(first_signal(crowd, f"other-{number}")) for number in range(1000)]
             await wait_until_async(lambda: service.signals.watchers == 1000, seconds=30)
             for revision in range(1, 11):
                 waiting = asyncio.ensure_future(first_signal(client, "a", revision - 1))

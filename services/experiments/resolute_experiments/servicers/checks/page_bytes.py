@@ -24,10 +24,8 @@ def shortened_page(
     """
     while True:
         response = work(connection)
-        items = next(field for field, _ in response.ListFields()) if response.ListFields() else None
-        count = (
-            len(getattr(response, items.name)) if items is not None and items.name != "next_page_token" else 0
-        )
+        # A list without items is no field; a count of what matches may be one.
+        count = next((len(value) for field, value in response.ListFields() if field.is_repeated), 0)
         if count <= 1 or response.ByteSize() <= MAX_BYTES:
             return response
         request.page_size = count // 2
