@@ -36,7 +36,8 @@ def built_wheel(name: str, number: str, **variables: str) -> Path:
         return built[0]
     print(f"building {name} {number} into {kept}: minutes on two cores", flush=True)
     kept.mkdir(parents=True, exist_ok=True)
-    pip("install", *CONSTRAINED, "wheel", "packaging", "setuptools<81")
+    # Older than the lock's: their builds import pkg_resources.
+    pip("install", "wheel", "packaging", "setuptools<81")
     pip(
         *("wheel", "--no-build-isolation", "--no-deps", "--no-cache-dir", "--wheel-dir", str(kept)),
         # A wheel of another's has nothing compiled.
