@@ -138,4 +138,4 @@ def test_tensorboard_leaves_when_nobody_looks(cluster: EmbeddedCluster, tmp_path
         lambda: listed(cluster, "tensorboard")[int(task)]["state"] == "COMPLETED",
         what="the end of TensorBoard",
     )
-    assert "nobody has looked" in lines_of_its_run(cluster, "tensorboard", task)
+    assert "no request for" in lines_of_its_run(cluster, "tensorboard", task)

@@ -68,7 +68,7 @@ def test_a_remote_user_confirms_the_certificate_once_and_works_by_one_url(tmp_pa
         login = ("user", "login", "grace", "--fingerprint")
         assert "somebody else may answer" in piped(far, *login, "AA:BB", check=False)
         asked = piped(far, "user", "login", "grace", check=False)
-        assert "nobody can be asked whether that is the cluster's" in asked
+        assert "one cannot ask whether that is the cluster's" in asked
         assert f"add --fingerprint {fingerprint}" in asked
         assert "as grace" in piped(far, *login, fingerprint)
         far.run("resolute", "e", "create", str(tmp_path / "config.yaml"), str(code))
