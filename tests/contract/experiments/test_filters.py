@@ -213,3 +213,8 @@ def test_totals_count_all_that_match_on_whichever_page(core: ServiceContext) -> 
     }
     assert counts == {"ACTIVE": 2, "ERROR": 1}
     assert not listed(core).HasField("totals")
+
+
+def test_an_empty_list_has_totals_too(core: ServiceContext) -> None:
+    response = listed(core, "zebra", include_totals=True)
+    assert (list(response.experiments), response.totals.trials, list(response.totals.states)) == ([], 0, [])
