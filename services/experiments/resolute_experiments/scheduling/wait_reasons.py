@@ -59,8 +59,7 @@ class WaitReasons:
             experiment: The experiment.
             counts: Its trials by state.
         """
-        waits = experiment.state is ExperimentState.ACTIVE and counts.get(TrialState.QUEUED.value)
-        return self.first_wait_reason(experiment.id) if waits else ""
+        return self.first_wait_reason(experiment.id) if has_waiting_trials(experiment, counts) else ""
 
     def explain(self, trial: Trial) -> str:
         """Says why a trial waits or how its last run ended; empty when there is nothing to say."""
@@ -71,3 +70,8 @@ class WaitReasons:
             return trial.explanation
         reason = self.wait_reason(trial.id, trial.experiment_id)
         return f"{reason}; its last run {trial.explanation}" if trial.explanation else reason
+
+
+def has_waiting_trials(experiment: Experiment, counts: Mapping[str, int]) -> bool:
+    """Whether trials of an experiment wait for slots, by its state and its trials by state."""
+    return experiment.state is ExperimentState.ACTIVE and counts.get(TrialState.QUEUED.value, 0) > 0

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy.engine import Connection
 
 from resolute.api.experiments.v1 import experiment_pb2
-from resolute_experiments.scheduling.wait_reasons import WaitReasons
+from resolute_experiments.scheduling.wait_reasons import WaitReasons, has_waiting_trials
 from resolute_experiments.servicers.messages.experiments import experiment_message
 from resolute_experiments.store import experiments
 from resolute_experiments.store.experiments import Version
@@ -64,7 +64,8 @@ class Summaries:
         made: dict[str, _Summary] = {}
         for experiment in read:
             own = counts.get(experiment.id, {})
-            waits = bool(self._wait_reasons.explain_experiment(experiment, own))
+            # Not by the reason itself, which the scheduler may find later than this version.
+            waits = has_waiting_trials(experiment, own)
             made[experiment.id] = summary = _Summary(experiment_message(experiment, own), waits)
             self._keep(experiments.version_of(experiment), summary)
         return made
