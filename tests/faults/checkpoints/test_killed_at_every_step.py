@@ -34,6 +34,8 @@ from resolute_checkpoints.blobs.verification import Verifier
 from resolute_checkpoints.blobs.workers import BlobWorkers
 from resolute_checkpoints.domain.checkpoint import READABLE, BucketStorage, File, Owner, State
 from resolute_checkpoints.domain.manifest import Manifest
+from resolute_checkpoints.media.contents import Contents
+from resolute_checkpoints.media.removal import Removal
 from resolute_checkpoints.registry.checkpoints import Begin, Commit, Registry
 from resolute_checkpoints.registry.reuse import Reuse
 from resolute_checkpoints.retention.collector import Collector
@@ -73,18 +75,28 @@ class Scenario:
         """Starts it, in this process."""
         self.database = Database(f"sqlite:///{self.folder / 'checkpoints.db'}", name="checkpoints")
         self.workers = BlobWorkers(name="blobs", threads=2)
-        parts: dict[str, Any] = {"database": self.database, "clock": self.clock}
-        remover = Remover(stores=self.stores, workers=self.workers, **parts)
+        database, clock = self.database, self.clock
+        remover = Remover(stores=self.stores, workers=self.workers, database=database, clock=clock)
         self.registry = Registry(
             stores=self.stores,
             workers=self.workers,
             verifier=Verifier(self.workers),
             remover=remover,
-            **parts,
+            database=database,
+            clock=clock,
         )
-        self.reuse = Reuse(database=self.database, stores=self.stores, workers=self.workers)
-        self.deletions = Deletions(remover=remover, cluster_id="cluster", **parts)
-        self.collector = Collector(remover=remover, settings=CheckpointSettings(), **parts)
+        self.reuse = Reuse(database=database, stores=self.stores, workers=self.workers)
+        contents = Contents(stores=self.stores, workers=self.workers, cluster_id="cluster")
+        self.deletions = Deletions(
+            remover=remover,
+            cluster_id="cluster",
+            database=database,
+            clock=clock,
+            media=Removal(database, contents, clock=clock),
+        )
+        self.collector = Collector(
+            remover=remover, settings=CheckpointSettings(), database=database, clock=clock
+        )
 
     def close(self) -> None:
         """Stops it."""
