@@ -168,6 +168,18 @@ def test_a_warning_changes_nothing(cluster: EmbeddedCluster, tmp_path: Path) -> 
     assert run["guard"].startswith("loss is nan at step ")
 
 
+def test_a_spike_of_one_report_is_shown_although_good_ones_follow(
+    cluster: EmbeddedCluster, tmp_path: Path
+) -> None:
+    code = CORE.replace("spoilt = spoilt or (step in spoils and not skipped)", "spoilt = step in spoils")
+    assert code != CORE
+    config = core_config(spoils=[POISON], waits=False, then="warn")
+    number = submit(cluster, tmp_path / "project", code=code, config=config)
+    cluster.det("e", "wait", str(number), timeout=120)
+    (run,) = trial_of(cluster, number)["runs"]
+    assert run["guard"] == f"loss is nan at step {POISON + 1}"
+
+
 @pytest.mark.timeout(300)
 def test_a_pytorch_trial_leaves_exactly_these_batches_out(cluster: EmbeddedCluster, tmp_path: Path) -> None:
     project = tmp_path / "project"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import random
+from statistics import median
 from typing import Any
 
 import pytest
@@ -42,6 +44,18 @@ def test_a_median_counts_once_a_tenth_of_its_values_is_there() -> None:
     assert faults([1.0] * 19 + [100.0], above="3 x median of 200") == {}
     assert list(faults([1.0] * 20 + [100.0], above="3 x median of 200")) == [20]
     assert list(faults([1.0, 1.0, 100.0], above="3 x median of 2")) == [2]
+
+
+@pytest.mark.parametrize("size", [2, 5, 8])
+def test_a_median_is_of_the_last_good_values(size: int) -> None:
+    chance = random.Random(size)
+    judge, good = Judge(guard(above=f"2 x median of {size}")), list[float]()
+    for _ in range(500):
+        value = chance.choice([1.0, 2.0, 3.0, chance.random(), 100.0])
+        usual = median(good[-size:]) if len(good) >= min(size, 5) else math.inf
+        assert bool(judge.fault(value)) == (value > 2 * usual)
+        if value <= 2 * usual:
+            good.append(value)
 
 
 def test_losses_below_zero_have_a_bound_as_far_above() -> None:

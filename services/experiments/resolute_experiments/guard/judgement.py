@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Mapping
-from statistics import median
 from typing import Any
 
 from resolute_experiments.config.sections.supervision.guard import Relative
@@ -26,7 +26,7 @@ class Judge:
         self._metric, self._nan, above = guard["metric"], bool(guard["nan"]), guard.get("above")
         self._relative = Relative.parse(above) if isinstance(above, str) else None
         self._above = None if isinstance(above, str) else above
-        self._good: deque[float] = deque(maxlen=values_needed(guard))
+        self._good = _Window(values_needed(guard))
 
     def fault(self, value: float) -> str:
         """Says what is wrong with the next value; empty if it is good. Bad ones count for no median."""
@@ -35,19 +35,51 @@ class Judge:
         if self._above is not None and value > self._above:
             return f"{self._metric} is {value:.6g}, above {self._above:g}"
         if self._relative is not None and len(self._good) >= self._least(self._relative):
-            usual = median(self._good)
+            usual = self._good.median()
             # Below zero as far above the median as it would be above its opposite.
             if value > usual + (self._relative.factor - 1) * abs(usual):
                 return (
                     f"{self._metric} is {value:.6g}, more than {self._relative.factor:g} times the median "
                     f"{usual:.6g} of {len(self._good)} values before"
                 )
-        self._good.append(value)
+        self._good.add(value)
         return ""
 
     @staticmethod
     def _least(relative: Relative) -> int:
         return min(relative.values, max(_LEAST_VALUES, relative.values // _LEAST_SHARE))
+
+
+class _Window:
+    """The last values, also in order: a page of reports is judged on the event loop.
+
+    Args:
+        size: How many are kept.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._values: deque[float] = deque()
+        self._ordered: list[float] = []
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def add(self, value: float) -> None:
+        """Takes the next value in the place of the oldest one."""
+        if not self._size:
+            return
+        if len(self._values) == self._size:
+            del self._ordered[bisect_left(self._ordered, self._values.popleft())]
+        self._values.append(value)
+        insort(self._ordered, value)
+
+    def median(self) -> float:
+        """The median of the values; at least one."""
+        middle = len(self._ordered) // 2
+        if len(self._ordered) % 2:
+            return self._ordered[middle]
+        return (self._ordered[middle - 1] + self._ordered[middle]) / 2
 
 
 def values_needed(guard: Mapping[str, Any]) -> int:

@@ -75,7 +75,8 @@ class GuardWatch:
             clients=self._clients,
         ):
             fault = "" if report.value is None else judge.fault(report.value)
-            bad = BadReport(report.steps, fault) if fault else None
+            # The first one, also where good ones follow before this look is over.
+            bad = bad or (BadReport(report.steps, fault) if fault else None)
             if bad and goes_back(guarded):
                 break
             steps = report.steps
