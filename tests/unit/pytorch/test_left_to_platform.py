@@ -85,6 +85,41 @@ def test_a_step_that_the_trial_takes_by_itself_is_not_taken_twice(tmp_path: Path
     assert all(torch.equal(a, b) for a, b in zip(before, after, strict=True))
 
 
+class EveryFourth(LineTrial):
+    """Collects losses, and takes a step for four of them by a function of its module."""
+
+    collected: Any = 0.0
+
+    def train_batch(self, batch: Any, epoch_idx: int, batch_idx: int) -> Any:
+        x, y = batch
+        loss = ((self.model(x) - y) ** 2).mean()
+        self.absolute.update(loss.item())
+        self.collected = self.collected + loss if batch_idx % 4 else loss
+        if batch_idx % 4 == 3:
+            self.take()
+        return {"loss": loss}
+
+    def take(self) -> None:
+        take_step(self.collected, self.optimizer)
+
+
+def take_step(loss: Any, optimizer: Any) -> None:
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+
+
+@NO_STEP
+def test_steps_that_begin_after_the_first_batch_are_the_trials_own(tmp_path: Path) -> None:
+    np.random.seed(5)
+    torch.manual_seed(5)
+    trial = EveryFourth(local_context(tmp_path / "a")[0])
+    taken: list[int] = []
+    trial.optimizer.register_step_post_hook(lambda *_: taken.append(1))
+    Trainer(trial, trial.context).fit(max_length=Batch(12), checkpoint_policy="none")
+    assert len(taken) == 3
+
+
 class Constant(LineTrial):
     """Trains nothing, and says so by a number."""
 

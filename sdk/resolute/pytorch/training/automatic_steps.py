@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from types import CodeType, FunctionType
 from typing import Any
 
 import torch
@@ -12,13 +14,15 @@ from resolute.pytorch.trial.context import PyTorchTrialContext, parameters_of
 from resolute.pytorch.trial.definition import PyTorchTrial
 
 _log = logging.getLogger("resolute.pytorch")
+_OWN_STEPS = frozenset({"backward", "step_optimizer"})
 
 
 class AutomaticSteps:
     """Calls ``train_batch``, and then takes the step that it leaves to the platform.
 
     It is left if the first batch of the run computes no gradient of the only optimizer's parameters, by
-    whatever call, and returns a loss that has some.
+    whatever call, and returns a loss that has some; unless the code has calls for gradients, which a later
+    batch may reach.
 
     Args:
         trial: The trial.
@@ -57,7 +61,8 @@ class AutomaticSteps:
         finally:
             for handle in handles:
                 handle.remove()
-        self._automatic = bool(parameters) and not reached and _loss_of(returned) is not None
+        left = bool(parameters) and not reached and _loss_of(returned) is not None
+        self._automatic = left and not _has_own_steps(type(self._trial))
         if self._automatic and self._context.distributed.rank == 0:
             _log.info("train_batch() returns a loss and takes no step: gradients and steps are automatic")
         return returned
@@ -79,3 +84,28 @@ def _loss_of(returned: Any) -> torch.Tensor | None:
     loss = returned.get("loss") if isinstance(returned, Mapping) else returned
     differentiable = isinstance(loss, torch.Tensor) and loss.requires_grad and loss.numel() == 1
     return loss if differentiable else None
+
+
+def _has_own_steps(trial_class: type[PyTorchTrial]) -> bool:
+    """Whether ``train_batch``, or what it uses of its class and its module, calls for gradients or steps."""
+    waiting: list[Any] = [inspect.getattr_static(trial_class, "train_batch")]
+    seen: set[CodeType] = set()
+    while waiting:
+        function = waiting.pop()
+        if not isinstance(function, FunctionType) or function.__code__ in seen:
+            continue
+        seen.add(function.__code__)
+        names = set(_names(function.__code__))
+        if names & _OWN_STEPS:
+            return True
+        for name in names:
+            waiting += [inspect.getattr_static(trial_class, name, None), function.__globals__.get(name)]
+    return False
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    """The names that code uses, and functions within it."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
