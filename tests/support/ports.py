@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import collections
 import contextlib
 import random
@@ -42,3 +43,9 @@ def _claim(port: int) -> bool:
     if len(_claims) > _HELD_CLAIMS:
         _claims.popleft().close()
     return True
+
+
+@atexit.register
+def _release_all() -> None:
+    while _claims:
+        _claims.pop().close()

@@ -133,15 +133,7 @@ async def serve(state: StateDirectory, options: Options, *, ready: Ready, term: 
     peers.serve_here(server.calls)
     await server.start()
     http.start()
-    token = await experiments.operator_token(description=f"operator, in {state.home.token_file}")
-    state.write_endpoint(address=address, http_url=http.url, cluster_id=cluster_id, token=token)
-    if remote is not None:
-        state.write_remote_port(remote.listener.port)
-    link = (
-        f"{http.url}/sign-in?code={await experiments.operator_sign_in_code()}" if http.url and token else ""
-    )
-    sign_in = [f"Sign-in: {link} signs a browser in once, within ten minutes"] if link else []
-    lines = [*http.announcement, *sign_in, *(remote.announcement if remote is not None else ())]
+    lines = await _announce(state, experiments, http, remote, cluster_id=cluster_id, address=address)
     ready(address, experiments.slot_count, lines)
     if await _shutdown_signal() is signal.SIGINT:
         await experiments.drain(timeout=_DRAIN_SECONDS)
@@ -198,6 +190,28 @@ def _experiments(
         cluster_defaults={"checkpoint_storage": {"type": "shared_fs", "host_path": str(state.checkpoints)}},
     )
     return ExperimentsService(environment, settings)
+
+
+async def _announce(
+    state: StateDirectory,
+    experiments: ExperimentsService,
+    http: ClusterHttp,
+    remote: RemoteAccess | None,
+    *,
+    cluster_id: str,
+    address: str,
+) -> list[str]:
+    """Writes where the cluster is and its operator's token into the home; returns lines for people."""
+    token = await experiments.operator_token(description=f"operator, in {state.home.token_file}")
+    state.write_endpoint(address=address, http_url=http.url, cluster_id=cluster_id, token=token)
+    lines = [*http.announcement]
+    if http.url and token:
+        link = f"{http.url}/sign-in?code={await experiments.operator_sign_in_code()}"
+        lines.append(f"Sign-in: {link} signs a browser in once, within ten minutes")
+    if remote is not None:
+        state.write_remote_port(remote.listener.port)
+        lines.extend(remote.announcement)
+    return lines
 
 
 async def _shutdown_signal() -> signal.Signals:
