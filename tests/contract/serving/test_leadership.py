@@ -172,6 +172,26 @@ def test_a_process_is_taken_for_gone_after_five_seconds_of_looks_without_a_beat(
     assert vacancy.is_vacant(Look(3, 9, "mine", "other")), "it was this home's, whose lock is held here"
 
 
+def test_the_time_in_which_the_database_answers_counts_as_time_without_a_confirmation(
+    url: str,
+    homes: tuple[Leadership, Leadership],
+) -> None:
+    """A process may be stopped once the database has answered, and go on when another one serves."""
+
+    class Clock(ManualClock):
+        def monotonic(self) -> float:
+            return VACANT_SECONDS * homes[1].look().beats
+
+    watched = Leadership(url, holder="first", clock=Clock())
+    term = take(watched)
+    assert term.is_held()
+    term.begin(lambda: None)
+    wait_until(lambda: homes[1].look().beats > 0, what="a beat")
+    term.end()
+    assert not term.is_held()
+    watched.close()
+
+
 def test_a_process_whose_packets_to_the_database_are_lost_learns_of_its_successor(
     url: str, homes: tuple[Leadership, Leadership]
 ) -> None:

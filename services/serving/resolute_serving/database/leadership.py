@@ -209,6 +209,8 @@ class Term:
     def _beat(self, lost: Callable[[], None]) -> None:
         with closing(Beats(self._engine.url, epoch=self.fence.epoch)) as beats:
             while not self._stopped.wait(BEAT_SECONDS):
+                # What the answer confirms is as old as this: the process may be stopped before it notes it.
+                began = self._clock.monotonic()
                 held = beats.move()
                 if held is None:
                     # No other process can take over while it does not answer, and writes fail by themselves.
@@ -216,4 +218,4 @@ class Term:
                 if not held:
                     lost()
                     return
-                self._confirmed = self._clock.monotonic()
+                self._confirmed = began
