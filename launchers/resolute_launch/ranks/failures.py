@@ -19,7 +19,7 @@ KEPT_LINES = 40
 """How many last lines of each rank are kept."""
 _KEPT_RANKS = 1024
 _LONGEST = 16_000
-_RANK = re.compile(rb"\[rank=(\d+)\] ?")
+_RANK = re.compile(rb"\[rank=(\d{1,9})\] ?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from resolute.contracts.files.atomic_files import read_json, write_json
+from resolute.contracts.unicode_text import valid_unicode
 
 LEFT_OUT_SUFFIX = ".left-out"
 """Ends the names of files that hold how much was left out, by kind."""
@@ -97,8 +98,8 @@ def read_left_out(directory: Path) -> tuple[str, ...]:
     counts: dict[str, int] = {}
     for path in sorted(directory.glob(f"*{LEFT_OUT_SUFFIX}")):
         # A script may write here, too.
-        with contextlib.suppress(OSError, ValueError, TypeError):
-            content = read_json(path)
-            for kind, count in content.items() if isinstance(content, dict) else ():
-                counts[kind[:_LONGEST]] = counts.get(kind[:_LONGEST], 0) + int(count)
+        with contextlib.suppress(OSError, OverflowError, TypeError, ValueError):
+            for kind, count in (read_json(path) or {}).items():
+                shown = valid_unicode(kind[:_LONGEST])
+                counts[shown] = counts.get(shown, 0) + int(count)
     return tuple(f"{kind} ({count})" for kind, count in list(counts.items())[:_MOST_KINDS])

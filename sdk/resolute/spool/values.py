@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from resolute.contracts.spool.format import MAX_NAME_LENGTH, Report, Row, Schema
+from resolute.contracts.unicode_text import valid_unicode
 from resolute.errors import InvalidArgumentError
 from resolute.spool.omissions import Omissions
 
@@ -94,12 +95,7 @@ def _name_fault(name: Any) -> str:
         return f"a metric is named {name!r}; names must be text"
     if not 0 < len(name) <= MAX_NAME_LENGTH:
         return f"a metric's name {name[:_SHOWN]!r} has {len(name)} characters; give it 1 to {MAX_NAME_LENGTH}"
-    return "" if _readable(name) == name else f"a metric is named {name[:_SHOWN]!r}; use valid Unicode"
-
-
-def _readable(text: str) -> str:
-    """Puts a question mark in the place of what no UTF-8 can hold: halves of surrogate pairs."""
-    return text if text.isascii() else text.encode(errors="replace").decode()
+    return "" if valid_unicode(name) == name else f"a metric is named {name[:_SHOWN]!r}; use valid Unicode"
 
 
 def plain(value: Any, path: str, *, depth: int = 0) -> Any:
@@ -120,7 +116,7 @@ def plain(value: Any, path: str, *, depth: int = 0) -> Any:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
-        return _readable(str(value))
+        return valid_unicode(str(value))
     if isinstance(value, enum.Enum):
         return value.name
     # Subclasses such as numpy.float64 become exact types, so that encoding takes the short path.
@@ -130,7 +126,8 @@ def plain(value: Any, path: str, *, depth: int = 0) -> Any:
         return float(value)
     if isinstance(value, Mapping):
         return {
-            _readable(str(key)): plain(item, f"{path}.{key}", depth=depth + 1) for key, item in value.items()
+            valid_unicode(str(key)): plain(item, f"{path}.{key}", depth=depth + 1)
+            for key, item in value.items()
         }
     if isinstance(value, (list, tuple)):
         return [plain(item, f"{path}[{index}]", depth=depth + 1) for index, item in enumerate(value)]

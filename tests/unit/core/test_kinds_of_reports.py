@@ -17,6 +17,7 @@ import pytest
 
 import determined as det
 from resolute import core
+from resolute.api.experiments.v1.allocations_service_pb2 import ReportExitRequest
 from resolute.contracts.spool.format import Report, Row
 from resolute.contracts.values import MAX_DEPTH, to_value
 from resolute.core import DummyTrainContext, Strictness, TrainContext
@@ -24,6 +25,7 @@ from resolute.core.reporting.trial_record import LocalTrialRecord
 from resolute.core.tensorboard import LocalTensorboard
 from resolute.errors import InvalidArgumentError
 from resolute.spool.delivery.requests import RunIdentity, reports_request
+from resolute.spool.omissions import LEFT_OUT_SUFFIX, read_left_out
 from resolute.spool.reader import SpoolReader
 from resolute.spool.report_writer import ReportWriter
 
@@ -220,6 +222,15 @@ def test_each_kind_is_one_line_and_a_count_at_the_end(
         "49 more left out of the reports: values of type complex",
         "49 more left out of the reports: names that are no text or have a wrong length",
     ]
+
+
+@pytest.mark.parametrize("content", ['{"odd": Infinity, "good": 2}', '{"half \\ud800": 2}', "[]", "[" * 5000])
+def test_counts_that_a_script_has_damaged_keep_no_run_from_its_end(tmp_path: Path, content: str) -> None:
+    (tmp_path / f"rank0{LEFT_OUT_SUFFIX}").write_text(content)
+    (tmp_path / f"rank1{LEFT_OUT_SUFFIX}").write_text('{"whole reports": 3}')
+    left_out = read_left_out(tmp_path)
+    assert "whole reports (3)" in left_out
+    ReportExitRequest(left_out=left_out)
 
 
 def test_reports_of_another_rank_are_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

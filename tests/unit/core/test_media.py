@@ -220,6 +220,10 @@ def test_records_have_names_steps_times_and_captions() -> None:
         lambda train: train.log_image("", np.zeros((2, 2)), steps_completed=1),
         lambda train: train.log_text("x", "hello", steps_completed="soon"),
         lambda train: train.log_table("x", 3, steps_completed=1),
+        lambda train: train.log_images("x", None, steps_completed=1),
+        lambda train: train.log_images("x", (1 / 0 for _ in "x"), steps_completed=1),
+        lambda train: train.log_text("half \ud800", "hello", steps_completed=1),
+        lambda train: train.log_text("a\0b", "hello", steps_completed=1),
     ],
 )
 def test_what_cannot_be_logged_ends_no_training(log: Callable[[TrainContext], None]) -> None:
@@ -235,6 +239,12 @@ def test_what_cannot_be_logged_ends_no_training(log: Callable[[TrainContext], No
     ]
     with pytest.raises(InvalidArgumentError, match="was not logged"):
         log(context(Reporter(Raised())))
+
+
+def test_a_caption_becomes_text_that_every_database_takes() -> None:
+    reporter = Reporter(Raised())
+    context(reporter).log_text("x", "hello", steps_completed=1, caption="half \ud800 and \0 é")
+    assert reporter.media[0].caption == "half ? and \ufffd é"
 
 
 def test_only_rank_0_logs() -> None:

@@ -82,7 +82,14 @@ def test_metrics_of_single_batches_are_kept(train: TrainContext, reports: Report
     assert reports.made[0][2] == {"loss": 0.5, "batch_metrics": [{"loss": 0.25}, {"loss": 0.75}]}
 
 
-@pytest.mark.parametrize("progress", [-0.1, 1.0000001, float("nan"), "half", None])
+class Pair:
+    """A tensor of two numbers."""
+
+    def __float__(self) -> float:
+        raise RuntimeError("a tensor with 2 elements cannot be converted to a number")
+
+
+@pytest.mark.parametrize("progress", [-0.1, 1.0000001, float("nan"), "half", None, 10**400, Pair()])
 def test_progress_that_is_no_share_is_left_out(
     tmp_path: Path, progress: Any, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -142,6 +142,11 @@ def test_who_says_nothing_of_itself_is_explained_by_what_all_said() -> None:
     assert words("on stdout", stdtype=Stdtype.STDOUT).of(None) == "on stdout"
 
 
+def test_what_only_looks_like_a_rank_is_kept_as_it_is() -> None:
+    line = f"[rank={'9' * 5000}] broke"
+    assert words(line).of(None) == line
+
+
 def test_very_long_last_words_are_cut() -> None:
     said = words(*["x" * 8000] * 10)
     assert len(said.of(None)) < 17_000

@@ -348,22 +348,26 @@ def test_lines_carry_rank_severity_stream_and_time(tmp_path: Path) -> None:
             Line(1.5, Stdtype.STDERR, b"[rank=3] WARNING: [12] root: careful\n"),
             Line(2.0, Stdtype.STDOUT, b"plain \xff text"),
             Line(3.0, Stdtype.PLATFORM, b"the supervisor says so"),
+            Line(4.0, Stdtype.STDERR, b"[rank=99999999999] is none"),
+            Line(5.0, Stdtype.STDERR, b"[rank=" + b"9" * 5000 + b"]"),
         ]
     )
     pump_all(SpoolSender(tmp_path, LineDelivery(IDENTITY, ingest=ingest), clock=clock), clock)
 
     lines = requests[0].lines
     written = [lines.writers[index] for index in lines.writer_indexes]
-    assert list(lines.messages) == ["WARNING: [12] root: careful", "plain � text", "the supervisor says so"]
-    assert list(lines.ranks) == [3, -1, -1]
-    assert list(lines.levels) == [
-        line_pb2.LEVEL_WARNING,
-        line_pb2.LEVEL_UNSPECIFIED,
-        line_pb2.LEVEL_UNSPECIFIED,
+    assert list(lines.messages) == [
+        "WARNING: [12] root: careful",
+        "plain � text",
+        "the supervisor says so",
+        "[rank=99999999999] is none",
+        f"[rank={'9' * 5000}]",
     ]
-    assert list(lines.times) == [1_500_000_000, 2_000_000_000, 3_000_000_000]
-    assert [writer.stdtype for writer in written] == ["stderr", "stdout", ""]
-    assert [writer.origin for writer in written] == ["task", "task", "supervisor"]
+    assert list(lines.ranks) == [3, -1, -1, -1, -1]
+    assert list(lines.levels) == [line_pb2.LEVEL_WARNING, *[line_pb2.LEVEL_UNSPECIFIED] * 4]
+    assert [time // 1_000_000 for time in lines.times] == [1500, 2000, 3000, 4000, 5000]
+    assert [writer.stdtype for writer in written] == ["stderr", "stdout", "", "stderr", "stderr"]
+    assert [writer.origin for writer in written] == ["task", "task", "supervisor", "task", "task"]
     assert not SpoolReader(writer.path).peek().complete
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from resolute.api.experiments.v1.allocations_service_pb2 import EarlyExitReason
 from resolute.contracts.files.atomic_files import read_json, write_json
 from resolute.contracts.run.gpu_usage import GpuUsage
+from resolute.contracts.unicode_text import valid_unicode
 
 _REASONS = frozenset({"", *(name.removeprefix("EARLY_EXIT_REASON_") for name in EarlyExitReason.keys()[1:])})
 _LARGEST_CODE = 2**31 - 1
@@ -115,7 +116,7 @@ class ExitRecord:
 
 
 def _storable(text: str) -> str:
-    return text.replace("\0", "\ufffd").encode(errors="replace").decode()
+    return valid_unicode(text.replace("\0", "\ufffd"))
 
 
 def _is_flag(value: object) -> bool:

@@ -192,8 +192,14 @@ class TrainContext:
         Raises:
             ForkedProcessError: This process was forked off the one that called ``core.init``.
         """
-        for image, caption in zip_longest(images, captions, fillvalue=""):
-            self.log_image(name, image, steps_completed=steps_completed, caption=str(caption))
+        try:
+            pairs = list(zip_longest(images, captions, fillvalue=""))
+        except Exception as error:  # noqa: BLE001 - as of a single one
+            if self._reports():
+                self._leave_out(MediaKind.IMAGE, name, error)
+            return
+        for image, caption in pairs:
+            self.log_image(name, image, steps_completed=steps_completed, caption=caption)
 
     def log_histogram(
         self, name: str, values: Any, *, steps_completed: int, bins: int = 64, caption: str = ""
@@ -330,7 +336,7 @@ class TrainContext:
             return
         try:
             share = float(progress)
-        except (TypeError, ValueError):
+        except Exception:  # noqa: BLE001 - what libraries raise for what is no number has many types
             share = math.nan
         if 0 <= share <= 1:
             self._record.report_progress(share)
@@ -396,10 +402,13 @@ class TrainContext:
                 caption=caption,
             )
         except Exception as error:  # noqa: BLE001 - no picture is worth a training, whatever its library raises
-            message = f"{kind.value} {name!r} was not logged: {error}"
-            self._omissions.leave_out(f"{kind.value}s that cannot be logged", InvalidArgumentError(message))
+            self._leave_out(kind, name, error)
             return
         self._reporter.log_media(media)
+
+    def _leave_out(self, kind: MediaKind, name: Any, error: Exception) -> None:
+        message = f"{kind.value} {name!r} was not logged: {error}"
+        self._omissions.leave_out(f"{kind.value}s that cannot be logged", InvalidArgumentError(message))
 
     def _report(self, group: str, steps: Any, metrics: Any) -> None:
         if not self._reports():

@@ -27,7 +27,7 @@ from resolute.spool.values import split_numbers
 VALIDATION_GROUP = "validation"
 _TRIAL_ORIGIN = "task"
 _PLATFORM_ORIGIN = "supervisor"
-_RANK = re.compile(r"\[rank=(\d+)\] ?")
+_RANK = re.compile(r"\[rank=(\d{1,9})\] ?")
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 _NAMES = "TRACE|DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL"
 _LEVEL = re.compile(rf"({_NAMES}):|\[({_NAMES})\]")
