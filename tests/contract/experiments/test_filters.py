@@ -144,12 +144,28 @@ def numbers(core: ServiceContext, filter_: str = "", **fields: Any) -> list[int]
         ("created < 1970-01-02", [1]),
         ("created > 1970-01-02T12:00", [3, 4]),
         ("id = 3", [3]),
+        ("id = 2.5", []),
+        ("id != 2.5 and id > 2.5", [3, 4]),
+        ("id < 1e30", [1, 2, 3, 4]),
+        ("trials > 1.5", [1, 3]),
         ("archived = yes", [4]),
         ("archived != yes", [1, 2, 3]),
     ],
 )
 def test_a_filter_keeps_what_it_says(core: ServiceContext, filter_: str, expected: list[int]) -> None:
     assert numbers(core, filter_) == expected
+
+
+def test_a_text_is_found_in_letters_beyond_ascii(core: ServiceContext) -> None:
+    def rename(connection: Connection) -> None:
+        found = experiments.get(connection, number=1)
+        experiments.update(connection, found.id, name="ÉTUDE Straße 50%", labels=["Größe"])
+
+    asyncio.run(core.database.write(rename))
+    for filter_ in ("ÉTUDE", "name ~ ÉTUDE", "name ~ Étude and straße", "label ~ GRöSSE or label ~ GRöße"):
+        assert numbers(core, filter_) == [1], filter_
+    assert numbers(core, "name ~ ETUDE") == []
+    assert numbers(core, name_contains="ÉtUDE STRAß") == [1]
 
 
 def test_a_name_that_nothing_has_is_refused_and_one_that_something_has_is_not(core: ServiceContext) -> None:

@@ -97,7 +97,7 @@ def test_an_update_of_what_has_changed_meanwhile_is_refused(tmp_path: Path) -> N
 
 def test_models_are_filtered_and_ordered_over_pages(tmp_path: Path) -> None:
     async def scenario(stub: ModelsServiceAsyncStub) -> None:
-        for name, workspace_id, labels in (("a", 1, ["x", "y"]), ("b", 2, ["x"]), ("c", 2, ["y"])):
+        for name, workspace_id, labels in (("a", 1, ["x", "y"]), ("b", 2, ["x"]), ("c", 2, ["y", "X"])):
             await stub.CreateModel(creation(name, workspace_id=workspace_id, labels=labels))
 
         async def listed(**fields: Any) -> str:
@@ -115,6 +115,7 @@ def test_models_are_filtered_and_ordered_over_pages(tmp_path: Path) -> None:
         assert await listed(owner_ids=[7], names=["a", "c"]) == "ac"
         assert await listed(owner_ids=[8]) == ""
         assert await listed(required_labels=["x", "y"]) == "a"
+        assert await listed(required_labels=["X"]) == "c"
         assert await listed(archived=True) == ""
         with pytest.raises(InvalidArgumentError, match="create_time, name, number, update_time"):
             await listed(order_by="size")

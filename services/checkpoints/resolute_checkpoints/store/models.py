@@ -16,6 +16,7 @@ from resolute_checkpoints.store.rows import batches
 from resolute_checkpoints.store.schema import model_versions, models
 from resolute_checkpoints.store.sizes import text_bytes
 from resolute_serving.auth.grants import NO_WORKSPACE
+from resolute_serving.database import text_search
 from resolute_serving.database.engine import insert_new
 from resolute_serving.pagination import Ordering
 
@@ -142,7 +143,7 @@ def raise_next_version(connection: Connection, model: Model, taken: Sequence[int
 
 def has_labels(column: sa.ColumnElement[str], labels: Sequence[str]) -> list[sa.ColumnElement[bool]]:
     """Conditions that a column of labels has every one of some."""
-    return [column.contains(json.dumps(label), autoescape=True) for label in labels]
+    return [text_search.has(column, json.dumps(label)) for label in labels]
 
 
 def _conditions(wanted: ModelFilter) -> list[sa.ColumnElement[bool]]:
@@ -152,7 +153,7 @@ def _conditions(wanted: ModelFilter) -> list[sa.ColumnElement[bool]]:
         (models.c.description, wanted.description_contains),
     ):
         if part:
-            conditions.append(sa.func.lower(column).contains(part.lower(), autoescape=True))
+            conditions.append(text_search.contains(column, part))
     for chosen, values in (
         (models.c.name, wanted.names),
         (models.c.workspace_id, wanted.workspace_ids),

@@ -15,6 +15,7 @@ from resolute_experiments.filters.hyperparameters import compare_hyperparameter,
 from resolute_experiments.filters.syntax import Comparison, Group, Negation, Node
 from resolute_experiments.states import ExperimentState, TrialState
 from resolute_experiments.store.schema import experiments, trials
+from resolute_serving.database.text_search import contains
 
 _STOPPING = frozenset(state.value for state in ExperimentState if state.value.startswith("STOPPING"))
 _STATES = {
@@ -106,7 +107,7 @@ def _fields(asking: Asking) -> Fields:
             "pool": fields.text(columns.resource_pool),
         },
         other=partial(_other, dialect=asking.dialect),
-        text=lambda text: fields.contains(columns.name, text),
+        text=lambda text: contains(columns.name, text),
     )
 
 
@@ -181,7 +182,7 @@ def _label(asked: Comparison, *, dialect: str) -> Condition:
     value = sa.type_coerce(held.c.value, sa.Text)
     if asked.operator not in {"=", "!=", "~"}:
         raise asked.wrong("a label is compared by =, != or ~ (contains)")
-    wanted = fields.contains(value, asked.value) if asked.operator == "~" else value == asked.value
+    wanted = contains(value, asked.value) if asked.operator == "~" else value == asked.value
     found = sa.exists(sa.select(sa.literal(1)).select_from(held).where(wanted))
     return sa.not_(found) if asked.operator == "!=" else found
 

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import sqlalchemy as sa
 
 from resolute_experiments.filters.syntax import Comparison, Group, Negation, Node, Text
+from resolute_serving.database.text_search import contains
 
 Condition: TypeAlias = "sa.ColumnElement[bool]"
 Field: TypeAlias = Callable[[Comparison], Condition]
@@ -111,11 +112,6 @@ def moment(column: sa.ColumnElement[Any], *, now: float) -> Field:
         return compared(column, asked.operator, value)
 
     return compare
-
-
-def contains(column: sa.ColumnElement[Any], part: str) -> Condition:
-    """Whether a text has a part, in any case."""
-    return sa.func.lower(column).contains(part.lower(), autoescape=True)
 
 
 def compared(column: sa.ColumnElement[Any], operator: str, value: object) -> Condition:

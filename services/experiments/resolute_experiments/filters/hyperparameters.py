@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import sqlalchemy as sa
 
-from resolute_experiments.filters.fields import Condition, as_number, compared, contains
+from resolute_experiments.filters.fields import Condition, as_number, compared
 from resolute_experiments.filters.syntax import Comparison
 from resolute_experiments.store.schema import trials
+from resolute_serving.database.text_search import contains
 
 
 def compare_hyperparameter(asked: Comparison, name: str, *, dialect: str) -> Condition:

@@ -26,6 +26,7 @@ from resolute_experiments.store.schema import (
 )
 from resolute_experiments.store.schema.experiments import Experiment as Experiment  # noqa: PLC0414 - also for callers
 from resolute_experiments.store.schema.experiments import ExperimentKind as ExperimentKind  # noqa: PLC0414 - also for callers
+from resolute_serving.database import text_search
 from resolute_serving.pagination import Ordering
 
 _CHUNK_BYTES = 512 * 1024
@@ -305,7 +306,7 @@ def _wanted(connection: Connection, wanted: Filter) -> tuple[sa.Select[Any], dic
         "project_ids": list(wanted.project_ids),
         "visible": None if wanted.visible is None else list(wanted.visible),
         "archived": wanted.archived,
-        "name": f"%{_escaped(wanted.name.lower())}%" if wanted.name else "",
+        "name": text_search.pattern_of(wanted.name) if wanted.name else "",
         **{f"label_{number}": label for number, label in enumerate(sorted(wanted.labels))},
     }
     values = {name: value for name, value in given.items() if _filters(name, value)}
@@ -328,10 +329,6 @@ def _filters(name: str, value: Any) -> bool:
     return value is not None if name in {"visible", "archived"} else bool(value)
 
 
-def _escaped(text: str) -> str:
-    return text.replace("/", "//").replace("%", "/%").replace("_", "/_")
-
-
 @cache
 def _matching(dialect: str, filtering: frozenset[str]) -> sa.Select[Any]:
     """Selects experiments by what is given of a filter, each bound under its name."""
@@ -344,7 +341,7 @@ def _matching(dialect: str, filtering: frozenset[str]) -> sa.Select[Any]:
         "project_ids": _any_of(projects.c.number, "project_ids"),
         "visible": _any_of(workspaces.c.number, "visible"),
         "archived": experiments.c.archived == sa.bindparam("archived"),
-        "name": sa.func.lower(experiments.c.name).like(sa.bindparam("name"), escape="/"),
+        "name": text_search.matches(experiments.c.name, sa.bindparam("name")),
     }
     for name in sorted(filtering):
         query = query.where(conditions[name] if name in conditions else _has_label(dialect, name))

@@ -35,6 +35,7 @@ from resolute.errors import (
     UnavailableError,
 )
 from resolute_serving.context import TrialRun, current_principal
+from resolute_serving.database import text_search
 from resolute_serving.database.fence import Fence
 from resolute_serving.database.prepared import PreparedStatement
 from resolute_serving.observability.gauges import Gauge
@@ -404,6 +405,7 @@ def _tune_sqlite(engine: Engine, *, writes: bool, max_pages: int | None) -> None
     def configure(connection: Any, _: Any) -> None:
         # The driver must not open transactions on its own: savepoints would break.
         connection.isolation_level = None
+        text_search.add_functions(connection)
         cursor = connection.cursor()
         cursor.execute("PRAGMA journal_mode=WAL")
         cursor.execute("PRAGMA synchronous=FULL")
