@@ -6,7 +6,7 @@ import collections
 import copy
 import itertools
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -236,6 +236,35 @@ def test_what_changes_and_is_in_no_checkpoint_is_warned_of_by_name(
     named = line.split("changed while training: ")[1].split(". Keep")[0].split(", ")
     assert name in named
     assert all(one.startswith(name.rpartition(".")[0] or name) for one in named)
+
+
+class ClosedFile(Mapping[str, Any]):
+    """As a file of arrays is after its end."""
+
+    def __getitem__(self, name: str) -> Any:
+        raise ValueError("the file is closed")
+
+    def __len__(self) -> int:
+        raise ValueError("the file is closed")
+
+    def __iter__(self) -> Iterator[str]:
+        raise ValueError("the file is closed")
+
+
+def test_what_does_not_let_itself_be_looked_at_ends_no_training_and_hides_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def start(trial: Any) -> None:
+        trial.file, trial.flipped = ClosedFile(), np.arange(5)[::-1]
+        trial.of_another_machine, trial.words = np.zeros(2, dtype=">f4"), np.array(["a", "b"])
+
+    def change(trial: Any) -> None:
+        trial.flipped[0] = trial.of_another_machine[0] = -1
+        trial.words[0] = "c"
+
+    fit(tmp_path, changing(start, change))
+    (line,) = warnings_of(caplog, "a pause forgets")
+    assert "changed while training: self.flipped, self.of_another_machine, self.words. Keep" in line
 
 
 def test_what_does_not_change_or_is_kept_is_not_warned_of(

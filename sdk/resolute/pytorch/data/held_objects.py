@@ -100,7 +100,9 @@ def is_script_object(value: object) -> bool:
 
 def _own_attributes(holder: object) -> Iterator[tuple[str, Any]]:
     known: Any = _OF_EVERY_MODULE if isinstance(holder, nn.Module) else ()
-    yield from ((name, value) for name, value in getattr(holder, "__dict__", {}).items() if name not in known)
+    # Copied: a thread of the script may set others meanwhile.
+    own = list(getattr(holder, "__dict__", {}).items())
+    yield from ((name, value) for name, value in own if name not in known)
     for kind in type(holder).__mro__:
         if not is_of_script(kind.__module__):
             continue

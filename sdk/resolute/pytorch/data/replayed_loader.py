@@ -60,4 +60,6 @@ class ReplayedLoader:
         yield from isolated(self.loader, seed)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.__dict__["loader"], name)
+        if name == "loader" or name.endswith("__"):
+            raise AttributeError(name)  # while it is being copied or unpickled there is no inner loader yet
+        return getattr(self.loader, name)

@@ -55,7 +55,14 @@ class StateSnapshot:
         self._left = _MOST_VALUES
 
     def take(self, name: str, value: Any, *, depth: int = 0) -> None:
-        """Takes the state of an object, or a value, under a name."""
+        """Takes the state of an object, or a value, under a name.
+
+        What does not let itself be looked at, such as a file of data that is closed, is left out.
+        """
+        with contextlib.suppress(Exception):
+            self._take(name, value, depth=depth)
+
+    def _take(self, name: str, value: Any, *, depth: int) -> None:
         known = id(value) in self._kept or id(value) in self._seen
         if depth > _DEPTH or known or is_function_or_class(value) or isinstance(value, _KEPT_ELSEWHERE):
             return
@@ -143,9 +150,15 @@ def _never_again() -> Hashable:
 
 def _digest(value: Any) -> Hashable:
     """Returns the shape of a tensor or an array, and a hash of elements that are spread over it."""
+    if isinstance(value, np.ndarray):
+        flat = value.reshape(-1)
+        return _UNKNOWN if value.dtype.hasobject else (value.shape, hash(_spread(flat).tobytes()))
     try:
-        flat = torch.as_tensor(value).detach().reshape(-1)
-        sample = flat[:: max(1, len(flat) // _SAMPLE)].contiguous()
+        sample = _spread(value.detach().reshape(-1)).contiguous()
         return tuple(value.shape), hash(sample.view(torch.uint8).cpu().numpy().tobytes())
     except (TypeError, RuntimeError, NotImplementedError):
-        return _UNKNOWN  # of objects, sparse, or without data
+        return _UNKNOWN  # sparse, or without data
+
+
+def _spread(flat: Any) -> Any:
+    return flat[:: max(1, len(flat) // _SAMPLE)]
