@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
 from support.services.checkpoints import EXPERIMENT, TRIAL, VISION, RegistryHarness, registry_harness
 
 from resolute.api.checkpoints.v1 import media_pb2
@@ -24,10 +26,12 @@ from resolute.errors import (
 )
 from resolute_checkpoints.domain.checkpoint import DirectoryStorage
 from resolute_checkpoints.media import queries
-from resolute_checkpoints.media.intake import Intake, Outcome
+from resolute_checkpoints.media.intake import Intake, Outcome, known_contents
 from resolute_checkpoints.media.limits import MediaLimits
 from resolute_checkpoints.media.parsing import parse_batch
+from resolute_checkpoints.media.values import ROW_BYTES
 from resolute_checkpoints.store.files import inheritance
+from resolute_checkpoints.store.schema import media
 from resolute_serving.ingestion.byte_limits import ByteLimits
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -137,6 +141,49 @@ def test_the_same_content_is_stored_and_counted_once_in_an_experiment(url: str, 
                     find = partial(queries.find, trial_id=trial, media_id=one.media_id)
                     _, _, storage = await w.database.read(find)
                     assert storage is not None
+
+    asyncio.run(scenario())
+
+
+def test_a_content_that_came_at_many_steps_is_looked_for_as_fast_as_one_that_came_once(
+    url: str, root: Path
+) -> None:
+    """A plot that never changes is logged at each step of each trial."""
+    if not url.startswith("sqlite"):
+        pytest.skip("SQLite alone counts its steps")
+    many, one = [image(steps=step) for step in range(300)], image(content=b"b")
+
+    async def scenario() -> None:
+        async with registry_harness(url, root) as w:
+            await ingest(w, [*many, one])
+
+            def steps_of(logged: Logged) -> Callable[[Connection], int]:
+                digest = hashlib.sha256(logged.content).hexdigest()
+
+                def look(connection: Connection) -> int:
+                    [key] = connection.execute(sa.select(media.c.experiment_key).distinct()).scalars()
+                    counted: list[None] = []
+                    driver = connection.connection.driver_connection
+                    assert driver is not None
+                    driver.set_progress_handler(lambda: counted.append(None), 1)
+                    assert known_contents(connection, key, [digest]).keys() == {digest}
+                    driver.set_progress_handler(None, 0)
+                    return len(counted)
+
+                return look
+
+            assert await w.database.read(steps_of(many[0])) == await w.database.read(steps_of(one))
+
+    asyncio.run(scenario())
+
+
+def test_more_contents_are_known_than_one_statement_asks_for(url: str, root: Path) -> None:
+    async def scenario() -> None:
+        async with registry_harness(url, root) as w:
+            several = [image(steps=step, content=b"%d" % step) for step in range(120)]
+            await ingest(w, several)
+            again = await ingest(w, several, trial=OTHER_TRIAL)
+            assert again.usage.bytes == 120 * ROW_BYTES
 
     asyncio.run(scenario())
 

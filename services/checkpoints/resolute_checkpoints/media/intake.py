@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -19,6 +21,8 @@ from resolute_serving.database.engine import Database
 from resolute_serving.ingestion.batches import store
 from resolute_serving.ingestion.byte_limits import NOTHING_STORED, Usage, WorkspaceUsage, room_of
 from resolute_serving.ingestion.tables import Admission
+
+_DIGESTS_AT_ONCE = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,17 +134,43 @@ def _stored(connection: Connection, admission: Admission, items: Sequence[Item],
         .where(own, media.c.run == run, media.c.steps.in_({item.steps for item in items}))
         .group_by(media.c.steps)
     )
-    digests = connection.execute(
-        sa.select(media.c.digest, media.c.place_key).where(
-            media.c.experiment_key == admission.experiment_key,
-            media.c.digest.in_({item.digest for item in items}),
-        )
-    )
     return Stored(
         usage=admission.usage,
         count=count,
         steps={step: (number, int(total)) for step, number, total in steps},
-        digests={row.digest: row.place_key for row in digests},
+        digests=known_contents(connection, admission.experiment_key, sorted({item.digest for item in items})),
+    )
+
+
+def known_contents(
+    connection: Connection, experiment_key: int, digests: Sequence[str]
+) -> Mapping[str, int | None]:
+    """Which of some contents an experiment has, with the place where each lies."""
+    known: dict[str, int | None] = {}
+    for at in range(0, len(digests), _DIGESTS_AT_ONCE):
+        some = digests[at : at + _DIGESTS_AT_ONCE]
+        values = {f"digest_{number}": digest for number, digest in enumerate(some)}
+        found = connection.execute(_first_of_each(len(some)), {"experiment": experiment_key, **values})
+        known.update((row.digest, row.place_key) for row in found)
+    return known
+
+
+@cache
+def _first_of_each(count: int) -> sa.CompoundSelect[Any]:
+    """Selects one object of each digest: the same content may have been logged at each of many steps."""
+    return sa.union_all(
+        *(
+            sa.select(
+                sa.select(media.c.digest, media.c.place_key)
+                .where(
+                    media.c.experiment_key == sa.bindparam("experiment"),
+                    media.c.digest == sa.bindparam(f"digest_{number}"),
+                )
+                .limit(1)
+                .subquery(f"first_{number}")
+            )
+            for number in range(count)
+        )
     )
 
 
