@@ -92,8 +92,11 @@ from resolute_serving.observability.disks import full_disks
 from resolute_serving.observability.gauges import Gauge
 from resolute_serving.server.handlers import combine_handlers
 from resolute_serving.server.service import Environment
+from resolute_serving.workers.threads import BoundedThreads
 
 _FIRST_USERS = (OPERATOR, User(users.DETERMINED_USER, Role.EDITOR))
+_ENDPOINT_TESTS = 4
+"""Most tests of endpoints of alerts at the same time."""
 
 
 class ExperimentsService:
@@ -187,6 +190,7 @@ class ExperimentsService:
         sealer = settings.secrets_key.open(environment.data_directory / "secrets.key")
         self._secrets = Secrets(sealer)
         self._endpoints = Endpoints(sealer, settings.alerts)
+        self._endpoint_tests = BoundedThreads("alert-tests", threads=_ENDPOINT_TESTS)
         self._alert_delivery = AlertDelivery(self._core, self._endpoints)
         self._disk_forecast = DiskForecast(self._directories, clock=environment.clock)
         self._alert_watch = AlertWatch(self._core, problems=self._problems)
@@ -350,7 +354,7 @@ class ExperimentsService:
             server,
         )
         alerts_service_pb2_grpc.add_AlertsServiceServicer_to_server(
-            AlertsServicer(self._core, endpoints=self._endpoints), server
+            AlertsServicer(self._core, endpoints=self._endpoints, threads=self._endpoint_tests), server
         )
         secrets_service_pb2_grpc.add_SecretsServiceServicer_to_server(
             SecretsServicer(self._core, self._secrets), server
@@ -437,6 +441,7 @@ class ExperimentsService:
         await self._idempotency_sweeper.stop()
         await self._refusal_log.write()
         self._ended.unfollow()
+        self._endpoint_tests.close()
         await self._config_reader.close()
         if self._id_tokens is not None:
             self._id_tokens.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import uuid
 from collections.abc import Iterator, Sequence
 
@@ -13,10 +14,11 @@ from support.databases import migrate
 from support.services.experiments_context import context
 
 from resolute.api.experiments.v1 import alerts_service_pb2 as pb2
-from resolute.errors import FailedPreconditionError, InvalidArgumentError
+from resolute.errors import FailedPreconditionError, InvalidArgumentError, UnavailableError
 from resolute_experiments.accounts.store import workspaces
 from resolute_experiments.alerts import watching
 from resolute_experiments.alerts.delivery import Endpoints
+from resolute_experiments.alerts.egress import networks
 from resolute_experiments.alerts.settings import AlertSettings
 from resolute_experiments.alerts.watching import AlertWatch
 from resolute_experiments.servicers.alerts import AlertsServicer
@@ -26,6 +28,7 @@ from resolute_experiments.store import experiments, trials
 from resolute_experiments.store.alerts import CLUSTER
 from resolute_serving.database.engine import Database
 from resolute_serving.sealing import Sealer
+from resolute_serving.workers.threads import BoundedThreads
 
 DOCUMENT = """
 endpoints:
@@ -45,12 +48,34 @@ def database(database_url: str) -> Iterator[Database]:
 
 def servicer(database: Database, key: bytes) -> AlertsServicer:
     core = context(database, ManualClock())
-    return AlertsServicer(core, endpoints=Endpoints(Sealer(key), AlertSettings()))
+    settings = AlertSettings(allowed=networks("127.0.0.1"))
+    threads = BoundedThreads("tests", threads=1)
+    return AlertsServicer(core, endpoints=Endpoints(Sealer(key), settings), threads=threads)
 
 
 def set_alerts(alerts: AlertsServicer, text: str, workspace: int = CLUSTER) -> str:
     request = pb2.SetAlertsRequest(workspace_id=workspace, alerts_yaml=text)
     return asyncio.run(alerts.SetAlerts(request, None)).alerts_yaml
+
+
+def test_endpoints_that_do_not_answer_hold_up_nothing_but_other_tests_of_endpoints(
+    database: Database,
+) -> None:
+    async def scenario(url: str) -> None:
+        alerts = servicer(database, bytes(32))
+        text = f"endpoints: [{{name: silent, type: webhook, url: '{url}'}}]"
+        await alerts.SetAlerts(pb2.SetAlertsRequest(alerts_yaml=text), None)
+        request = pb2.TestEndpointRequest(endpoint="silent")
+        tests = [asyncio.create_task(alerts.TestEndpoint(request, None)) for _ in range(2)]
+        done, [waiting] = await asyncio.wait(tests, return_when=asyncio.FIRST_COMPLETED)
+        with pytest.raises(UnavailableError, match="too many such calls at the same time"):
+            await done.pop()
+        listening.accept()[0].close()
+        with pytest.raises(UnavailableError, match="127"):
+            await waiting
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        asyncio.run(scenario(f"http://127.0.0.1:{listening.getsockname()[1]}/"))
 
 
 def test_alerts_are_set_again_after_the_key_was_lost(database: Database) -> None:

@@ -22,6 +22,7 @@ from resolute_experiments.store import alerts, audit, experiments, trials
 from resolute_experiments.store.alerts import CLUSTER, Delivery, StoredRules
 from resolute_experiments.topics import ALERTS
 from resolute_serving.validation import check_length, invalid
+from resolute_serving.workers.threads import BoundedThreads
 
 _LONGEST = 64 * 1024
 _LISTED = 100
@@ -33,11 +34,13 @@ class AlertsServicer(AlertsServiceServicer):
     Args:
         core: What all handlers of this service share.
         endpoints: Keeps documents, and tells endpoints.
+        threads: For tests of endpoints, which may be slow to answer.
     """
 
-    def __init__(self, core: ServiceContext, *, endpoints: Endpoints) -> None:
+    def __init__(self, core: ServiceContext, *, endpoints: Endpoints, threads: BoundedThreads) -> None:
         self._core = core
         self._endpoints = endpoints
+        self._threads = threads
 
     async def SetAlerts(self, request: pb2.SetAlertsRequest, context: Any) -> pb2.SetAlertsResponse:
         """Sets alerts in place of all that were there."""
@@ -80,7 +83,7 @@ class AlertsServicer(AlertsServiceServicer):
             text="If you read this, the endpoint works.",
             time=now,
         )
-        await asyncio.to_thread(self._endpoints.send, document, request.endpoint, alert)
+        await self._threads.run(partial(self._endpoints.send, document, request.endpoint, alert))
         return pb2.TestEndpointResponse()
 
     async def ListDeliveries(
