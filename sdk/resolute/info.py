@@ -341,3 +341,8 @@ def get_cluster_info() -> ClusterInfo | None:
     if isinstance(_info, str):
         _info = ClusterInfo._from_file()  # noqa: SLF001 - the documented private name
     return _info
+
+
+def trial_of(info: ClusterInfo | None) -> TrialInfo | None:
+    """Returns the trial of a task; None off cluster and in other tasks, such as a notebook."""
+    return info.trial if info is not None and info.task_type == TRIAL else None

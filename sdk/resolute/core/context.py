@@ -22,7 +22,7 @@ from resolute.core.reporting.train import TrainContext
 from resolute.core.searcher import SearcherContext
 from resolute.core.stack_dump import StackDump
 from resolute.core.tensorboard import LocalTensorboard, Tensorboard
-from resolute.info import TRIAL, ClusterInfo
+from resolute.info import ClusterInfo, trial_of
 from resolute.trial_errors import InvalidHP
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class Context:
         self._owner = os.getpid()
         self._stack_dump = StackDump()
         self.info = info
-        trial = info.trial if info is not None and info.task_type == TRIAL else None
+        trial = trial_of(info)
         self.hparams: dict[str, Any] = {**(hparams or {}), **(trial.hparams if trial else {})}
         self.seed = trial.trial_seed if trial else 0
         self.checkpoint = parts.checkpoint

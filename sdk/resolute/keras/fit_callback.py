@@ -11,6 +11,7 @@ from typing import Any
 
 from resolute import core
 from resolute.core.reporting.train import TRAINING, VALIDATION
+from resolute.info import trial_of
 from resolute.keras import random_state, weights
 from resolute.keras.library import callback_class, check_library, check_ranks, is_of_legacy
 from resolute.keras.position import Position, begin_at
@@ -45,7 +46,7 @@ class ResoluteCallback(_ProgbarLogger):  # type: ignore[misc, unused-ignore]  # 
     Args:
         core_context: The Core API; with several workers, made with ``DistributedContext.from_tf_config()``.
         checkpoint: The checkpoint to begin with, or None for none; default: the latest of the trial.
-        continue_id: Names this training; default: the number of the trial on a cluster, else ``local``. A
+        continue_id: Names this training; default: the number of the trial, else ``local``. A
             checkpoint of the same name is continued; of another one, only the weights are taken.
         train_metrics_report_period: ``"epoch"``, or after how many batches training metrics are reported.
         checkpoint_epochs: After how many epochs a checkpoint is made; 0 for only at the end.
@@ -88,7 +89,8 @@ class ResoluteCallback(_ProgbarLogger):  # type: ignore[misc, unused-ignore]  # 
         latest = info.latest_checkpoint if info else None
         self._checkpoint = latest if checkpoint == LATEST else checkpoint
         if continue_id is None:
-            continue_id = info.trial.trial_id if info else "local"
+            trial = trial_of(info)
+            continue_id = trial.trial_id if trial else "local"
         self._continue_id = continue_id
         self._period = _checked_period(train_metrics_report_period)
         self._checkpoint_epochs = _checked_epochs(checkpoint_epochs)

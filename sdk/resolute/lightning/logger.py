@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from resolute.core import TrainContext
+from resolute.info import trial_of
 from resolute.lightning.callback import ResoluteCallback
 from resolute.pytorch.lightning.library import find_library
 
@@ -48,9 +49,9 @@ class ResoluteLogger(Logger):  # type: ignore[misc, unused-ignore]  # without Li
 
     @property
     def version(self) -> str:
-        """Number of the trial; 0 off cluster."""
-        info = self._callback.core.info
-        return "0" if info is None else str(info.trial.trial_id)
+        """Number of the trial; 0 where there is none."""
+        trial = trial_of(self._callback.core.info)
+        return "0" if trial is None else str(trial.trial_id)
 
     @property
     def experiment(self) -> TrainContext:

@@ -20,6 +20,7 @@ from torch.utils.data import DataLoader as TorchDataLoader
 import resolute
 from resolute import core
 from resolute.core import DistributedContext, DummyDistributedContext
+from resolute.info import trial_of
 from resolute.pytorch.backends.devices import choose_device
 from resolute.pytorch.backends.gradient_exchange import USE_HOROVOD, USE_TORCH_DISTRIBUTED, import_horovod
 from resolute.pytorch.data.loader import adapt_batch_sampler, to_device
@@ -83,8 +84,9 @@ class TorchBatchProcessorContext(ReducerContext):
         return self._core.train.get_tensorboard_path()
 
     def get_hparams(self) -> dict[str, Any]:
-        """Returns the hyperparameters of the trial; empty off cluster."""
-        return {} if self._core.info is None else dict(self._core.info.trial.hparams)
+        """Returns the hyperparameters of the trial; empty where there is none."""
+        trial = trial_of(self._core.info)
+        return {} if trial is None else dict(trial.hparams)
 
     def prepare_model_for_inference(self, model: torch.nn.Module) -> torch.nn.Module:
         """Returns the model on this rank's device, ready for evaluation."""

@@ -13,6 +13,7 @@ from transformers import TrainerCallback, TrainerControl, TrainerState, Training
 from resolute import core
 from resolute.core import Unit
 from resolute.core.reporting.train import TRAINING, VALIDATION
+from resolute.info import trial_of
 from resolute.transformers.loader_check import warn_of_unrepeatable
 from resolute.trials.search_operations import SearchOperations
 from resolute.trials.stopping import StopCoordinator
@@ -142,8 +143,9 @@ class ResoluteCallback(TrainerCallback):  # type: ignore[misc, unused-ignore]  #
         # The directory is not listed while another rank still writes to it.
         self.core_context.distributed.allgather(None)
         metadata: dict[str, Any] = {"steps_completed": state.global_step}
-        if self.core_context.info is not None:
-            metadata["trial_id"] = self.core_context.info.trial.trial_id
+        trial = trial_of(self.core_context.info)
+        if trial is not None:
+            metadata["trial_id"] = trial.trial_id
         self.core_context.checkpoint.upload(
             output,
             metadata=metadata,

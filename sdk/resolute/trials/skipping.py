@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from resolute import core
-from resolute.info import TRIAL
+from resolute.info import trial_of
 
 
 class SkippedBatches:
@@ -24,8 +24,7 @@ class SkippedBatches:
     @classmethod
     def of(cls, context: core.Context, *, together: int = 1) -> SkippedBatches:
         """Those of the trial that this process is part of; none off cluster."""
-        info = context.info
-        trial = info.trial if info is not None and info.task_type == TRIAL else None
+        trial = trial_of(context.info)
         return cls(() if trial is None else trial.skipped_batches, together=together)
 
     def __contains__(self, step: int) -> bool:

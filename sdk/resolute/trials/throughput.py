@@ -8,7 +8,7 @@ from typing import Protocol
 
 from resolute import core
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
-from resolute.info import TRIAL
+from resolute.info import trial_of
 from resolute.trials.counters import Progress
 
 GROUP = "throughput"
@@ -39,8 +39,7 @@ class Throughput:
         self._train = context.train
         self._segments = segments
         self._clock = clock
-        info = context.info
-        trial = info.trial if info is not None and info.task_type == TRIAL else None
+        trial = trial_of(context.info)
         self._reports = trial is not None and context.distributed.rank == 0
         size = trial.hparams.get("global_batch_size") if trial is not None else None
         self._batch_size = size if isinstance(size, int) else None

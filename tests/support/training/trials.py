@@ -13,6 +13,7 @@ from torch.utils.data import Dataset
 
 from resolute import core, pytorch
 from resolute.contracts.spool.format import Media
+from resolute.info import ClusterInfo
 from resolute.pytorch import Batch, PyTorchTrialContext
 from resolute.pytorch.backends import random_state
 from resolute.spool.omissions import Raised
@@ -210,3 +211,17 @@ def newest_checkpoint(directory: Path) -> str:
 
 
 NEVER = Batch(10**9)
+
+
+def notebook_info() -> ClusterInfo:
+    """What a notebook of a cluster knows: it is a task, and no trial."""
+    return ClusterInfo(
+        master_url="http://127.0.0.1:1",
+        cluster_id="cluster",
+        agent_id="agent",
+        slot_ids=[0],
+        task_id="task",
+        allocation_id="allocation",
+        session_token="",
+        task_type="NOTEBOOK",
+    )

@@ -10,7 +10,7 @@ from typing import Any
 import keras
 import pytest
 from support.training.keras_models import BATCH, BATCHES, data, line, run, same, weights
-from support.training.trials import newest_checkpoint
+from support.training.trials import newest_checkpoint, notebook_info
 
 from resolute import core
 from resolute.keras import ResoluteCallback, TensorBoard, random_state
@@ -128,6 +128,13 @@ def test_progress_is_written_each_tenth(tmp_path: Path, capsys: pytest.CaptureFi
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "total batches trained: 0, epoch 0% complete (0/5)"
     assert lines[5].startswith("total batches trained: 5, epoch 100% complete (5/5): loss=")
+
+
+def test_a_training_in_a_notebook_of_a_cluster_is_one_off_cluster(tmp_path: Path) -> None:
+    with core.init(checkpoint_storage=str(tmp_path)) as context:
+        context.info = notebook_info()
+        callback = ResoluteCallback(context)
+    assert (callback._checkpoint, callback._continue_id) == (None, "local")
 
 
 def test_tensorboard_keeps_its_directory_off_cluster(tmp_path: Path) -> None:

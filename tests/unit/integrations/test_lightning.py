@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from support.training.lightning_modules import BATCHES, Line, loader, trainer
-from support.training.trials import Recorder, newest_checkpoint, same, weights_of
+from support.training.trials import Recorder, newest_checkpoint, notebook_info, same, weights_of
 
 from resolute import core
 from resolute.lightning import ResoluteCallback, ResoluteLogger
@@ -98,6 +98,11 @@ def test_a_checkpoint_holds_what_lightning_itself_saves(context: core.Context, t
     path = tmp_path / newest_checkpoint(tmp_path) / "lightning.ckpt"
     loaded = Line.load_from_checkpoint(path, weights_only=False)
     assert same(weights_of(loaded), weights_of(module))
+
+
+def test_a_training_in_a_notebook_of_a_cluster_is_one_off_cluster(context: core.Context) -> None:
+    context.info = notebook_info()
+    assert ResoluteLogger(ResoluteCallback(context)).version == "0"
 
 
 def test_a_test_is_reported_as_one(context: core.Context) -> None:

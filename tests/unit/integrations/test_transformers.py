@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from support.training.transformers_models import STEPS, Counting, arguments, make_trainer
-from support.training.trials import Recorder, newest_checkpoint, same, weights_of
+from support.training.trials import Recorder, newest_checkpoint, notebook_info, same, weights_of
 from transformers import Trainer
 
 from resolute import core
@@ -42,6 +42,15 @@ def test_what_is_logged_is_reported_once_for_each_step(context: core.Context, tm
     assert [steps for steps, _ in validation] == [STEPS, 2 * STEPS, 3 * STEPS]
     assert validation[-1][1]["eval_loss"] < validation[0][1]["eval_loss"]
     assert not any("train_runtime" in metrics for _, metrics in training)
+
+
+def test_a_training_in_a_notebook_of_a_cluster_keeps_its_checkpoints(
+    context: core.Context, tmp_path: Path
+) -> None:
+    context.info = notebook_info()
+    train(context, tmp_path / "out", num_train_epochs=1)
+    (metadata,) = (tmp_path / "checkpoints").glob("*/metadata.json")
+    assert json.loads(metadata.read_text())["steps_completed"] == STEPS
 
 
 def test_an_evaluation_after_training_is_not_reported_again(context: core.Context, tmp_path: Path) -> None:
