@@ -87,10 +87,11 @@ def _below(folder: Path, path: str, *, depth: int) -> Iterator[RunFile]:
     with os.scandir(folder) as entries:
         listed = sorted(entries, key=lambda entry: entry.name)
     for entry in listed:
+        if not entry.name.isprintable():
+            continue  # names that are no text have no place in a message
         if entry.is_dir(follow_symlinks=False):
             yield from _below(folder / entry.name, f"{path}/{entry.name}", depth=depth - 1)
-        # Names that are no text have no place in a message.
-        elif entry.is_file(follow_symlinks=False) and entry.name.isprintable():
+        elif entry.is_file(follow_symlinks=False):
             yield RunFile(f"{path}/{entry.name}", entry.stat(follow_symlinks=False).st_size)
 
 

@@ -25,6 +25,7 @@ _ENDINGS = {
 }
 _UNNAMED = "unnamed"
 _LONGEST = 100
+"""Bytes of a directory's name; the systems of files of most machines allow 255."""
 
 
 class Media:
@@ -105,8 +106,9 @@ class Media:
             The file: in a directory of the name, called by its steps and its number.
         """
         # A script chose the name: what may lead elsewhere, or is no name of a file, is replaced.
-        plain = "".join(c if c.isalnum() or c in "-_. " else "_" for c in self.name)[:_LONGEST].strip(". ")
-        target = Path(directory) / (plain or _UNNAMED)
+        plain = "".join(c if c.isalnum() or c in "-_. " else "_" for c in self.name)
+        short = plain.encode()[:_LONGEST].decode(errors="ignore").strip(". ")
+        target = Path(directory) / (short or _UNNAMED)
         target.mkdir(parents=True, exist_ok=True)
         ending = _ENDINGS.get(self.content_type, ".bin")
         file = target / f"{self.steps_completed}-{self._record.media_id}{ending}"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from resolute.api.experiments.v1.trials_service_pb2 import ListRunFilesResponse
 from resolute.errors import NotFoundError
 from resolute_engines.kit.run_directories.held_files import list_files, read_file
 
@@ -42,6 +43,20 @@ def test_files_are_listed_without_links_pipes_and_credentials(runs: Path) -> Non
         "0/work/out/nan.pt": 7,
     }
     assert list_files(runs, "another.1") == []
+
+
+def test_a_folder_whose_name_is_no_text_hides_no_others(runs: Path) -> None:
+    work = os.fsencode(runs / RUN / "0" / "work")
+    for name in (b"caf\xe9", b"two\nlines"):
+        os.mkdir(work + b"/" + name)  # noqa: PTH102 - of bytes
+        Path(os.fsdecode(work + b"/" + name), "weights").write_bytes(b"w")
+    messages = [ListRunFilesResponse.File(path=file.path) for file in list_files(runs, RUN)]
+    assert [message.path for message in messages] == [
+        "0/stacks",
+        "0/exit.json",
+        "0/work/core",
+        "0/work/out/nan.pt",
+    ]
 
 
 def test_a_file_is_read_part_by_part(runs: Path) -> None:
