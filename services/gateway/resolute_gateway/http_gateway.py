@@ -25,6 +25,7 @@ from resolute_gateway.settings import HttpSettings
 from resolute_gateway.sign_in.browser import BrowserSignIn
 from resolute_gateway.sign_in.provider import BEGIN, RETURN
 from resolute_gateway.web.answers import unrouted
+from resolute_gateway.web.at_most import AtMost
 from resolute_gateway.web.bodies import MAX_BODY_BYTES, BodyDeadline
 from resolute_gateway.web.browser_safety import BrowserPolicy, browser_safety
 from resolute_gateway.web.callers import callers
@@ -38,6 +39,9 @@ from resolute_gateway.web.media_content import MediaContent
 from resolute_gateway.web.page_files import BUILT, PageFiles
 from resolute_gateway.web.pages import Pages
 from resolute_serving.tls import ServerTls
+
+_MOST_DOWNLOADS = 32
+_MOST_MEDIA = 32
 
 
 class HttpGateway:
@@ -67,14 +71,15 @@ class HttpGateway:
         self._streams = OpenStreams()
         self._sign_in = BrowserSignIn(backends, settings)
         self._files = PageFiles(page)
-        self._archive = CheckpointArchive(backends, authorized=self._sign_in.authorized)
-        self._media = MediaContent(backends, authorized=self._sign_in.authorized)
+        authorized = self._sign_in.authorized
+        self._archive = AtMost(
+            CheckpointArchive(backends, authorized=authorized), most=_MOST_DOWNLOADS, what="checkpoints"
+        )
+        self._media = AtMost(MediaContent(backends, authorized=authorized), most=_MOST_MEDIA, what="media")
         rpc = RpcApplication(
             backends, conversion=self._conversion, streams=self._streams, max_bytes=MAX_BODY_BYTES
         )
-        calls = BoundedCalls(
-            cast("ASGIApp", rpc), paths=rpc.paths, settings=settings, authorized=self._sign_in.authorized
-        )
+        calls = BoundedCalls(cast("ASGIApp", rpc), paths=rpc.paths, settings=settings, authorized=authorized)
         policy = BrowserPolicy(hosts=settings.hosts, origins=settings.origins)
         application = Starlette(
             routes=self._routes(settings, calls),

@@ -25,7 +25,6 @@ from resolute_gateway.web.forwarding import Forwarding, refusal_of
 PATH = "/checkpoints/{checkpoint_id}.tar"
 _SERVICE = "/resolute.api.checkpoints.v1.CheckpointsService/ReadFile"
 _MAX_FILES = 100_000
-_MAX_AT_ONCE = 32
 _PAGE = 10_000
 _SECONDS = 60.0
 _FILE_SECONDS = 24 * 3600.0
@@ -58,7 +57,6 @@ class CheckpointArchive:
     def __init__(self, backends: Backends, *, authorized: Callable[[Scope], Scope]) -> None:
         self._channel = backends.channel(_SERVICE)
         self._forwarding = Forwarding(backends.peers, authorized=authorized)
-        self._in_progress = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers with the archive, whose length is known from the start.
@@ -66,16 +64,8 @@ class CheckpointArchive:
         Bytes are compared with the size and the digest of each file. Where they differ, the download ends
         before its length, which a browser shows as failed.
         """
-        if self._in_progress >= _MAX_AT_ONCE:
-            message = f"{_MAX_AT_ONCE} checkpoints are being downloaded at once, no more are; try again later"
-            await refusal(429, code="resource_exhausted", message=message)(scope, receive, send)
-            return
-        self._in_progress += 1
-        try:
-            response = await self._response(Request(scope))
-            await response(scope, receive, send)
-        finally:
-            self._in_progress -= 1
+        response = await self._response(Request(scope))
+        await response(scope, receive, send)
 
     async def _response(self, request: Request) -> Response:
         checkpoint_id = request.path_params["checkpoint_id"]

@@ -23,7 +23,6 @@ from resolute_gateway.web.forwarding import Forwarding, refusal_of
 PATH = "/media/{trial_id}/{media_id:int}"
 _SERVICE = "/resolute.api.checkpoints.v1.MediaService/GetMedia"
 _SECONDS = 30.0
-_MAX_AT_ONCE = 32
 _LARGEST_ID = 2**63 - 1
 _SHOWN = frozenset(
     {
@@ -58,19 +57,10 @@ class MediaContent:
     def __init__(self, backends: Backends, *, authorized: Callable[[Scope], Scope]) -> None:
         self._channel = backends.channel(_SERVICE)
         self._forwarding = Forwarding(backends.peers, authorized=authorized)
-        self._in_progress = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers with the content, or with 304 to a browser that has it."""
-        if self._in_progress >= _MAX_AT_ONCE:
-            message = f"{_MAX_AT_ONCE} media are being read at once, no more are; try again later"
-            await refusal(429, code="resource_exhausted", message=message)(scope, receive, send)
-            return
-        self._in_progress += 1
-        try:
-            response = await self._response(Request(scope))
-        finally:
-            self._in_progress -= 1
+        response = await self._response(Request(scope))
         await response(scope, receive, send)
 
     async def _response(self, request: Request) -> Response:

@@ -1,0 +1,53 @@
+"""Requests of one kind that are answered at the same time."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from starlette.types import Message, Receive, Scope, Send
+
+from resolute_gateway.web.at_most import AtMost
+
+
+def test_one_more_waits_until_another_was_answered_or_is_refused_after_a_while() -> None:
+    async def scenario() -> None:
+        begun: asyncio.Queue[str] = asyncio.Queue()
+        ends = {"/first": asyncio.Event(), "/second": asyncio.Event()}
+
+        async def app(scope: Scope, receive: Receive, send: Send) -> None:
+            begun.put_nowait(scope["path"])
+            await ends[scope["path"]].wait()
+            raise OSError("the client went away")
+
+        patient, hasty = (AtMost(app, most=1, what="things", wait=wait) for wait in (60, 0.01))
+
+        def ask(path: str, *, of: AtMost, answer: list[Message] | None = None) -> asyncio.Task[None]:
+            async def receive() -> Message:
+                return {"type": "http.disconnect"}
+
+            async def send(message: Message) -> None:
+                (answer if answer is not None else []).append(message)
+
+            scope: dict[str, Any] = {"type": "http", "path": path, "method": "GET", "headers": []}
+            return asyncio.create_task(of(scope, receive, send))
+
+        tasks = [ask("/first", of=patient)]
+        assert await begun.get() == "/first"
+        tasks.append(ask("/second", of=patient))
+        ends["/first"].set()
+        assert await begun.get() == "/second"
+        ends["/second"].set()
+        failures = await asyncio.gather(*tasks, return_exceptions=True)
+        assert [type(failure) for failure in failures] == [OSError, OSError]
+
+        ends["/first"].clear()
+        holder = ask("/first", of=hasty)
+        await begun.get()
+        refused: list[Message] = []
+        await ask("/second", of=hasty, answer=refused)
+        assert refused[0]["status"] == 429
+        assert b"1 things are being sent at once" in refused[1]["body"]
+        holder.cancel()
+
+    asyncio.run(asyncio.wait_for(scenario(), 60))
