@@ -62,6 +62,7 @@ def call_roll(tree: ProcessTree, stacks_file: Path, *, ranked: bool) -> list[Ran
         The ranks that have processes here, in order; a run without ranks is rank 0.
     """
     members = members_of(tree)[:_MOST_PROCESSES]
+    stacks_file = stacks_file.resolve()  # as the kernel names open files, whatever links lead there
     with contextlib.suppress(OSError):
         os.truncate(stacks_file, 0)
     deadline = time.monotonic() + _TOTAL_SECONDS

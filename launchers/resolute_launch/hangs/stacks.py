@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import takewhile
 
+import resolute
+import resolute_launch
+
 _THREAD = re.compile(r"^(?:Current thread|Thread) 0x[0-9a-f]+.*\(most recent call first\):$")
 _FRAME = re.compile(r'^  File "(?P<file>.*)", line (?P<line>\d+) in (?P<function>.*)$')
-_LIBRARY = re.compile(
-    r"/(?:site|dist)-packages/|/lib(?:64)?/python3|^<frozen |/resolute(?:_launch)?/|<string>"
-)
+# By their places: a home of the platform may be called like its packages, and the code of runs lies in it.
+_OURS = "|".join(re.escape(f"{package.__path__[0]}/") for package in (resolute, resolute_launch))
+_LIBRARY = re.compile(rf"/(?:site|dist)-packages/|/lib(?:64)?/python3|^<frozen |^(?:{_OURS})|<string>")
 _COLLECTIVE_FILE = re.compile(
     r"/torch/distributed/|/horovod/|/deepspeed/(?:comm|utils)/|/resolute/core/distributed/|/mpi4py/"
 )

@@ -171,7 +171,7 @@ class HangWatch:
         try:
             ends = rank_ends(self._run)
             ranks = call_roll(tree, self._run.stacks_file, ranked=bool(ends))
-            return diagnose(ranks, ends, work=self._run.work, minutes=minutes), ranks
+            return diagnose(ranks, ends, work=self._run.work.resolve(), minutes=minutes), ranks
         except Exception:  # noqa: BLE001  # that it hangs is known all the same, and what to do about it
             _log.exception("the processes could not be asked where they are")
             return Diagnosis(f"its processes could not be asked where they are, {minutes}", ()), []

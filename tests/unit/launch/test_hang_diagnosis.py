@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from resolute import core
 from resolute.contracts.processes import ProcessIdentity
 from resolute_launch.hangs.diagnosis import diagnose
 from resolute_launch.hangs.members import Member
 from resolute_launch.hangs.roll_call import Answer, RankAnswer
-from resolute_launch.hangs.stacks import Doing, main_stack, parse_stacks
+from resolute_launch.hangs.stacks import Doing, Frame, main_stack, parse_stacks
 from resolute_launch.ranks.failures import RankEnd
 
 WORK = Path("/runs/1/work")
@@ -91,6 +92,13 @@ def test_those_who_wait_come_first_and_the_one_that_they_wait_for_last() -> None
         "rank 1 is in read_shard at pipeline/data.py:40, 14 minutes"
     )
     assert guilty == (1,)
+
+
+def test_code_in_a_home_that_is_called_like_the_platform_is_the_persons_own() -> None:
+    stack = main_stack(parse_stacks(answer(READING.replace("/runs/", "/srv/resolute/runs/")).text))
+    assert stack is not None
+    assert (stack.call, stack.frames[0].of_library) == ("read_shard", False)
+    assert Frame(core.__file__, 1, "init").of_library
 
 
 def test_a_worker_of_a_data_loader_is_named_with_its_rank() -> None:

@@ -1,10 +1,16 @@
-"""Which rank the answer of a process belongs to."""
+"""Which processes are asked where they are, and which rank an answer belongs to."""
 
 from __future__ import annotations
 
-from resolute.contracts.processes import ProcessIdentity
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from resolute.contracts.processes import ProcessIdentity, ProcessTree
+from resolute_launch import interpreter
 from resolute_launch.hangs.members import Member
-from resolute_launch.hangs.roll_call import Answer, by_rank
+from resolute_launch.hangs.roll_call import Answer, by_rank, call_roll
 
 
 def answer(pid: int, *, parent: int, rank: int | None = None) -> Answer:
@@ -42,3 +48,25 @@ def test_a_process_that_has_lost_its_rank_is_of_the_one_that_it_comes_from() -> 
     assert pids(SHELL, *ranks, answer(4, parent=3), answer(5, parent=4)) == {0: [2], 1: [3, 4, 5]}
     # Ids that name each other, as after one was used again.
     assert pids(*ranks, answer(6, parent=7), answer(7, parent=6)) == {0: [2], 1: [3]}
+
+
+def test_a_process_answers_where_a_link_leads_to_the_run_directory(tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    run = tmp_path / "home"
+    run.symlink_to(tmp_path / "disk")
+    environment = {
+        **os.environ,
+        "RESOLUTE_RUN_DIR": str(run),
+        "PYTHONPATH": interpreter.__path__[0],
+        "RESOLUTE_OVERLAY": "",
+    }
+    script = "import sys\nprint(flush=True)\nsys.stdin.read()"
+    with subprocess.Popen(
+        [sys.executable, "-c", script], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        tree = ProcessTree(leader=ProcessIdentity.of(process.pid), variable=b"RESOLUTE_RUN_DIR=" + bytes(run))
+        (rank,) = call_roll(tree, run / "stacks", ranked=False)
+        process.communicate()
+    assert "most recent call first" in rank.first.text
