@@ -13,7 +13,13 @@ from typing import Any
 import psutil
 import pytest
 from support.engines.container_engine import CLUSTER, ContainerUnderTest, environment
-from support.engines.contract import BacklogContract, EngineContract, LinesContract, TokenContract
+from support.engines.contract import (
+    BacklogContract,
+    EngineContract,
+    FilesContract,
+    LinesContract,
+    TokenContract,
+)
 from support.engines.docker import DockerService, running_docker
 from support.engines.held_registry import HeldRegistry, held_registry
 from support.engines.image import IMAGE
@@ -32,7 +38,9 @@ OTHER = "allocation-2"
 _WAITED_SECONDS = 3.0
 
 
-class TestContainersOfPodman(EngineContract, LinesContract, BacklogContract, TokenContract, Submissions):
+class TestContainersOfPodman(
+    EngineContract, FilesContract, LinesContract, BacklogContract, TokenContract, Submissions
+):
     """Containers of Podman."""
 
     # The versions, a look, the image, the network twice, volume and container, a look, the network, the
@@ -45,7 +53,9 @@ class TestContainersOfPodman(EngineContract, LinesContract, BacklogContract, Tok
         return podman_engine
 
 
-class TestContainersOfDocker(EngineContract, LinesContract, BacklogContract, TokenContract, Submissions):
+class TestContainersOfDocker(
+    EngineContract, FilesContract, LinesContract, BacklogContract, TokenContract, Submissions
+):
     """Containers of Docker."""
 
     # Three more, by which Docker chooses a subnet for the network.

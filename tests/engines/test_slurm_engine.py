@@ -8,7 +8,13 @@ from pathlib import Path
 
 import pytest
 from support.clusters.control_plane import ControlPlane
-from support.engines.contract import BacklogContract, EngineContract, LinesContract, TokenContract
+from support.engines.contract import (
+    BacklogContract,
+    EngineContract,
+    FilesContract,
+    LinesContract,
+    TokenContract,
+)
 from support.engines.session import (
     ALLOCATION,
     SECONDS,
@@ -37,7 +43,7 @@ SAVES = 'trap "echo hit; exit 9" TERM; echo training; while [ ! -e go ]; do slee
 """Dies of a SIGTERM; ends well, as after a checkpoint, once it is let."""
 
 
-class TestSlurm(EngineContract, LinesContract, BacklogContract, TokenContract, Submissions):
+class TestSlurm(EngineContract, FilesContract, LinesContract, BacklogContract, TokenContract, Submissions):
     """A Slurm of four nodes."""
 
     # A look, the submission, and what became of it.

@@ -27,10 +27,6 @@ STARTS_COLD = UnsupportedField(
 """Runs start warm on this machine alone."""
 
 
-KEEPS_NO_FILES = UnsupportedField("on_failure", "the engine of its pool removes what failed runs leave")
-"""Run directories stay only where this machine can read them."""
-
-
 def queued_by(engine: str, *, passed_on: Mapping[str, bool]) -> tuple[UnsupportedField, ...]:
     """What an engine with a queue of its own makes of the order that configs ask for.
 

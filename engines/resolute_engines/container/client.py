@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import aiohttp
@@ -127,6 +127,26 @@ class DockerApi:
             ResoluteError: It is too large, or the engine refuses.
         """
         return await self._bytes("GET", f"/containers/{container}/archive", query={"path": path})
+
+    @asynccontextmanager
+    async def open_archive(self, container: str, path: str) -> AsyncIterator[aiohttp.StreamReader]:
+        """Reads a file or a folder of a container, running or not, as a tar of any size, piece by piece.
+
+        Raises:
+            NotFoundError: There is none.
+            UnavailableError: The engine does not answer.
+            ResoluteError: It refuses; the message has its reason.
+        """
+        url = await self._versioned(f"/containers/{container}/archive")
+        timeout = aiohttp.ClientTimeout(total=None, sock_read=self._deadline_seconds)
+        try:
+            async with self._opened().get(url, params={"path": path}, timeout=timeout) as response:
+                if response.status > _LAST_SUCCESS:
+                    reason = _reason(await self._bounded(response))
+                    raise self._refusal(response.status, f"GET {path} of {container}: {reason}")
+                yield response.content
+        except _LOST as failure:
+            raise self._away(failure) from failure
 
     async def logs(self, container: str, *, lines: int) -> str:
         """Reads the last lines that a container wrote."""

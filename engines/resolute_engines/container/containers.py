@@ -17,6 +17,7 @@ from resolute.errors import ConflictError, FailedPreconditionError, NotFoundErro
 from resolute_engines.container.client import DockerApi
 from resolute_engines.container.files import (
     EXIT_FILE,
+    LISTING_FILE,
     SUPERVISOR_FILE,
     VOLUME,
     exit_record,
@@ -34,6 +35,8 @@ _KILLED = 137
 """The exit code of what SIGKILL ended."""
 _ORPHAN_UPLOAD = "-salvage"
 """Ends the name of a container that sends what another left."""
+_LISTING = "-files"
+"""Ends the name of a container that lists what another left."""
 _UNBEGUN = frozenset({"created", "configured", "initialized"})
 _RUNNING = frozenset({"running", "paused", "restarting", "stopping"})
 _REMOVING = "removing"
@@ -239,6 +242,20 @@ class Containers:
             # Whoever cleans up an engine removes networks in which nothing runs.
             await self.networks.make(network, request.labels)
         body = request.orphan_upload_body(container.name, network=network, arguments=list(arguments))
+        return await self._completed(name, body)
+
+    async def list_files(self, container: ListedContainer, request: ContainerRequest) -> bytes:
+        """Lists the files that an ended container left in its volume; returns the tar with the list.
+
+        Raises:
+            FailedPreconditionError: They cannot be listed, because the disk is full for example.
+        """
+        if not await self._completed(f"{container.name}{_LISTING}", request.listing_body(container.name)):
+            raise FailedPreconditionError(f"the files that {container.name} left cannot be listed")
+        return await self._api.get_archive(container.name, LISTING_FILE)
+
+    async def _completed(self, name: str, body: Mapping[str, Any]) -> bool:
+        """Runs a container that works on what another left, and removes it; returns whether it succeeded."""
         # An earlier life's does what is wanted.
         await self._make(name, body)
         try:
@@ -264,7 +281,7 @@ class Containers:
         )
         for one in await self._listed("/volumes", labels):
             # Of one that was half made no list tells, see `_make`.
-            for name in (one["Name"], f"{one['Name']}{_ORPHAN_UPLOAD}"):
+            for name in (one["Name"], *(f"{one['Name']}{end}" for end in (_ORPHAN_UPLOAD, _LISTING))):
                 await self._api.delete(f"/containers/{name}", force=True)
             await self._api.delete(f"/volumes/{one['Name']}")
         for name in await self._networks(labels):

@@ -18,10 +18,11 @@ from resolute.contracts.run.launch_order import LaunchOrder
 from resolute.errors import ResoluteError
 from resolute_engines.configs.host_access import HostAccess
 from resolute_engines.configs.requirements import require
-from resolute_engines.configs.unsupported_fields import KEEPS_NO_FILES, STARTS_COLD
+from resolute_engines.configs.unsupported_fields import STARTS_COLD
 from resolute_engines.container.client import DockerApi
 from resolute_engines.container.containers import Containers, ListedContainer, owner_of
 from resolute_engines.container.files import VOLUME, launch_files
+from resolute_engines.container.held_files import HeldFiles
 from resolute_engines.container.images import registry_header
 from resolute_engines.container.pulls import Pulls
 from resolute_engines.container.releases import ContainerReleases
@@ -37,6 +38,7 @@ from resolute_engines.protocol import (
     ContainerState,
     EngineEvent,
     Pool,
+    RunFile,
     Slot,
     SlotKind,
 )
@@ -107,6 +109,7 @@ class ContainerEngine:
         self._releases = ContainerReleases(
             api, self._containers, send=self._send, timeout=terms.outage_timeout + _START_SECONDS
         )
+        self._held_files = HeldFiles(api, self._containers, list_files=self._list_files)
 
     def pools(self) -> Sequence[Pool]:
         """Its pools, as the settings have them."""
@@ -240,27 +243,36 @@ class ContainerEngine:
         return all(answer is True for answer in answers)
 
     async def _send(self, container: ListedContainer, token: str, *arguments: str) -> bool:
+        address = self._terms.address or self._own_address
+        options = [*(["--master", address] if address else []), *arguments]
+        async with self._lock(f"send {container.name}"):
+            return await self._containers.upload_orphan(
+                container, await self._request_beside(container), token=token, arguments=options
+            )
+
+    async def _list_files(self, container: ListedContainer) -> bytes:
+        async with self._lock(f"list {container.name}"):
+            return await self._containers.list_files(container, await self._request_beside(container))
+
+    async def _request_beside(self, container: ListedContainer) -> ContainerRequest:
+        """How a container is to be that works on what an ended one left."""
         # Its name may be another image's by now, or none's.
         image = (await self._api.get(f"/containers/{container.name}/json"))["Image"]
         spec = AllocationSpec(
             allocation_id=container.allocation_id,
             placements=((),),
             address="",
-            token=token,
+            token="",
             pool=self._pools[0].name,
             config={"environment": {"image": {"cpu": image, "cuda": image}}},
         )
-        address = self._terms.address or self._own_address
-        options = [*(["--master", address] if address else []), *arguments]
-        async with self._lock(f"send {container.name}"):
-            return await self._containers.upload_orphan(
-                container, await self._request(spec), token=token, arguments=options
-            )
+        return await self._request(spec)
 
     async def release(self, allocation_id: str, *, token: str = "") -> None:
         """Forgets an allocation; what it left is sent, and it is removed, in the background."""
         self._late_kills.drop(allocation_id)
         self._pulls.forget(allocation_id)
+        await self._held_files.forget(allocation_id)
         self._releases.release(allocation_id, token=token)
 
     async def leftovers(self) -> Sequence[str]:
@@ -270,6 +282,14 @@ class ContainerEngine:
             for allocation in await self._containers.allocations()
             if allocation not in self._releases
         ]
+
+    async def list_files(self, allocation_id: str) -> Sequence[RunFile]:
+        """Lists the files of an allocation by path, without what holds credentials."""
+        return await self._held_files.list_files(allocation_id)
+
+    async def read_file(self, allocation_id: str, path: str, *, offset: int, size: int) -> bytes:
+        """Reads a part of a file of an allocation."""
+        return await self._held_files.read_file(allocation_id, path, offset=offset, size=size)
 
     async def unreported(self) -> Sequence[str]:
         """Names the released allocations of which something may not have been sent yet."""
@@ -290,6 +310,7 @@ class ContainerEngine:
         await self._late_kills.close()
         await self._tasks.close()
         await self._releases.close()
+        await self._held_files.close()
         await self._api.close()
         await self._events.put(None)
 
@@ -369,7 +390,7 @@ def _pool(name: str, options: ContainerPoolOptions, access: HostAccess) -> Pool:
         name=name,
         slots=placed,
         supported_fields=SUPPORTED_FIELDS,
-        unsupported_fields=(STARTS_COLD, KEEPS_NO_FILES),
+        unsupported_fields=(STARTS_COLD,),
         most_without_slots=options.max_aux_containers_per_agent,
         requirements=(access,),
     )

@@ -6,7 +6,9 @@ import io
 import json
 import tarfile
 from collections.abc import Mapping
+from typing import Any
 
+from resolute.contracts.files.left_files import LISTING
 from resolute.contracts.run.exit_record import ExitRecord
 from resolute.contracts.run.launch_order import LaunchOrder
 
@@ -18,6 +20,7 @@ RUN = f"{VOLUME}/run"
 """The run directory."""
 EXIT_FILE = f"{RUN}/exit.json"
 SUPERVISOR_FILE = f"{RUN}/supervisor.json"
+LISTING_FILE = f"{RUN}/{LISTING}"
 
 
 def launch_files(order: LaunchOrder, *, owner: tuple[int, int]) -> bytes:
@@ -38,12 +41,23 @@ def token_file(token: str, *, owner: tuple[int, int]) -> bytes:
 def exit_record(archive: bytes) -> ExitRecord | None:
     """Reads how a run ended from the tar with its file; None for a file that says nothing, or is torn."""
     try:
-        with tarfile.open(fileobj=io.BytesIO(archive)) as opened:
-            member = opened.next()
-            content = opened.extractfile(member) if member is not None and member.isfile() else None
-            return None if content is None else ExitRecord.parse(json.load(content))
+        content = json_file(archive)
+        return None if content is None else ExitRecord.parse(content)
     except (tarfile.TarError, ValueError, RecursionError):
         return None
+
+
+def json_file(archive: bytes) -> Any:
+    """Reads the JSON of the only file in a tar; None where there is none.
+
+    Raises:
+        tarfile.TarError: It is no tar.
+        ValueError: It has no JSON.
+    """
+    with tarfile.open(fileobj=io.BytesIO(archive)) as opened:
+        member = opened.next()
+        content = opened.extractfile(member) if member is not None and member.isfile() else None
+        return None if content is None else json.load(content)
 
 
 def _packed(files: Mapping[str, bytes], *, owner: tuple[int, int]) -> bytes:

@@ -97,6 +97,14 @@ class ContainerRequest:
             "HostConfig": {**self._confined(name, slots=1), **({"NetworkMode": network} if network else {})},
         }
 
+    def listing_body(self, name: str) -> dict[str, Any]:
+        """What creates a container that lists the files which an ended one left in its volume."""
+        return {
+            **self.command(name, "resolute_launch.container.left_files", RUN),
+            "Labels": {**self.labels},
+            "HostConfig": {**self._confined(name, slots=1), "NetworkMode": "none"},
+        }
+
     def command(self, name: str, *arguments: str) -> dict[str, Any]:
         """What runs, and as whom."""
         return {

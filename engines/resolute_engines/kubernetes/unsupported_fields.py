@@ -10,7 +10,6 @@ from typing import Any
 from resolute_engines.configs.host_access import is_below, shared_directory
 from resolute_engines.configs.requirements import ConfigRule
 from resolute_engines.configs.unsupported_fields import (
-    KEEPS_NO_FILES,
     STARTS_COLD,
     UnsupportedField,
     no_node_excluded,
@@ -64,7 +63,7 @@ class UnmountedStorage:
 def unsupported_fields(pool: KubernetesPoolOptions) -> tuple[UnsupportedField, ...]:
     """Fields that have no effect in Pods, of those that have one for processes of this machine."""
     passed_on = {"priority_classes": bool(pool.priority_classes)}
-    return (STARTS_COLD, KEEPS_NO_FILES, *queued_by("Kubernetes", passed_on=passed_on))
+    return (STARTS_COLD, *queued_by("Kubernetes", passed_on=passed_on))
 
 
 def requirements(pool: KubernetesPoolOptions, *, name: str) -> tuple[ConfigRule, ...]:

@@ -17,6 +17,7 @@ from resolute_engines.kit.late_kills import LateKills
 from resolute_engines.kit.polling import Polling
 from resolute_engines.kit.run_directories.container import RunContainer, containers_in
 from resolute_engines.kit.run_directories.deliveries import Deliveries
+from resolute_engines.kit.run_directories.held_files import list_files, read_file
 from resolute_engines.kit.shared_storage import SharedStorage
 from resolute_engines.kit.watched_allocations import WatchedAllocations
 from resolute_engines.protocol import (
@@ -27,6 +28,7 @@ from resolute_engines.protocol import (
     NodeCheck,
     Placement,
     Pool,
+    RunFile,
     Slot,
     SlotKind,
 )
@@ -225,6 +227,16 @@ class SlurmEngine:
         # The job of one that was released ends by itself soon.
         without_folder = {name for name in named if not await self._has_folder(name)}
         return sorted({*there, *without_folder})
+
+    async def list_files(self, allocation_id: str) -> Sequence[RunFile]:
+        """Lists the files of an allocation by path, without what holds credentials."""
+        return await self._storage.walk(lambda: list_files(self._runs, allocation_id))
+
+    async def read_file(self, allocation_id: str, path: str, *, offset: int, size: int) -> bytes:
+        """Reads a part of a file of an allocation."""
+        return await self._storage.ask(
+            allocation_id, lambda: read_file(self._runs, allocation_id, path, offset=offset, size=size)
+        )
 
     async def unreported(self) -> Sequence[str]:
         """Names every allocation of which reports have not arrived."""

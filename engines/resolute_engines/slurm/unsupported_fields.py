@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from resolute_engines.configs.requirements import ConfigRule, Requirement
 from resolute_engines.configs.unsupported_fields import (
-    KEEPS_NO_FILES,
     STARTS_COLD,
     UnsupportedField,
     no_node_excluded,
@@ -23,7 +22,7 @@ def supported_fields(pool: SlurmPoolOptions) -> frozenset[str]:
 def unsupported_fields(pool: SlurmPoolOptions) -> tuple[UnsupportedField, ...]:
     """Fields that have no effect there, of those that have one for processes of this machine."""
     passed_on = {"nice_per_priority": pool.nice_per_priority is not None}
-    return (STARTS_COLD, KEEPS_NO_FILES, *queued_by("Slurm", passed_on=passed_on))
+    return (STARTS_COLD, *queued_by("Slurm", passed_on=passed_on))
 
 
 def requirements(pool: SlurmPoolOptions, *, name: str) -> tuple[ConfigRule, ...]:

@@ -10,7 +10,13 @@ from typing import Any
 
 import pytest
 from support.clusters.control_plane import ControlPlane, control_plane
-from support.engines.contract import BacklogContract, EngineContract, LinesContract, TokenContract
+from support.engines.contract import (
+    BacklogContract,
+    EngineContract,
+    FilesContract,
+    LinesContract,
+    TokenContract,
+)
 
 from resolute.contracts.files.atomic_files import read_json
 from resolute.contracts.processes import ProcessIdentity
@@ -55,7 +61,7 @@ class LocalUnderTest:
         return [folder.name for folder in self._runs.iterdir()] if self._runs.is_dir() else []
 
 
-class TestLocal(EngineContract, LinesContract, BacklogContract, TokenContract):
+class TestLocal(EngineContract, FilesContract, LinesContract, BacklogContract, TokenContract):
     """Processes of this machine."""
 
     @pytest.fixture

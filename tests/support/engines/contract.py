@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from support.clusters.control_plane import ControlPlane
 from support.engines.session import (
     ALLOCATION,
@@ -24,8 +25,16 @@ from support.engines.session import (
 )
 from support.ports import free_port
 
-from resolute_engines.protocol import ContainerState, DeliversLines, HasBacklog
+from resolute.errors import NotFoundError
+from resolute_engines.protocol import ContainerState, DeliversLines, Engine, HasBacklog, KeepsRunFiles
 
+_LONG = "n" * 120
+"""More than the header of a tar has room for."""
+_COUNTED = b"".join(b"%d\n" % number for number in range(1, 200_001))
+_LEAVES_FILES = f"""
+mkdir out && seq 200000 > out/counted && : > out/empty && echo long > out/{_LONG}
+ln -s ../token link; ln -s /etc away; exit 3
+"""
 _TWO_CONTAINERS: Mapping[str, Any] = {"container_count": 2, "collective_key": "k"}
 
 
@@ -384,6 +393,54 @@ class LinesContract:
                     assert numbered == [f"line {number}" for number in range(1, 201)]
 
         scenario(body)
+
+
+class FilesContract:
+    """The cases of engines that show files of ended runs. A subclass gives the fixture ``engine``."""
+
+    def test_what_an_ended_run_wrote_is_listed_and_read_until_its_release(
+        self, engine: EngineUnderTest
+    ) -> None:
+        async def body() -> None:
+            with engine.control_plane(_LEAVES_FILES) as plane:
+                async with cleared(engine):
+                    async with engine_session(engine) as session:
+                        await session.engine.launch(engine.spec(plane))
+                        await session.ended()
+                        await _shows_files(session.engine)
+                    # Nothing is known in the next life.
+                    async with engine_session(engine) as session:
+                        await _shows_files(session.engine)
+                        await session.engine.release(ALLOCATION)
+
+        scenario(body)
+
+
+async def _shows_files(engine: Engine) -> None:
+    assert isinstance(engine, KeepsRunFiles)
+    listed = {file.path: file.size for file in await engine.list_files(ALLOCATION)}
+    assert listed["0/work/out/counted"] == len(_COUNTED)
+    assert {path for path in listed if path.startswith("0/work/")} == {
+        "0/work/out/counted",
+        f"0/work/out/{_LONG}",
+        "0/work/out/empty",
+    }
+    assert "0/exit.json" in listed
+    assert not any("token" in path or "launch" in path for path in listed)
+
+    async def read(path: str, offset: int, size: int) -> bytes:
+        return await engine.read_file(ALLOCATION, path, offset=offset, size=size)
+
+    middle = len(_COUNTED) // 2
+    assert await read("0/work/out/counted", 0, middle) == _COUNTED[:middle]
+    assert await read("0/work/out/counted", middle, len(_COUNTED)) == _COUNTED[middle:]
+    assert await read("0/work/out/counted", middle - 5, 10) == _COUNTED[middle - 5 : middle + 5]
+    assert await read("0/work/out/counted", len(_COUNTED), 10) == b""
+    assert await read("0/work/out/empty", 0, 10) == b""
+    assert await read(f"0/work/out/{_LONG}", 0, 10) == b"long\n"
+    for path in ("0/work/link", "0/work/away/hostname", "0/token", "0/work/../token", "1/exit.json", "../x"):
+        with pytest.raises(NotFoundError, match="is none of the files that the run left"):
+            await read(path, 0, 10)
 
 
 class BacklogContract:

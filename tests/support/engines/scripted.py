@@ -18,6 +18,7 @@ from resolute_engines.protocol import (
     EngineEvent,
     Placement,
     Pool,
+    RunFile,
     Slot,
     SlotKind,
 )
@@ -90,6 +91,14 @@ class Scripted:
     async def release(self, allocation_id: str, *, token: str = "") -> None:
         self._note("release", allocation_id)
 
+    async def list_files(self, allocation_id: str) -> Sequence[RunFile]:
+        self._note("list_files", allocation_id)
+        return [RunFile("0/work/nan.pt", 7)]
+
+    async def read_file(self, allocation_id: str, path: str, *, offset: int, size: int) -> bytes:
+        self._note("read_file", allocation_id)
+        return b"weights"[offset : offset + size]
+
     async def leftovers(self) -> Sequence[str]:
         self._note("leftovers")
         return tuple(self.left)
@@ -150,14 +159,14 @@ class Cluster:
             spans=RunSpans({}),
         )
 
-    async def submit(self, name: str, *, pool: str, slots: int = 1) -> None:
+    async def submit(self, name: str, *, pool: str, slots: int = 1, **config: Any) -> None:
         """An experiment with one trial that waits; both have this name."""
         resources = {"slots_per_trial": slots, "max_slots": None}
         values = {
             **EXPERIMENT,
             "id": name,
             "request_id": name,
-            "config": {**EXPERIMENT["config"], "resources": resources},
+            "config": {**EXPERIMENT["config"], "resources": resources, **config},
             "resource_pool": pool,
         }
         await self.database.write(lambda c: experiments.insert(c, values, b"code"))

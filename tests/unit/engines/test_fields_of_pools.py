@@ -54,7 +54,8 @@ def offered(tmp_path_factory: pytest.TempPathFactory) -> PoolsOffered:
     )
     engines = [create_engine(one, environment) for one in read_resource_settings(folder / FILE_NAME).engines]
     return PoolsOffered(
-        pools=[terms_of(pool, named=True) for engine in engines for pool in engine.pools()], named=True
+        pools=[terms_of(pool, named=True, engine=engine) for engine in engines for pool in engine.pools()],
+        named=True,
     )
 
 
@@ -111,6 +112,21 @@ def test_warm_starts_are_of_this_machine_alone(offered: PoolsOffered, pool: str)
     warm = {"environment": {"warm_start": True}}
     assert set(warned(offered, pool, **warm)) == {"environment.warm_start.enabled"}
     assert warned(offered, "desk", **warm) == {}
+
+
+@pytest.mark.parametrize(("pool", "engine"), [("pods", "Kubernetes"), ("actors", "Ray")])
+def test_what_an_engine_removes_cannot_be_held(offered: PoolsOffered, pool: str, engine: str) -> None:
+    fault = (
+        rf"on_failure: found .*; {engine}, the engine of pool '{pool}', removes .* of containers or of Slurm"
+    )
+    with pytest.raises(InvalidConfigError, match=fault):
+        accepted(offered, pool, on_failure={"hold": 60})
+    assert accepted(offered, pool, on_failure=None).warnings == ()
+
+
+@pytest.mark.parametrize("pool", ["desk", "boxes", "batch"])
+def test_what_other_engines_keep_is_held(offered: PoolsOffered, pool: str) -> None:
+    assert warned(offered, pool, on_failure={"hold": 60}) == {}
 
 
 @pytest.mark.parametrize("slots", [1, 8])

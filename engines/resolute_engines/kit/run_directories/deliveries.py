@@ -85,7 +85,7 @@ class Deliveries:
         Returns:
             Whether all lines have arrived.
         """
-        waiting = await self._storage.ask("", lambda: self._containers_with_lines(tokens))
+        waiting = await self._storage.ask("", lambda: self._undelivered(tokens))
         if not waiting:
             return True
         places = asyncio.Semaphore(_UPLOADS_AT_ONCE)
@@ -104,13 +104,14 @@ class Deliveries:
             await asyncio.gather(*uploads, return_exceptions=True)
         return not late and not any(isinstance(upload.exception(), UnavailableError) for upload in uploads)
 
-    def _containers_with_lines(self, tokens: Mapping[str, str]) -> list[tuple[RunContainer, str]]:
+    def _undelivered(self, tokens: Mapping[str, str]) -> list[tuple[RunContainer, str]]:
         # A supervisor that lives sends its lines itself, and has waited for them before it reported its end.
         return [
             (container, token)
             for allocation_id, token in tokens.items()
             for container in containers_in(self._runs, allocation_id)
-            if container.spools.lines_wait() and self._is_over(container)
+            # Reports are sent too: what a run left may be held for days before it is released.
+            if container.spools.undelivered() and self._is_over(container)
         ]
 
     async def _deliver_lines(self, container: RunContainer, token: str, places: asyncio.Semaphore) -> None:

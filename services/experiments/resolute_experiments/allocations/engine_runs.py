@@ -74,7 +74,13 @@ class EngineRuns:
         )
         """What is launched there."""
         self.releases = Releases(
-            self.contact, core.database, specs=specs, leases=leases, spans=spans, clock=core.clock
+            self.contact,
+            core.database,
+            specs=specs,
+            leases=leases,
+            spans=spans,
+            clock=core.clock,
+            wake=self.wake,
         )
         """What is released there."""
         self._enforcement = Enforcement(

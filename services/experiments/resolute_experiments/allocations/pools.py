@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from resolute.errors import UnavailableError
+from resolute_engines.configs.requirements import Requirement
 from resolute_engines.layout import by_node
-from resolute_engines.protocol import Placement, Pool
+from resolute_engines.protocol import Engine, KeepsRunFiles, Placement, Pool
 from resolute_experiments.admission.pools import PoolsOffered, PoolTerms
 from resolute_experiments.allocations.engine_runs import EngineRuns
 
@@ -70,17 +71,23 @@ class Pools:
 
     def offered(self) -> PoolsOffered:
         """What configs may ask of the pools."""
-        terms = tuple(terms_of(pool, named=self.named) for pool in self.all())
+        terms = tuple(
+            terms_of(pool, named=self.named, engine=self.engine_of(pool.name).engine) for pool in self.all()
+        )
         return PoolsOffered(pools=terms, named=self.named)
 
 
-def terms_of(pool: Pool, *, named: bool) -> PoolTerms:
+def terms_of(pool: Pool, *, named: bool, engine: Engine) -> PoolTerms:
     """What configs may ask of a pool.
 
     Args:
         pool: The pool, as it is now.
         named: Whether the settings name the pools, so that configs choose among them.
+        engine: What runs trials there.
     """
+    requirements = pool.requirements
+    if not isinstance(engine, KeepsRunFiles):
+        requirements = (*requirements, _holds_no_files(pool, engine))
     if pool.placement is Placement.ENGINE:
         most, largest = pool.most_slots, pool.slots_per_node
     else:
@@ -92,6 +99,17 @@ def terms_of(pool: Pool, *, named: bool) -> PoolTerms:
         runs_here=pool.runs_here,
         supported_fields=pool.supported_fields | ({_CHOICE} if named else set()),
         unsupported_fields=pool.unsupported_fields,
-        requirements=pool.requirements,
+        requirements=requirements,
         warnings=pool.warnings,
+    )
+
+
+def _holds_no_files(pool: Pool, engine: Engine) -> Requirement:
+    """Refuses to hold what failed runs leave, where it goes with their machines."""
+    return Requirement(
+        path="on_failure",
+        reason=(
+            f"{type(engine).__name__.removesuffix('Engine')}, the engine of pool {pool.name!r}, removes what "
+            "failed runs leave: remove on_failure, or take a pool of this machine, of containers or of Slurm"
+        ),
     )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import structlog
 
 from resolute.contracts.clock import Clock
-from resolute.errors import FailedPreconditionError, NotFoundError, UnavailableError
+from resolute.errors import FailedPreconditionError, NotFoundError, ResoluteError, UnavailableError
 from resolute_engines.kit.attempts import try_each
 from resolute_engines.protocol import DeliversLines, HasBacklog, KeepsRunFiles, RunFile
 from resolute_experiments.allocations import holds
@@ -31,6 +31,7 @@ class Releases:
         leases: Receives which runs were settled.
         spans: Receives what runs go through.
         clock: Says for how long files were held.
+        wake: Has ``release_again`` called soon.
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class Releases:
         leases: Leases,
         spans: RunSpans,
         clock: Clock,
+        wake: Callable[[], None],
     ) -> None:
         self._contact = contact
         self._database = database
@@ -49,6 +51,7 @@ class Releases:
         self._leases = leases
         self._spans = spans
         self._clock = clock
+        self._wake = wake
         self._unreleased: dict[str, runs.Run] = {}
         """Settled runs whose release the engine has not taken yet."""
         self._held: dict[str, runs.Run] = {}
@@ -58,26 +61,36 @@ class Releases:
     async def release(self, run: runs.Run) -> None:
         """Lets the engine forget a run that was settled, once what it left was sent; later, if it is away.
 
-        A run whose files are held is forgotten when that time is over.
+        A run whose files are held is forgotten when that time is over. To look whether they may be takes
+        seconds with some engines, which the next run of its trial does not wait for.
         """
         self._leases.settled(run.allocation_id)
-        if await self._holds(run):
+        if isinstance(self._contact.engine, KeepsRunFiles) and await self._hold(run) is not None:
+            self._unreleased[run.allocation_id] = run
+            self._wake()
+        else:
+            await self._release(run)
+
+    async def _release(self, run: runs.Run) -> None:
+        try:
+            held = await self._holds(run)
+            if not held:
+                token = await self._specs.token(run)
+                await self._contact.ask(self._contact.engine.release(run.allocation_id, token=token))
+        except UnavailableError:
+            self._unreleased[run.allocation_id] = run
+            return
+        self._unreleased.pop(run.allocation_id, None)
+        if held:
             self._held[run.allocation_id] = run
             return
         self._held.pop(run.allocation_id, None)
-        token = await self._specs.token(run)
-        try:
-            await self._contact.ask(self._contact.engine.release(run.allocation_id, token=token))
-        except UnavailableError:
-            self._unreleased[run.allocation_id] = run
-        else:
-            self._unreleased.pop(run.allocation_id, None)
-            if self._spans.wanted:
-                self._spans.settled(await self._database.read(lambda c: runs.get(c, run.allocation_id)))
+        if self._spans.wanted:
+            self._spans.settled(await self._database.read(lambda c: runs.get(c, run.allocation_id)))
 
     async def release_again(self) -> None:
         """Releases what could not be released while the engine was away, and what was held long enough."""
-        await try_each(self.release, [*self._unreleased.values(), *self._held.values()])
+        await try_each(self._release, (self._unreleased | self._held).values())
 
     async def files(self, run: runs.Run) -> Sequence[RunFile]:
         """Lists the files that are held of a run.
@@ -85,9 +98,7 @@ class Releases:
         Raises:
             FailedPreconditionError: None are.
         """
-        engine = self._contact.engine
-        if run.allocation_id not in self._held or not isinstance(engine, KeepsRunFiles):
-            raise _not_held(run)
+        engine = await self._holder(run)
         return await self._contact.ask(engine.list_files(run.allocation_id))
 
     async def read_file(self, run: runs.Run, path: str, *, offset: int, size: int) -> bytes:
@@ -97,27 +108,47 @@ class Releases:
             FailedPreconditionError: None are.
             NotFoundError: There is no such file.
         """
+        engine = await self._holder(run)
+        return await self._contact.ask(engine.read_file(run.allocation_id, path, offset=offset, size=size))
+
+    async def _holder(self, run: runs.Run) -> KeepsRunFiles:
+        if run.allocation_id in self._unreleased:
+            # It was settled a moment ago, or its engine was away.
+            await self._release(run)
         engine = self._contact.engine
         if run.allocation_id not in self._held or not isinstance(engine, KeepsRunFiles):
             raise _not_held(run)
-        return await self._contact.ask(engine.read_file(run.allocation_id, path, offset=offset, size=size))
+        return engine
+
+    async def _hold(self, run: runs.Run) -> holds.Hold | None:
+        return await self._database.read(lambda c: holds.of_run(c, run.allocation_id))
 
     async def _holds(self, run: runs.Run) -> bool:
         """Whether the files of a settled run stay for now; those that take too much space do not."""
         engine = self._contact.engine
         if not isinstance(engine, KeepsRunFiles):
             return False
-        hold = await self._database.read(lambda c: holds.of_run(c, run.allocation_id))
+        hold = await self._hold(run)
         if hold is None:
             return False
         if hold.until > self._clock.time():
             if run.allocation_id in self._held:
                 return True
-            files = await self._contact.ask(engine.list_files(run.allocation_id))
-            size = sum(file.size for file in files)
-            if size <= hold.most_bytes:
-                return True
-            _log.warning("files of a run take too much to be held", allocation=run.allocation_id, bytes=size)
+            try:
+                files = await self._contact.ask(engine.list_files(run.allocation_id))
+            except UnavailableError:
+                raise
+            except ResoluteError as failure:
+                _log.warning(
+                    "files of a run cannot be held", allocation=run.allocation_id, reason=str(failure)
+                )
+            else:
+                size = sum(file.size for file in files)
+                if size <= hold.most_bytes:
+                    return True
+                _log.warning(
+                    "files of a run take too much to be held", allocation=run.allocation_id, bytes=size
+                )
         await self._database.write(lambda c: holds.end(c, run.allocation_id))
         return False
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from support.waiting import wait_until_async
 
+from resolute.contracts.spool.format import FILE_HEADER, METRICS_SUFFIX
 from resolute_engines.kit.run_directories.container import RunContainer
 from resolute_engines.kit.run_directories.deliveries import Deliveries
 
@@ -40,6 +41,26 @@ def test_waiting_for_lines_that_is_given_up_leaves_no_task(tmp_path: Path) -> No
         assert _named("deliver-lines-") == []
         for process in deliveries._senders:
             await asyncio.to_thread(process.wait, 60)
+        await deliveries.close()
+
+    asyncio.run(asyncio.wait_for(body(), 120))
+
+
+def test_reports_without_lines_are_sent_too_as_their_run_may_be_held(tmp_path: Path) -> None:
+    container = RunContainer(tmp_path, "t.1", 0)
+    container.run.prepare()
+    spool = container.run.spool / f"rank{METRICS_SUFFIX}"
+    spool.write_bytes(bytes(FILE_HEADER.size + 1))
+    assert container.spools.reports_wait()
+    assert not container.spools.lines_wait()
+
+    async def body() -> None:
+        deliveries = Deliveries(
+            tmp_path, address="", log_wait=600.0, is_over=lambda _: True, until_over=_nothing
+        )
+        assert await deliveries.deliver_lines({"t.1": ""})
+        (process,) = deliveries._senders
+        await asyncio.to_thread(process.wait, 60)
         await deliveries.close()
 
     asyncio.run(asyncio.wait_for(body(), 120))

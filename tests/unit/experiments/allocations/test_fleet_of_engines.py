@@ -14,7 +14,7 @@ from support.engines.session import until
 from support.waiting import wait_until_async
 
 from resolute.contracts.run.exit_record import ExitRecord
-from resolute.errors import UnavailableError
+from resolute.errors import FailedPreconditionError, UnavailableError
 from resolute_engines.protocol import (
     CapacityChange,
     ContainerReport,
@@ -22,6 +22,7 @@ from resolute_engines.protocol import (
     EvictionNotice,
     Pool,
 )
+from resolute_experiments.allocations import holds
 from resolute_experiments.retention.garbage_collection import trials_awaiting_reports
 from resolute_experiments.scheduling.disabling import disable
 from resolute_experiments.states import RunOutcome
@@ -338,3 +339,53 @@ def test_an_end_that_the_engine_explains_is_the_failure_of_the_run(cluster: Data
             assert "cannot be pulled" in await failure()
 
     scenario(cluster, body)
+
+
+def test_files_are_held_by_an_engine_that_was_away_when_the_run_was_settled(cluster: Database) -> None:
+    async def body(made: Cluster) -> None:
+        run = await failed(made)
+        made.far.away = True
+        await made.fleet.release(run)
+        with pytest.raises(FailedPreconditionError, match="are not held"):
+            await made.fleet.files(run)
+        made.far.away = False
+        async with made.running():
+            await wait_until_async(
+                lambda: made.wakes(lambda: ("list_files", run.allocation_id) in made.far.asked)
+            )
+            assert await made.fleet.read_file(run, "0/work/nan.pt", offset=0, size=4) == b"weig"
+            assert ("release", run.allocation_id) not in made.far.asked
+            made.clock.advance(61.0)
+            await wait_until_async(
+                lambda: made.wakes(lambda: ("release", run.allocation_id) in made.far.asked)
+            )
+        assert await holds_of(made, run) is None
+
+    scenario(cluster, body)
+
+
+def test_files_that_cannot_be_listed_are_not_held(cluster: Database) -> None:
+    async def body(made: Cluster) -> None:
+        run = await failed(made)
+        made.far.failures["list_files", run.allocation_id] = FailedPreconditionError("the disk is full")
+        await made.fleet.release(run)
+        with pytest.raises(FailedPreconditionError, match="are not held"):
+            await made.fleet.files(run)
+        assert made.far.asked[-1] == ("release", run.allocation_id)
+        assert await holds_of(made, run) is None
+
+    scenario(cluster, body)
+
+
+async def failed(made: Cluster) -> runs.Run:
+    """A run of the distant engine whose files are to be held for a minute."""
+    await made.submit("there", pool="far", on_failure={"hold": 60.0, "hold_size": 10})
+    await made.scheduler.schedule()
+    until = made.clock.time() + 60.0
+    await made.database.write(lambda c: runs.update(c, "there.1", held_until=until))
+    return await made.database.read(lambda c: runs.get(c, "there.1"))
+
+
+async def holds_of(made: Cluster, run: runs.Run) -> object:
+    """What is held of a run."""
+    return await made.database.read(lambda c: holds.of_run(c, run.allocation_id))
