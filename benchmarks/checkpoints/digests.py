@@ -40,7 +40,7 @@ def _once(source: Path, store: Path) -> tuple[float, float]:
     shutil.rmtree(store, ignore_errors=True)
     entries: list[FileEntry] = []
     paths = list(list_directory(source))
-    copied = seconds(lambda: entries.extend(copy_and_hash(source, store / _CHECKPOINT, paths)))
+    copied = seconds(lambda: entries.extend(copy_and_hash(source, store / _CHECKPOINT, paths, on_disk=True)))
     files = [File(entry.path, entry.size, entry.digest) for entry in entries]
     directory = DirectoryStore(store, known=KnownDigests())
     return copied, seconds(lambda: directory.damaged(_CHECKPOINT, files, wanted=lambda: True))

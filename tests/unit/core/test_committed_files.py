@@ -171,7 +171,7 @@ def test_steps_of_numpy_are_refused_with_the_remedy() -> None:
 @pytest.mark.parametrize("shard", [False, True])
 @pytest.mark.parametrize("background", [False, True])
 def test_committed_files_are_read_only_and_can_be_deleted(
-    context: core.Context, shard: bool, background: bool
+    context: core.Context, tmp_path: Path, shard: bool, background: bool
 ) -> None:
     storing = context.checkpoint.store_path({"steps_completed": 1}, shard=shard, background=background)
     with storing as (directory, checkpoint):
@@ -180,12 +180,13 @@ def test_committed_files_are_read_only_and_can_be_deleted(
     # Who keeps the path reaches nothing by it, not even as root.
     with pytest.raises(FileNotFoundError):
         (directory / "deep" / "model").write_text("later")
-    with context.checkpoint.restore_path(checkpoint) as path:
-        assert (path / "deep" / "model").read_text() == "weights"
-        assert (path / "deep" / "model").stat().st_mode & 0o222 == 0
-    assert {found.name for found in path.iterdir()} == {"deep", "metadata.json"}
+    context.checkpoint.wait()
+    committed = tmp_path / "store" / checkpoint
+    assert (committed / "deep" / "model").read_text() == "weights"
+    assert (committed / "deep" / "model").stat().st_mode & 0o222 == 0
+    assert {found.name for found in committed.iterdir()} == {"deep", "metadata.json"}
     context.checkpoint.delete(checkpoint)
-    assert not path.exists()
+    assert not committed.exists()
 
 
 def test_a_file_that_is_mapped_into_memory_for_writing_is_refused_by_name(context: core.Context) -> None:

@@ -49,7 +49,8 @@ def test_off_cluster_everything_works_without_a_server(tmp_path: Path) -> None:
             assert not context.preempt.should_preempt()
             op.report_completed(1.0)
         with context.checkpoint.restore_path(checkpoint) as path:
-            assert path == tmp_path / "data" / "resolute" / "checkpoints" / checkpoint
+            assert (path / "state").read_text() == "1"
+        assert (tmp_path / "data" / "resolute" / "checkpoints" / checkpoint / "state").exists()
         context.profiler.on()
         context.profiler.off()
         context.experimental.report_task_using_checkpoint(type("Checkpoint", (), {"uuid": "u"})())

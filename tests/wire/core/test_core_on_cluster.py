@@ -192,9 +192,9 @@ def test_a_damaged_checkpoint_is_not_restored(trial: Trial) -> None:
     with core.init() as context:
         with context.checkpoint.store_path({"steps_completed": 1}) as (path, checkpoint):
             (path / "state").write_text("42")
-        with context.checkpoint.restore_path(checkpoint) as committed:
-            (committed / "state").chmod(0o600)
-            (committed / "state").write_text("43")
+        committed = path.parent / "state"
+        committed.chmod(0o600)
+        committed.write_text("43")
         with (
             pytest.raises(DataLossError, match="state has another content"),
             context.checkpoint.restore_path(checkpoint),
@@ -233,8 +233,9 @@ def test_checkpoints_go_where_the_script_says(trial: Trial, tmp_path: Path) -> N
         context.checkpoint.store_path({"steps_completed": 1}) as (path, checkpoint),
     ):
         assert path.is_relative_to(tmp_path / "mine" / checkpoint)
+    assert (tmp_path / "mine" / checkpoint).is_dir()
     with core.init() as context, context.checkpoint.restore_path(checkpoint) as path:
-        assert path == tmp_path / "mine" / checkpoint
+        assert path.name == checkpoint
 
 
 def test_refused_hyperparameters_reach_the_supervisor(trial: Trial) -> None:

@@ -28,6 +28,7 @@ from resolute.core.checkpoint.files.protection import (
     own_files,
     take_over,
 )
+from resolute.core.checkpoint.files.view import view_of
 from resolute.core.checkpoint.registry import CheckpointRegistry, LocalRegistry
 from resolute.core.checkpoint.shards import merged_metadata
 from resolute.core.checkpoint.stores.base import CheckpointStore, RecordKeepingStore
@@ -213,10 +214,13 @@ class CheckpointContext:
     ) -> Iterator[Path]:
         """Returns a directory with the checked files of a checkpoint, to read from for the length of a block.
 
+        What the script renames, removes or adds there is not the checkpoint's. From a store that is a
+        directory the files are links, where it can be: they are read-only.
+
         Args:
             storage_id: The checkpoint.
             download_mode: Who downloads when several processes of one machine call.
-            selector: Says of each path whether it is wanted; without effect where files can be read in place.
+            selector: Says of each path whether it is wanted.
 
         Yields:
             The directory.
@@ -230,9 +234,8 @@ class CheckpointContext:
         with self._downloads.held(storage_id):
             directory = self._downloads.in_place(storage_id, shared=shared)
             if directory is not None:
-                if selector is not None:
-                    _log.warning("restore_path() ignores its selector: the files are read where they lie")
-                yield directory
+                with view_of(directory, selector) as viewed:
+                    yield viewed
                 return
             with self._downloaded(storage_id, shared=shared, selector=selector) as downloaded:
                 yield downloaded
@@ -356,16 +359,18 @@ class CheckpointContext:
 
     @contextlib.contextmanager
     def _downloaded(self, storage_id: str, *, shared: bool, selector: Selector | None) -> Iterator[Path]:
+        # Scripts that take the identifier from the directory's name find it.
         if not shared:
             with tempfile.TemporaryDirectory(prefix="resolute-checkpoint-") as temporary:
-                self._downloads.alone(storage_id, Path(temporary), selector)
-                yield Path(temporary)
+                directory = Path(temporary, storage_id)
+                self._downloads.alone(storage_id, directory, selector)
+                yield directory
             return
         is_local_chief = self._dist.local_rank == 0
         made = run_on_local_ranks(
             self._dist, lambda: tempfile.mkdtemp(prefix="resolute-checkpoint-") if is_local_chief else ""
         )
-        directory = Path(made[0])
+        directory = Path(made[0], storage_id)
         try:
             self._downloads.shared(storage_id, directory, selector)
             yield directory
@@ -373,7 +378,7 @@ class CheckpointContext:
             self._dist.gather_local(None)
         finally:
             if is_local_chief:
-                shutil.rmtree(directory, ignore_errors=True)
+                shutil.rmtree(directory.parent, ignore_errors=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 from resolute.core.checkpoint.collective_steps import run_on_local_ranks
 from resolute.core.checkpoint.files.manifest import FileEntry, Selector, verify
 from resolute.core.checkpoint.files.progress_log import log_progress
+from resolute.core.checkpoint.files.view import has_to_be_copied
 from resolute.core.checkpoint.registry import CheckpointRegistry, RegisteredCheckpoint
 from resolute.core.distributed import DistributedContext
 from resolute.errors import DataLossError
@@ -80,7 +81,7 @@ class Downloader:
         )
 
     def in_place(self, checkpoint_id: str, *, shared: bool) -> Path | None:
-        """Returns the checked directory of a checkpoint that can be read where it lies; None for others.
+        """Returns the checked directory of a checkpoint whose files need not be copied; None for others.
 
         Args:
             checkpoint_id: The checkpoint.
@@ -96,11 +97,13 @@ class Downloader:
     def _check(self, checkpoint_id: str) -> Path | None:
         registered = self._registry.find(checkpoint_id)
         directory = registered.store.in_place(checkpoint_id)
-        if directory is not None:
-            registered.store.list(checkpoint_id)
-            files, name = registered.files or (), f"checkpoint {checkpoint_id}"
-            progress = log_progress(f"{name} is checked", sum(file.size for file in files))
-            verify(directory, files, name=name, progress=progress)
+        if directory is None:
+            return None
+        files, name = registered.files or (), f"checkpoint {checkpoint_id}"
+        if has_to_be_copied(directory, registered.store.list(checkpoint_id)):
+            return None
+        progress = log_progress(f"{name} is checked", sum(file.size for file in files))
+        verify(directory, files, name=name, progress=progress)
         return directory
 
 

@@ -170,7 +170,7 @@ def test_a_directory_from_elsewhere_counts_and_objects_from_elsewhere_do_not(
     foreign = fill(tmp_path / "store" / "copied", {"a": b"a", "metadata.json": b'{"x": 1}'})
     with core.init(checkpoint_storage=str(tmp_path / "store")) as context:
         with context.checkpoint.restore_path("copied") as restored:
-            assert restored == foreign
+            assert (restored / "a").read_bytes() == b"a"
         assert context.checkpoint.get_metadata("copied") == {"x": 1}
         (foreign / "metadata.json").unlink()
         with pytest.raises(CheckpointNotFound, match="has no metadata"):

@@ -19,6 +19,8 @@ from resolute.errors import DataLossError, FailedPreconditionError
 from resolute.transfer.progress import NO_PROGRESS, Progress
 
 METADATA_FILE = "metadata.json"
+VIEW_PREFIX = ".resolute-reading-"
+"""Of views in the directory of their checkpoint: one that a killed process left is removed with that."""
 _MOST_METADATA_BYTES = 1 << 20
 """A larger file is none that was written with a checkpoint."""
 _BLOCK_BYTES = 1 << 18
@@ -52,7 +54,8 @@ class FileEntry:
 def list_directory(root: Path) -> dict[str, int]:
     """Returns everything below a directory: bytes by relative path; directories end in a slash and have none.
 
-    Links are followed, except those to a directory that the walk is in already.
+    Links are followed, except those to a directory that the walk is in already. Views of a checkpoint, which
+    come and go, are left out.
 
     Raises:
         FailedPreconditionError: Something is neither a file nor a directory, a link that leads nowhere, or
@@ -90,6 +93,8 @@ def _unsupported(path: Path, problem: str, *, remedy: str = "remove it") -> Fail
 
 def _walk(directory: Path, above: frozenset[Path]) -> Iterator[Path]:
     for path in sorted(directory.iterdir()):
+        if path.name.startswith(VIEW_PREFIX):
+            continue
         if not path.is_dir():
             yield path
         elif (real := path.resolve()) not in above:
@@ -146,15 +151,17 @@ def copy_and_hash(
     paths: Iterable[str],
     algorithms: Mapping[str, str] = MappingProxyType({}),
     *,
+    on_disk: bool,
     progress: Progress = NO_PROGRESS,
 ) -> list[FileEntry]:
-    """Copies files and returns their entries; what was copied is on disk once this returns.
+    """Copies files and returns their entries.
 
     Args:
         source: Directory to copy from.
         target: Directory to copy to; created if need be.
         paths: Relative paths.
         algorithms: How to sum files up, by path; others as new files are.
+        on_disk: Whether what was copied is safe from a crash of the machine once this returns.
         progress: Counts the bytes that were copied.
     """
     wanted = list(paths)
@@ -170,8 +177,9 @@ def copy_and_hash(
             entry = _digest(
                 path, reader, writer, algorithm=algorithms.get(path, PREFERRED), progress=progress
             )
-            writer.flush()
-            os.fsync(writer.fileno())
+            if on_disk:
+                writer.flush()
+                os.fsync(writer.fileno())
         return entry
 
     return _in_parallel(copy, wanted)

@@ -17,6 +17,7 @@ from resolute.errors import FailedPreconditionError
 
 _WRITTEN = ".resolute-writing"
 """What the script writes to, in the directory of the checkpoint: an abandoned one is removed as a whole."""
+_WRITABLE = 0o222
 _MAPPED_FILE = 6
 """Fields of a line about a mapping that has a file: where, rights, offset, device, inode, path."""
 
@@ -84,7 +85,9 @@ def protect(directory: Path, paths: Iterable[str]) -> None:
         if not path.endswith("/"):
             with contextlib.suppress(PermissionError):  # another user's
                 name = f"{directory}/{path}"
-                os.chmod(name, os.stat(name).st_mode & ~0o222)  # noqa: PTH101, PTH116 - for 100 000 files
+                mode = os.stat(name).st_mode  # noqa: PTH116 - for 100 000 files
+                if mode & _WRITABLE:
+                    os.chmod(name, mode & ~_WRITABLE)  # noqa: PTH101 - likewise
 
 
 def _check_link(path: Path, *, root: Path, name: Path) -> None:

@@ -98,7 +98,7 @@ class DirectoryStore:
             full_disk_errors(f"write checkpoint {checkpoint_id} to {self._base}", remedy=_REMEDY),
             _removed_on_error(target, rest),
         ):
-            copied = copy_and_hash(source, target, rest, progress=progress)
+            copied = copy_and_hash(source, target, rest, on_disk=True, progress=progress)
             sync_directories(target, wanted)
         if self._reuse is not None:
             self._reuse.sent(copied)
@@ -129,7 +129,7 @@ class DirectoryStore:
         try:
             with full_disk_errors(f"copy checkpoint {checkpoint_id} to {target}", remedy=_REMEDY):
                 copies = copy_and_hash(
-                    source, target, sorted(wanted), algorithms_of(expected), progress=progress
+                    source, target, sorted(wanted), algorithms_of(expected), on_disk=False, progress=progress
                 )
         except FileNotFoundError as failure:
             raise CheckpointNotFound(f"a file of checkpoint {checkpoint_id} is gone: {failure}") from failure
