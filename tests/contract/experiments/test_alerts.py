@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Iterator, Sequence
 
 import pytest
+from contract.experiments.accounts.test_statements import statements
 from contract.experiments.test_lifecycle import Store, experiment_row
 from support.clocks import ManualClock
 from support.databases import migrate
@@ -15,7 +16,8 @@ from support.services.experiments_context import context
 
 from resolute.api.experiments.v1 import alerts_service_pb2 as pb2
 from resolute.errors import FailedPreconditionError, InvalidArgumentError, UnavailableError
-from resolute_experiments.accounts.store import workspaces
+from resolute_experiments.accounts.store import tokens, workspaces
+from resolute_experiments.accounts.store.tokens import IssuedToken
 from resolute_experiments.alerts import watching
 from resolute_experiments.alerts.delivery import Endpoints
 from resolute_experiments.alerts.egress import networks
@@ -132,6 +134,43 @@ def test_long_queues_elsewhere_hold_up_no_alert_of_a_wait(
     for _ in range(3):
         asyncio.run(again.look())
     assert (deliveries(CLUSTER), deliveries(made.number)) == (4, 1)
+
+
+def test_a_look_takes_as_many_statements_for_many_tokens_and_waits_as_for_few(database: Database) -> None:
+    store, clock = Store(database.engine), ManualClock(1000.0)
+    rules = "endpoints: [{name: team, type: webhook, url: 'https://example.org'}]\nrules:\n"
+    set_alerts(
+        servicer(database, bytes(32)),
+        f"{rules}- {{on: token, to: [team], seconds: 60}}\n- {{on: queue_wait, to: [team], seconds: 60}}\n",
+    )
+
+    async def no_problems() -> Sequence[str]:
+        return ()
+
+    def seen(count: int) -> int:
+        """Statements of the look of a service that starts, when all is delivered already."""
+        for _ in range(count):
+            queue(store, 1.0)
+            store.run(
+                lambda c: tokens.insert(
+                    c,
+                    IssuedToken(
+                        id=uuid.uuid4().hex,
+                        username="ada",
+                        user_number=1,
+                        description="",
+                        created_at=1.0,
+                        expires_at=1030.0,
+                        revoked=False,
+                    ),
+                )
+            )
+        asyncio.run(AlertWatch(context(database, clock), problems=no_problems).look())
+        with statements() as found:
+            asyncio.run(AlertWatch(context(database, clock), problems=no_problems).look())
+        return len(found)
+
+    assert seen(2) == seen(10)
 
 
 def queue(store: Store, queued_at: float) -> None:

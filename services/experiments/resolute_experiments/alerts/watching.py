@@ -146,9 +146,16 @@ def _due(
     raised = [_of_problem(problem, now=now) for problem in problems]
     for _, rule in raising.rules_on(of_cluster, "token"):
         raised.extend(_of_tokens(connection, rule["seconds"], now=now))
-    for alert in raised:
-        endpoints = raising.endpoints_of(of_cluster, alert, {})
-        if missing := alerts.undelivered(connection, alert.key, endpoints):
+    yield from _undelivered(
+        connection, [(alert, raising.endpoints_of(of_cluster, alert, {})) for alert in raised]
+    )
+
+
+def _undelivered(connection: Connection, raised: Sequence[Due]) -> Iterator[Due]:
+    """What is left of alerts and their endpoints without those that have received them."""
+    delivered = alerts.delivered(connection, [alert.key for alert, _ in raised])
+    for alert, endpoints in raised:
+        if missing := [each for each in endpoints if (alert.key, *each) not in delivered]:
             yield alert, missing
 
 
@@ -169,14 +176,14 @@ def _waits(
         after=looked_at.get(place, (0.0, "")),
     )
     known = experiments.known(connection, {trial.experiment_id for trial in waiting})
+    raised: list[Due] = []
     for trial in waiting:
         experiment = known[trial.experiment_id]
         sentence = f"it has waited for slots for {now - trial.queued_at:.0f} seconds"
         key = f"{trial.id}-queued-{trial.queued_at:.0f}-{rule['seconds']}"
         alert = _of_trial("queue_wait", key, sentence, trial=trial, experiment=experiment, now=now)
-        endpoints = raising.endpoints_of([document], alert, experiment.config)
-        if missing := alerts.undelivered(connection, key, endpoints):
-            yield alert, missing
+        raised.append((alert, raising.endpoints_of([document], alert, experiment.config)))
+    yield from _undelivered(connection, raised)
     if waiting:
         looked_at[place] = (waiting[-1].queued_at, waiting[-1].id)
 
@@ -197,8 +204,10 @@ def _waiting(
             .join(workspaces, workspaces.c.name == experiments_table.c.workspace)
             .where(workspaces.c.number == workspace_number)
         )
-    ids = connection.execute(query.order_by(table.queued_at, table.id).limit(_WAITS_AT_ONCE)).scalars()
-    return [trials.get(connection, trial_id=id_) for id_ in ids]
+    query = query.order_by(table.queued_at, table.id).limit(_WAITS_AT_ONCE)
+    ids = list(connection.execute(query).scalars())
+    found = trials.known(connection, ids)
+    return [found[id_] for id_ in ids if id_ in found]
 
 
 def _of_trial(on: str, key: str, sentence: str, *, trial: Trial, experiment: Experiment, now: float) -> Alert:

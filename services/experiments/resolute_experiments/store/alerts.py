@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ CLUSTER = 0
 """In place of a workspace's number: the alerts of the cluster."""
 KEPT_SECONDS = 7 * 86400.0
 """How long deliveries are remembered: for as long an alert of the same key is not sent again."""
+_KEYS_AT_ONCE = 500
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,14 +119,15 @@ def put(
         )
 
 
-def undelivered(
-    connection: Connection, key: str, endpoints: Collection[tuple[int, str]]
-) -> list[tuple[int, str]]:
-    """Those of some endpoints, given by workspace and name, that have no delivery of a key."""
+def delivered(connection: Connection, keys: Sequence[str]) -> set[tuple[str, int, str]]:
+    """The deliveries that there are of some keys: each by key, workspace and name of the endpoint."""
     table = alert_deliveries.c
-    query = sa.select(table.workspace_number, table.endpoint).where(table.key == key)
-    delivered = {(row.workspace_number, row.endpoint) for row in connection.execute(query)}
-    return [each for each in endpoints if each not in delivered]
+    found: set[tuple[str, int, str]] = set()
+    for at in range(0, len(keys), _KEYS_AT_ONCE):
+        query = sa.select(table.key, table.workspace_number, table.endpoint)
+        some = query.where(table.key.in_(keys[at : at + _KEYS_AT_ONCE]))
+        found.update((row.key, row.workspace_number, row.endpoint) for row in connection.execute(some))
+    return found
 
 
 _FIRST_DUE = sa.select(sa.func.min(alert_deliveries.c.due_at))

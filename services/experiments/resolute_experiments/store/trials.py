@@ -99,6 +99,12 @@ def get(connection: Connection, *, number: int = 0, trial_id: str = "") -> Trial
     return _from_row(row)
 
 
+def known(connection: Connection, ids: Collection[str]) -> dict[str, Trial]:
+    """Reads those of some trials that exist, by UUID."""
+    rows = connection.execute(sa.select(trials).where(trials.c.id.in_(ids)))
+    return {row.id: _from_row(row) for row in rows}
+
+
 def by_external_id(connection: Connection, experiment_id: str, external_id: str) -> Trial | None:
     """Reads the trial that is known by a name outside of the cluster, if there is one."""
     query = sa.select(trials).where(
