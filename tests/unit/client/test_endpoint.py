@@ -124,6 +124,16 @@ def test_a_token_of_the_environment_goes_before_files(home: Path) -> None:
         assert found.token_origin == "from RESOLUTE_TOKEN"
 
 
+def test_a_token_in_another_encoding_is_named(tmp_path: Path) -> None:
+    """As older shells of Windows redirect output into files."""
+    token = tmp_path / "token.txt"
+    token.write_text("abc\r\n", encoding="utf-16")
+    endpoint = find_endpoint("node:1", environment={"RESOLUTE_TOKEN_FILE": str(token)})
+    with pytest.raises(FailedPreconditionError, match=r"token\.txt: it is not text in UTF-8; give one in"):
+        endpoint.token()
+    assert credentials.read(token) == ""
+
+
 def test_a_missing_token_file_is_no_token(home: Path) -> None:
     (home / "token").unlink()
     assert find_endpoint(environment={"RESOLUTE_HOME": str(home)}).token() == ""

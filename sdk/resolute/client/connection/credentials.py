@@ -22,7 +22,7 @@ def read(path: Path) -> str:
     """Reads what was kept; empty if there is nothing."""
     try:
         return path.read_text(encoding="utf-8-sig").strip()
-    except OSError:
+    except (OSError, UnicodeDecodeError):
         return ""
 
 

@@ -243,9 +243,10 @@ def _file_token(path: Path) -> tuple[Callable[[], str], str]:
             return path.read_text(encoding="utf-8-sig").strip()
         except FileNotFoundError:
             return ""
-        except OSError as error:
+        except (OSError, UnicodeDecodeError) as error:
+            why = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
             raise FailedPreconditionError(
-                f"cannot read the token in {path}: {error.strerror}; give one in {TOKEN_VARIABLE}"
+                f"cannot read the token in {path}: {why}; give one in {TOKEN_VARIABLE}"
             ) from error
 
     return read, f"from {path}"
