@@ -120,6 +120,42 @@ def test_steps_that_begin_after_the_first_batch_are_the_trials_own(tmp_path: Pat
     assert len(taken) == 3
 
 
+class Collector:
+    """Takes a step for four batches, as an object that a trial holds."""
+
+    def __init__(self, loss_of: Any, optimizer: Any) -> None:
+        self.loss_of, self.optimizer = loss_of, optimizer
+        self.batches: list[Any] = []
+
+    def add(self, batch: Any) -> None:
+        self.batches.append(batch)
+        if len(self.batches) == 4:
+            take_step(sum(map(self.loss_of, self.batches)), self.optimizer)
+            self.batches.clear()
+
+
+class Collecting(LineTrial):
+    """Leaves its steps to what its source does not name."""
+
+    def train_batch(self, batch: Any, epoch_idx: int, batch_idx: int) -> Any:
+        if not hasattr(self, "collector"):
+            self.collector = Collector(self.loss_of, self.optimizer)
+        self.collector.add(batch)
+        loss = self.loss_of(batch)
+        self.absolute.update(loss.item())
+        return {"loss": loss}
+
+    def loss_of(self, batch: Any) -> torch.Tensor:
+        x, y = batch
+        return torch.as_tensor(((self.model(x) - y) ** 2).mean())
+
+
+@NO_STEP
+def test_steps_of_both_are_refused_with_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="computed gradients itself, and steps are automatic"):
+        trained(Collecting, tmp_path)
+
+
 class Constant(LineTrial):
     """Trains nothing, and says so by a number."""
 

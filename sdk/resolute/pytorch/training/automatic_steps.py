@@ -33,16 +33,19 @@ class AutomaticSteps:
         self._trial = trial
         self._context = context
         self._automatic: bool | None = None
+        self._reached: list[bool] = []
+        """Filled while gradients are computed."""
 
     def train(self, batch: Any, epoch: int, step: int) -> Any:
         """Trains one batch and returns what ``train_batch`` did.
 
         Raises:
-            TypeError: Steps are automatic, and this batch has no loss.
+            TypeError: Steps are automatic, and this batch has no loss, or the trial computed gradients of it.
         """
         if self._automatic is None:
             returned = self._decide(batch, epoch, step)
         else:
+            self._reached.clear()
             returned = self._trial.train_batch(batch, epoch, step)
         if self._automatic:
             self._step(returned)
@@ -54,20 +57,29 @@ class AutomaticSteps:
         parameters: list[Any] = (
             [one for one in parameters_of(only) if one.requires_grad] if only is not None else []
         )
-        reached: list[bool] = []
-        handles = [one.register_hook(lambda _: reached.append(True)) for one in parameters]
+        handles = [one.register_hook(self._note) for one in parameters]
         try:
             returned = self._trial.train_batch(batch, epoch, step)
         finally:
             for handle in handles:
                 handle.remove()
-        left = bool(parameters) and not reached and _loss_of(returned) is not None
+        left = bool(parameters) and not self._reached and _loss_of(returned) is not None
         self._automatic = left and not _has_own_steps(type(self._trial))
         if self._automatic and self._context.distributed.rank == 0:
             _log.info("train_batch() returns a loss and takes no step: gradients and steps are automatic")
+        if self._automatic:
+            parameters[0].register_hook(self._note)
         return returned
 
+    def _note(self, _: torch.Tensor) -> None:
+        self._reached.append(True)
+
     def _step(self, returned: Any) -> None:
+        if self._reached:
+            raise TypeError(
+                "train_batch() computed gradients itself, and steps are automatic since the first batch had "
+                "none: return {'loss': loss.detach()} from a trial that takes its own steps"
+            )
         loss = _loss_of(returned)
         if loss is None:
             raise TypeError(
