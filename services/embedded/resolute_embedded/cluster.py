@@ -179,6 +179,7 @@ def _experiments(
         remote_tls=None if remote is None else remote.trusted,
         http_url=http_url,
         shared=remote is not None,
+        certificates=() if remote is None else remote.certificates,
         runs_directory=state.runs,
         slots=options.slots,
         nodes=int(os.environ.get("RESOLUTE_LOCAL_NODES") or 1),

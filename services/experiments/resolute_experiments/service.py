@@ -47,8 +47,9 @@ from resolute_experiments.admission.id_assignment import assign_ids
 from resolute_experiments.admission.preparation import Admission, ConfigReader
 from resolute_experiments.admission.storage_roots import StorageRoots
 from resolute_experiments.admission.submissions import Submissions
+from resolute_experiments.alerts.certificates import Certificates
 from resolute_experiments.alerts.delivery import AlertDelivery, Endpoints
-from resolute_experiments.alerts.watching import AlertWatch
+from resolute_experiments.alerts.watching import AlertWatch, Observed
 from resolute_experiments.allocations.engine_runs import EngineRuns
 from resolute_experiments.allocations.fleet import Fleet
 from resolute_experiments.allocations.leases import Leases
@@ -193,7 +194,16 @@ class ExperimentsService:
         self._endpoint_tests = BoundedThreads("alert-tests", threads=_ENDPOINT_TESTS)
         self._alert_delivery = AlertDelivery(self._core, self._endpoints)
         self._disk_forecast = DiskForecast(self._directories, clock=environment.clock)
-        self._alert_watch = AlertWatch(self._core, problems=self._problems)
+        self._storage_quota = StorageQuota(self._core.database, self._clients)
+        self._alert_watch = AlertWatch(
+            self._core,
+            Observed(
+                problems=self._problems,
+                nodes=self._fleet.pools.node_counts,
+                certificates=Certificates(settings.certificates).ends,
+                storage=self._storage_quota.used,
+            ),
+        )
         self._idempotency_sweeper = IDEMPOTENCY_KEYS.sweeper(self._core.database, clock=environment.clock)
         self._refusal_log = RefusalLog(self._core.database, environment.refusals, clock=environment.clock)
         self._revoked = Remembered(self._core.database, self._read_revoked)
@@ -242,26 +252,23 @@ class ExperimentsService:
 
     def register(self, server: grpc.aio.Server) -> None:
         """Adds its handlers to a server that has not started."""
-        storage_quota = StorageQuota(self._core.database, self._clients)
         storage_roots = StorageRoots(
             self._core.database,
             self._clients,
             shared=self._settings.shared,
             default=self._settings.cluster_defaults.get("checkpoint_storage") or {},
         )
-        self._register_experiments(server, storage_quota, storage_roots)
-        self._register_runs(server, storage_quota, storage_roots)
-        self._register_people(server, storage_quota)
+        self._register_experiments(server, storage_roots)
+        self._register_runs(server, storage_roots)
+        self._register_people(server)
         self._register_cluster(server)
 
-    def _register_experiments(
-        self, server: grpc.aio.Server, storage_quota: StorageQuota, storage_roots: StorageRoots
-    ) -> None:
+    def _register_experiments(self, server: grpc.aio.Server, storage_roots: StorageRoots) -> None:
         submissions = Submissions(
             self._core.database,
             clock=self._clock,
             admission=self._admission,
-            storage_quota=storage_quota,
+            storage_quota=self._storage_quota,
             storage_roots=storage_roots,
             reader=self._config_reader,
             clients=self._clients,
@@ -282,16 +289,14 @@ class ExperimentsService:
             ContinuationServicer(
                 self._core,
                 submissions=submissions,
-                storage_quota=storage_quota,
+                storage_quota=self._storage_quota,
                 storage_roots=storage_roots,
                 adopt=self._controllers.adopt,
             ),
             server,
         )
 
-    def _register_runs(
-        self, server: grpc.aio.Server, storage_quota: StorageQuota, storage_roots: StorageRoots
-    ) -> None:
+    def _register_runs(self, server: grpc.aio.Server, storage_roots: StorageRoots) -> None:
         trials_service_pb2_grpc.add_TrialsServiceServicer_to_server(
             combine_handlers(
                 trials_service_pb2_grpc.TrialsServiceServicer,
@@ -301,7 +306,7 @@ class ExperimentsService:
                     signer=self._signer,
                     reader=self._config_reader,
                     heartbeats=self._heartbeats,
-                    storage_quota=storage_quota,
+                    storage_quota=self._storage_quota,
                     storage_roots=storage_roots,
                     token_ttl=self._token_ttl,
                 ),
@@ -326,7 +331,7 @@ class ExperimentsService:
             server,
         )
 
-    def _register_people(self, server: grpc.aio.Server, storage_quota: StorageQuota) -> None:
+    def _register_people(self, server: grpc.aio.Server) -> None:
         issuer = TokenIssuer(self._core, self._signer)
         access_service_pb2_grpc.add_AccessServiceServicer_to_server(
             combine_handlers(
@@ -348,7 +353,7 @@ class ExperimentsService:
         workspaces_service_pb2_grpc.add_WorkspacesServiceServicer_to_server(
             combine_handlers(
                 workspaces_service_pb2_grpc.WorkspacesServiceServicer,
-                WorkspaceHandlers(self._core, storage_quota),
+                WorkspaceHandlers(self._core, self._storage_quota),
                 ProjectHandlers(self._core),
             ),
             server,

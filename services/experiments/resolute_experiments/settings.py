@@ -18,6 +18,9 @@ from resolute_experiments.alerts.settings import AlertSettings
 from resolute_experiments.specs.storage import partial_without_secrets
 from resolute_serving.sealing import SealingKey
 from resolute_serving.server.service import Environment
+from resolute_serving.tls import AUTHORITY_VARIABLE, CERTIFICATE_VARIABLE
+
+_ADVERTISED_AUTHORITY = "RESOLUTE_ADVERTISED_CA"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +55,8 @@ class ExperimentsSettings:
     """Seconds that trials get to checkpoint after a signal."""
     openid: OpenIdSettings | None = None
     """The OpenID provider that signs people in; None for passwords alone."""
+    certificates: tuple[Path, ...] = ()
+    """Files of the certificates that the cluster serves and trusts, of whose end alerts tell."""
     alerts: AlertSettings = field(default_factory=AlertSettings)
     """What the operator says of alerts."""
     secrets_key: SealingKey = field(default_factory=SealingKey)
@@ -104,6 +109,7 @@ class ExperimentsSettings:
         slots there are, RESOLUTE_LOCAL_NODES as how many machines they appear (1), RESOLUTE_LOG_WAIT how many
         seconds the end of a run waits for the logs service to take the run's last lines (10),
         RESOLUTE_RESOURCE_POOLS the file with engines and resource pools (this machine alone).
+        Of the certificates among them, and of RESOLUTE_TLS_CERT and RESOLUTE_TLS_CA, alerts tell the end.
         ``OpenIdSettings`` names those of sign-in, ``AlertSettings`` those of alerts, ``SealingKey`` those of
         the key of secrets.
 
@@ -115,7 +121,7 @@ class ExperimentsSettings:
             InvalidArgumentError: A variable is wrong; the message names it.
         """
         slots = variables.get("RESOLUTE_SLOTS", "")
-        authority = variables.get("RESOLUTE_ADVERTISED_CA", "")
+        authority = variables.get(_ADVERTISED_AUTHORITY, "")
         return cls(
             address=variables.get("RESOLUTE_ADVERTISED_ADDRESS", "127.0.0.1:8080"),
             http_url=_gateway_url(variables.get("RESOLUTE_ADVERTISED_URL", "")),
@@ -126,6 +132,7 @@ class ExperimentsSettings:
             nodes=int(variables.get("RESOLUTE_LOCAL_NODES") or 1),
             log_wait=float(variables.get("RESOLUTE_LOG_WAIT") or 10),
             openid=OpenIdSettings.from_environment(variables),
+            certificates=_certificates(variables),
             alerts=AlertSettings.from_environment(variables),
             secrets_key=SealingKey.from_environment(variables),
             resources=resources_of(variables, environment.home),
@@ -150,3 +157,8 @@ def _gateway_url(text: str) -> str:
             f"RESOLUTE_ADVERTISED_URL is {text!r}; it must be http://HOST[:PORT] or https://HOST[:PORT]"
         )
     return text.rstrip("/")
+
+
+def _certificates(variables: Mapping[str, str]) -> tuple[Path, ...]:
+    named = (CERTIFICATE_VARIABLE, AUTHORITY_VARIABLE, _ADVERTISED_AUTHORITY)
+    return tuple(dict.fromkeys(Path(path) for name in named if (path := variables.get(name, ""))))

@@ -6,32 +6,42 @@ import asyncio
 import socket
 import uuid
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
 
 import pytest
 from contract.experiments.accounts.test_statements import statements
-from contract.experiments.test_lifecycle import Store, experiment_row
+from contract.experiments.test_lifecycle import NOTHING_SEALED, NOW, Store, experiment_row
+from sqlalchemy.engine import Connection
 from support.clocks import ManualClock
 from support.databases import migrate
 from support.services.experiments_context import context
 
 from resolute.api.experiments.v1 import alerts_service_pb2 as pb2
 from resolute.errors import FailedPreconditionError, InvalidArgumentError, UnavailableError
+from resolute_embedded.network.self_signed import self_signed
 from resolute_experiments.accounts.store import tokens, workspaces
 from resolute_experiments.accounts.store.tokens import IssuedToken
 from resolute_experiments.alerts import watching
+from resolute_experiments.alerts.certificates import Certificates
 from resolute_experiments.alerts.delivery import Endpoints
 from resolute_experiments.alerts.egress import networks
 from resolute_experiments.alerts.settings import AlertSettings
-from resolute_experiments.alerts.watching import AlertWatch
+from resolute_experiments.alerts.watching import AlertWatch, Observed
+from resolute_experiments.exits.policy import Decision, Exit
+from resolute_experiments.exits.recording import Evidence, record_run_exit
 from resolute_experiments.servicers.alerts import AlertsServicer
-from resolute_experiments.states import TrialState
+from resolute_experiments.states import ExperimentState, RunEvent, TrialEvent, TrialState
 from resolute_experiments.store import alerts as alerts_table
-from resolute_experiments.store import experiments, trials
+from resolute_experiments.store import experiments, runs, trials
 from resolute_experiments.store.alerts import CLUSTER
 from resolute_serving.database.engine import Database
 from resolute_serving.sealing import Sealer
 from resolute_serving.workers.threads import BoundedThreads
 
+DAY = 86400.0
 DOCUMENT = """
 endpoints:
 - {name: team, type: slack, url: "https://hooks.slack.com/services/T0/B0/secret"}
@@ -92,7 +102,7 @@ def test_alerts_are_set_again_after_the_key_was_lost(database: Database) -> None
     assert asyncio.run(alerts.GetAlerts(pb2.GetAlertsRequest(), None)).alerts_yaml == shown
 
 
-@pytest.mark.parametrize("kind", ["problem", "token"])
+@pytest.mark.parametrize("kind", ["problem", "token", "certificate"])
 def test_a_workspace_is_refused_the_rules_of_the_cluster(database: Database, kind: str) -> None:
     alerts = servicer(database, bytes(32))
     made = asyncio.run(database.write(lambda c: workspaces.create(c, "vision", owner="ada", now=1.0)))
@@ -118,19 +128,16 @@ def test_long_queues_elsewhere_hold_up_no_alert_of_a_wait(
     for workspace in (CLUSTER, made.number):
         set_alerts(servicer(database, bytes(32)), rules, workspace)
 
-    async def no_problems() -> Sequence[str]:
-        return ()
-
     def deliveries(workspace: int) -> int:
         return len(store.run(lambda c: alerts_table.latest(c, workspace, limit=100)))
 
-    watch = AlertWatch(context(database, clock), problems=no_problems)
+    watch = AlertWatch(context(database, clock), observed())
     asyncio.run(watch.look())
     assert (deliveries(CLUSTER), deliveries(made.number)) == (2, 1)
     asyncio.run(watch.look())
     assert deliveries(CLUSTER) == 4
     # A service that starts again looks at all of them, and has nothing to say.
-    again = AlertWatch(context(database, clock), problems=no_problems)
+    again = AlertWatch(context(database, clock), observed())
     for _ in range(3):
         asyncio.run(again.look())
     assert (deliveries(CLUSTER), deliveries(made.number)) == (4, 1)
@@ -143,9 +150,6 @@ def test_a_look_takes_as_many_statements_for_many_tokens_and_waits_as_for_few(da
         servicer(database, bytes(32)),
         f"{rules}- {{on: token, to: [team], seconds: 60}}\n- {{on: queue_wait, to: [team], seconds: 60}}\n",
     )
-
-    async def no_problems() -> Sequence[str]:
-        return ()
 
     def seen(count: int) -> int:
         """Statements of the look of a service that starts, when all is delivered already."""
@@ -165,12 +169,128 @@ def test_a_look_takes_as_many_statements_for_many_tokens_and_waits_as_for_few(da
                     ),
                 )
             )
-        asyncio.run(AlertWatch(context(database, clock), problems=no_problems).look())
+        asyncio.run(AlertWatch(context(database, clock), observed()).look())
         with statements() as found:
-            asyncio.run(AlertWatch(context(database, clock), problems=no_problems).look())
+            asyncio.run(AlertWatch(context(database, clock), observed()).look())
         return len(found)
 
     assert seen(2) == seen(10)
+
+
+def test_a_pool_that_has_fewer_nodes_than_before_is_told_once(database: Database) -> None:
+    nodes, clock = {"batch": 4, "desk": 1}, ManualClock(1000.0)
+    set_alerts(servicer(database, bytes(32)), DOCUMENT.replace("RULE", "node_lost"))
+    watch = AlertWatch(context(database, clock), observed(nodes=lambda: nodes))
+    for count in (4, 3, 3, 4):
+        nodes["batch"] = count
+        clock.advance(2.0)
+        asyncio.run(watch.look())
+    assert told(database) == ["Pool batch has 3 nodes that take work; it had 4."]
+
+
+def test_certificates_are_told_of_before_they_end(database: Database, tmp_path: Path) -> None:
+    clock = ManualClock(1_800_000_000.0)
+    made_at = datetime.fromtimestamp(clock.time(), timezone.utc)
+    files = self_signed(tmp_path, names=["resolute.example"], now=made_at)
+    unreadable = tmp_path / "other.pem"
+    unreadable.write_text("no certificate")
+    certificates = Certificates([files.certificate, unreadable, tmp_path / "missing.pem"])
+    rule = DOCUMENT.replace("RULE", "certificate").replace("seconds: 60", f"seconds: {7 * DAY}")
+    set_alerts(servicer(database, bytes(32)), rule)
+    watch = AlertWatch(context(database, clock), observed(certificates=certificates.ends))
+    asyncio.run(watch.look())
+    assert told(database) == []
+    clock.advance(3650 * DAY - 6 * DAY)
+    for _ in range(2):
+        asyncio.run(watch.look())
+    (text,) = told(database)
+    assert text.startswith(f"The certificate of CN=resolute.example ({files.certificate}) ends in 6.0 days")
+
+
+def test_a_quota_that_is_nearly_used_up_is_told_of_each_day(database: Database) -> None:
+    store, clock = Store(database.engine), ManualClock(10 * DAY)
+    made = asyncio.run(database.write(lambda c: workspaces.create(c, "vision", owner="ada", now=1.0)))
+    store.experiment_id = str(uuid.uuid4())
+    row = {**experiment_row(store.experiment_id), "workspace": "vision"}
+    store.run(lambda c: experiments.insert(c, row, b""))
+    quota = workspaces.Quota(live_experiments=1, slots=4, storage_bytes=1000)
+    store.run(lambda c: workspaces.set_quota(c, made, quota))
+    rule = DOCUMENT.replace("RULE", "quota").replace("seconds", "percent")
+    for workspace in (CLUSTER, made.number):
+        set_alerts(servicer(database, bytes(32)), rule, workspace)
+    used = {made.number: 599}
+
+    async def storage(workspace: int) -> int:
+        if workspace not in used:
+            raise UnavailableError("the checkpoints service does not answer")
+        return used[workspace]
+
+    watch = AlertWatch(context(database, clock), observed(storage=storage))
+    for _ in range(2):
+        asyncio.run(watch.look())
+    full = "Workspace vision uses 1 of 1, its quota of experiments; beyond it, new ones are refused."
+    assert told(database) == told(database, made.number) == [full]
+    # Storage is counted file by file, so not at each look; what was known holds while nobody answers.
+    used[made.number] = 600
+    asyncio.run(watch.look())
+    assert told(database) == [full]
+    clock.advance(600.0)
+    asyncio.run(watch.look())
+    used.clear()
+    clock.advance(600.0)
+    asyncio.run(watch.look())
+    stored = "Workspace vision uses 600 B of 1000 B, its quota of storage; beyond it, new experiments are "
+    stored += "refused."
+    assert sorted(told(database)) == sorted(told(database, made.number)) == sorted([full, stored])
+    clock.advance(DAY)
+    asyncio.run(watch.look())
+    assert sorted(told(database)) == sorted([full, stored] * 2)
+
+
+def test_a_run_that_was_lost_is_told_with_the_words_of_its_engine(database: Database) -> None:
+    store = Store(database.engine)
+    store.experiment_id = str(uuid.uuid4())
+    store.run(lambda c: experiments.insert(c, experiment_row(store.experiment_id), b""))
+    set_alerts(servicer(database, bytes(32)), DOCUMENT.replace("RULE", "node_lost"))
+    trial_id = store.create_trial()
+    run = store.start(trial_id)
+    store.run(lambda c: runs.update_container(c, run.allocation_id, 0, lost=True, failure="NODE_FAIL"))
+
+    def write(connection: Connection) -> None:
+        record_run_exit(
+            connection,
+            trials.get(connection, trial_id=trial_id),
+            run,
+            evidence=Evidence(exit=Exit(lost=True), failure="", sealed=NOTHING_SEALED),
+            decision=Decision(RunEvent.LOSE, TrialEvent.RUN_RESUMES),
+            experiment=ExperimentState.ACTIVE,
+            timing=NOW,
+        )
+
+    store.run(write)
+    store.run(write)
+    (text,) = told(database)
+    assert text.startswith("Run 1 was lost with its machine or its supervisor: container 0")
+    assert "(NODE_FAIL)" in text
+
+
+def observed(**changes: Any) -> Observed:
+    """A cluster without problems, of which some things are as a test says."""
+
+    async def no_problems() -> Sequence[str]:
+        return ()
+
+    async def no_storage(workspace: int) -> int:
+        return 0
+
+    usual = Observed(problems=no_problems, nodes=dict, certificates=list, storage=no_storage)
+    return replace(usual, **changes)
+
+
+def told(database: Database, workspace: int = CLUSTER) -> list[str]:
+    """The texts of what the endpoints of a workspace are to receive."""
+    latest = asyncio.run(database.read(lambda c: alerts_table.latest(c, workspace, limit=100)))
+    return [delivery.alert["text"] for delivery in latest]
 
 
 def queue(store: Store, queued_at: float) -> None:

@@ -86,6 +86,14 @@ class RemoteAccess:
         return cls(listener=listener, fingerprint=fingerprint_of(certificate), trusted=trusted)
 
     @property
+    def certificates(self) -> tuple[Path, ...]:
+        """Files of the certificates that it serves and trusts."""
+        if self.listener.tls is None:
+            return ()
+        files = self.listener.tls.files
+        return (files.certificate, *filter(None, [files.clients]))
+
+    @property
     def names(self) -> frozenset[str]:
         """Names of this machine by which HTTP is asked for."""
         return frozenset({socket.gethostname().lower(), self.listener.host.lower()})

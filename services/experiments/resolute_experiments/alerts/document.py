@@ -21,7 +21,7 @@ from resolute.errors import InvalidArgumentError, Violation
 
 HIDDEN = "(hidden)"
 """In place of a secret; a document that has it keeps the secret that is stored."""
-OF_CLUSTER = frozenset({"problem", "token"})
+OF_CLUSTER = frozenset({"problem", "token", "certificate"})
 """Kinds of rules that only the alerts of the cluster may have."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _STATES = ("ACTIVE", "PAUSED", "COMPLETED", "CANCELED", "ERROR", "QUEUED", "RUNNING")
@@ -125,15 +125,17 @@ class Rule(Section):
         on: What happens: ``experiment`` or ``trial`` gets into a state, ``alert`` is raised by a script,
             ``log_policy`` matched a line, nothing of a run moves for ``hang``, ``guard`` found a bad report,
             the GPUs of a run are ``idle``,
-            ``metric`` of the search passes a bound, ``queue_wait`` of a trial is long, ``problem`` of the
-            cluster, such as a disk that is full, ``token`` ends soon.
+            ``metric`` of the search passes a bound, ``queue_wait`` of a trial is long, ``quota`` of a
+            workspace is used up, ``node_lost`` for a run or a pool, ``problem`` of the cluster, such as a
+            disk that is full, ``token`` or ``certificate`` ends soon.
         to: Names of endpoints.
         states: For experiments and trials.
         above: For ``metric``: sent when the last value is above it.
         below: Likewise below it.
         nan: Likewise when it is no number.
         no_improvement: Likewise when the best value is so many batches old.
-        seconds: For ``queue_wait`` and ``token``.
+        seconds: For ``queue_wait``, ``token`` and ``certificate``.
+        percent: For ``quota``: how much of one is used.
     """
 
     on: Literal[
@@ -146,8 +148,11 @@ class Rule(Section):
         "idle",
         "metric",
         "queue_wait",
+        "quota",
+        "node_lost",
         "problem",
         "token",
+        "certificate",
     ]
     to: Annotated[tuple[Name, ...], Field(min_length=1)]
     states: tuple[Literal[_STATES], ...] = ("COMPLETED", "CANCELED", "ERROR")  # type: ignore[valid-type]
@@ -156,6 +161,7 @@ class Rule(Section):
     nan: Flag = False
     no_improvement: Annotated[Number, Field(gt=0)] | None = None
     seconds: Annotated[Number, Field(gt=0)] | None = None
+    percent: Annotated[Number, Field(gt=0, le=100)] = 90
 
     @classmethod
     def relations(cls, given: Mapping[str, Any]) -> Iterator[tuple[str, PydanticCustomError]]:
@@ -163,7 +169,7 @@ class Rule(Section):
         bounds = {"above", "below", "nan", "no_improvement"} & given.keys()
         if given.get("on") == "metric" and not bounds:
             yield "on", reject("one of above, below, nan and no_improvement with metric", problem="no bound")
-        if given.get("on") in {"queue_wait", "token"} and "seconds" not in given:
+        if given.get("on") in {"queue_wait", "token", "certificate"} and "seconds" not in given:
             yield "seconds", reject("a number of seconds", problem="missing", incomplete=True)
 
 

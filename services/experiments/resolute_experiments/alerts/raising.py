@@ -114,6 +114,12 @@ def raise_of_idle(connection: Connection, trial: Trial, text: str, *, now: float
     _raise_of_run(connection, trial, key=key, on="idle", about="its GPUs are idle", text=text, now=now)
 
 
+def raise_of_lost_node(connection: Connection, trial: Trial, text: str, *, now: float) -> None:
+    """Raises the alert that a run was lost with its machine, or with its supervisor."""
+    key, about = f"{trial.id}-lost-{trial.run}", "its machine was lost"
+    _raise_of_run(connection, trial, key=key, on="node_lost", about=about, text=text, now=now)
+
+
 def _raise_of_run(
     connection: Connection, trial: Trial, *, key: str, on: str, about: str, text: str, now: float
 ) -> None:

@@ -1,10 +1,20 @@
-"""Alerts that no single change causes: values, waits, problems and tokens, looked at now and then."""
+"""Alerts that no single change causes: values, waits, and what is so for a while, looked at now and then."""
 
 from __future__ import annotations
 
-import hashlib
-import re
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+import asyncio
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import sqlalchemy as sa
@@ -12,17 +22,19 @@ import structlog
 from sqlalchemy.engine import Connection
 
 from resolute.contracts.calls.logged_backoff import LoggedBackoff
-from resolute_experiments.accounts.store.tokens import TokenKind
-from resolute_experiments.alerts import raising
+from resolute.errors import ResoluteError
+from resolute_experiments.accounts.store import workspaces as workspaces_table
+from resolute_experiments.alerts import conditions, raising
 from resolute_experiments.alerts.alert import Alert
+from resolute_experiments.alerts.conditions import CertificateEnd
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.states import TrialState
 from resolute_experiments.store import alerts, experiments, trials
 from resolute_experiments.store.alerts import CLUSTER, StoredRules
 from resolute_experiments.store.experiments import Experiment
 from resolute_experiments.store.schema import experiments as experiments_table
-from resolute_experiments.store.schema import tokens, workspaces
 from resolute_experiments.store.schema import trials as trials_table
+from resolute_experiments.store.schema import workspaces
 from resolute_experiments.store.trials import Trial
 from resolute_experiments.store.validations import TrialValidations
 from resolute_experiments.topics import ALERTS
@@ -32,8 +44,10 @@ from resolute_serving.repetition import repeat
 _LOOK_SECONDS = 2.0
 _QUIET_SECONDS = 5.0
 """Between two looks while no alerts are set; another replica may set some."""
-_DAY = 86400.0
-_NUMBERS = re.compile(r"[\d.,]+")
+_STORAGE_SECONDS = 600.0
+"""Between two looks at how much storage workspaces use: files are counted one by one."""
+_CERTIFICATES_SECONDS = 60.0
+"""Between two looks at certificates."""
 _WAITS_AT_ONCE = 200
 LookedAt: TypeAlias = dict[tuple[int, str], tuple[float, str]]
 """The last trial looked at for a rule, given by workspace and content: when it was queued, and its UUID."""
@@ -42,19 +56,39 @@ Due: TypeAlias = tuple[Alert, Sequence[tuple[int, str]]]
 _log = structlog.get_logger("alerts")
 
 
+@dataclass(frozen=True, kw_only=True)
+class Observed:
+    """What is asked about the cluster, each only where rules are about it."""
+
+    problems: Callable[[], Awaitable[Sequence[str]]]
+    """Names its problems, such as full disks."""
+    nodes: Callable[[], Mapping[str, int]]
+    """How many nodes each pool has."""
+    certificates: Callable[[], Sequence[CertificateEnd]]
+    """When its certificates end. It blocks."""
+    storage: Callable[[int], Awaitable[int]]
+    """How many bytes the checkpoints of a workspace take."""
+
+
 class AlertWatch:
     """Looks for what rules are about that happens by the passing of time.
 
     Args:
         core: What all handlers of this service share.
-        problems: Names the problems of the cluster, such as full disks.
+        observed: What is asked about the cluster.
     """
 
-    def __init__(self, core: ServiceContext, *, problems: Callable[[], Awaitable[Sequence[str]]]) -> None:
+    def __init__(self, core: ServiceContext, observed: Observed) -> None:
         self._core = core
-        self._problems = problems
+        self._observed = observed
         self._looked_at: LookedAt = {}
         self._rules = Remembered(core.database, alerts.rules)
+        self._nodes: Mapping[str, int] = {}
+        """Those of each pool at the last look."""
+        self._certificates: Sequence[CertificateEnd] = ()
+        self._certificates_at: float | None = None
+        self._storage: dict[int, int] = {}
+        self._storage_at: float | None = None
 
     async def run(self) -> None:
         """Looks until the service stops."""
@@ -71,14 +105,54 @@ class AlertWatch:
         stored = await self._rules.get()
         kinds = {rule["on"] for document in stored for rule in document.rules}
         now = self._core.clock.time()
-        problems = await self._problems() if "problem" in kinds else ()
-        if not (kinds & {"queue_wait", "token"} or problems):
+        of_cluster = [alert async for alert in self._of_cluster(stored, kinds, now=now)]
+        if "quota" in kinds:
+            await self._measure_storage()
+        if not (kinds & {"queue_wait", "token", "quota"} or of_cluster):
             return
         looked_at = dict(self._looked_at)
-        due = await self._core.database.read(lambda c: list(_due(c, stored, problems, looked_at, now=now)))
+        storage = self._storage
+        due = await self._core.database.read(
+            lambda c: list(_due(c, stored, of_cluster, looked_at, storage=storage, now=now))
+        )
         if due:
             await self._core.database.write(lambda c: _put(c, due))
         self._looked_at = looked_at
+
+    async def _of_cluster(
+        self, stored: Sequence[StoredRules], kinds: Collection[str], *, now: float
+    ) -> AsyncIterator[Alert]:
+        """The alerts about the cluster that need no look into the database."""
+        for problem in await self._observed.problems() if "problem" in kinds else ():
+            yield conditions.of_problem(problem, now=now)
+        if "node_lost" in kinds:
+            before, self._nodes = self._nodes, dict(self._observed.nodes())
+            for pool, nodes in self._nodes.items():
+                if nodes < before.get(pool, 0):
+                    yield conditions.of_nodes(pool, before[pool], nodes, now=now)
+        if "certificate" in kinds:
+            if _is_due(self._certificates_at, _CERTIFICATES_SECONDS, self._core.clock.monotonic()):
+                self._certificates_at = self._core.clock.monotonic()
+                self._certificates = await asyncio.to_thread(self._observed.certificates)
+            seconds = max(rule["seconds"] for _, rule in raising.rules_on(stored, "certificate"))
+            for end in self._certificates:
+                if end.time <= now + seconds:
+                    yield conditions.of_certificate(end, now=now)
+
+    async def _measure_storage(self) -> None:
+        """Asks how much the workspaces use whose storage is bounded, now and then."""
+        if not _is_due(self._storage_at, _STORAGE_SECONDS, self._core.clock.monotonic()):
+            return
+        self._storage_at = self._core.clock.monotonic()
+        for workspace in await self._core.database.read(workspaces_table.with_quotas):
+            if workspace.quota.storage_bytes:
+                # The checkpoints service may be away: what was known last holds.
+                with suppress(ResoluteError):
+                    self._storage[workspace.number] = await self._observed.storage(workspace.number)
+
+
+def _is_due(last: float | None, pause: float, now: float) -> bool:
+    return last is None or now - last >= pause
 
 
 def raise_of_validations(
@@ -133,22 +207,36 @@ def _put(connection: Connection, due: Sequence[Due]) -> None:
 def _due(
     connection: Connection,
     stored: Sequence[StoredRules],
-    problems: Sequence[str],
+    of_cluster: Sequence[Alert],
     looked_at: LookedAt,
     *,
+    storage: Mapping[int, int],
     now: float,
 ) -> Iterator[Due]:
     for document in stored:
         for _, rule in raising.rules_on([document], "queue_wait"):
             yield from _waits(connection, document, rule, looked_at, now=now)
+        for _, rule in raising.rules_on([document], "quota"):
+            workspace = None if document.workspace_number == CLUSTER else document.workspace_number
+            quotas = conditions.of_quotas(
+                connection, workspace, percent=rule["percent"], storage=storage, now=now
+            )
+            own = replace(document, rules=(dict(rule),))
+            yield from _to_endpoints(connection, [own], quotas)
     # Only the alerts of the cluster get what is the cluster's.
-    of_cluster = [each for each in stored if each.workspace_number == CLUSTER]
-    raised = [_of_problem(problem, now=now) for problem in problems]
-    for _, rule in raising.rules_on(of_cluster, "token"):
-        raised.extend(_of_tokens(connection, rule["seconds"], now=now))
-    yield from _undelivered(
-        connection, [(alert, raising.endpoints_of(of_cluster, alert, {})) for alert in raised]
-    )
+    cluster = [each for each in stored if each.workspace_number == CLUSTER]
+    ending = [
+        alert
+        for _, rule in raising.rules_on(cluster, "token")
+        for alert in conditions.of_tokens(connection, rule["seconds"], now=now)
+    ]
+    yield from _to_endpoints(connection, cluster, [*of_cluster, *ending])
+
+
+def _to_endpoints(
+    connection: Connection, stored: Sequence[StoredRules], raised: Iterable[Alert]
+) -> Iterator[Due]:
+    return _undelivered(connection, [(alert, raising.endpoints_of(stored, alert, {})) for alert in raised])
 
 
 def _undelivered(connection: Connection, raised: Sequence[Due]) -> Iterator[Due]:
@@ -222,41 +310,3 @@ def _of_trial(on: str, key: str, sentence: str, *, trial: Trial, experiment: Exp
         experiment=experiment.number,
         trial=trial.number,
     )
-
-
-def _of_problem(problem: str, *, now: float) -> Alert:
-    # Said again each day: what is wrong for a day is not to be forgotten.
-    return Alert(
-        key=f"problem-{_name_of(problem)}-{int(now // _DAY)}",
-        on="problem",
-        title="A problem of the cluster",
-        text=problem,
-        level="error",
-        time=now,
-        link="cluster",
-    )
-
-
-def _of_tokens(connection: Connection, seconds: float, *, now: float) -> Iterator[Alert]:
-    table = tokens.c
-    query = sa.select(table.id, table.description, table.expires_at)
-    ending = query.where(
-        table.expires_at > now,
-        table.expires_at <= now + seconds,
-        table.kind == TokenKind.ACCESS.value,
-        sa.not_(table.revoked),
-    )
-    for row in connection.execute(ending):
-        yield Alert(
-            key=f"token-{row.id}-{row.expires_at:.0f}",
-            on="token",
-            title="A token ends soon",
-            text=f"Token {row.id} ({row.description}) ends in {(row.expires_at - now) / 3600:.1f} hours.",
-            level="warn",
-            time=now,
-        )
-
-
-def _name_of(problem: str) -> str:
-    """A short name of a problem, without the numbers in it, which change while the problem is the same."""
-    return hashlib.sha256(_NUMBERS.sub("", problem).encode()).hexdigest()[:16]

@@ -64,6 +64,10 @@ class Pools:
             return ()
         return (pool.name, "") if pool.name == self.default else (pool.name,)
 
+    def node_counts(self) -> dict[str, int]:
+        """How many nodes with slots each pool has."""
+        return {pool.name: len(by_node(pool.slots)) for pool in self.all()}
+
     @property
     def slot_count(self) -> int:
         """Number of slots of all pools, as far as they are known."""

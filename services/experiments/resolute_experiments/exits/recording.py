@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy.engine import Connection
 
-from resolute_experiments.alerts.raising import raise_of_log_policies
+from resolute_experiments.alerts.raising import raise_of_log_policies, raise_of_lost_node
 from resolute_experiments.exits.log_policies import LogPolicyResult
 from resolute_experiments.exits.policy import Decision, Exit
 from resolute_experiments.states import RUNS, ExperimentState, RunOutcome, TrialEvent
@@ -130,6 +130,8 @@ def record_run_exit(
         lost_steps=lost_steps,
         held_until=timing.now + hold_seconds if hold_seconds and outcome is RunOutcome.FAILED else None,
     )
+    if outcome is RunOutcome.LOST:
+        raise_of_lost_node(connection, trial, _loss(connection, run), now=timing.now)
     if findings.notes:
         raise_of_log_policies(connection, trial, run.run, findings.notes, now=timing.now)
     transition_trial(
@@ -147,6 +149,18 @@ def record_run_exit(
         explanation=_explanation(outcome, evidence),
         status="",
     )
+
+
+def _loss(connection: Connection, run: runs.Run) -> str:
+    """Which containers of a run were lost, with the engine's words."""
+    lost = [container for container in runs.containers_of(connection, run.allocation_id) if container.lost]
+    where = [
+        f"container {container.container_rank}"
+        + (f" at {container.address}" if container.address else "")
+        + (f" ({container.failure})" if container.failure else "")
+        for container in lost
+    ]
+    return f"Run {run.run} was lost with its machine or its supervisor: {', '.join(where) or 'all of it'}."
 
 
 def _lost_steps(trial: trials.Trial, evidence: Evidence) -> int | None:

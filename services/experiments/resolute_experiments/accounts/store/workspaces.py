@@ -104,6 +104,15 @@ def get(connection: Connection, *, number: int = 0, name: str = "") -> Workspace
     return workspace(row)
 
 
+def with_quotas(connection: Connection, number: int | None = None) -> list[Workspace]:
+    """Reads the workspaces that have a quota, or one of them."""
+    table = workspaces.c
+    query = ALL.where(sa.or_(table.live_experiments > 0, table.slots > 0, table.storage_bytes > 0))
+    if number is not None:
+        query = query.where(table.number == number)
+    return [workspace(row) for row in connection.execute(query).mappings()]
+
+
 def require(connection: Connection, numbers: Collection[int]) -> None:
     """Makes sure that workspaces exist.
 
