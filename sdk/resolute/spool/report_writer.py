@@ -212,11 +212,17 @@ class ReportWriter(SpoolWriter):
             raise InvalidArgumentError("the cluster refused a report: " + "; ".join(messages))
 
     def close(self) -> None:
-        """Ends the source, and says how much was left out. What has not arrived stays for the sender."""
+        """Ends the source, and says how much was left out. What has not arrived stays for the sender.
+
+        On a full disk the files get no END record, which a sender does without: a training that is done does
+        not fail for it.
+        """
         self.omissions.finish()
         if self._media is not None:
-            self._media.close()
-        super().close()
+            with contextlib.suppress(QuotaError):
+                self._media.close()
+        with contextlib.suppress(QuotaError):
+            super().close()
 
     def _collect_refusals(self) -> None:
         """Takes in what was refused, and drops files that have arrived."""

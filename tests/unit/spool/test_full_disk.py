@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.clocks import ManualClock
 from support.file_systems import small_file_system
 
 from resolute.api.metrics.v1 import metrics_service_pb2 as metrics
@@ -18,6 +19,7 @@ from resolute.api.searcher.v1 import searcher_service_pb2 as searcher
 from resolute.contracts.files.mapped_file import map_file
 from resolute.contracts.run.flags import FLAGS_SIZE, Flags
 from resolute.contracts.spool.ack import AckFile
+from resolute.contracts.spool.format import Media, Report, encode_report, frame
 from resolute.errors import QuotaError
 from resolute.spool.delivery.requests import RunIdentity
 from resolute.spool.delivery.sender import SpoolSender
@@ -194,5 +196,35 @@ def test_a_spool_whose_acknowledgement_finds_no_space_does_not_hold_up_the_other
     filler.unlink()
     sender.pump()
     assert arrived == [writer.path.stem for writer in reversed(writers)]
+    assert sender.drained()
+    sender.close()
+
+
+def test_a_training_that_is_done_does_not_fail_because_its_disk_is_full(disk: Path) -> None:
+    writer = ReportWriter(disk, clock=ManualClock(1.0))
+    writer.log_media(Media("said", "text", 1, 1.0, b"hello"))
+    # Not even the END record has room in the last page.
+    shortest = len(frame(encode_report(Report("training", 1, writer._clock.time(), {"said": ""}))))
+    left = -(writer.path.stat().st_size + shortest) % _PAGE
+    writer.report("training", 1, {"said": "x" * left})
+    assert writer.path.stat().st_size % _PAGE == 0
+    filler = fill(disk)
+    writer.close()
+    filler.unlink()
+    arrived: list[int] = []
+
+    def ingest(request: metrics.IngestReportsRequest) -> metrics.IngestReportsResponse:
+        arrived.append(request.count)
+        return metrics.IngestReportsResponse(next_sequence=request.first_sequence + request.count)
+
+    delivery = ReportDelivery(
+        RunIdentity("trial", 1, "experiment"),
+        ingest=ingest,
+        validate=lambda _: searcher.ReportValidationsResponse(),
+    )
+    sender = SpoolSender(disk, delivery)
+    while sender.pump():
+        pass
+    assert arrived == [1]
     assert sender.drained()
     sender.close()
