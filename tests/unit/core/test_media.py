@@ -123,6 +123,20 @@ def test_tables_come_in_four_ways() -> None:
     assert json.loads(table_content(frame, None)) == {**expected, "rows": [[1.0, "x"], [2.5, None]]}
 
 
+def test_single_elements_of_arrays_and_tensors_are_values() -> None:
+    torch = pytest.importorskip("torch")
+    table = {"p": torch.tensor([0.5, 1.0]), "label": np.array([1, 2]), "seen": [np.ones(1), torch.ones(2)]}
+    content = json.loads(table_content(table, None))
+    assert content["rows"] == [[0.5, 1, 1.0], [1.0, 2, "tensor([1., 1.])"]]
+
+
+def test_columns_are_chosen_by_name() -> None:
+    numbered = {0: [1, 2], 1: [3, 4]}
+    assert json.loads(table_content(numbered, [1]))["rows"] == [[3], [4]]  # type: ignore[list-item]
+    with pytest.raises(ValueError, match="it has no column 'c'; choose among a, b"):
+        table_content({"a": [1], "b": [2]}, ["b", "c"])
+
+
 def test_values_that_json_has_not_become_text() -> None:
     row = [np.float32(0.5), float("nan"), float("-inf"), np.int64(3), True, Path("/x"), "\ud800"]
     content = json.loads(table_content([row], list("abcdefg")))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -18,7 +19,8 @@ def table_content(table: Any, columns: Sequence[str] | None) -> bytes:
 
     Raises:
         TypeError: It is none of these.
-        ValueError: Rows have no names for their columns, or columns have different lengths.
+        ValueError: Rows have no names for their columns, a column is missing, or columns have different
+            lengths.
     """
     if hasattr(table, "columns") and hasattr(table, "itertuples"):
         names = [str(name) for name in table.columns]
@@ -40,7 +42,10 @@ def table_content(table: Any, columns: Sequence[str] | None) -> bytes:
 def _chosen(names: Sequence[str], rows: Sequence[Sequence[Any]], columns: Sequence[str] | None) -> bytes:
     if columns is None:
         return _written(names, rows)
-    places = [names.index(name) for name in columns]
+    wanted = [str(name) for name in columns]
+    if missing := [name for name in wanted if name not in names]:
+        raise ValueError(f"it has no column {missing[0]!r}; choose among {', '.join(names)}")
+    places = [names.index(name) for name in wanted]
     return _written(columns, [[row[place] for place in places] for row in rows])
 
 
@@ -52,8 +57,9 @@ def _written(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bytes:
 
 def _plain(value: Any) -> Any:
     """A value that JSON has; numbers that it has not, and objects, as text."""
-    if hasattr(value, "item") and getattr(value, "size", 1) == 1:
-        value = value.item()
+    if hasattr(value, "item"):
+        with contextlib.suppress(Exception):  # what has several elements is no single value
+            value = value.item()
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     return value if value is None or isinstance(value, (str, int)) else str(value)
