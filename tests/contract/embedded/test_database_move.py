@@ -30,6 +30,7 @@ from resolute_embedded.home.private_home import make_private
 from resolute_embedded.home.state_directory import StateDirectory
 from resolute_embedded.home.turns import served_alone
 from resolute_serving.database.engine import create_engine
+from resolute_serving.database.urls import sqlite_url
 
 OWNERS = [blueprint for blueprint in BLUEPRINTS if blueprint.package]
 KILLS = 8
@@ -49,8 +50,9 @@ def upgraded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def state(upgraded: Path, tmp_path: Path) -> StateDirectory:
-    shutil.copytree(upgraded, tmp_path / "home")
-    return StateDirectory(Home(tmp_path / "home"))
+    home = tmp_path / "home #1 %41"  # letters that mean something in URLs
+    shutil.copytree(upgraded, home)
+    return StateDirectory(Home(home))
 
 
 def rows_of(engine: sa.Engine, table: sa.Table) -> list[tuple[Any, ...]]:
@@ -82,7 +84,7 @@ def require_moved(state: StateDirectory, url: str) -> int:
     total = 0
     for blueprint in OWNERS:
         path = state.databases_before_move / f"{blueprint.name}.sqlite"
-        before = create_engine(f"sqlite:///{path}", name=blueprint.name, writes=False)
+        before = create_engine(sqlite_url(path), name=blueprint.name, writes=False)
         after = create_engine(url, name=blueprint.name, writes=False)
         for table in metadata_of(blueprint.package).sorted_tables:
             rows = rows_of(after, table)

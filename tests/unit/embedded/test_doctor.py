@@ -31,7 +31,8 @@ def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def state(tmp_path: Path, pristine: Path) -> StateDirectory:
-    home = tmp_path / "home"
+    # Letters that mean something in URLs.
+    home = tmp_path / "home #1 %41"
     (home / "databases").mkdir(parents=True, mode=0o700)
     for database in pristine.glob("databases/*.sqlite"):
         (home / "databases" / database.name).write_bytes(database.read_bytes())

@@ -13,6 +13,7 @@ from sqlalchemy.exc import OperationalError
 from resolute.errors import FailedPreconditionError
 from resolute_embedded.blueprints import BLUEPRINTS
 from resolute_embedded.doctor.findings import Finding, fault, good, warning
+from resolute_embedded.home.read_only import open_read_only
 from resolute_embedded.home.state_directory import StateDirectory
 from resolute_serving.database import migrations
 from resolute_serving.database.engine import create_engine
@@ -54,7 +55,7 @@ def check_databases(state: StateDirectory) -> Iterator[Finding]:
 
 def _damage(path: Path) -> str:
     try:
-        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
+        with closing(open_read_only(path)) as connection:
             (result,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     except sqlite3.DatabaseError as error:
         return f"{path} cannot be read: {error}"
@@ -86,7 +87,7 @@ def _inherited(state: StateDirectory) -> Iterator[Finding]:
     if not path.exists():
         return
     try:
-        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
+        with closing(open_read_only(path)) as connection:
             (count,) = connection.execute("SELECT count(*) FROM checkpoints WHERE inherited").fetchone()
     except sqlite3.DatabaseError:
         return
@@ -103,7 +104,7 @@ def _clock(state: StateDirectory) -> Iterator[Finding]:
     if not path.exists():
         return
     try:
-        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
+        with closing(open_read_only(path)) as connection:
             (newest,) = connection.execute("SELECT max(time) FROM audit").fetchone()
     except sqlite3.DatabaseError:
         return

@@ -18,6 +18,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from resolute.errors import FailedPreconditionError, InvalidArgumentError, ResoluteError
 from resolute_embedded.blueprints import BLUEPRINTS
 from resolute_embedded.home.identity import require_original
+from resolute_embedded.home.read_only import open_read_only
 from resolute_embedded.home.state_directory import StateDirectory
 from resolute_serving.database.engine import create_engine
 from resolute_serving.database.migrations import newest_revision
@@ -149,7 +150,7 @@ def _copy_service(connection: Connection, blueprint: Blueprint, source: Path) ->
         "(version_num VARCHAR(32), CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num))"
     )
     tables = _tables(connection, name)
-    with closing(_open(source)) as rows:
+    with closing(open_read_only(source)) as rows:
         for table in reversed(tables):
             connection.execute(sa.delete(table))
         for table in tables:
@@ -161,10 +162,6 @@ def _tables(connection: Connection, schema: str) -> Sequence[sa.Table]:
     found = sa.MetaData()
     found.reflect(connection, schema=schema)
     return found.sorted_tables
-
-
-def _open(source: Path) -> sqlite3.Connection:
-    return sqlite3.connect(f"file:{source}?mode=ro", uri=True)
 
 
 def _copy_table(connection: Connection, table: sa.Table, source: sqlite3.Connection) -> None:
@@ -226,7 +223,7 @@ def _verified(connection: Connection, blueprint: Blueprint, state: StateDirector
         ResoluteError: A table has not all rows of the file, or the file has another table.
     """
     total = 0
-    with closing(_open(state.databases / f"{blueprint.name}.sqlite")) as source:
+    with closing(open_read_only(state.databases / f"{blueprint.name}.sqlite")) as source:
         listed = source.execute(
             "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
         )

@@ -120,7 +120,9 @@ class StateDirectory:
         """URL of a service's database."""
         if self.is_moved:
             return self._moved_file.read_text().strip()
-        return f"sqlite:///{self.databases / service}.sqlite"
+        from resolute_serving.database.urls import sqlite_url  # here: most commands need no database
+
+        return sqlite_url(self.databases / f"{service}.sqlite")
 
     @property
     def holds_cluster(self) -> bool:

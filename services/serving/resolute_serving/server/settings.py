@@ -10,6 +10,7 @@ from resolute.contracts.calls.tls import ClientTls
 from resolute.errors import InvalidArgumentError
 from resolute_serving.auth.forwarded_peers import KEY_VARIABLE, ForwardedPeers
 from resolute_serving.bounds.streams import StreamLimits
+from resolute_serving.database.urls import sqlite_url
 from resolute_serving.server.client_versions import oldest_client
 from resolute_serving.tls import INSECURE_VARIABLE, ServerTls, client_tls, server_tls
 
@@ -74,7 +75,7 @@ class Settings:
         return cls(
             host=variables.get("RESOLUTE_HOST", "127.0.0.1"),
             port=_port(variables.get("RESOLUTE_PORT", "0")),
-            database_url=variables.get("RESOLUTE_DATABASE_URL", f"sqlite:///{data / service}.sqlite"),
+            database_url=variables.get("RESOLUTE_DATABASE_URL") or sqlite_url(data / f"{service}.sqlite"),
             data_directory=data,
             cluster_id=cluster_id,
             service_token_file=_path(variables.get("RESOLUTE_SERVICE_TOKEN_FILE")),
