@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import random
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
@@ -11,6 +12,7 @@ import torch
 
 from resolute.pytorch.data.held_objects import GENERATORS, walk
 
+_log = logging.getLogger("resolute.pytorch")
 Generator: TypeAlias = (
     "random.Random | np.random.Generator | np.random.RandomState | np.random.BitGenerator | torch.Generator"
 )
@@ -41,10 +43,23 @@ class OwnGenerators:
         return {path: _state_of(generator) for path, generator in self._generators.items()}
 
     def restore(self, states: Mapping[str, Any]) -> None:
-        """Takes up what ``states`` returned; a generator that it lacks stays as it is."""
+        """Takes up what ``states`` returned.
+
+        A generator that it lacks stays as it is; one whose state is that of another kind too, with a warning.
+        """
         for path, generator in self._generators.items():
-            if path in states:
+            if path not in states:
+                continue
+            try:
                 _set_state(generator, states[path])
+            except (KeyError, RuntimeError, TypeError, ValueError) as failure:
+                _log.warning(
+                    "%s (%s) begins anew: the checkpoint has the state of another kind of generator under "
+                    "this name (%s)",
+                    path.removeprefix("."),
+                    type(generator).__name__,
+                    failure,
+                )
 
     def seed(self, seed: int) -> None:
         """Seeds all of them."""
