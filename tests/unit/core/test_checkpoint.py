@@ -12,6 +12,7 @@ import pytest
 from resolute.contracts.files.digests import format_digest, new_hash
 from resolute.core import CheckpointContext, DownloadMode, DummyCheckpointContext, DummyDistributedContext
 from resolute.core.checkpoint.files.manifest import FileEntry, list_directory
+from resolute.core.checkpoint.files.progress_log import watch_progress
 from resolute.core.checkpoint.registry import RegisteredCheckpoint
 from resolute.core.checkpoint.stores.base import CheckpointStore
 from resolute.core.checkpoint.stores.directory import DirectoryStore
@@ -307,6 +308,20 @@ def test_off_cluster_checkpoints_need_nobody(tmp_path: Path, model: Path) -> Non
     with pytest.raises(KeyError), context.store_path({"steps_completed": 1}) as (path, checkpoint):
         raise KeyError
     assert not path.exists()
+
+
+def test_bytes_that_are_hashed_where_they_lie_are_signs_of_life(tmp_path: Path) -> None:
+    moved: list[int] = []
+    watch = watch_progress(lambda: moved.append(1))
+    store = DirectoryStore(tmp_path / "store", watch=watch)
+    context = CheckpointContext(DummyDistributedContext(), store=store, registry=Registry(store), watch=watch)
+    with context.store_path(STEPS) as (path, checkpoint):
+        (path / "weights").write_bytes(bytes(1 << 20))
+    assert moved
+    moved.clear()
+    # Root reads a copy, others read where the files lie.
+    with context.restore_path(checkpoint):
+        assert moved
 
 
 def test_metadata_that_have_no_form_in_json_are_refused(world: World, model: Path) -> None:

@@ -22,6 +22,7 @@ from resolute.core.checkpoint.files.manifest import (
     list_directory,
     selected,
 )
+from resolute.core.checkpoint.files.progress_log import ProgressFactory, log_progress
 from resolute.core.checkpoint.files.protection import (
     check_closed,
     directory_to_write,
@@ -70,12 +71,15 @@ class CheckpointContext:
         registry: CheckpointRegistry,
         flush: Callable[[], None] = _do_nothing,
         committed: Callable[[], None] = _do_nothing,
+        watch: ProgressFactory = log_progress,
     ) -> None:
         self._dist = dist
         self._registry = registry
         self._store = store
-        self._uploads = Uploader(dist, store=store, registry=registry, flush=flush, committed=committed)
-        self._downloads = Downloader(dist, registry=registry)
+        self._uploads = Uploader(
+            dist, store=store, registry=registry, flush=flush, committed=committed, watch=watch
+        )
+        self._downloads = Downloader(dist, registry=registry, watch=watch)
         self._background = BackgroundWorker()
 
     def __enter__(self) -> Self:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from resolute.core.checkpoint.collective_steps import run_on_local_ranks
 from resolute.core.checkpoint.files.manifest import FileEntry, Selector, verify
-from resolute.core.checkpoint.files.progress_log import log_progress
+from resolute.core.checkpoint.files.progress_log import ProgressFactory, log_progress
 from resolute.core.checkpoint.files.view import has_to_be_copied
 from resolute.core.checkpoint.registry import CheckpointRegistry, RegisteredCheckpoint
 from resolute.core.distributed import DistributedContext
@@ -44,11 +44,19 @@ class Downloader:
     Args:
         dist: The other processes.
         registry: Knows what counts, and where it lies.
+        watch: Makes what counts the bytes that are checked where they lie.
     """
 
-    def __init__(self, dist: DistributedContext, *, registry: CheckpointRegistry) -> None:
+    def __init__(
+        self,
+        dist: DistributedContext,
+        *,
+        registry: CheckpointRegistry,
+        watch: ProgressFactory = log_progress,
+    ) -> None:
         self._dist = dist
         self._registry = registry
+        self._watch = watch
 
     def held(self, checkpoint_id: str) -> AbstractContextManager[None]:
         """Keeps a checkpoint from policies that delete, for as long as the context is entered."""
@@ -102,7 +110,7 @@ class Downloader:
         files, name = registered.files or (), f"checkpoint {checkpoint_id}"
         if has_to_be_copied(directory, registered.store.list(checkpoint_id)):
             return None
-        progress = log_progress(f"{name} is checked", sum(file.size for file in files))
+        progress = self._watch(f"{name} is checked", sum(file.size for file in files))
         verify(directory, files, name=name, progress=progress)
         return directory
 

@@ -23,7 +23,7 @@ from resolute.core.checkpoint.files.manifest import (
     sync_directories,
     write_metadata,
 )
-from resolute.core.checkpoint.files.progress_log import log_progress
+from resolute.core.checkpoint.files.progress_log import ProgressFactory, log_progress
 from resolute.core.checkpoint.files.protection import protect
 from resolute.core.checkpoint.registry import CheckpointRegistry
 from resolute.core.checkpoint.shards import (
@@ -59,6 +59,7 @@ class Uploader:
         registry: Says what counts.
         flush: Waits until this process's reports have arrived, so that no checkpoint is ahead of its metrics.
         committed: Called on the chief after each checkpoint.
+        watch: Makes what counts the bytes that are hashed where they lie.
     """
 
     def __init__(
@@ -69,12 +70,14 @@ class Uploader:
         registry: CheckpointRegistry,
         flush: Callable[[], None],
         committed: Callable[[], None],
+        watch: ProgressFactory = log_progress,
     ) -> None:
         self._dist = dist
         self.store = store
         self.registry = registry
         self.flush = flush
         self._committed = committed
+        self._watch = watch
         self._bytes_in_place = 0
 
     def begin_in_place(self) -> str:
@@ -125,7 +128,7 @@ class Uploader:
         write_metadata(directory, dict(metadata or {}))
         sizes = list_directory(directory)
         paths = list(sizes)
-        progress = log_progress(f"checkpoint {checkpoint_id} is summed up", sum(sizes.values()))
+        progress = self._watch(f"checkpoint {checkpoint_id} is summed up", sum(sizes.values()))
         files = describe_files(directory, paths, progress=progress)
         sync_directories(directory, paths)
         protect(directory, paths)

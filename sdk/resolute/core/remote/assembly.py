@@ -81,6 +81,7 @@ def assemble(
     session = open_session(info, connection)
     flags = Flags.create(run_directory.flags_file)
     movement = Movement(run_directory.movement, rank=distributed.rank)
+    watch = watch_progress(movement.advance)
     source = f"rank{distributed.rank}"
     reports = ReportWriter(
         run_directory.spool,
@@ -117,10 +118,11 @@ def assemble(
         ),
         checkpoint=CheckpointContext(
             distributed,
-            store=open_remote_store(storage, session, watch=watch_progress(movement.advance)),
-            registry=RemoteRegistry(session, storage=to_message(storage)),
+            store=open_remote_store(storage, session, watch=watch),
+            registry=RemoteRegistry(session, storage=to_message(storage), watch=watch),
             flush=lambda: reports.flush(session.outage_timeout),
             committed=tensorboard.sync,
+            watch=watch,
         ),
         searcher=_searcher(info, distributed, session=session, record=record, flags=flags),
         preempt=PreemptContext(distributed, preempt_mode, open_signal=lambda: flags, asked=movement.step),

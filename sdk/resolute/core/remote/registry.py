@@ -15,6 +15,7 @@ from resolute.api.checkpoints.v1 import storage_pb2
 from resolute.contracts.object_stores.location import BucketStorage
 from resolute.contracts.values import to_mapping, to_value
 from resolute.core.checkpoint.files.manifest import FileEntry, metadata_text
+from resolute.core.checkpoint.files.progress_log import ProgressFactory, log_progress
 from resolute.core.checkpoint.registry import RegisteredCheckpoint
 from resolute.core.checkpoint.storage import DirectoryStorage, Storage
 from resolute.core.remote.presigned_urls import open_remote_store
@@ -43,11 +44,15 @@ class RemoteRegistry:
     Args:
         session: The services.
         storage: Where new checkpoints go.
+        watch: Makes what counts the bytes of downloads.
     """
 
-    def __init__(self, session: Session, *, storage: storage_pb2.Storage) -> None:
+    def __init__(
+        self, session: Session, *, storage: storage_pb2.Storage, watch: ProgressFactory = log_progress
+    ) -> None:
         self._session = session
         self._storage = storage
+        self._watch = watch
 
     def prepare(self, metadata: Mapping[str, Any] | None) -> dict[str, Any]:
         """Returns the metadata with the steps under both names, as ``metadata_with_steps`` does."""
@@ -123,7 +128,8 @@ class RemoteRegistry:
             purpose="asking for a checkpoint",
         )
         files = tuple(FileEntry(file.path, file.size, file.digest) for file in listed)
-        return RegisteredCheckpoint(open_remote_store(storage_of(message.storage), self._session), files)
+        store = open_remote_store(storage_of(message.storage), self._session, watch=self._watch)
+        return RegisteredCheckpoint(store, files)
 
     def metadata(self, checkpoint_id: str) -> dict[str, Any]:
         """Returns the metadata of a committed checkpoint.
