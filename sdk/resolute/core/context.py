@@ -164,7 +164,7 @@ class Context:
         }
         if level not in number:
             raise ValueError(f"level is {level!r}; {', '.join(number)} were expected")
-        _log.log(number[level], "alert: %s", ": ".join(filter(None, (title, description))))
+        _log.log(number[level], "alert: %s", ": ".join(map(str, filter(None, (title, description)))))
         if self._parts.raise_alert is not None:
             self._parts.raise_alert(title or "", description or "", level)
 

@@ -7,6 +7,7 @@ import uuid
 
 from resolute.api.experiments.v1 import alerts_service_pb2 as alerts
 from resolute.contracts.calls.backoff import Backoff, retry
+from resolute.contracts.unicode_text import valid_unicode
 from resolute.core.remote.session import Session
 from resolute.errors import ResoluteError, UnavailableError
 
@@ -31,8 +32,8 @@ class RemoteAlerts:
         request = alerts.RaiseAlertRequest(
             trial_id=self._session.connection.trial_id,
             alert_id=str(uuid.uuid4()),
-            title=title[:_TITLE],
-            text=text[:_TEXT],
+            title=valid_unicode(str(title))[:_TITLE],
+            text=valid_unicode(str(text))[:_TEXT],
             level=level,
         )
         try:

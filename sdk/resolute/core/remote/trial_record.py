@@ -13,6 +13,7 @@ from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.early_exit import EarlyExit
 from resolute.contracts.run.movement import Movement
+from resolute.contracts.unicode_text import valid_unicode
 from resolute.contracts.values import to_mapping, to_value
 from resolute.core.remote.session import Session
 from resolute.core.reporting.early_exit import EarlyExitReason
@@ -59,7 +60,8 @@ class RemoteTrialRecord:
         self._movement.begin_phase()
         if self._clock.monotonic() < self._quiet_until:
             return
-        request = trials.SetTrialStatusRequest(trial_id=self._trial_id, run=self._run, status=status)
+        shown = valid_unicode(str(status))
+        request = trials.SetTrialStatusRequest(trial_id=self._trial_id, run=self._run, status=shown)
         try:
             self._session.trials.SetTrialStatus(request, timeout=_STATUS_DEADLINE)
         except ResoluteError as failure:
