@@ -15,6 +15,8 @@ _INTERPRETER = re.compile(
 def copy_scripts(source: Path, target: Path, *, made_in: Path, python: Path) -> None:
     """Copies the Python scripts of an environment, unless the target has one of that name.
 
+    Files that may not be read, as some systems keep theirs in ``/usr/bin``, are left out.
+
     Args:
         source: Directory of the scripts.
         target: Takes the copies.
@@ -24,7 +26,11 @@ def copy_scripts(source: Path, target: Path, *, made_in: Path, python: Path) -> 
     for path in source.iterdir() if source.is_dir() else ():
         if path.is_symlink() or not path.is_file() or (target / path.name).exists():
             continue
-        with path.open("rb") as file:
+        try:
+            file = path.open("rb")
+        except PermissionError:
+            continue
+        with file:
             head = file.read(_HEAD_BYTES)
             match = _INTERPRETER.match(head)
             if match is None or not _names(match["line"] or match["command"], made_in):
