@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 from resolute.errors import Violation
@@ -109,16 +110,16 @@ class PodAccess:
                         f"{entry['name']!r} is the pool's: choose another name",
                     )
         own = _names(theirs, "volumes")
-        for part in ("containers", "initContainers"):
-            if f"spec.{part}.volumeMounts.name" in self.allowed:
+        for part, uses in product(("containers", "initContainers"), ("volumeMounts", "volumeDevices")):
+            if f"spec.{part}.{uses}.name" in self.allowed:
                 continue
             for number, container in enumerate(_entries(theirs, part)):
-                for index, mount in enumerate(_entries(container, "volumeMounts")):
-                    if mount.get("name") not in own:
+                for index, used in enumerate(_entries(container, uses)):
+                    if used.get("name") not in own:
                         yield (
-                            f"spec.{part}[{number}].volumeMounts[{index}].name",
-                            f"found {mount.get('name')!r}; name a volume of the same pod_spec, "
-                            + self._remedy(("spec", part, "volumeMounts", "name")),
+                            f"spec.{part}[{number}].{uses}[{index}].name",
+                            f"found {used.get('name')!r}; name a volume of the same pod_spec, "
+                            + self._remedy(("spec", part, uses, "name")),
                         )
 
     def _unlisted(self, steps: tuple[str, ...]) -> str:

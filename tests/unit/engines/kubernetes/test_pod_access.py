@@ -199,6 +199,10 @@ def volume(**fields: Any) -> dict[str, Any]:
             of("containers", volumeMounts=[{"name": "key", "mountPath": "/k"}]),
             "spec.containers[0].volumeMounts[0].name",
         ),
+        (
+            of("initContainers", name="a", volumeDevices=[{"name": "key", "devicePath": "/dev/k"}]),
+            "spec.initContainers[0].volumeDevices[0].name",
+        ),
     ],
 )
 def test_everything_else_is_refused_by_its_path(pod_spec: dict[str, Any], path: str) -> None:
