@@ -9,6 +9,7 @@ from click.shell_completion import ShellComplete
 from wire.cli.scripted import ScriptedCluster
 
 from resolute.cli.main import cli
+from resolute.cli.options import completions
 
 
 def completed(line: str) -> list[str]:
@@ -29,6 +30,15 @@ def test_numbers_and_names_of_the_cluster_are_offered(cluster: ScriptedCluster) 
     assert str(trial.number) in completed("trial logs ")
     assert completed("experiment describe zzz") == []
     assert completed("project describe ") == completed("workspace describe ")
+
+
+@pytest.mark.usefixtures("cluster")
+def test_what_begins_so_is_offered_wherever_it_stands_in_a_long_list() -> None:
+    complete = completions._from_cluster(lambda _: ((f"name-{number}", "") for number in range(200)))
+    context = cli.make_context("resolute", ["status"], resilient_parsing=True)
+    parameter = cli.params[0]
+    assert [one.value for one in complete(context, parameter, "name-199")] == ["name-199"]
+    assert len(complete(context, parameter, "name")) == 50
 
 
 def test_fields_of_the_config_are_offered_with_what_they_are(home: Path) -> None:

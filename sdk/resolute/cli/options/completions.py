@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from resolute.client.services import Services
 
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+_MOST = 50
+"""What fits on a screen."""
 _NEWEST = 50
+"""Experiments, and trials of one, that are asked for."""
 _NEWEST_EXPERIMENTS = 5
 """Whose trials and checkpoints are offered."""
 
@@ -31,14 +34,16 @@ def _from_cluster(known: Callable[[Services], Iterable[tuple[object, str]]]) -> 
         options = ctx.find_root().params
         settings = Settings(master=options.get("master") or "", user=options.get("user") or "")
         try:
-            pairs = [
-                (str(value), about) for value, about in itertools.islice(known(settings.services()), _NEWEST)
-            ]
+            items = (
+                CompletionItem(str(value), help=about)
+                for value, about in known(settings.services())
+                if str(value).startswith(incomplete)
+            )
+            return list(itertools.islice(items, _MOST))
         except Exception:  # noqa: BLE001 - whatever it is, the command itself will say it
             return []
         finally:
             settings.close()
-        return [CompletionItem(value, help=about) for value, about in pairs if value.startswith(incomplete)]
 
     return complete
 
