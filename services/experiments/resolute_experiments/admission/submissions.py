@@ -217,10 +217,8 @@ class Submissions:
         # Not in check(): a promotion checks the config before it copies the checkpoint to this cluster.
         await self._check_source_checkpoint(accepted.config)
         await self._check_method(accepted.config)
-        files = await asyncio.to_thread(model_definition.check, submission.model_definition)
-        if violation := missing_script(accepted.config, files, runs_here=accepted.runs_here):
-            raise refused_config(violation)
-        values = self._row(submission, accepted)
+        sha256 = await asyncio.to_thread(_checked_model_definition, submission.model_definition, accepted)
+        values = self._row(submission, accepted, definition_sha256=sha256)
         await self._storage_quota.admit(values["workspace"])
         now = self._clock.time()
 
@@ -247,7 +245,7 @@ class Submissions:
 
         return await self._database.write(work), accepted.warnings
 
-    def _row(self, submission: Submission, accepted: Accepted) -> dict[str, Any]:
+    def _row(self, submission: Submission, accepted: Accepted, *, definition_sha256: str) -> dict[str, Any]:
         config = accepted.config
         state = ExperimentState.PAUSED if submission.paused else ExperimentState.ACTIVE
         return {
@@ -266,13 +264,21 @@ class Submissions:
             "failure": "",
             "revision": 1,
             "created_at": self._clock.time(),
-            "definition_sha256": hashlib.sha256(submission.model_definition).hexdigest(),
+            "definition_sha256": definition_sha256,
             "definition_size": len(submission.model_definition),
             "search_created": False,
             "action_cursor": 0,
             "resource_pool": accepted.resource_pool,
             "kind": submission.kind.value,
         }
+
+
+def _checked_model_definition(archive: bytes, accepted: Accepted) -> str:
+    """Refuses files that cannot be run, and returns their digest; may take seconds."""
+    files = model_definition.check(archive)
+    if violation := missing_script(accepted.config, files, runs_here=accepted.runs_here):
+        raise refused_config(violation)
+    return hashlib.sha256(archive).hexdigest()
 
 
 def _check_kind(kind: ExperimentKind, config: ExperimentConfig) -> None:

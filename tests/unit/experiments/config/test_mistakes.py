@@ -184,6 +184,15 @@ def test_a_script_that_is_not_there_is_named(entrypoint: Any, missing: str) -> N
     assert (missing in found.description) if found else not missing
 
 
+def test_a_directory_of_very_many_files_is_not_looked_through_for_what_was_meant() -> None:
+    """That took seconds, in which the cluster answered nobody."""
+    many = {*FILES, *(f"data/{number}" for number in range(3000))}
+    found = missing_script(config(entrypoint="python3 tain.py"), many, runs_here=True)
+    assert found is not None
+    assert "the script 'tain.py' is not in the directory" in found.description
+    assert "did you mean" not in found.description
+
+
 def test_what_a_hook_a_mount_or_an_image_may_provide_is_not_missed() -> None:
     mounts = [{"host_path": "/data", "container_path": "data"}]
     tain = config(entrypoint="python3 tain.py")
