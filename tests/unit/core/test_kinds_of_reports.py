@@ -148,6 +148,8 @@ WRONG = {
     "a dot in the group": Wrong(into("a.b"), "a name without a dot"),
     "an empty group": Wrong(into(""), "a name without a dot"),
     "a number as group": Wrong(into(5), "a name without a dot"),
+    "a long group": Wrong(into("x" * 501), "at most 500 characters of Unicode"),
+    "half a surrogate pair in a group": Wrong(into("half \ud800"), "at most 500 characters of Unicode"),
     "a list of metrics": Wrong(what([1.0]), "metrics are a list"),
     "too many metrics": Wrong(what({f"metric {i:0400}": 1.0 for i in range(6000)}), "put large data into"),
 }

@@ -11,6 +11,8 @@ from typing import Any
 
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 from resolute.contracts.media_formats import MediaKind
+from resolute.contracts.spool.format import MAX_NAME_LENGTH
+from resolute.contracts.unicode_text import valid_unicode
 from resolute.core.media.audio import audio_content
 from resolute.core.media.figures import figure_content
 from resolute.core.media.histograms import histogram_content
@@ -453,7 +455,12 @@ class DummyTrainContext(TrainContext):
 
 def _values(group: Any, metrics: Any) -> Mapping[str, Any]:
     if not isinstance(group, str) or not group or "." in group:
-        raise ValueError(f"the group {group!r} is not valid: a name without a dot was expected")
+        raise ValueError(f"the group {group!r:.80} is not valid: a name without a dot was expected")
+    if len(group) > MAX_NAME_LENGTH or group != valid_unicode(group):
+        raise ValueError(
+            f"the group {group!r:.80} is not valid: at most {MAX_NAME_LENGTH} characters of Unicode were "
+            "expected"
+        )
     if not isinstance(metrics, Mapping):
         raise InvalidArgumentError(
             f"metrics are a {type(metrics).__name__}; a mapping from names to values was expected"
