@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import copy
 import itertools
+import logging
 import random
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -19,7 +20,7 @@ from support.training.pauses import Run, train_in_parts
 from support.training.trials import LineTrial, Noisy, equal, local_context, state_of
 from torch import nn
 from torch.nn.utils import prune
-from torch.utils.data import DataLoader, IterableDataset
+from torch.utils.data import DataLoader, Dataset, IterableDataset
 
 from resolute import pytorch
 from resolute.pytorch import Batch, PyTorchCallback, PyTorchTrialContext, Trainer
@@ -304,7 +305,7 @@ def test_what_changes_after_the_first_checkpoint_is_warned_of_too(
     calls = itertools.count()
     trial_class = changing(counts, lambda trial: next(calls) < 2 or counts(trial))
     fit(tmp_path, trial_class, max_length=Batch(4), checkpoint_period=Batch(1))
-    assert len(warnings_of(caplog, "a pause forgets")) == 1
+    assert len(warnings_of(caplog, "self.counts")) == 1
 
 
 def test_a_model_whose_state_gets_other_names_is_warned_of(
@@ -317,6 +318,137 @@ def test_a_model_whose_state_gets_other_names_is_warned_of(
     fit(tmp_path, changing(lambda _: None, change))
     (line,) = warnings_of(caplog, "other names than before")
     assert "0.weight, 0.weight_mask, 0.weight_orig" in line
+
+
+SEEN: list[float] = []
+
+
+def warming_up(epoch: int) -> float:
+    """A function with an attribute of its own."""
+    warming_up.calls += 1  # type: ignore[attr-defined]
+    return 1.0
+
+
+def counting(rates: list[float]) -> Callable[[int], float]:
+    """Returns a function with a variable of the function around it."""
+
+    def rate(_: int) -> float:
+        rates.append(1.0 / (1 + len(rates)))
+        return rates[-1]
+
+    return rate
+
+
+def noting(_: int) -> float:
+    """A function that changes what its module has."""
+    SEEN.append(1.0)
+    return 1.0 / len(SEEN)
+
+
+class Decay:
+    def __init__(self) -> None:
+        self.factor = 1.0
+
+    def __call__(self, _: int) -> float:
+        self.factor *= 0.9
+        return self.factor
+
+
+def pure(base: float) -> Callable[[int], float]:
+    return lambda step: base**step
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (lambda: counting([]), "rates in counting.<locals>.rate"),
+        (lambda: warming_up, "warming_up.calls"),
+        (lambda: noting, f"{__name__}.SEEN"),
+        (lambda: Decay().__call__, "LambdaLR.lr_lambdas.0.factor"),
+        (
+            lambda: partial(lambda counts, _: counts.update([1]) or 1.0, collections.Counter()),
+            "LambdaLR.lr_lambdas.0",
+        ),
+        (Decay, ""),  # torch keeps the attributes of such
+        (lambda: pure(0.9), ""),
+    ],
+)
+def test_what_the_function_of_a_scheduler_remembers_is_warned_of(
+    make: Any, name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Scheduled(LineTrial):
+        def __init__(self, context: PyTorchTrialContext) -> None:
+            super().__init__(context)
+            del self.seen
+            warming_up.calls = 0  # type: ignore[attr-defined]
+            scheduler = torch.optim.lr_scheduler.LambdaLR(self.optimizer, make())
+            context.wrap_lr_scheduler(scheduler, pytorch.LRScheduler.StepMode.STEP_EVERY_BATCH)
+
+        def train_batch(self, batch: Any, epoch_idx: int, batch_idx: int) -> dict[str, Any]:
+            self.context.step_optimizer(self.optimizer)
+            self.absolute.update(1.0)
+            return {}
+
+    fit(tmp_path, Scheduled)
+    lines = warnings_of(caplog, "a pause forgets")
+    assert [f"changed while training: {name}. Keep" in line for line in lines] == [True] * bool(name)
+
+
+class Remembering(Dataset[Any]):
+    """Keeps, of the records that it has read, what is named."""
+
+    def __init__(self, kept: str) -> None:
+        self._kept = kept
+        self.cache: dict[int, float] = {}
+        self.recent: list[float] = []
+        self.table = torch.full((8,), torch.nan)
+        self.count = 0
+
+    def __len__(self) -> int:
+        return 8
+
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, torch.Tensor]:
+        noise = random.random() if self._kept != "values" else 0.5
+        if self._kept in {"cache", "values"}:
+            noise = self.cache.setdefault(index, noise)
+        elif self._kept == "recent":
+            self.recent = [*self.recent[-2:], noise]
+        elif self._kept == "table":
+            self.table[index] = noise
+        elif self._kept == "count":
+            self.count += 1
+        return torch.full((1,), index + noise), torch.zeros(1)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("kept", ["cache", "recent", "table", "count", "values", "nothing"])
+def test_what_a_data_set_remembers_of_its_records_is_warned_of(
+    kept: str, workers: int, tmp_path: Path
+) -> None:
+    class Reading(LineTrial):
+        def build_training_data_loader(self) -> Any:
+            del self.seen
+            return pytorch.DataLoader(Remembering(kept), batch_size=2, shuffle=True, num_workers=workers)
+
+        def train_batch(self, batch: Any, epoch_idx: int, batch_idx: int) -> dict[str, Any]:
+            self.absolute.update(1.0)
+            return {}
+
+    # Workers are other processes.
+    handler = logging.FileHandler(tmp_path / "log")
+    logging.getLogger("resolute.pytorch").addHandler(handler)
+    try:
+        fit(tmp_path, Reading)
+    finally:
+        logging.getLogger("resolute.pytorch").removeHandler(handler)
+        handler.close()
+    lines = [line for line in (tmp_path / "log").read_text().splitlines() if "a pause forgets" in line]
+    if kept in {"values", "nothing"}:
+        assert lines == []
+    else:
+        (line,) = lines
+        at_checkpoint = kept in {"count", "table"} and not workers
+        assert (f": the training data.{kept}. Keep" if at_checkpoint else f"were read: {kept}. Let") in line
 
 
 class Endless(IterableDataset[Any]):

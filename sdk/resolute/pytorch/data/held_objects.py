@@ -67,6 +67,27 @@ def walk(
         level = inner
 
 
+def state_of_functions(
+    name: str, owner: object, *, without: Iterable[object] = ()
+) -> Iterator[tuple[str, object]]:
+    """Yields what the functions that an object holds remember from call to call, each by a name.
+
+    Args:
+        name: The object's.
+        owner: The object.
+        without: Objects that are not looked into.
+    """
+    for path, one in walk(owner, without=without):
+        if isinstance(one, types.FunctionType):
+            if is_of_script(one.__module__ or ""):
+                yield from _remembered(one)
+        elif isinstance(one, types.MethodType):
+            if is_script_object(one.__self__):
+                yield f"{name}{path}", one.__self__
+        elif isinstance(one, functools.partial):
+            yield f"{name}{path}", (one.args, one.keywords)
+
+
 def attributes(holder: object) -> Iterator[tuple[str, Any]]:
     """Yields the attributes of an object, and those of its class that a script has written.
 
@@ -133,6 +154,18 @@ def _content(holder: object) -> Iterator[tuple[str, object]]:
         yield from (("__self__", one) for one in inner if one is not None)
     else:
         yield from attributes(holder)
+
+
+def _remembered(function: types.FunctionType) -> Iterator[tuple[str, object]]:
+    """Yields what a function has of functions around it, its attributes, and what it names of its module."""
+    name = function.__qualname__
+    for inner, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=False):
+        with contextlib.suppress(ValueError):  # it is empty until the function around has set it
+            yield f"{inner} in {name}", cell.cell_contents
+    yield from ((f"{name}.{inner}", value) for inner, value in vars(function).items())
+    for inner in function.__code__.co_names:
+        if inner in function.__globals__:
+            yield f"{function.__module__}.{inner}", function.__globals__[inner]
 
 
 def _named_by(function: types.FunctionType) -> Iterator[tuple[str, object]]:

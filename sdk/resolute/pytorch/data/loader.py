@@ -158,7 +158,7 @@ class DataLoader:
         batches = self._batches(repeat=repeat, skip=skip, num_replicas=num_replicas, rank=rank, seed=seed)
         if self.num_workers:
             batches = NumberedBatchSampler(batches, first=skip)
-            dataset = SeededDataset(dataset, self._options["collate_fn"], seed=derived_seed(seed, rank))
+        dataset = SeededDataset(dataset, self._options["collate_fn"], seed=derived_seed(seed, rank))
         # A generator of its own: starting workers must not take from the random numbers of training.
         generator = torch.Generator().manual_seed(derived_seed(seed, rank, skip))
         return torch_data.DataLoader(

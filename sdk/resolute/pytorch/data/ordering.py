@@ -10,6 +10,7 @@ from torch.utils.data import BatchSampler, Dataset, Sampler, get_worker_info
 
 from resolute.pytorch.backends.random_state import seed_all
 from resolute.pytorch.data.generators import OwnGenerators
+from resolute.pytorch.data.reading_watch import ReadingWatch
 
 _GOLDEN = 0x9E3779B97F4A7C15
 """An odd constant that spreads consecutive numbers over 64 bits."""
@@ -131,32 +132,35 @@ class SeededDataset(Dataset[Any]):
         self.__dict__["_collate"] = collate
         self.__dict__["_seed"] = seed
         self.__dict__["_generators"] = None
+        self.__dict__["_watch"] = None
 
     def __getitem__(self, index: Any) -> Any:
         return self.__dict__["_inner"][index]
 
     def __getitems__(self, indices: list[Any]) -> list[Any]:
         inner = self.__dict__["_inner"]
+        if self.__dict__["_generators"] is None:  # in a worker, which has a copy of the data set
+            generators = OwnGenerators((inner, self.__dict__["_collate"]))
+            self.__dict__.update(_generators=generators, _watch=ReadingWatch(inner, generators))
         if isinstance(indices, NumberedBatch) and get_worker_info() is not None:
             self._seed_all(derived_seed(self.__dict__["_seed"], indices.number))
-        whole = getattr(inner, "__getitems__", None)
-        if whole is not None:
-            items: list[Any] = whole(list(indices))
-            return items
-        return [inner[index] for index in indices]
+        with self.__dict__["_watch"].reading():
+            whole = getattr(inner, "__getitems__", None)
+            if whole is not None:
+                items: list[Any] = whole(list(indices))
+                return items
+            return [inner[index] for index in indices]
 
     def __len__(self) -> int:
         return len(self.__dict__["_inner"])
 
     def __getattr__(self, name: str) -> Any:
-        if name in {"_inner", "_collate", "_seed", "_generators"} or name.startswith("__"):
+        if name in {"_inner", "_collate", "_seed", "_generators", "_watch"} or name.startswith("__"):
             raise AttributeError(name)  # while it is being unpickled there is no inner data set yet
         return getattr(self.__dict__["_inner"], name)
 
     def _seed_all(self, seed: int) -> None:
         seed_all(seed)
-        if self.__dict__["_generators"] is None:  # in a worker, which has a copy of the data set
-            self.__dict__["_generators"] = OwnGenerators((self.__dict__["_inner"], self.__dict__["_collate"]))
         self.__dict__["_generators"].seed(seed)
 
     def __setattr__(self, name: str, value: Any) -> None:

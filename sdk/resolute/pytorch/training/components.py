@@ -85,9 +85,10 @@ class TrialComponentFactory:
     def make_callbacks(self) -> Mapping[str, PyTorchCallback]:
         """The trial's own, and one that looks for state of theirs and the trial's that no checkpoint has."""
         context = self._context
-        wrapped = [*context.optimizers, *wrapped_schedulers(context)]
+        schedulers = wrapped_schedulers(context)
+        kept = [*context.optimizers, *schedulers, context._precision.scaler]
         callbacks, self._unsaved = with_unsaved_state_warning(
-            self._trial, context, kept=[*wrapped, context._precision.scaler]
+            self._trial, context, kept=kept, schedulers=schedulers
         )
         return callbacks
 

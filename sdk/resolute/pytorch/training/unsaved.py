@@ -9,6 +9,7 @@ from typing import Any
 from torch import nn
 
 from resolute.pytorch.checkpointing.layout import unwrap_model
+from resolute.pytorch.data.held_objects import state_of_functions
 from resolute.pytorch.data.stateful import is_stateful_loader
 from resolute.pytorch.training.state_snapshot import StateSnapshot
 from resolute.pytorch.trial.base_context import TrialContext
@@ -29,6 +30,7 @@ class UnsavedStateWarning(PyTorchCallback):
         context: Its context.
         callbacks: Its callbacks, by name.
         kept: What checkpoints hold of it besides models.
+        schedulers: Its schedulers, whose functions are in no checkpoint.
 
     Attributes:
         callbacks: Its callbacks, by name.
@@ -41,11 +43,13 @@ class UnsavedStateWarning(PyTorchCallback):
         *,
         callbacks: Mapping[str, PyTorchCallback],
         kept: Iterable[object] = (),
+        schedulers: Iterable[object] = (),
     ) -> None:
         self._trial = trial
         self._context = context
         self.callbacks = dict(callbacks)
         self._kept_objects = [one for one in kept if one is not None]
+        self._schedulers = list(schedulers)
         self._data: object = None
         self._first: dict[str, Hashable] = {}
         self._names_of_state: list[set[str]] = []
@@ -107,7 +111,22 @@ class UnsavedStateWarning(PyTorchCallback):
         snapshot.take("the training data", self._data)
         for name, callback in self.callbacks.items():
             snapshot.take(f"callback {name!r}", callback)
+        for name, value in self._remembered_by_functions():
+            snapshot.take(name, value)
         return snapshot
+
+    def _remembered_by_functions(self) -> Iterator[tuple[str, object]]:
+        owners = {"self": self._trial}
+        owners |= {type(one).__name__: one for one in self._schedulers}
+        owners |= {
+            f"callback {name!r}": one
+            for name, one in self.callbacks.items()
+            if not overrides(one, "state_dict")
+        }
+        without = (self._context, *self._context.models, *self._kept_objects)
+        for name, owner in owners.items():
+            others = [one for one in without if one is not owner]
+            yield from state_of_functions(name, owner, without=others)
 
     def _kept(self) -> Iterator[int]:
         """Yields identities of what a checkpoint holds."""
@@ -121,7 +140,7 @@ class UnsavedStateWarning(PyTorchCallback):
 
 
 def with_unsaved_state_warning(
-    trial: Any, context: TrialContext, *, kept: Iterable[object] = ()
+    trial: Any, context: TrialContext, *, kept: Iterable[object] = (), schedulers: Iterable[object] = ()
 ) -> tuple[Mapping[str, PyTorchCallback], UnsavedStateWarning]:
     """Returns a trial's callbacks and, also by itself, the one that warns of what no checkpoint holds.
 
@@ -129,11 +148,12 @@ def with_unsaved_state_warning(
         trial: The trial.
         context: Its context.
         kept: What checkpoints hold of it besides models.
+        schedulers: Its schedulers, whose functions are in no checkpoint.
     """
     callbacks: Any = trial.build_callbacks()
     if not isinstance(callbacks, Mapping):  # refused later, with a word on what it must be
         return callbacks, UnsavedStateWarning(trial, context, callbacks={}, kept=kept)
-    unsaved = UnsavedStateWarning(trial, context, callbacks=callbacks, kept=kept)
+    unsaved = UnsavedStateWarning(trial, context, callbacks=callbacks, kept=kept, schedulers=schedulers)
     return {**callbacks, UNSAVED_STATE: unsaved}, unsaved
 
 
