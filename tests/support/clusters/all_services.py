@@ -75,10 +75,16 @@ class AllServices:
         """Reads its database."""
         return await self.database.read(work)
 
-    async def create(self, *, paused: bool = False, **config: Any) -> experiment_pb2.Experiment:
+    async def create(
+        self,
+        *,
+        paused: bool = False,
+        kind: experiment_pb2.ExperimentKind.ValueType = experiment_pb2.EXPERIMENT_KIND_SEARCH,
+        **config: Any,
+    ) -> experiment_pb2.Experiment:
         """Submits an experiment without code: ``CONFIG`` with changes."""
         spec = experiments_service_pb2.ExperimentSpec(
-            config_yaml=yaml.safe_dump({**CONFIG, **config}), paused=paused
+            config_yaml=yaml.safe_dump({**CONFIG, **config}), paused=paused, kind=kind
         )
         request = experiments_service_pb2.CreateExperimentRequest(request_id=str(uuid.uuid4()), spec=spec)
         created = await self.experiments.CreateExperiment(request)

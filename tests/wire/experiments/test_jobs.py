@@ -35,6 +35,24 @@ async def order(service: AllServices) -> list[int]:
     return [job.experiment_number for job in response.jobs]
 
 
+@pytest.mark.timeout(60)
+def test_a_job_says_what_it_is_for(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with all_services(tmp_path) as service:
+            await service.create(paused=True)
+            searcher = {"name": "single", "metric": "loss", "max_length": {"batches": 1}}
+            command = experiment_pb2.EXPERIMENT_KIND_COMMAND
+            await service.create(paused=True, kind=command, searcher=searcher, max_restarts=0)
+            listed = (await jobs(service).ListJobs(pb2.ListJobsRequest())).jobs
+            kinds = {job.experiment_number: job.kind for job in listed}
+            assert kinds == {
+                1: experiment_pb2.EXPERIMENT_KIND_SEARCH,
+                2: command,
+            }
+
+    asyncio.run(body())
+
+
 async def three(service: AllServices) -> None:
     """Three experiments, which are paused so that none gets a slot."""
     for priority in (50, 40, 50):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 from google.protobuf.field_mask_pb2 import FieldMask
 from support.browser import assert_accessible
 from support.services.access import calls
 from support.services.gateway import need_http
+from support.services.page_editor import write
 from support.services.page_visit import BEST, MARKUP, Visit, visit_page
 
 from resolute.api.experiments.v1 import access_service_pb2, user_pb2
@@ -115,20 +115,6 @@ async def fork_compare_and_delete(visit: Visit) -> None:
     while await page.get_by_role("link", name=re.compile("forked")).count():
         await page.reload()
         await page.get_by_role("link", name=MARKUP).wait_for()
-
-
-async def write(editor: Any, text: str) -> None:
-    """Puts a text into an editor in the place of what is there, as a person pastes it."""
-    await editor.press("Control+a")
-    await editor.evaluate(
-        """(editor, text) => {
-            const clipboardData = new DataTransfer();
-            clipboardData.setData("text/plain", text);
-            const pasted = {clipboardData, bubbles: true, cancelable: true};
-            editor.dispatchEvent(new ClipboardEvent("paste", pasted));
-        }""",
-        text,
-    )
 
 
 def test_a_checkpoint_is_downloaded_and_verified(tmp_path: Path) -> None:

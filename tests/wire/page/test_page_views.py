@@ -45,9 +45,11 @@ VIEWS = (
     ("/compare?trials=1,2&tab=code", "tab", "Code"),
     ("/now", "heading", "Needs somebody"),
     ("/models", "searchbox", "Filter models by name"),
+    ("/tasks", "button", "Run a command"),
     ("/tokens", "cell", "of a browser"),
     ("/cluster", "link", MARKUP),
     ("/cluster?tab=workspaces", "cell", "Uncategorized"),
+    ("/cluster?tab=alerts", "tab", "Alerts"),
     ("/cluster?tab=users", "cell", "admin"),
 )
 """Where each view is, and the role and name of something that is there once it is loaded."""

@@ -560,3 +560,5 @@ class JobRecord:
     """Done share in [0, 1]."""
     estimated_end_time: datetime | None = None
     """When it will be done, as fast as it was so far; None until that is known, and unless it runs."""
+    kind: ExperimentKind = ExperimentKind.SEARCH
+    """What it is for."""

@@ -12,7 +12,7 @@ from resolute.errors import IllegalTransitionError, InvalidArgumentError, Violat
 from resolute_experiments.scheduling.policy import Share
 from resolute_experiments.states import ALLOCATED_TRIALS, LIVE_EXPERIMENTS, ExperimentState, TrialState
 from resolute_experiments.store import audit, experiments, runs
-from resolute_experiments.store.experiments import Experiment
+from resolute_experiments.store.experiments import Experiment, ExperimentKind
 from resolute_experiments.store.schema import experiments as experiments_table
 from resolute_experiments.store.schema import trials as trials_table
 from resolute_experiments.store.schema import users, workspaces
@@ -25,6 +25,7 @@ class Job:
     experiment_id: str
     number: int
     name: str
+    kind: ExperimentKind
     owner: str
     owner_id: int | None
     """None when the owner is no user of this cluster."""
@@ -137,6 +138,7 @@ def _read(connection: Connection, condition: sa.ColumnElement[bool], held: dict[
             e.id.label("experiment_id"),
             e.number,
             e.name,
+            e.kind,
             e.owner,
             users.c.number.label("owner_id"),
             sa.func.coalesce(workspaces.c.number, 0).label("workspace_id"),
@@ -164,6 +166,7 @@ def _read(connection: Connection, condition: sa.ColumnElement[bool], held: dict[
             experiment_id=row.experiment_id,
             number=row.number,
             name=row.name,
+            kind=ExperimentKind(row.kind),
             owner=row.owner,
             owner_id=row.owner_id,
             workspace_id=row.workspace_id,

@@ -35,6 +35,7 @@ class Job(google.protobuf.message.Message):
     ETAG_FIELD_NUMBER: builtins.int
     PROGRESS_FIELD_NUMBER: builtins.int
     ESTIMATED_END_TIME_FIELD_NUMBER: builtins.int
+    KIND_FIELD_NUMBER: builtins.int
     experiment_id: builtins.str
     """UUID of the experiment."""
     experiment_number: builtins.int
@@ -67,6 +68,8 @@ class Job(google.protobuf.message.Message):
     """The etag of the experiment; for conditional updates."""
     progress: builtins.float
     """Done share of it in [0, 1]."""
+    kind: resolute.api.experiments.v1.experiment_pb2.ExperimentKind.ValueType
+    """What it is for."""
     @property
     def estimated_end_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
         """When it will be done, as fast as it was so far; absent unless it runs, and until that can be told."""
@@ -91,9 +94,10 @@ class Job(google.protobuf.message.Message):
         etag: builtins.str = ...,
         progress: builtins.float = ...,
         estimated_end_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
+        kind: resolute.api.experiments.v1.experiment_pb2.ExperimentKind.ValueType = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_max_slots", b"_max_slots", "_owner_id", b"_owner_id", "estimated_end_time", b"estimated_end_time", "max_slots", b"max_slots", "owner_id", b"owner_id"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_max_slots", b"_max_slots", "_owner_id", b"_owner_id", "allocated_trials", b"allocated_trials", "estimated_end_time", b"estimated_end_time", "etag", b"etag", "experiment_id", b"experiment_id", "experiment_number", b"experiment_number", "held_slots", b"held_slots", "max_slots", b"max_slots", "name", b"name", "owner_id", b"owner_id", "owner_name", b"owner_name", "priority", b"priority", "progress", b"progress", "queued_trials", b"queued_trials", "slots_per_trial", b"slots_per_trial", "state", b"state", "wait_reason", b"wait_reason", "weight", b"weight"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_max_slots", b"_max_slots", "_owner_id", b"_owner_id", "allocated_trials", b"allocated_trials", "estimated_end_time", b"estimated_end_time", "etag", b"etag", "experiment_id", b"experiment_id", "experiment_number", b"experiment_number", "held_slots", b"held_slots", "kind", b"kind", "max_slots", b"max_slots", "name", b"name", "owner_id", b"owner_id", "owner_name", b"owner_name", "priority", b"priority", "progress", b"progress", "queued_trials", b"queued_trials", "slots_per_trial", b"slots_per_trial", "state", b"state", "wait_reason", b"wait_reason", "weight", b"weight"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_max_slots", b"_max_slots"]) -> typing.Literal["max_slots"] | None: ...
     @typing.overload

@@ -1,6 +1,6 @@
 // States in words, each with a colour and a shape.
 
-import { ExperimentActivity, ExperimentState } from "$gen/resolute/api/experiments/v1/experiment_pb.js";
+import { ExperimentActivity, ExperimentKind, ExperimentState } from "$gen/resolute/api/experiments/v1/experiment_pb.js";
 import type { Experiment } from "$gen/resolute/api/experiments/v1/experiment_pb.js";
 import { RunOutcome } from "$gen/resolute/api/experiments/v1/run_pb.js";
 import { TrialState } from "$gen/resolute/api/experiments/v1/trial_pb.js";
@@ -71,6 +71,10 @@ export const hasEnded = ({ state }: Experiment): boolean =>
   [ExperimentState.COMPLETED, ExperimentState.CANCELED, ExperimentState.ERROR].includes(state);
 export const canDelete = (experiment: Experiment): boolean =>
   hasEnded(experiment) || experiment.state === ExperimentState.DELETE_FAILED;
+
+/** Kinds of experiments that are tasks. */
+export const TASK_KINDS: readonly ExperimentKind[] = [ExperimentKind.COMMAND, ExperimentKind.TENSORBOARD];
+export const isTask = ({ kind }: { readonly kind: ExperimentKind }): boolean => TASK_KINDS.includes(kind);
 
 /** The words by which a filter names states. */
 export const STATE_WORDS: readonly string[] = ["running", "active", "paused", "stopping", "completed", "canceled", "failed"];

@@ -1,9 +1,9 @@
 // A page of experiments, which stays as it is while what it shows changes.
 
-import type { Experiment } from "$gen/resolute/api/experiments/v1/experiment_pb.js";
+import type { Experiment, ExperimentKind } from "$gen/resolute/api/experiments/v1/experiment_pb.js";
 import { isRefusal, readUntilDone } from "$src/api/reading";
 import { services, within } from "$src/api/services";
-import { hasEnded } from "$src/api/states";
+import { hasEnded, isTask } from "$src/api/states";
 import { watch } from "$src/live/live.svelte";
 import { experimentSubscription, queueSubscription } from "$src/live/subscription";
 import { failureOf } from "$client/errors.js";
@@ -19,6 +19,8 @@ export interface Query {
   readonly filter: string;
   readonly orderBy: string;
   readonly pageToken: string;
+  /** Those of tasks; absent for experiments. */
+  readonly kinds?: readonly ExperimentKind[];
 }
 
 export class ExperimentsList {
@@ -46,13 +48,13 @@ export class ExperimentsList {
     void this.#load(query, ending.signal).then((rows) => {
       if (ending.signal.aborted || !rows) return;
       ends.push(...rows.filter((one) => !hasEnded(one)).map((one) => this.#follow(one)));
-      ends.push(watch(queueSubscription((jobs) => this.#compare(jobs.map((job) => job.experimentNumber)))));
+      ends.push(watch(queueSubscription((jobs) => this.#compare(jobs.filter((job) => isTask(job) === !!query.kinds).map((job) => job.experimentNumber)))));
     });
     return () => ends.forEach((end) => end());
   }
 
   /** The first experiments that match, by their order, and whether there are more. */
-  async first(most: number, { filter, orderBy }: Omit<Query, "pageToken">, signal: AbortSignal): Promise<{ experiments: readonly Experiment[]; hasMore: boolean }> {
+  async first(most: number, { filter, orderBy }: Pick<Query, "filter" | "orderBy">, signal: AbortSignal): Promise<{ experiments: readonly Experiment[]; hasMore: boolean }> {
     const { experiments, nextPageToken } = await this.#ask({ filter, orderBy, pageToken: "" }, signal, most);
     return { experiments, hasMore: !!nextPageToken };
   }
@@ -62,8 +64,9 @@ export class ExperimentsList {
     this.rows = this.rows?.map((one) => (one.number === changed.number ? changed : one));
   }
 
-  async #load({ filter, orderBy, pageToken }: Query, signal: AbortSignal): Promise<readonly Experiment[] | undefined> {
-    const ask = () => this.#ask({ filter, orderBy, pageToken }, signal, PAGE_SIZE);
+  async #load(query: Query, signal: AbortSignal): Promise<readonly Experiment[] | undefined> {
+    const { filter, orderBy, pageToken } = query;
+    const ask = () => this.#ask(query, signal, PAGE_SIZE);
     const page = await readUntilDone(ask, signal, (problem) => (this.problem = problem));
     if (!page) return undefined;
     this.rows = page.experiments;
@@ -73,10 +76,10 @@ export class ExperimentsList {
     return this.rows;
   }
 
-  async #ask({ filter, orderBy, pageToken }: Query, signal: AbortSignal, pageSize: number) {
+  async #ask({ filter, orderBy, pageToken, kinds = [] }: Query, signal: AbortSignal, pageSize: number) {
     try {
       this.isRefused = false;
-      const request = { filter, archived: false, orderBy, pageToken, pageSize, includeTotals: pageSize === PAGE_SIZE };
+      const request = { filter, archived: false, orderBy, pageToken, pageSize, kinds: [...kinds], includeTotals: pageSize === PAGE_SIZE };
       return await services.experiments.listExperiments(request, within(signal));
     } catch (error) {
       this.isRefused = isRefusal(failureOf(error).code);

@@ -28,6 +28,11 @@ class Permissions {
     return this.#refusal(UserRole.EDITOR, this.#roles?.get(workspaceId), `in the workspace ${name}`);
   }
 
+  /** Why the person may not do what admins of a workspace do; empty where they may. Zero is the whole cluster. */
+  administer(workspaceId: bigint, name: string): string {
+    return this.#refusal(UserRole.ADMIN, this.#roles?.get(workspaceId), workspaceId ? `in the workspace ${name}` : "in the cluster");
+  }
+
   /** Why the person may not change anything anywhere; empty where they may change something. */
   get anything(): string {
     const roles = [...(this.#roles?.values() ?? [])];

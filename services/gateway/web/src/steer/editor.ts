@@ -50,14 +50,15 @@ export interface ConfigEditor {
  *
  * It is in a tree of its own, where its styles are sheets that scripts make: the page's policy allows none within the document.
  *
+ * @param name What it is called for those who do not see it.
  * @param onchange Told of the whole text after each change.
  */
-export function configEditor(parent: HTMLElement, text: string, onchange: (text: string) => void): ConfigEditor {
+export function configEditor(parent: HTMLElement, { name, text }: { name: string; text: string }, onchange: (text: string) => void): ConfigEditor {
   const root = parent.attachShadow({ mode: "open" });
   const changes = EditorView.updateListener.of(({ docChanged, state }) => {
     if (docChanged) onchange(state.doc.toString());
   });
-  const label = EditorView.contentAttributes.of({ "aria-label": "Config", "aria-multiline": "true" });
+  const label = EditorView.contentAttributes.of({ "aria-label": name, "aria-multiline": "true" });
   const extensions: Extension = [
     [lineNumbers(), lintGutter(), history(), drawSelection(), highlightActiveLine(), EditorView.lineWrapping],
     [yaml(), syntaxHighlighting(COLORS), LOOK, label, changes, keymap.of([...defaultKeymap, ...historyKeymap])],
