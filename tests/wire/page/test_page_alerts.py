@@ -56,7 +56,9 @@ async def set_alerts(visit: Visit, url: str) -> None:
     await assert_accessible(page)
 
     endpoint = f"- {{name: own, type: webhook, url: '{url}/webhook', secret: {SECRET}}}"
-    await write(editor, f"endpoints:\n{endpoint}\nrules:\n- {{on: experiment, states: [CANCELED], to: [own]}}\n")
+    await write(
+        editor, f"endpoints:\n{endpoint}\nrules:\n- {{on: experiment, states: [CANCELED], to: [own]}}\n"
+    )
     await page.get_by_role("button", name="Save").click()
     await page.get_by_role("status").get_by_text("Saved.").wait_for()
     await page.get_by_text("(hidden)").last.wait_for()
