@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ipaddress
+import os
 import re
 import socket
+import stat
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
@@ -188,6 +190,24 @@ def test_a_file_in_a_directory_without_checkpoints_is_written_whole_and_in_place
     assert faults(side, directory, File("digest", 10), File("other", 1)) == ["'other' is not there"]
     side.store.remove_others(directory)
     assert faults(side, directory, File("digest", 10)) == ["'digest' is not there"]
+
+
+def test_a_file_that_was_written_has_its_name_also_after_the_machine_crashed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a directory holds is sure to stay as it was when it was last synced."""
+    synced: dict[int, list[str]] = {}
+    sync = os.fsync
+
+    def note(descriptor: int) -> None:
+        sync(descriptor)
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            synced[os.fstat(descriptor).st_ino] = os.listdir(descriptor)
+
+    monkeypatch.setattr(os, "fsync", note)
+    side = DirectorySide(tmp_path / "checkpoints")
+    side.store.write_other("cluster/media/1", "digest", b"x")
+    assert synced[(side.root / "cluster" / "media" / "1").stat().st_ino] == ["digest"]
 
 
 def test_some_files_can_be_removed(side: Side, checkpoint_id: str) -> None:

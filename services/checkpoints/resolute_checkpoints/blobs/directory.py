@@ -7,7 +7,6 @@ import os
 import shutil
 import stat
 import sys
-import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -136,13 +135,7 @@ class DirectoryStore:
         with file_system_errors(self._root):
             base = self._own_directory(directory)
             base.mkdir(parents=True, exist_ok=True)
-            # Threads that write the same at once do not meet in one file.
-            partial = base / f"{name}.{threading.get_ident()}"
-            try:
-                write_atomically(partial, content, mode=0o640, sync=True)
-                partial.replace(base / name)
-            finally:
-                partial.unlink(missing_ok=True)
+            write_atomically(base / name, content, mode=0o640, sync=True)
 
     def remove_others(self, directory: str) -> None:
         """Removes a directory; none of its parents below the storage may be a link."""
