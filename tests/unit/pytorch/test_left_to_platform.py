@@ -156,6 +156,21 @@ def test_steps_of_both_are_refused_with_what_to_do(tmp_path: Path) -> None:
         trained(Collecting, tmp_path)
 
 
+class Penalized(Left):
+    """Adds a penalty on gradients to some of its losses, and leaves its steps to the platform."""
+
+    def train_batch(self, batch: Any, epoch_idx: int, batch_idx: int) -> Any:
+        metrics: dict[str, Any] = super().train_batch(batch, epoch_idx, batch_idx)
+        if batch_idx % 3 == 2:
+            gradients = torch.autograd.grad(metrics["loss"], list(self.model.parameters()), create_graph=True)
+            metrics["loss"] = metrics["loss"] + 0.1 * sum(gradient.pow(2).sum() for gradient in gradients)
+        return metrics
+
+
+def test_gradients_for_a_penalty_are_no_step(tmp_path: Path) -> None:
+    trained(Penalized, tmp_path)
+
+
 class Constant(LineTrial):
     """Trains nothing, and says so by a number."""
 

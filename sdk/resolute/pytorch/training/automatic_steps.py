@@ -34,7 +34,7 @@ class AutomaticSteps:
         self._context = context
         self._automatic: bool | None = None
         self._reached: list[bool] = []
-        """Filled while gradients are computed."""
+        """Filled while gradients for a step are computed."""
 
     def train(self, batch: Any, epoch: int, step: int) -> Any:
         """Trains one batch and returns what ``train_batch`` did.
@@ -68,7 +68,8 @@ class AutomaticSteps:
         if self._automatic and self._context.distributed.rank == 0:
             _log.info("train_batch() returns a loss and takes no step: gradients and steps are automatic")
         if self._automatic:
-            parameters[0].register_hook(self._note)
+            # A penalty may take gradients by torch.autograd.grad, which a step would not see.
+            parameters[0].register_post_accumulate_grad_hook(self._note)
         return returned
 
     def _note(self, _: torch.Tensor) -> None:
