@@ -93,3 +93,22 @@ def test_a_run_that_works_enough_is_left_alone(gpus: EmbeddedCluster, tmp_path: 
     gpus.det("e", "wait", str(number), timeout=120)
     trial = trial_of(gpus, number)
     assert (trial["state"], trial["runs"][0]["idle"]) == ("COMPLETED", "")
+
+
+def test_machines_are_measured_although_nobody_asked_for_it(gpus: EmbeddedCluster, tmp_path: Path) -> None:
+    number = submit(gpus, tmp_path / "project", {"gpu_below": 5, "for": 600, "then": "warn"})
+    trial = str(trial_of(gpus, number)["id"])
+    wait_until(lambda: gpus.json("t", "machine", trial), what="the first message", seconds=120)
+    (node,) = gpus.json("top")["nodes"]
+    assert (node["trials"], node["gpu"], node["celsius"]) == ([int(trial)], 25.0, 88.0)
+    assert 0 <= node["cpu"] <= 100
+    assert 0 < node["memory"] < 100
+    (tmp_path / "project" / "end").touch()
+    gpus.det("e", "wait", str(number), timeout=120)
+    # The last message comes with the end of the run, and none of it is among the reports of the script.
+    (usage,) = gpus.json("t", "machine", trial)
+    names = {"cpu", "memory", f"{DEVICE}.gpu_util", f"{DEVICE}.gpu_power", f"{DEVICE}.gpu_temperature"}
+    assert names <= set(usage["series"])
+    assert all(len(values) == len(usage["seconds"]) >= 2 for values in usage["series"].values())
+    with gpus.client() as client:
+        assert {report.group for report in client.get_trial(int(trial)).iter_metrics()} == {"training"}

@@ -14,6 +14,7 @@ from resolute.api.experiments.v1.experiment_pb2 import ExperimentKey
 from resolute.api.experiments.v1.experiments_service_pb2 import GetModelDefinitionRequest
 from resolute.api.experiments.v1.experiments_service_pb2_grpc import ExperimentsServiceStub
 from resolute.api.experiments.v1.launch_spec_pb2 import LaunchSpec
+from resolute.api.experiments.v1.machine_usage_pb2 import MachineUsage
 from resolute.api.experiments.v1.run_environment_pb2 import RunEnvironment
 from resolute.api.experiments.v1.run_pb2 import GpuUsage
 from resolute.api.experiments.v1.secrets_service_pb2 import GetRunSecretsRequest
@@ -114,6 +115,13 @@ class ControlPlane:
         """Reports the software and the machine of the run."""
         request = pb2.ReportEnvironmentRequest(allocation_id=self._allocation, environment=environment)
         self._allocations.ReportEnvironment(request, timeout=CONTROL_DEADLINE)
+
+    def report_machine_usage(self, usage: MachineUsage) -> None:
+        """Reports what the machine of this container did so far."""
+        request = pb2.ReportMachineUsageRequest(
+            allocation_id=self._allocation, container_rank=self._rank, usage=usage
+        )
+        self._allocations.ReportMachineUsage(request, timeout=CONTROL_DEADLINE)
 
     def report_exit(self, record: ExitRecord) -> None:
         """Reports how this container ended."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import resource
 import signal
+import socket
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -40,6 +41,8 @@ from resolute_launch.gpus.idleness import Idleness, UtilizationPolicy
 from resolute_launch.gpus.meter import GpuMeter
 from resolute_launch.gpus.xid_errors import XidErrors
 from resolute_launch.hangs.watch import HangWatch
+from resolute_launch.machine.meter import MachineMeter
+from resolute_launch.machine.readings import Readings
 from resolute_launch.processes.shutdown_sequence import ShutdownStep
 from resolute_launch.processes.signal_handlers import SignalHandlers
 from resolute_launch.supervisor import exit_summary
@@ -59,7 +62,7 @@ _TICK_SECONDS = 0.25
 _LINGER_SECONDS = 0.5
 _PIPE_SECONDS = 5.0
 _REPORT_SECONDS = 5.0
-"""How long the end of a very short run waits for the record of its environment."""
+"""How long the end of a very short run waits for the record of its environment, and of its machine."""
 _log = logging.getLogger("resolute.supervisor")
 
 
@@ -145,6 +148,12 @@ class RunExecutor:
             clock=clock,
             idleness=None if policy is None else Idleness(policy, report=self._lease.report_idle),
         )
+        self._machine_meter = MachineMeter(
+            lambda: Readings(task.order.devices, clock=clock),
+            report=connection.control.report_machine_usage,
+            node=task.order.agent_id or socket.gethostname(),
+            clock=clock,
+        )
         self._hang_watch = HangWatch(
             task,
             output=lambda: self._output.count,
@@ -179,14 +188,17 @@ class RunExecutor:
             _allow_core_files(self._task.config)
             if self._task.order.devices:
                 self._gpu_meter.start()
+            self._machine_meter.start()
             record = replace(self._execute(), gpu_usage=self._gpu_meter.stop())
             record = self._with_left_out(record)
             self._write_exit_record(record)
             self._drain()
+            self._machine_meter.stop(_REPORT_SECONDS)
             self._run.remove_external_resources()
             return self._with_left_out(record)
         finally:
             self._gpu_meter.stop()
+            self._machine_meter.stop(0.0)
             self._machine_probe.stop()
             self._start_barrier.close()
             self._signal_watcher.stop()

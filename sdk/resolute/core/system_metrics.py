@@ -2,33 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
+from resolute.runtime.gpu_readings import Gpus
 
-_HEAT_OR_POWER = 0x4 | 0x8 | 0x20 | 0x40 | 0x80
-"""Reasons for lower clocks: the limit of power, a slowdown by the hardware, heat that the driver or the
-hardware measures, the brake of the power supply. Others are no fault, such as idleness and set clocks.
-"""
-_GPU_READINGS: Mapping[str, Callable[[Any, Any], float]] = {
-    "gpu_util": lambda nvml, gpu: nvml.nvmlDeviceGetUtilizationRates(gpu).gpu,
-    "gpu_free_memory": lambda nvml, gpu: nvml.nvmlDeviceGetMemoryInfo(gpu).free,
-    "gpu_power": lambda nvml, gpu: nvml.nvmlDeviceGetPowerUsage(gpu) / 1000,
-    "gpu_temperature": lambda nvml, gpu: nvml.nvmlDeviceGetTemperature(gpu, nvml.NVML_TEMPERATURE_GPU),
-    "gpu_throttled": lambda nvml, gpu: bool(
-        nvml.nvmlDeviceGetCurrentClocksThrottleReasons(gpu) & _HEAT_OR_POWER
-    ),
-    "gpu_ecc_errors": lambda nvml, gpu: nvml.nvmlDeviceGetTotalEccErrors(
-        gpu, nvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, nvml.NVML_VOLATILE_ECC
-    ),
-}
-"""What is read of a GPU: percent, bytes, watts, °C, whether it is throttled, and uncorrected memory errors.
-
-These are counted since the driver was loaded.
-"""
 Samples = Mapping[str, Mapping[str, float]]
 """Values by group and dotted name."""
 
@@ -78,7 +58,7 @@ class MachineSampler:
         except ImportError as failure:
             raise ImportError("profiling needs psutil: pip install psutil") from failure
         self._clock = clock
-        self._gpus = _Gpus()
+        self._gpus = Gpus()
         self._last_time = clock.monotonic()
         self._last = self._counters()
         # The first value is measured from here; without this call it would be meaningless.
@@ -118,38 +98,3 @@ class MachineSampler:
             "sent": network.bytes_sent if network else 0,
             "received": network.bytes_recv if network else 0,
         }
-
-
-class _Gpus:
-    """The GPUs of this machine by NVML; none where its library or driver is absent."""
-
-    def __init__(self) -> None:
-        self._nvml: Any = None
-        self._handles: dict[str, Any] = {}
-        with contextlib.suppress(ImportError):
-            nvml = importlib.import_module("pynvml")
-            with contextlib.suppress(nvml.NVMLError):
-                nvml.nvmlInit()
-                self._nvml = nvml
-                self._handles = dict(self._find(nvml))
-
-    def sample(self) -> dict[str, float]:
-        values: dict[str, float] = {}
-        for name, handle in self._handles.items():
-            for quantity, read in _GPU_READINGS.items():
-                # A driver tells of some GPUs less than of others.
-                with contextlib.suppress(self._nvml.NVMLError):
-                    values[f"{name}.{quantity}"] = float(read(self._nvml, handle))
-        return values
-
-    def close(self) -> None:
-        if self._nvml is not None:
-            with contextlib.suppress(self._nvml.NVMLError):
-                self._nvml.nvmlShutdown()
-
-    @staticmethod
-    def _find(nvml: Any) -> Iterator[tuple[str, Any]]:
-        for index in range(nvml.nvmlDeviceGetCount()):
-            handle = nvml.nvmlDeviceGetHandleByIndex(index)
-            name = nvml.nvmlDeviceGetUUID(handle)
-            yield name.decode() if isinstance(name, bytes) else name, handle

@@ -21,6 +21,7 @@ from resolute.api.experiments.v1 import allocations_service_pb2_grpc as allocati
 from resolute.api.experiments.v1 import experiments_service_pb2 as experiments
 from resolute.api.experiments.v1 import experiments_service_pb2_grpc as experiments_grpc
 from resolute.api.experiments.v1.launch_spec_pb2 import LaunchSpec
+from resolute.api.experiments.v1.machine_usage_pb2 import MachineUsage
 from resolute.api.experiments.v1.run_environment_pb2 import RunEnvironment
 from resolute.api.logs.v1 import line_pb2
 from resolute.api.logs.v1 import logs_service_pb2 as logs
@@ -110,6 +111,8 @@ class ControlPlane(
         self.preemptions: list[int] = []
         self.exits: list[allocations.ReportExitRequest] = []
         self.environments: list[RunEnvironment] = []
+        self.machine_usage: MachineUsage | None = None
+        """What was told last."""
         self.announced: dict[int, allocations.RendezvousRequest] = {}
         self.lines: dict[str, list[line_pb2.Line]] = {}
         self.reports: dict[str, int] = {}
@@ -227,6 +230,11 @@ class ControlPlane(
             self.environments.append(request.environment)
             self.changed.notify_all()
         return allocations.ReportEnvironmentResponse()
+
+    def ReportMachineUsage(self, request: Any, context: Any) -> Any:  # noqa: N802
+        with self.changed:
+            self.machine_usage = request.usage
+        return allocations.ReportMachineUsageResponse()
 
     def ReportExit(self, request: Any, context: Any) -> allocations.ReportExitResponse:  # noqa: N802
         self._note("ReportExit", context)

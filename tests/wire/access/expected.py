@@ -15,6 +15,7 @@ WORKSPACE_VIEWER = frozenset(
         "ListTrialNumbers",
         "ListTrialTransitions",
         "GetRunEnvironment",
+        "GetMachineUsage",
         "GetWorkspace",
         "GetProject",
         "GetSearch",

@@ -34,6 +34,7 @@ DECISIONS = frozenset(
         "AcknowledgeSignal",
         "RequestPreemption",
         "ReportEnvironment",
+        "ReportMachineUsage",
         "GetRunSecrets",
         "GetOperation",
         "CompleteOperation",

@@ -26,6 +26,13 @@ class ExplanationHandlers:
             run=request.run, environment=self.state.environments.get(request.run)
         )
 
+    async def GetMachineUsage(self, _request: Any, _context: Any) -> Any:
+        containers = [
+            trials_service_pb2.GetMachineUsageResponse.Container(container_rank=rank, usage=usage)
+            for rank, usage in enumerate(self.state.machines)
+        ]
+        return trials_service_pb2.GetMachineUsageResponse(run=1, containers=containers)
+
     async def ListEvents(self, request: Any, _context: Any) -> Any:
         entries = self.state.entries[:: -1 if "desc" in request.order_by else 1]
         return searcher_service_pb2.ListEventsResponse(entries=entries)

@@ -16,6 +16,7 @@ from resolute.api.experiments.v1 import (
     experiment_pb2,
     experiments_service_pb2,
     job_pb2,
+    machine_usage_pb2,
     run_environment_pb2,
     trial_pb2,
     trial_transition_pb2,
@@ -57,6 +58,7 @@ class State:
         self.transitions: list[trial_transition_pb2.TrialTransition] = []
         self.jobs: list[job_pb2.Job] = []
         self.environments: dict[int, run_environment_pb2.RunEnvironment] = {}
+        self.machines: list[machine_usage_pb2.MachineUsage] = []
         self.slots: list[cluster_service_pb2.Slot] = []
         self.resource_pools: list[cluster_service_pb2.ResourcePool] = []
         self.callers: list[str] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -16,7 +17,7 @@ from wire.cli.test_create import names
 from wire.cli.test_metrics import reporting
 
 from resolute import errors
-from resolute.api.experiments.v1 import cluster_service_pb2
+from resolute.api.experiments.v1 import cluster_service_pb2, machine_usage_pb2
 from resolute.cli.cluster.top import rate
 from resolute.cli.registry.error_reasons import ERROR_REASONS
 from resolute.client import Client
@@ -41,6 +42,53 @@ def test_top_shows_the_trials_that_hold_slots(cluster: ScriptedCluster, resolute
     assert shown.startswith("1 of 2 slots in use, ")
     assert "warning: the disk of /data is full" in shown
     assert shown.splitlines()[-1].split()[:2] == ["1", "1"]
+
+
+def test_machines_are_shown_by_trial_and_by_node(cluster: ScriptedCluster, resolute: CommandLine) -> None:
+    trial = reporting(cluster)
+    holder = cluster_service_pb2.SlotHolder(allocation_id="a", trial_number=trial.number)
+    cluster.state.slots.append(cluster_service_pb2.Slot(slot_id=0, holder=holder))
+    assert resolute("trial", "machine", str(trial.number)).code == 0
+    assert "Node" not in resolute("top", "--once").out
+    series = {
+        "cpu": [10.0, 30.0],
+        "memory": [50.0, 50.0],
+        "net_sent": [2048.0, 1024.0],
+        "GPU-1.gpu_util": [80.0, 90.0],
+        "GPU-2.gpu_util": [70.0, math.nan],
+        "GPU-1.gpu_temperature": [60.0, 71.0],
+        "GPU-2.gpu_temperature": [60.0, 66.0],
+    }
+    cluster.state.machines.append(
+        machine_usage_pb2.MachineUsage(
+            node="desk",
+            start_time=1_800_000_000.0,
+            seconds=[7200.0, 5.0],
+            series=[
+                machine_usage_pb2.MachineUsage.Series(name=name, values=values)
+                for name, values in series.items()
+            ],
+        )
+    )
+    (usage,) = json.loads(resolute("trial", "machine", str(trial.number), "--json").out)
+    assert (usage["node"], usage["container_rank"], usage["seconds"]) == ("desk", 0, [7200.0, 5.0])
+    assert usage["series"]["GPU-2.gpu_util"] == [70.0, None]
+    lines = resolute("trial", "machine", str(trial.number)).out.splitlines()
+    cells = {line.split()[2]: line.split()[3:] for line in lines[1:] if line.split()[1:2] == ["desk"]}
+    assert cells["cpu"] == ["30.0%", "30.0%", "10.0%"]
+    assert cells["net_sent"] == ["1.0", "KiB/s", "1.0", "KiB/s", "2.0", "KiB/s"]
+    assert cells["GPU-1.gpu_temperature"] == ["71.0", "°C", "71.0", "°C", "60.0", "°C"]
+    (node,) = json.loads(resolute("top", "--json").out)["nodes"]
+    assert node == {
+        "node": "desk",
+        "trials": [trial.number],
+        "cpu": 30.0,
+        "memory": 50.0,
+        "gpu": 90.0,
+        "celsius": 71.0,
+    }
+    shown = resolute("top", "--once").out.splitlines()
+    assert shown[-1].split() == ["desk", "30", "50", "90", "71", str(trial.number)]
 
 
 def test_a_rate_is_of_the_latest_reports() -> None:

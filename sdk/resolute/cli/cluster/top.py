@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import click
 
+from resolute.cli.cluster.node_heat import NodeHeat, heat
 from resolute.cli.display.output import console, format_value, print_json
 from resolute.cli.display.tables.fitted_table import FittedColumn, print_fitted
 from resolute.cli.display.terminal import neutralised
@@ -49,6 +50,7 @@ class Overview:
     queued_trials: int
     trials: tuple[Activity, ...]
     problems: tuple[str, ...]
+    nodes: tuple[NodeHeat, ...] = ()
 
 
 @click.command()
@@ -64,7 +66,7 @@ class Overview:
 @click.option("--json", "as_json", is_flag=True, help="Print it once, as JSON.")
 @click.pass_obj
 def top(settings: Settings, once: bool, interval: float, as_json: bool) -> None:
-    """Show slots in use and the trials on them, with their steps per second, until Ctrl-C."""
+    """Show slots in use, the trials on them with their steps per second, and how busy nodes are."""
     services = settings.services()
     if as_json:
         print_json(read(services))
@@ -99,6 +101,9 @@ def read(services: Services) -> Overview:
             for trial in trials
         ),
         problems=cluster.problems,
+        nodes=tuple(
+            heat((trial.id, usage) for trial in trials for usage in services.trials.machine_usage(trial.id))
+        ),
     )
 
 
@@ -121,6 +126,9 @@ def show(overview: Overview) -> None:
     if overview.trials:
         click.echo()
         print_fitted(console(), _columns(overview.trials), notes=())
+    if overview.nodes:
+        click.echo()
+        print_fitted(console(), _node_columns(overview.nodes), notes=())
 
 
 def _activity(
@@ -142,19 +150,34 @@ def _activity(
     )
 
 
-def _columns(trials: Sequence[Activity]) -> list[FittedColumn]:
-    def column(name: str, values: Sequence[object], *, text: bool = False) -> FittedColumn:
-        cells = [neutralised(format_value(value)).replace("\n", " ") for value in values]
-        return FittedColumn(name, cells, right=not text, whole=not text, kept=name == "State")
+def _column(name: str, values: Sequence[object], *, text: bool = False) -> FittedColumn:
+    cells = [neutralised(format_value(value)).replace("\n", " ") for value in values]
+    return FittedColumn(name, cells, right=not text, whole=not text, kept=name == "State")
+
+
+def _node_columns(nodes: Sequence[NodeHeat]) -> list[FittedColumn]:
+    def rounded(values: Sequence[float | None]) -> list[str]:
+        return ["" if value is None else f"{value:.0f}" for value in values]
 
     return [
-        column("Trial", [trial.trial for trial in trials]),
-        column("Experiment", [trial.experiment for trial in trials]),
-        column("Name", [trial.name for trial in trials], text=True),
-        column("State", [trial.state for trial in trials]),
-        column("Slots", [trial.slots for trial in trials]),
-        column("Steps", [trial.steps for trial in trials]),
-        column("Steps/s", [trial.steps_per_second for trial in trials]),
+        _column("Node", [node.node for node in nodes], text=True),
+        _column("CPU %", rounded([node.cpu for node in nodes])),
+        _column("Memory %", rounded([node.memory for node in nodes])),
+        _column("GPU %", rounded([node.gpu for node in nodes])),
+        _column("°C", rounded([node.celsius for node in nodes])),
+        _column("Trials", [", ".join(map(str, node.trials)) for node in nodes], text=True),
+    ]
+
+
+def _columns(trials: Sequence[Activity]) -> list[FittedColumn]:
+    return [
+        _column("Trial", [trial.trial for trial in trials]),
+        _column("Experiment", [trial.experiment for trial in trials]),
+        _column("Name", [trial.name for trial in trials], text=True),
+        _column("State", [trial.state for trial in trials]),
+        _column("Slots", [trial.slots for trial in trials]),
+        _column("Steps", [trial.steps for trial in trials]),
+        _column("Steps/s", [trial.steps_per_second for trial in trials]),
     ]
 
 

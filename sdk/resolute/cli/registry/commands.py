@@ -112,6 +112,7 @@ TRIAL_COMMANDS = (
         "Write an archive with all that is known of a trial.",
         f"{_TRIAL}.support_bundle:support_bundle",
     ),
+    LazyCommand("machine", "Show what the machines of a trial do.", f"{_TRIAL}.machine:machine"),
     LazyCommand("files", "List or fetch the files that are held of a failed run.", f"{_TRIAL}.files:files"),
     LazyCommand("kill", "Stop trials immediately; their experiments continue.", f"{_TRIAL}.kill:kill"),
     LazyCommand("download", "Download a checkpoint of a trial.", f"{_TRIAL}.download:download"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -15,6 +15,7 @@ from resolute.client.connection.paging import all_items
 from resolute.client.connection.session import Session
 from resolute.client.schema import convert
 from resolute.client.schema.environments import EnvironmentRecord, environment
+from resolute.client.schema.machines import MachineUsage, machine_usage
 from resolute.client.schema.records import TrialRecord
 from resolute.client.schema.transitions import TransitionRecord, transition
 from resolute.contracts.messages import datetime_field
@@ -121,6 +122,11 @@ class Trials:
         request = trials_service_pb2.GetRunEnvironmentRequest(trial=convert.trial_key(key), run=run)
         response = self._stub.GetRunEnvironment(request)
         return environment(response.environment) if response.HasField("environment") else None
+
+    def machine_usage(self, key: int | str, *, run: int = 0) -> Sequence[MachineUsage]:
+        """Reads what the machines of a run did, by the rank of its containers; zero for the newest run."""
+        request = trials_service_pb2.GetMachineUsageRequest(trial=convert.trial_key(key), run=run)
+        return [machine_usage(container) for container in self._stub.GetMachineUsage(request).containers]
 
     def files(self, key: int | str, *, run: int = 0) -> RunFiles:
         """Lists the files that are held of a run; zero for the latest with any.

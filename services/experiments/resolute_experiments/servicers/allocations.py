@@ -22,6 +22,7 @@ from resolute_experiments.context import ServiceContext
 from resolute_experiments.exits.recording import record_container_exit
 from resolute_experiments.servicers.checks.environments import check_environment
 from resolute_experiments.servicers.checks.gpu_usage import added_usage, check_usage
+from resolute_experiments.servicers.checks.machine_usage import check_machine_usage
 from resolute_experiments.servicers.messages.experiments import signal_message
 from resolute_experiments.specs.identity import run_identity
 from resolute_experiments.specs.launch import LaunchParameters, launch_spec
@@ -238,6 +239,21 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
 
         await self._core.database.write(work)
         return pb2.ReportEnvironmentResponse()
+
+    async def ReportMachineUsage(
+        self, request: pb2.ReportMachineUsageRequest, context: Any
+    ) -> pb2.ReportMachineUsageResponse:
+        """Keeps what the machine of a container did so far."""
+        check_machine_usage(request.usage)
+        content = request.usage.SerializeToString()
+
+        def work(connection: Connection) -> None:
+            run = living_run(connection, request.allocation_id)
+            container = runs.container(connection, run.allocation_id, request.container_rank)
+            runs.record_machine_usage(connection, run, container.container_rank, content)
+
+        await self._core.database.write(work)
+        return pb2.ReportMachineUsageResponse()
 
     async def ReportExit(self, request: pb2.ReportExitRequest, context: Any) -> pb2.ReportExitResponse:
         """Notes how a container ended. The first report of a container stands."""

@@ -11,6 +11,7 @@ from sqlalchemy.engine import Connection
 
 from resolute.api.experiments.v1 import run_pb2, trial_pb2
 from resolute.api.experiments.v1 import trials_service_pb2 as pb2
+from resolute.api.experiments.v1.machine_usage_pb2 import MachineUsage
 from resolute.api.experiments.v1.run_environment_pb2 import RunEnvironment
 from resolute.contracts.values import to_mapping, to_value
 from resolute.errors import InvalidArgumentError, NotFoundError, RunSupersededError
@@ -175,6 +176,29 @@ class TrialHandlers:
         number, content = await self._core.database.read(work)
         environment = None if content is None else RunEnvironment.FromString(content)
         return pb2.GetRunEnvironmentResponse(run=number, environment=environment)
+
+    async def GetMachineUsage(
+        self, request: pb2.GetMachineUsageRequest, context: Any
+    ) -> pb2.GetMachineUsageResponse:
+        """Returns what the machines of a run did."""
+
+        def work(connection: Connection) -> tuple[int, Mapping[int, bytes]]:
+            trial = self._core.trial(connection, request.trial)
+            number = request.run or trial.run
+            if not 0 <= number <= trial.run:
+                raise NotFoundError(f"{trial.label} has no run {number}; it has had {trial.run}")
+            return number, runs.read_machine_usage(connection, allocation_id(trial.id, number))
+
+        number, found = await self._core.database.read(work)
+        return pb2.GetMachineUsageResponse(
+            run=number,
+            containers=[
+                pb2.GetMachineUsageResponse.Container(
+                    container_rank=rank, usage=MachineUsage.FromString(content)
+                )
+                for rank, content in found.items()
+            ],
+        )
 
     async def KillTrial(self, request: pb2.KillTrialRequest, context: Any) -> pb2.KillTrialResponse:
         """Ends a trial at once; its experiment continues."""

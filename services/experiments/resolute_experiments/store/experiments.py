@@ -17,6 +17,7 @@ from resolute_experiments.store.schema import (
     definition_chunks,
     experiment_sources,
     experiments,
+    machine_usage,
     outbox,
     projects,
     trials,
@@ -446,7 +447,7 @@ def source(connection: Connection, experiment_id: str) -> bytes:
 
 def delete_contents(connection: Connection, experiment_id: str) -> None:
     """Removes what an experiment holds but its own row, which stays as a tombstone."""
-    for table in (definition_chunks, experiment_sources, wait_reasons):
+    for table in (definition_chunks, experiment_sources, wait_reasons, machine_usage):
         connection.execute(sa.delete(table).where(table.c.experiment_id == experiment_id))
 
 

@@ -16,7 +16,7 @@ from resolute_experiments.states import RunOutcome
 from resolute_experiments.store.schema.experiments import experiments
 from resolute_experiments.store.schema.runs import Container as Container  # noqa: PLC0414 - also for callers
 from resolute_experiments.store.schema.runs import Run as Run  # noqa: PLC0414 - also for callers
-from resolute_experiments.store.schema.runs import containers, environments, runs
+from resolute_experiments.store.schema.runs import containers, environments, machine_usage, runs
 from resolute_serving.database.engine import insert_new
 
 _BATCH = 500
@@ -286,3 +286,29 @@ def read_environment(connection: Connection, allocation_id: str) -> bytes | None
         .where(runs.c.allocation_id == allocation_id)
     )
     return connection.execute(query).scalar_one_or_none()
+
+
+def record_machine_usage(connection: Connection, run: Run, rank: int, content: bytes) -> None:
+    """Keeps what the machine of a container did, in place of what was kept before.
+
+    Args:
+        connection: A transaction.
+        run: The run.
+        rank: The container.
+        content: A serialized ``MachineUsage``.
+    """
+    key = {"allocation_id": run.allocation_id, "container_rank": rank}
+    row = {**key, "experiment_id": run.experiment_id, "content": content}
+    if not insert_new(connection, machine_usage, row):
+        table = machine_usage.c
+        mine = sa.and_(table.allocation_id == run.allocation_id, table.container_rank == rank)
+        connection.execute(sa.update(machine_usage).where(mine).values(content=content))
+
+
+def read_machine_usage(connection: Connection, allocation_id: str) -> dict[int, bytes]:
+    """Reads what the machines of a run did, by the rank of its container."""
+    table = machine_usage.c
+    query = sa.select(table.container_rank, table.content).where(table.allocation_id == allocation_id)
+    return {
+        rank: bytes(content) for rank, content in connection.execute(query.order_by(table.container_rank))
+    }

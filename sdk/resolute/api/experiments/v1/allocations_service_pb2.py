@@ -25,12 +25,13 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from resolute.api.experiments.v1 import launch_spec_pb2 as resolute_dot_api_dot_experiments_dot_v1_dot_launch__spec__pb2
+from resolute.api.experiments.v1 import machine_usage_pb2 as resolute_dot_api_dot_experiments_dot_v1_dot_machine__usage__pb2
 from resolute.api.experiments.v1 import run_pb2 as resolute_dot_api_dot_experiments_dot_v1_dot_run__pb2
 from resolute.api.experiments.v1 import run_environment_pb2 as resolute_dot_api_dot_experiments_dot_v1_dot_run__environment__pb2
 from resolute.api.preemption.v1 import signal_pb2 as resolute_dot_api_dot_preemption_dot_v1_dot_signal__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n5resolute/api/experiments/v1/allocations_service.proto\x12\x1bresolute.api.experiments.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a-resolute/api/experiments/v1/launch_spec.proto\x1a%resolute/api/experiments/v1/run.proto\x1a\x31resolute/api/experiments/v1/run_environment.proto\x1a\'resolute/api/preemption/v1/signal.proto\"E\n\x14GetLaunchSpecRequest\x12\x15\n\rallocation_id\x18\x01 \x01(\t\x12\x16\n\x0e\x63ontainer_rank\x18\x02 \x01(\x05\"N\n\x15GetLaunchSpecResponse\x12\x35\n\x04spec\x18\x01 \x01(\x0b\x32\'.resolute.api.experiments.v1.LaunchSpec\"v\n\x11RendezvousRequest\x12\x15\n\rallocation_id\x18\x01 \x01(\t\x12\x16\n\x0e\x63ontainer_rank\x18\x02 \x01(\x05\x12\x0f\n\x07\x61\x64\x64ress\x18\x03 \x01(\t\x12\x12\n\nslot_count\x18\x04 \x01(\x05\x12\r\n\x05ports\x18\x05 \x03(\x05\"\xbe\x01\n\x12RendezvousResponse\x12\x10\n\x08\x63omplete\x18\x01 \x01(\x08\x12\x15\n\rmissing_ranks\x18\x02 \x03(\x05\x12\x43\n\x05peers\x18\x03 \x03(\x0b\x32\x34.resolute.api.experiments.v1.RendezvousResponse.Peer\x1a:\n\x04Peer\x12\x0f\n\x07\x61\x64\x64ress\x18\x01 \x01(\t\x12\x12\n\nslot_count\x18\x02 \x01(\x05\x12\r\n\x05ports\x18\x03 \x03(\x05\"s\n\x18ReportEnvironmentRequest\x12\x15\n\rallocation_id\x18\x01 \x01(\t\x12@\n\x0b\x65nvironment\x18\x02 \x01(\x0b\x32+.resolute.api.experiments.v1.RunEnvironment\"\x1b\n\x19ReportEnvironmentResponse\"x\n\x11RenewLeaseRequest\x12\x15\n\rallocation_id\x18\x01 \x01(\t\x12\x16\n\x0e\x63ontainer_rank\x18\x02 \x01(\x05\x12\x10\n\x03pid\x18\x03 \x01(\x03H\x00\x88\x01\x01\x12\x0c\n\x04hang\x18\x04 \x01(\t\x12\x0c\n\x04idle\x18\x05 \x01(\tB\x06\n\x04_pid\"\x9a\x01\n\x12RenewLeaseResponse\x12&\n\x03ttl\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x14\n\x0c\x62\x65\x61rer_token\x18\x02 \x01(\t\x12\x32\n\x06signal\x18\x03 \x01(\x0b\x32\".resolute.api.preemption.v1.Signal\x12\x12\n\nuser_token\x18\x04 \x01(\t\"C\n\x18\x41\x63knowledgeSignalRequest\x12\x15\n\rallocation_id\x18\x01 \x01(\t\x12\x10\n\x08revision\x18\x02 \x01(\x03\"\x1b\n\x19\x41\x63knowledgeSignalResponse\"k\n\x18RequestPreemptionRequest\x12\x15\n\rallocation_id\x18\x01 \x01(\t\x12\x38\n\x06reason\x18\x02 \x01(\x0e\x32(.resolute.api.preemption.v1.SignalReason\"O\n\x19RequestPreemptionResponse\x12\x32\n\x06signal\x18\x01 \x01(\x0b\x32\".resolute.api.preemption.v1.Signal\"\x96\x03\n\x11ReportExitRequest\x12\x15\n\rallocation_id\x18\x01 \x01(\t\x12\x16\n\x0e\x63ontainer_rank\x18\x02 \x01(\x05\x12\x11\n\texit_code\x18\x03 \x01(\x05\x12\x14\n\x0c\x61\x63knowledged\x18\x04 \x01(\x08\x12G\n\x11\x65\x61rly_exit_reason\x18\x05 \x01(\x0e\x32,.resolute.api.experiments.v1.EarlyExitReason\x12\x0f\n\x07\x66\x61ilure\x18\x06 \x01(\t\x12 \n\x18\x66\x61iled_before_entrypoint\x18\x07 \x01(\x08\x12,\n\x08\x65nd_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x33\n\x0finitialize_time\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x38\n\tgpu_usage\x18\n \x01(\x0b\x32%.resolute.api.experiments.v1.GpuUsage\x12\x10\n\x08left_out\x18\x0b \x03(\t\"\x14\n\x12ReportExitResponse\"\x1c\n\x1a\x46ollowSignalChangesRequest\"a\n\x1b\x46ollowSignalChangesResponse\x12\x33\n\x07signals\x18\x01 \x03(\x0b\x32\".resolute.api.preemption.v1.Signal\x12\r\n\x05reset\x18\x02 \x01(\x08*\xa8\x01\n\x0f\x45\x61rlyExitReason\x12!\n\x1d\x45\x41RLY_EXIT_REASON_UNSPECIFIED\x10\x00\x12 \n\x1c\x45\x41RLY_EXIT_REASON_INVALID_HP\x10\x01\x12%\n!EARLY_EXIT_REASON_INIT_INVALID_HP\x10\x02\x12)\n%EARLY_EXIT_REASON_USER_REQUESTED_STOP\x10\x03\x32\xff\x07\n\x12\x41llocationsService\x12{\n\rGetLaunchSpec\x12\x31.resolute.api.experiments.v1.GetLaunchSpecRequest\x1a\x32.resolute.api.experiments.v1.GetLaunchSpecResponse\"\x03\x90\x02\x01\x12m\n\nRendezvous\x12..resolute.api.experiments.v1.RendezvousRequest\x1a/.resolute.api.experiments.v1.RendezvousResponse\x12m\n\nRenewLease\x12..resolute.api.experiments.v1.RenewLeaseRequest\x1a/.resolute.api.experiments.v1.RenewLeaseResponse\x12\x82\x01\n\x11\x41\x63knowledgeSignal\x12\x35.resolute.api.experiments.v1.AcknowledgeSignalRequest\x1a\x36.resolute.api.experiments.v1.AcknowledgeSignalResponse\x12\x82\x01\n\x11RequestPreemption\x12\x35.resolute.api.experiments.v1.RequestPreemptionRequest\x1a\x36.resolute.api.experiments.v1.RequestPreemptionResponse\x12\x82\x01\n\x11ReportEnvironment\x12\x35.resolute.api.experiments.v1.ReportEnvironmentRequest\x1a\x36.resolute.api.experiments.v1.ReportEnvironmentResponse\x12m\n\nReportExit\x12..resolute.api.experiments.v1.ReportExitRequest\x1a/.resolute.api.experiments.v1.ReportExitResponse\x12\x8f\x01\n\x13\x46ollowSignalChanges\x12\x37.resolute.api.experiments.v1.FollowSignalChangesRequest\x1a\x38.resolute.api.experiments.v1.FollowSignalChangesResponse\"\x03\x90\x02\x01\x30\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n5resolute/api/experiments/v1/allocations_service.proto\x12\x1bresolute.api.experiments.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a-resolute/api/experiments/v1/launch_spec.proto\x1a/resolute/api/experiments/v1/machine_usage.proto\x1a%resolute/api/experiments/v1/run.proto\x1a\x31resolute/api/experiments/v1/run_environment.proto\x1a\'resolute/api/preemption/v1/signal.proto\"E\n\x14GetLaunchSpecRequest\x12\x15\n\rallocation_id\x18\x01 \x01(\t\x12\x16\n\x0e\x63ontainer_rank\x18\x02 \x01(\x05\"N\n\x15GetLaunchSpecResponse\x12\x35\n\x04spec\x18\x01 \x01(\x0b\x32\'.resolute.api.experiments.v1.LaunchSpec\"v\n\x11RendezvousRequest\x12\x15\n\rallocation_id\x18\x01 \x01(\t\x12\x16\n\x0e\x63ontainer_rank\x18\x02 \x01(\x05\x12\x0f\n\x07\x61\x64\x64ress\x18\x03 \x01(\t\x12\x12\n\nslot_count\x18\x04 \x01(\x05\x12\r\n\x05ports\x18\x05 \x03(\x05\"\xbe\x01\n\x12RendezvousResponse\x12\x10\n\x08\x63omplete\x18\x01 \x01(\x08\x12\x15\n\rmissing_ranks\x18\x02 \x03(\x05\x12\x43\n\x05peers\x18\x03 \x03(\x0b\x32\x34.resolute.api.experiments.v1.RendezvousResponse.Peer\x1a:\n\x04Peer\x12\x0f\n\x07\x61\x64\x64ress\x18\x01 \x01(\t\x12\x12\n\nslot_count\x18\x02 \x01(\x05\x12\r\n\x05ports\x18\x03 \x03(\x05\"s\n\x18ReportEnvironmentRequest\x12\x15\n\rallocation_id\x18\x01 \x01(\t\x12@\n\x0b\x65nvironment\x18\x02 \x01(\x0b\x32+.resolute.api.experiments.v1.RunEnvironment\"\x1b\n\x19ReportEnvironmentResponse\"\x84\x01\n\x19ReportMachineUsageRequest\x12\x15\n\rallocation_id\x18\x01 \x01(\t\x12\x16\n\x0e\x63ontainer_rank\x18\x02 \x01(\x05\x12\x38\n\x05usage\x18\x03 \x01(\x0b\x32).resolute.api.experiments.v1.MachineUsage\"\x1c\n\x1aReportMachineUsageResponse\"x\n\x11RenewLeaseRequest\x12\x15\n\rallocation_id\x18\x01 \x01(\t\x12\x16\n\x0e\x63ontainer_rank\x18\x02 \x01(\x05\x12\x10\n\x03pid\x18\x03 \x01(\x03H\x00\x88\x01\x01\x12\x0c\n\x04hang\x18\x04 \x01(\t\x12\x0c\n\x04idle\x18\x05 \x01(\tB\x06\n\x04_pid\"\x9a\x01\n\x12RenewLeaseResponse\x12&\n\x03ttl\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x14\n\x0c\x62\x65\x61rer_token\x18\x02 \x01(\t\x12\x32\n\x06signal\x18\x03 \x01(\x0b\x32\".resolute.api.preemption.v1.Signal\x12\x12\n\nuser_token\x18\x04 \x01(\t\"C\n\x18\x41\x63knowledgeSignalRequest\x12\x15\n\rallocation_id\x18\x01 \x01(\t\x12\x10\n\x08revision\x18\x02 \x01(\x03\"\x1b\n\x19\x41\x63knowledgeSignalResponse\"k\n\x18RequestPreemptionRequest\x12\x15\n\rallocation_id\x18\x01 \x01(\t\x12\x38\n\x06reason\x18\x02 \x01(\x0e\x32(.resolute.api.preemption.v1.SignalReason\"O\n\x19RequestPreemptionResponse\x12\x32\n\x06signal\x18\x01 \x01(\x0b\x32\".resolute.api.preemption.v1.Signal\"\x96\x03\n\x11ReportExitRequest\x12\x15\n\rallocation_id\x18\x01 \x01(\t\x12\x16\n\x0e\x63ontainer_rank\x18\x02 \x01(\x05\x12\x11\n\texit_code\x18\x03 \x01(\x05\x12\x14\n\x0c\x61\x63knowledged\x18\x04 \x01(\x08\x12G\n\x11\x65\x61rly_exit_reason\x18\x05 \x01(\x0e\x32,.resolute.api.experiments.v1.EarlyExitReason\x12\x0f\n\x07\x66\x61ilure\x18\x06 \x01(\t\x12 \n\x18\x66\x61iled_before_entrypoint\x18\x07 \x01(\x08\x12,\n\x08\x65nd_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x33\n\x0finitialize_time\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x38\n\tgpu_usage\x18\n \x01(\x0b\x32%.resolute.api.experiments.v1.GpuUsage\x12\x10\n\x08left_out\x18\x0b \x03(\t\"\x14\n\x12ReportExitResponse\"\x1c\n\x1a\x46ollowSignalChangesRequest\"a\n\x1b\x46ollowSignalChangesResponse\x12\x33\n\x07signals\x18\x01 \x03(\x0b\x32\".resolute.api.preemption.v1.Signal\x12\r\n\x05reset\x18\x02 \x01(\x08*\xa8\x01\n\x0f\x45\x61rlyExitReason\x12!\n\x1d\x45\x41RLY_EXIT_REASON_UNSPECIFIED\x10\x00\x12 \n\x1c\x45\x41RLY_EXIT_REASON_INVALID_HP\x10\x01\x12%\n!EARLY_EXIT_REASON_INIT_INVALID_HP\x10\x02\x12)\n%EARLY_EXIT_REASON_USER_REQUESTED_STOP\x10\x03\x32\x87\t\n\x12\x41llocationsService\x12{\n\rGetLaunchSpec\x12\x31.resolute.api.experiments.v1.GetLaunchSpecRequest\x1a\x32.resolute.api.experiments.v1.GetLaunchSpecResponse\"\x03\x90\x02\x01\x12m\n\nRendezvous\x12..resolute.api.experiments.v1.RendezvousRequest\x1a/.resolute.api.experiments.v1.RendezvousResponse\x12m\n\nRenewLease\x12..resolute.api.experiments.v1.RenewLeaseRequest\x1a/.resolute.api.experiments.v1.RenewLeaseResponse\x12\x82\x01\n\x11\x41\x63knowledgeSignal\x12\x35.resolute.api.experiments.v1.AcknowledgeSignalRequest\x1a\x36.resolute.api.experiments.v1.AcknowledgeSignalResponse\x12\x82\x01\n\x11RequestPreemption\x12\x35.resolute.api.experiments.v1.RequestPreemptionRequest\x1a\x36.resolute.api.experiments.v1.RequestPreemptionResponse\x12\x82\x01\n\x11ReportEnvironment\x12\x35.resolute.api.experiments.v1.ReportEnvironmentRequest\x1a\x36.resolute.api.experiments.v1.ReportEnvironmentResponse\x12\x85\x01\n\x12ReportMachineUsage\x12\x36.resolute.api.experiments.v1.ReportMachineUsageRequest\x1a\x37.resolute.api.experiments.v1.ReportMachineUsageResponse\x12m\n\nReportExit\x12..resolute.api.experiments.v1.ReportExitRequest\x1a/.resolute.api.experiments.v1.ReportExitResponse\x12\x8f\x01\n\x13\x46ollowSignalChanges\x12\x37.resolute.api.experiments.v1.FollowSignalChangesRequest\x1a\x38.resolute.api.experiments.v1.FollowSignalChangesResponse\"\x03\x90\x02\x01\x30\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -41,42 +42,46 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_ALLOCATIONSSERVICE'].methods_by_name['GetLaunchSpec']._serialized_options = b'\220\002\001'
   _globals['_ALLOCATIONSSERVICE'].methods_by_name['FollowSignalChanges']._loaded_options = None
   _globals['_ALLOCATIONSSERVICE'].methods_by_name['FollowSignalChanges']._serialized_options = b'\220\002\001'
-  _globals['_EARLYEXITREASON']._serialized_start=2067
-  _globals['_EARLYEXITREASON']._serialized_end=2235
-  _globals['_GETLAUNCHSPECREQUEST']._serialized_start=329
-  _globals['_GETLAUNCHSPECREQUEST']._serialized_end=398
-  _globals['_GETLAUNCHSPECRESPONSE']._serialized_start=400
-  _globals['_GETLAUNCHSPECRESPONSE']._serialized_end=478
-  _globals['_RENDEZVOUSREQUEST']._serialized_start=480
-  _globals['_RENDEZVOUSREQUEST']._serialized_end=598
-  _globals['_RENDEZVOUSRESPONSE']._serialized_start=601
-  _globals['_RENDEZVOUSRESPONSE']._serialized_end=791
-  _globals['_RENDEZVOUSRESPONSE_PEER']._serialized_start=733
-  _globals['_RENDEZVOUSRESPONSE_PEER']._serialized_end=791
-  _globals['_REPORTENVIRONMENTREQUEST']._serialized_start=793
-  _globals['_REPORTENVIRONMENTREQUEST']._serialized_end=908
-  _globals['_REPORTENVIRONMENTRESPONSE']._serialized_start=910
-  _globals['_REPORTENVIRONMENTRESPONSE']._serialized_end=937
-  _globals['_RENEWLEASEREQUEST']._serialized_start=939
-  _globals['_RENEWLEASEREQUEST']._serialized_end=1059
-  _globals['_RENEWLEASERESPONSE']._serialized_start=1062
-  _globals['_RENEWLEASERESPONSE']._serialized_end=1216
-  _globals['_ACKNOWLEDGESIGNALREQUEST']._serialized_start=1218
-  _globals['_ACKNOWLEDGESIGNALREQUEST']._serialized_end=1285
-  _globals['_ACKNOWLEDGESIGNALRESPONSE']._serialized_start=1287
-  _globals['_ACKNOWLEDGESIGNALRESPONSE']._serialized_end=1314
-  _globals['_REQUESTPREEMPTIONREQUEST']._serialized_start=1316
-  _globals['_REQUESTPREEMPTIONREQUEST']._serialized_end=1423
-  _globals['_REQUESTPREEMPTIONRESPONSE']._serialized_start=1425
-  _globals['_REQUESTPREEMPTIONRESPONSE']._serialized_end=1504
-  _globals['_REPORTEXITREQUEST']._serialized_start=1507
-  _globals['_REPORTEXITREQUEST']._serialized_end=1913
-  _globals['_REPORTEXITRESPONSE']._serialized_start=1915
-  _globals['_REPORTEXITRESPONSE']._serialized_end=1935
-  _globals['_FOLLOWSIGNALCHANGESREQUEST']._serialized_start=1937
-  _globals['_FOLLOWSIGNALCHANGESREQUEST']._serialized_end=1965
-  _globals['_FOLLOWSIGNALCHANGESRESPONSE']._serialized_start=1967
-  _globals['_FOLLOWSIGNALCHANGESRESPONSE']._serialized_end=2064
-  _globals['_ALLOCATIONSSERVICE']._serialized_start=2238
-  _globals['_ALLOCATIONSSERVICE']._serialized_end=3261
+  _globals['_EARLYEXITREASON']._serialized_start=2281
+  _globals['_EARLYEXITREASON']._serialized_end=2449
+  _globals['_GETLAUNCHSPECREQUEST']._serialized_start=378
+  _globals['_GETLAUNCHSPECREQUEST']._serialized_end=447
+  _globals['_GETLAUNCHSPECRESPONSE']._serialized_start=449
+  _globals['_GETLAUNCHSPECRESPONSE']._serialized_end=527
+  _globals['_RENDEZVOUSREQUEST']._serialized_start=529
+  _globals['_RENDEZVOUSREQUEST']._serialized_end=647
+  _globals['_RENDEZVOUSRESPONSE']._serialized_start=650
+  _globals['_RENDEZVOUSRESPONSE']._serialized_end=840
+  _globals['_RENDEZVOUSRESPONSE_PEER']._serialized_start=782
+  _globals['_RENDEZVOUSRESPONSE_PEER']._serialized_end=840
+  _globals['_REPORTENVIRONMENTREQUEST']._serialized_start=842
+  _globals['_REPORTENVIRONMENTREQUEST']._serialized_end=957
+  _globals['_REPORTENVIRONMENTRESPONSE']._serialized_start=959
+  _globals['_REPORTENVIRONMENTRESPONSE']._serialized_end=986
+  _globals['_REPORTMACHINEUSAGEREQUEST']._serialized_start=989
+  _globals['_REPORTMACHINEUSAGEREQUEST']._serialized_end=1121
+  _globals['_REPORTMACHINEUSAGERESPONSE']._serialized_start=1123
+  _globals['_REPORTMACHINEUSAGERESPONSE']._serialized_end=1151
+  _globals['_RENEWLEASEREQUEST']._serialized_start=1153
+  _globals['_RENEWLEASEREQUEST']._serialized_end=1273
+  _globals['_RENEWLEASERESPONSE']._serialized_start=1276
+  _globals['_RENEWLEASERESPONSE']._serialized_end=1430
+  _globals['_ACKNOWLEDGESIGNALREQUEST']._serialized_start=1432
+  _globals['_ACKNOWLEDGESIGNALREQUEST']._serialized_end=1499
+  _globals['_ACKNOWLEDGESIGNALRESPONSE']._serialized_start=1501
+  _globals['_ACKNOWLEDGESIGNALRESPONSE']._serialized_end=1528
+  _globals['_REQUESTPREEMPTIONREQUEST']._serialized_start=1530
+  _globals['_REQUESTPREEMPTIONREQUEST']._serialized_end=1637
+  _globals['_REQUESTPREEMPTIONRESPONSE']._serialized_start=1639
+  _globals['_REQUESTPREEMPTIONRESPONSE']._serialized_end=1718
+  _globals['_REPORTEXITREQUEST']._serialized_start=1721
+  _globals['_REPORTEXITREQUEST']._serialized_end=2127
+  _globals['_REPORTEXITRESPONSE']._serialized_start=2129
+  _globals['_REPORTEXITRESPONSE']._serialized_end=2149
+  _globals['_FOLLOWSIGNALCHANGESREQUEST']._serialized_start=2151
+  _globals['_FOLLOWSIGNALCHANGESREQUEST']._serialized_end=2179
+  _globals['_FOLLOWSIGNALCHANGESRESPONSE']._serialized_start=2181
+  _globals['_FOLLOWSIGNALCHANGESRESPONSE']._serialized_end=2278
+  _globals['_ALLOCATIONSSERVICE']._serialized_start=2452
+  _globals['_ALLOCATIONSSERVICE']._serialized_end=3611
 # @@protoc_insertion_point(module_scope)

@@ -12,6 +12,7 @@ import google.protobuf.internal.enum_type_wrapper
 import google.protobuf.message
 import google.protobuf.timestamp_pb2
 import resolute.api.experiments.v1.launch_spec_pb2
+import resolute.api.experiments.v1.machine_usage_pb2
 import resolute.api.experiments.v1.run_environment_pb2
 import resolute.api.experiments.v1.run_pb2
 import resolute.api.preemption.v1.signal_pb2
@@ -224,6 +225,47 @@ class ReportEnvironmentResponse(google.protobuf.message.Message):
     ) -> None: ...
 
 global___ReportEnvironmentResponse = ReportEnvironmentResponse
+
+@typing.final
+class ReportMachineUsageRequest(google.protobuf.message.Message):
+    """Request of ReportMachineUsage."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    ALLOCATION_ID_FIELD_NUMBER: builtins.int
+    CONTAINER_RANK_FIELD_NUMBER: builtins.int
+    USAGE_FIELD_NUMBER: builtins.int
+    allocation_id: builtins.str
+    """The allocation."""
+    container_rank: builtins.int
+    """The container."""
+    @property
+    def usage(self) -> resolute.api.experiments.v1.machine_usage_pb2.MachineUsage:
+        """What its machine did since the container began."""
+
+    def __init__(
+        self,
+        *,
+        allocation_id: builtins.str = ...,
+        container_rank: builtins.int = ...,
+        usage: resolute.api.experiments.v1.machine_usage_pb2.MachineUsage | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["usage", b"usage"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["allocation_id", b"allocation_id", "container_rank", b"container_rank", "usage", b"usage"]) -> None: ...
+
+global___ReportMachineUsageRequest = ReportMachineUsageRequest
+
+@typing.final
+class ReportMachineUsageResponse(google.protobuf.message.Message):
+    """Response of ReportMachineUsage."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+
+global___ReportMachineUsageResponse = ReportMachineUsageResponse
 
 @typing.final
 class RenewLeaseRequest(google.protobuf.message.Message):

@@ -68,6 +68,11 @@ class AllocationsServiceStub(object):
                 request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_allocations__service__pb2.ReportEnvironmentRequest.SerializeToString,
                 response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_allocations__service__pb2.ReportEnvironmentResponse.FromString,
                 _registered_method=True)
+        self.ReportMachineUsage = channel.unary_unary(
+                '/resolute.api.experiments.v1.AllocationsService/ReportMachineUsage',
+                request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_allocations__service__pb2.ReportMachineUsageRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_allocations__service__pb2.ReportMachineUsageResponse.FromString,
+                _registered_method=True)
         self.ReportExit = channel.unary_unary(
                 '/resolute.api.experiments.v1.AllocationsService/ReportExit',
                 request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_allocations__service__pb2.ReportExitRequest.SerializeToString,
@@ -130,6 +135,13 @@ class AllocationsServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ReportMachineUsage(self, request, context):
+        """Records what the machine of a container did so far, in place of what was recorded before. Idempotent.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ReportExit(self, request, context):
         """Reports that a container's part has ended and that its spools are drained. The first report of a container stands.
         """
@@ -176,6 +188,11 @@ def add_AllocationsServiceServicer_to_server(servicer, server):
                     servicer.ReportEnvironment,
                     request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_allocations__service__pb2.ReportEnvironmentRequest.FromString,
                     response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_allocations__service__pb2.ReportEnvironmentResponse.SerializeToString,
+            ),
+            'ReportMachineUsage': grpc.unary_unary_rpc_method_handler(
+                    servicer.ReportMachineUsage,
+                    request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_allocations__service__pb2.ReportMachineUsageRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_allocations__service__pb2.ReportMachineUsageResponse.SerializeToString,
             ),
             'ReportExit': grpc.unary_unary_rpc_method_handler(
                     servicer.ReportExit,
@@ -354,6 +371,33 @@ class AllocationsService(object):
             '/resolute.api.experiments.v1.AllocationsService/ReportEnvironment',
             resolute_dot_api_dot_experiments_dot_v1_dot_allocations__service__pb2.ReportEnvironmentRequest.SerializeToString,
             resolute_dot_api_dot_experiments_dot_v1_dot_allocations__service__pb2.ReportEnvironmentResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReportMachineUsage(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.experiments.v1.AllocationsService/ReportMachineUsage',
+            resolute_dot_api_dot_experiments_dot_v1_dot_allocations__service__pb2.ReportMachineUsageRequest.SerializeToString,
+            resolute_dot_api_dot_experiments_dot_v1_dot_allocations__service__pb2.ReportMachineUsageResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -63,6 +63,12 @@ class AllocationsServiceStub:
     ]
     """Records the software and the machine of a run. The first report of an allocation stands. Idempotent."""
 
+    ReportMachineUsage: grpc.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.allocations_service_pb2.ReportMachineUsageRequest,
+        resolute.api.experiments.v1.allocations_service_pb2.ReportMachineUsageResponse,
+    ]
+    """Records what the machine of a container did so far, in place of what was recorded before. Idempotent."""
+
     ReportExit: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.allocations_service_pb2.ReportExitRequest,
         resolute.api.experiments.v1.allocations_service_pb2.ReportExitResponse,
@@ -119,6 +125,12 @@ class AllocationsServiceAsyncStub:
         resolute.api.experiments.v1.allocations_service_pb2.ReportEnvironmentResponse,
     ]
     """Records the software and the machine of a run. The first report of an allocation stands. Idempotent."""
+
+    ReportMachineUsage: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.allocations_service_pb2.ReportMachineUsageRequest,
+        resolute.api.experiments.v1.allocations_service_pb2.ReportMachineUsageResponse,
+    ]
+    """Records what the machine of a container did so far, in place of what was recorded before. Idempotent."""
 
     ReportExit: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.allocations_service_pb2.ReportExitRequest,
@@ -188,6 +200,14 @@ class AllocationsServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.allocations_service_pb2.ReportEnvironmentResponse, collections.abc.Awaitable[resolute.api.experiments.v1.allocations_service_pb2.ReportEnvironmentResponse]]:
         """Records the software and the machine of a run. The first report of an allocation stands. Idempotent."""
+
+    @abc.abstractmethod
+    def ReportMachineUsage(
+        self,
+        request: resolute.api.experiments.v1.allocations_service_pb2.ReportMachineUsageRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.experiments.v1.allocations_service_pb2.ReportMachineUsageResponse, collections.abc.Awaitable[resolute.api.experiments.v1.allocations_service_pb2.ReportMachineUsageResponse]]:
+        """Records what the machine of a container did so far, in place of what was recorded before. Idempotent."""
 
     @abc.abstractmethod
     def ReportExit(

@@ -12,6 +12,7 @@ import google.protobuf.timestamp_pb2
 import resolute.api.checkpoints.v1.storage_pb2
 import resolute.api.common.v1.value_pb2
 import resolute.api.experiments.v1.experiment_pb2
+import resolute.api.experiments.v1.machine_usage_pb2
 import resolute.api.experiments.v1.run_environment_pb2
 import resolute.api.experiments.v1.run_pb2
 import resolute.api.experiments.v1.trial_pb2
@@ -340,6 +341,78 @@ class GetRunEnvironmentResponse(google.protobuf.message.Message):
     def ClearField(self, field_name: typing.Literal["environment", b"environment", "run", b"run"]) -> None: ...
 
 global___GetRunEnvironmentResponse = GetRunEnvironmentResponse
+
+@typing.final
+class GetMachineUsageRequest(google.protobuf.message.Message):
+    """Request of GetMachineUsage."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TRIAL_FIELD_NUMBER: builtins.int
+    RUN_FIELD_NUMBER: builtins.int
+    run: builtins.int
+    """Run, from 1; zero for the newest."""
+    @property
+    def trial(self) -> resolute.api.experiments.v1.trial_pb2.TrialKey:
+        """Of which trial."""
+
+    def __init__(
+        self,
+        *,
+        trial: resolute.api.experiments.v1.trial_pb2.TrialKey | None = ...,
+        run: builtins.int = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["trial", b"trial"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["run", b"run", "trial", b"trial"]) -> None: ...
+
+global___GetMachineUsageRequest = GetMachineUsageRequest
+
+@typing.final
+class GetMachineUsageResponse(google.protobuf.message.Message):
+    """Response of GetMachineUsage."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    @typing.final
+    class Container(google.protobuf.message.Message):
+        """One container."""
+
+        DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+        CONTAINER_RANK_FIELD_NUMBER: builtins.int
+        USAGE_FIELD_NUMBER: builtins.int
+        container_rank: builtins.int
+        """Its rank."""
+        @property
+        def usage(self) -> resolute.api.experiments.v1.machine_usage_pb2.MachineUsage:
+            """What its machine did."""
+
+        def __init__(
+            self,
+            *,
+            container_rank: builtins.int = ...,
+            usage: resolute.api.experiments.v1.machine_usage_pb2.MachineUsage | None = ...,
+        ) -> None: ...
+        def HasField(self, field_name: typing.Literal["usage", b"usage"]) -> builtins.bool: ...
+        def ClearField(self, field_name: typing.Literal["container_rank", b"container_rank", "usage", b"usage"]) -> None: ...
+
+    RUN_FIELD_NUMBER: builtins.int
+    CONTAINERS_FIELD_NUMBER: builtins.int
+    run: builtins.int
+    """The run; zero if there was none yet."""
+    @property
+    def containers(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___GetMachineUsageResponse.Container]:
+        """Its containers that have told of their machines, by rank."""
+
+    def __init__(
+        self,
+        *,
+        run: builtins.int = ...,
+        containers: collections.abc.Iterable[global___GetMachineUsageResponse.Container] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["containers", b"containers", "run", b"run"]) -> None: ...
+
+global___GetMachineUsageResponse = GetMachineUsageResponse
 
 @typing.final
 class ListRunFilesRequest(google.protobuf.message.Message):

@@ -63,6 +63,11 @@ class TrialsServiceStub(object):
                 request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.GetRunEnvironmentRequest.SerializeToString,
                 response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.GetRunEnvironmentResponse.FromString,
                 _registered_method=True)
+        self.GetMachineUsage = channel.unary_unary(
+                '/resolute.api.experiments.v1.TrialsService/GetMachineUsage',
+                request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.GetMachineUsageRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.GetMachineUsageResponse.FromString,
+                _registered_method=True)
         self.ListRunFiles = channel.unary_unary(
                 '/resolute.api.experiments.v1.TrialsService/ListRunFiles',
                 request_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.ListRunFilesRequest.SerializeToString,
@@ -137,6 +142,13 @@ class TrialsServiceServicer(object):
 
     def GetRunEnvironment(self, request, context):
         """Gives the software and the machine of a run as recorded when it started.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetMachineUsage(self, request, context):
+        """Reads what the machines of a run did while it ran.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -222,6 +234,11 @@ def add_TrialsServiceServicer_to_server(servicer, server):
                     servicer.GetRunEnvironment,
                     request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.GetRunEnvironmentRequest.FromString,
                     response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.GetRunEnvironmentResponse.SerializeToString,
+            ),
+            'GetMachineUsage': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetMachineUsage,
+                    request_deserializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.GetMachineUsageRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.GetMachineUsageResponse.SerializeToString,
             ),
             'ListRunFiles': grpc.unary_unary_rpc_method_handler(
                     servicer.ListRunFiles,
@@ -398,6 +415,33 @@ class TrialsService(object):
             '/resolute.api.experiments.v1.TrialsService/GetRunEnvironment',
             resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.GetRunEnvironmentRequest.SerializeToString,
             resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.GetRunEnvironmentResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetMachineUsage(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.experiments.v1.TrialsService/GetMachineUsage',
+            resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.GetMachineUsageRequest.SerializeToString,
+            resolute_dot_api_dot_experiments_dot_v1_dot_trials__service__pb2.GetMachineUsageResponse.FromString,
             options,
             channel_credentials,
             insecure,

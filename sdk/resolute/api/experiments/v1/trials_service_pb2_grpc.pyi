@@ -55,6 +55,12 @@ class TrialsServiceStub:
     ]
     """Gives the software and the machine of a run as recorded when it started."""
 
+    GetMachineUsage: grpc.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.trials_service_pb2.GetMachineUsageRequest,
+        resolute.api.experiments.v1.trials_service_pb2.GetMachineUsageResponse,
+    ]
+    """Reads what the machines of a run did while it ran."""
+
     ListRunFiles: grpc.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.trials_service_pb2.ListRunFilesRequest,
         resolute.api.experiments.v1.trials_service_pb2.ListRunFilesResponse,
@@ -139,6 +145,12 @@ class TrialsServiceAsyncStub:
         resolute.api.experiments.v1.trials_service_pb2.GetRunEnvironmentResponse,
     ]
     """Gives the software and the machine of a run as recorded when it started."""
+
+    GetMachineUsage: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.experiments.v1.trials_service_pb2.GetMachineUsageRequest,
+        resolute.api.experiments.v1.trials_service_pb2.GetMachineUsageResponse,
+    ]
+    """Reads what the machines of a run did while it ran."""
 
     ListRunFiles: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.experiments.v1.trials_service_pb2.ListRunFilesRequest,
@@ -234,6 +246,14 @@ class TrialsServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.experiments.v1.trials_service_pb2.GetRunEnvironmentResponse, collections.abc.Awaitable[resolute.api.experiments.v1.trials_service_pb2.GetRunEnvironmentResponse]]:
         """Gives the software and the machine of a run as recorded when it started."""
+
+    @abc.abstractmethod
+    def GetMachineUsage(
+        self,
+        request: resolute.api.experiments.v1.trials_service_pb2.GetMachineUsageRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.experiments.v1.trials_service_pb2.GetMachineUsageResponse, collections.abc.Awaitable[resolute.api.experiments.v1.trials_service_pb2.GetMachineUsageResponse]]:
+        """Reads what the machines of a run did while it ran."""
 
     @abc.abstractmethod
     def ListRunFiles(

@@ -29,6 +29,7 @@ from resolute_experiments.store.schema.metadata import IDEMPOTENCY_KEYS, metadat
 from resolute_experiments.store.schema.runs import (
     containers,
     environments,
+    machine_usage,
     runs,
 )
 from resolute_experiments.store.schema.trials import (
@@ -50,6 +51,7 @@ __all__ = [
     "environments",
     "experiment_sources",
     "experiments",
+    "machine_usage",
     "metadata",
     "openid_identities",
     "outbox",

@@ -170,6 +170,16 @@ environments = sa.Table(
     sa.Column("content", sa.LargeBinary, nullable=False),
 )
 
+# What the machine of each container did: a MachineUsage.
+machine_usage = sa.Table(
+    "machine_usage",
+    metadata,
+    sa.Column("allocation_id", sa.String(64), primary_key=True),
+    sa.Column("container_rank", sa.Integer, primary_key=True),
+    sa.Column("experiment_id", sa.String(36), nullable=False, index=True),
+    sa.Column("content", sa.LargeBinary, nullable=False),
+)
+
 containers = sa.Table(
     "containers",
     metadata,

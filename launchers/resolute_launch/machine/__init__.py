@@ -1,0 +1,1 @@
+"""What the machine of a container does while the container runs."""

@@ -1,0 +1,111 @@
+"""Measures the machine of a container, and tells the control plane now and then."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from contextlib import closing
+from typing import Protocol
+
+from resolute.api.experiments.v1.machine_usage_pb2 import MachineUsage
+from resolute.contracts.clock import Clock
+from resolute.errors import ResoluteError
+from resolute_launch.machine.periods import Periods
+
+_log = logging.getLogger("resolute.supervisor")
+
+
+class Measured(Protocol):
+    """Measures the machine."""
+
+    def read(self) -> dict[str, float]:
+        """Returns what was since the last reading, by name."""
+
+    def close(self) -> None:
+        """Ends the reading."""
+
+
+class MachineMeter:
+    """A thread that measures from ``start`` to ``stop``; a failure is only logged.
+
+    What it measures is apart from the reports of the script: it takes nothing of their room, and is replaced
+    as a whole with each message. Of a run that ends before the first reading nothing is told.
+
+    Args:
+        open_readings: Opens what measures.
+        report: Tells the control plane all that was measured.
+        node: Name of the machine.
+        clock: Tells the time.
+        pause: Seconds between two readings.
+        told_every: Seconds between two messages; the first one is sent after the first reading.
+    """
+
+    def __init__(
+        self,
+        open_readings: Callable[[], Measured],
+        *,
+        report: Callable[[MachineUsage], None],
+        node: str,
+        clock: Clock,
+        pause: float = 5.0,
+        told_every: float = 30.0,
+    ) -> None:
+        self._open_readings, self._report, self._node = open_readings, report, node
+        self._clock, self._pause, self._told_every = clock, pause, told_every
+        self._periods = Periods()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="machine-meter", daemon=True)
+
+    def start(self) -> None:
+        """Begins to measure."""
+        self._thread.start()
+
+    def stop(self, seconds: float) -> None:
+        """Ends the measuring, if it was begun, and waits for the last message for a bounded time."""
+        self._stop.set()
+        if self._thread.ident is not None:
+            self._thread.join(seconds)
+
+    def _run(self) -> None:
+        try:
+            with closing(self._open_readings()) as readings:
+                self._measure(readings)
+        except Exception as failure:  # noqa: BLE001  # what cannot be measured must not end a run
+            _log.info("the machine is not measured any more: %s", failure)
+
+    def _measure(self, readings: Measured) -> None:
+        began, before = self._clock.time(), self._clock.monotonic()
+        tell_at = before
+        while not self._stop.wait(self._pause):
+            now = self._clock.monotonic()
+            self._periods.add(now - before, readings.read())
+            before = now
+            if now >= tell_at:
+                tell_at = now + self._told_every
+                self._tell(began)
+        if self._periods.all():
+            self._periods.add(max(self._clock.monotonic() - before, 1e-3), readings.read())
+            self._tell(began)
+
+    def _tell(self, began: float) -> None:
+        try:
+            self._report(self._usage(began))
+        except (
+            ResoluteError,
+            ValueError,
+        ) as failure:  # a channel that was closed meanwhile raises ValueError
+            _log.info("what the machine did could not be told: %s", failure)
+
+    def _usage(self, began: float) -> MachineUsage:
+        periods = self._periods.all()
+        names = sorted({name for period in periods for name in period.sums})
+        return MachineUsage(
+            node=self._node,
+            start_time=began,
+            seconds=[period.seconds for period in periods],
+            series=[
+                MachineUsage.Series(name=name, values=[period.mean(name) for period in periods])
+                for name in names
+            ],
+        )

@@ -1,0 +1,58 @@
+"""What the machines of runs did is kept as a whole, within bounds, and goes with its experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from contract.experiments.test_lifecycle import Store
+from support.databases import migrate
+
+from resolute.api.experiments.v1.machine_usage_pb2 import MachineUsage
+from resolute.errors import InvalidArgumentError
+from resolute_experiments.servicers.checks.machine_usage import check_machine_usage
+from resolute_experiments.store import experiments, runs
+from resolute_serving.database.engine import create_engine
+
+
+@pytest.fixture
+def store(database_url: str) -> Iterator[Store]:
+    engine = create_engine(database_url, name="experiments", writes=True)
+    migrate(engine, package="resolute_experiments", schema="experiments")
+    yield Store(engine)
+    engine.dispose()
+
+
+def test_the_last_word_of_each_container_is_kept_until_its_experiment_is_deleted(store: Store) -> None:
+    first, second = (store.start(store.create_trial()) for _ in range(2))
+    for run, rank, content in ((first, 0, b"a"), (first, 1, b"b"), (first, 0, b"c"), (second, 0, b"d")):
+        store.run(lambda c: runs.record_machine_usage(c, run, rank, content))  # noqa: B023 - called at once
+    assert store.run(lambda c: runs.read_machine_usage(c, first.allocation_id)) == {0: b"c", 1: b"b"}
+    assert store.run(lambda c: runs.read_machine_usage(c, second.allocation_id)) == {0: b"d"}
+    store.run(lambda c: experiments.delete_contents(c, store.experiment_id))
+    assert store.run(lambda c: runs.read_machine_usage(c, first.allocation_id)) == {}
+
+
+def usage(*, periods: int = 2, names: int = 1, name: str = "cpu", values: int = 2) -> MachineUsage:
+    series = [MachineUsage.Series(name=name, values=[1.0] * values)] * names
+    return MachineUsage(seconds=[5.0] * periods, series=series)
+
+
+def test_usual_sizes_are_taken() -> None:
+    check_machine_usage(MachineUsage())
+    check_machine_usage(usage())
+    check_machine_usage(usage(periods=500, values=500, names=200))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (usage(periods=501, values=501), "501 periods"),
+        (usage(names=201), "201 series"),
+        (usage(name="n" * 101), "more than 100 characters"),
+        (usage(values=3), "'cpu' has 3 values for 2 periods"),
+    ],
+)
+def test_more_is_refused(wrong: MachineUsage, message: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=message):
+        check_machine_usage(wrong)
