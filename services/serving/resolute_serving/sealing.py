@@ -71,7 +71,7 @@ class Sealer:
             raise FailedPreconditionError(
                 f"the command of {COMMAND_SETTING} exited with code {error.returncode}; it must print the key"
             ) from None
-        except (OSError, ValueError, binascii.Error, subprocess.TimeoutExpired) as error:
+        except (IndexError, OSError, ValueError, binascii.Error, subprocess.TimeoutExpired) as error:
             # What it printed may be nearly a key.
             raise FailedPreconditionError(
                 f"the command of {COMMAND_SETTING} gave no key ({type(error).__name__}); it must print "

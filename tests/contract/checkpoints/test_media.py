@@ -235,6 +235,7 @@ def test_what_is_of_no_known_format_is_refused_by_itself(url: str, root: Path) -
                 Logged(name="said", kind=TEXT, content=b"\xff"),
                 Logged(name="", kind=TEXT, content=b"x"),
                 Logged(name="none", content=b"x"),
+                Logged(name="said", kind=TEXT, caption="a\0", content=b"x"),
                 Logged(name="large", kind=TEXT, content=b"x" * 2_000_001),
             ]
             outcome = await ingest(w, [*wrong, text("kept")])
@@ -243,6 +244,7 @@ def test_what_is_of_no_known_format_is_refused_by_itself(url: str, root: Path) -
             assert (
                 "none of the formats PNG, JPEG, GIF and WebP; convert it first" in outcome.refusals[0].message
             )
+            assert "its caption has a NUL character" in outcome.refusals[-2].message
             assert [one.name for one in await listed(w)] == ["said"]
             # A sender may also leave out what a message cannot hold.
             assert (await ingest(w, [], first=len(wrong) + 1, count=1)).next_sequence == len(wrong) + 2

@@ -60,6 +60,7 @@ def test_a_command_prints_the_key_and_no_file_is_made(tmp_path: Path) -> None:
         (printing(KEY[:20]), "printed 15 bytes"),
         ("/nonexistent/vault", "gave no key .FileNotFoundError"),
         ("vault 'unclosed", "gave no key"),
+        (" ", "gave no key"),
     ],
 )
 def test_a_command_that_prints_no_key_is_refused(command: str, message: str, tmp_path: Path) -> None:

@@ -66,7 +66,10 @@ def to_kind(number: media_pb2.MediaKind.ValueType) -> MediaKind:
 
 
 def _item(sequence: int, logged: api.IngestMediaRequest.LoggedMedia) -> Item:
-    if not 0 < len(logged.name) <= MAX_NAME_LENGTH or "\0" in logged.name + logged.caption:
+    for field, text in (("name", logged.name), ("caption", logged.caption)):
+        if "\0" in text:
+            raise InvalidArgumentError(f"its {field} has a NUL character; log it without")
+    if not 0 < len(logged.name) <= MAX_NAME_LENGTH:
         raise InvalidArgumentError(
             f"its name has {len(logged.name)} characters; 1 to {MAX_NAME_LENGTH} are allowed"
         )

@@ -52,9 +52,9 @@ Work = Callable[[Connection], T]
 
 _WRITER_CACHE_KIB = 1024
 _READER_CACHE_KIB = 256
-_READERS_FOR_RUNS = 2
-"""Most memory for pages of one SQLite connection. A cluster has 25 of them, and short experiments fill all.
+"""Most memory for pages of one SQLite connection. A cluster has dozens, and short experiments fill all.
 What is missing there, the system has in its own cache: a row under a random UUID costs 4 µs more."""
+_READERS_FOR_RUNS = 2
 
 _POSTGRES_KEEPALIVE = {
     "keepalives_idle": 5,

@@ -129,7 +129,7 @@ def test_a_run_without_names_gets_none_and_what_is_gone_is_said(world: World) ->
         FailedPreconditionError, match=r"secret 'hub'.*does not exist; `resolute secret set hub`"
     ):
         world.given()
-    with pytest.raises(NotFoundError, match="secret 'hub' does not exist"):
+    with pytest.raises(NotFoundError, match="secret 'hub' does not exist; `resolute secret list`"):
         world.delete("hub")
 
 

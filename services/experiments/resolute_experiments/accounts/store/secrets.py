@@ -70,7 +70,10 @@ def delete(connection: Connection, holder: Holder, name: str) -> None:
     """
     deleted = connection.execute(sa.delete(table).where(_of(holder), table.c.name == name))
     if not deleted.rowcount:
-        raise NotFoundError(f"secret {name!r} does not exist", resource=f"secret {name}")
+        raise NotFoundError(
+            f"secret {name!r} does not exist; `resolute secret list` shows those that do",
+            resource=f"secret {name}",
+        )
 
 
 def delete_all(connection: Connection, holder: Holder) -> None:
