@@ -94,6 +94,16 @@ def test_what_a_service_refuses_is_told_and_the_rest_arrives(tmp_path: Path) -> 
     assert service.dropped == [(1, "one was dropped")]
 
 
+def test_a_record_that_fits_into_no_message_is_left_out_and_holds_up_none(tmp_path: Path) -> None:
+    writer, service, clock = ReportWriter(tmp_path), Service(), Clock()
+    for name in ("first", "half \ud800", "last"):
+        writer.log_media(Media(name, "text", 1, 1.0, b"hello"))
+    pump_all(SpoolSender(tmp_path, service.delivery(), clock=clock), clock)
+    assert [logged.name for logged in service.taken] == ["first", "last"]
+    (refusal,) = refusals_of(tmp_path)
+    assert refusal.startswith("a record cannot be sent (")
+
+
 def test_media_beyond_what_may_wait_are_left_out_and_counted(tmp_path: Path) -> None:
     lines: list[str] = []
     writer = ReportWriter(tmp_path, limit=25, omissions=CountedWarnings(lines.append))

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass
 
+from resolute.errors import InvalidArgumentError
 from resolute.spool.delivery.services import Delivery, IngestResult
 from resolute.spool.reader import Chunk, SpoolReader
 
@@ -35,8 +36,15 @@ class BatchPipeline:
         self._calls = ThreadPoolExecutor(1, thread_name_prefix=f"send{delivery.suffix}")
 
     def pack(self, source: str, chunk: Chunk) -> Batch:
-        """Packs records of a source."""
-        return Batch(chunk, self._delivery.pack(source, chunk))
+        """Packs records of a source.
+
+        Raises:
+            InvalidArgumentError: One of them fits into no message, such as text that is not valid.
+        """
+        try:
+            return Batch(chunk, self._delivery.pack(source, chunk))
+        except ValueError as failure:
+            raise InvalidArgumentError(f"a record cannot be sent ({failure}); it is left out") from failure
 
     def send(
         self, batch: Batch, source: str, reader: SpoolReader, *, most: int
