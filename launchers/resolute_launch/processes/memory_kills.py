@@ -48,7 +48,8 @@ class MemoryKills:
             peak = self._group_bytes("memory.peak", "memory.max_usage_in_bytes")
             used = f"up to {human_size(peak)} " if peak else "all "
             return f"the container used {used}of its limit of {human_size(limit)}"
-        if now != before:
+        # Counters that are gone, or begin again, tell of none.
+        if now[0] > before[0] or now[1] > before[1]:
             largest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
             total = _number(self._files.total, _TOTAL) * 1024
             return (

@@ -217,6 +217,8 @@ def test_a_kill_for_lack_of_memory_is_named_where_the_kernel_counted_one(
         in failure
     )
     assert "memory" not in ended(run, 1, observed).failure
+    counter.write_text("nr_free_pages 7\noom_kill 0\n")
+    assert observed.memory_kills.explain() == ""
     missing = MemoryFiles(machine=tmp_path / "no", total=tmp_path / "no", group=tmp_path / "no")
     assert MemoryKills(missing).explain() == ""
 
