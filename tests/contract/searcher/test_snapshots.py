@@ -13,6 +13,7 @@ from support.services.searcher import SEARCH, Player, Searcher, SearchSession, a
 
 from resolute.api.searcher.v1 import search_spec_pb2 as spec_pb
 from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
+from resolute.errors import NotFoundError, UnavailableError
 from resolute_searcher.identifiers import trial_id
 from resolute_searcher.runtime.snapshotter import Snapshotter
 from resolute_searcher.runtime.storage import Storage
@@ -171,6 +172,26 @@ def test_a_log_that_went_another_way_outdates_its_snapshot(backend: dict[str, An
                 await answer(service, metric=0.75)
             assert await loaded(storage) == await folded(storage)
             assert (await session.replay()).equal
+
+    run(scenario, deadline=60)
+
+
+def test_a_search_whose_method_is_not_installed_after_a_restart_waits_and_is_not_gone(
+    backend: dict[str, Any],
+) -> None:
+    missing = spec(external=spec_pb.ExternalMethod(name="nobodys")).SerializeToString()
+
+    async def scenario() -> None:
+        async with searcher(**backend) as service:
+            await SearchSession(service).create(RANDOM)
+            await storage_of(service).write(
+                lambda c: c.execute(sa.update(searches).values(spec=missing)) and None
+            )
+        async with searcher(**backend) as service:
+            with pytest.raises(UnavailableError, match="no search method 'nobodys' is installed here"):
+                await SearchSession(service).search()
+            with pytest.raises(NotFoundError):
+                await SearchSession(service, trial_id(SEARCH, SEARCH)).search()
 
     run(scenario, deadline=60)
 

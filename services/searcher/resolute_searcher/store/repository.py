@@ -10,6 +10,9 @@ from resolute.api.searcher.v1 import search_spec_pb2 as pb
 from resolute.errors import (
     AlreadyExistsError,
     FailedPreconditionError,
+    InvalidArgumentError,
+    NotFoundError,
+    UnavailableError,
 )
 from resolute_searcher.log.entry import Entry
 from resolute_searcher.spec.search import SearchSpec
@@ -76,9 +79,16 @@ def load_search(connection: Connection, search_id: str) -> tuple[Search, str]:
 
     Raises:
         NotFoundError: There is no such search.
+        UnavailableError: Its method, of another distribution, is not there now.
     """
     spec = spec_from(read_search(connection, search_id).spec)
-    search, tip = _from_snapshot(connection, search_id, spec) or (Search(spec), "")
+    try:
+        search, tip = _from_snapshot(connection, search_id, spec) or (Search(spec), "")
+    except (NotFoundError, InvalidArgumentError) as failure:
+        # It was there when the search was created: the search waits for it, instead of being taken for gone.
+        raise UnavailableError(
+            f"the method of search {search_id} is missing or fails: {failure}"
+        ) from failure
     for recorded in read_log(connection, search_id, after=search.state.sequence):
         search.apply(recorded.entry)
         tip = recorded.tip
