@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
+from resolute.runtime.batch_cost import BatchCost
 from resolute.runtime.batch_sizes import BATCH_SIZE, slot_batch_size
 from resolute.runtime.experiment_config import ExperimentConfig
 
@@ -32,6 +33,7 @@ class Settings:
         size = None if hparams is None else hparams.get(BATCH_SIZE)
         self._global_batch_size: int | None = size
         self._per_slot_batch_size = None if size is None else slot_batch_size(size, slots)
+        self._batch_cost = BatchCost()
 
     def get_hparams(self) -> dict[str, Any]:
         """Returns all hyperparameters.
@@ -84,6 +86,26 @@ class Settings:
         if self._per_slot_batch_size is None:
             raise ValueError(_no_batch_size("per_slot_batch_size"))
         return self._per_slot_batch_size
+
+    def set_batch_cost(
+        self, *, tokens: float | None = None, flops: float | None = None, peak_flops: float | None = None
+    ) -> None:
+        """Says what a batch of all slots together costs, for ``tokens_per_second`` and ``mfu``.
+
+        Args:
+            tokens: Tokens in it.
+            flops: Floating-point operations that the model needs for it, forward and backward: of a
+                transformer about 6 times its parameters for each token.
+            peak_flops: Operations a second that one slot could do at most, by its data sheet.
+
+        Raises:
+            ValueError: One is no number above 0, or ``flops`` and ``peak_flops`` are not given together.
+        """
+        self._batch_cost = BatchCost(tokens=tokens, flops=flops, peak_flops=peak_flops)
+
+    def get_batch_cost(self) -> BatchCost:
+        """Returns what a batch costs, as far as the trial said it."""
+        return self._batch_cost
 
     def get_experiment_config(self) -> ExperimentConfig:
         """Returns the experiment's config.

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from resolute import core
+from resolute.runtime.batch_cost import BatchCost
 from resolute.trial_errors import InvalidHP
 from resolute.trials.counters import Intervals, Progress
 from resolute.trials.display import Display
@@ -76,6 +77,8 @@ class LoopComponents:
     display: Display
     keeps_open_metrics: Callable[[], bool]
     """Whether a checkpoint keeps metrics that were not reported yet."""
+    batch_cost: Callable[[], BatchCost]
+    """What a batch costs, as far as the trial said it."""
 
 
 class TrainingLoop:
@@ -106,7 +109,7 @@ class TrainingLoop:
         self._policy = policy
         self._validate_first = validate_first
         self._metric = SearcherMetric.of(parts.core)
-        self._throughput = Throughput(parts.core, parts.segments)
+        self._throughput = Throughput(parts.core, parts.segments, cost=parts.batch_cost)
 
     def run(self, source: GoalSource) -> None:
         """Trains until there is no goal left, or until it must stop; either way a checkpoint is left behind.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
 from resolute import core
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 from resolute.info import trial_of
+from resolute.runtime.batch_cost import BatchCost
 from resolute.trials.counters import Progress
 
 GROUP = "throughput"
@@ -32,11 +33,21 @@ class Throughput:
     Args:
         context: Where it reports.
         segments: What trains.
+        cost: Says what a batch costs.
         clock: Measures the time.
     """
 
-    def __init__(self, context: core.Context, segments: Waiting, *, clock: Clock = SYSTEM_CLOCK) -> None:
+    def __init__(
+        self,
+        context: core.Context,
+        segments: Waiting,
+        *,
+        cost: Callable[[], BatchCost] = BatchCost,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
         self._train = context.train
+        self._slots = context.distributed.size
+        self._cost = cost
         self._segments = segments
         self._clock = clock
         trial = trial_of(context.info)
@@ -62,6 +73,7 @@ class Throughput:
             metrics = {"data_wait": self._waited / self._seconds, "batches_per_second": rate}
             if self._batch_size is not None:
                 metrics["samples_per_second"] = rate * self._batch_size
+            metrics |= self._cost().rates(rate, slots=self._slots)
             self._train.report_metrics(GROUP, steps_completed=progress.step, metrics=metrics)
         self._seconds = self._waited = 0.0
         self._batches = 0

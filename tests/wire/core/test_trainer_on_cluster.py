@@ -169,6 +169,21 @@ def test_the_share_of_training_that_waits_for_data_is_reported(trial: Trial) -> 
     assert all(rate < 1 / 0.13 for _, rate in trial.series("throughput", "batches_per_second"))
 
 
+def test_tokens_and_the_use_of_the_slots_are_reported_of_a_trial_that_says_its_costs(trial: Trial) -> None:
+    class Costly(Judged):
+        def __init__(self, context: Any) -> None:
+            super().__init__(context)
+            context.set_batch_cost(tokens=10, flops=3.0, peak_flops=6.0)
+
+    fit(Costly, reporting_period=Batch(4))
+    rates = [value for _, value in trial.series("throughput", "batches_per_second")]
+    tokens = [value for _, value in trial.series("throughput", "tokens_per_second")]
+    used = [value for _, value in trial.series("throughput", "mfu")]
+    assert len(rates) == 2
+    assert tokens == pytest.approx([10 * rate for rate in rates])
+    assert used == pytest.approx([rate / 2 for rate in rates])
+
+
 @pytest.mark.parametrize(
     ("metrics", "message"),
     [

@@ -257,6 +257,7 @@ def _run(
             stopping=StopCoordinator(core_context, context.get_stop_requested),
             display=choose_display(on_cluster=not local, rank=0),
             keeps_open_metrics=lambda: False,
+            batch_cost=context.get_batch_cost,
         )
         stack.callback(parts.display.close)
         _loop(parts, config, progress, context).run(

@@ -211,6 +211,7 @@ class Trainer:
                 stopping=StopCoordinator(self._core, context.get_stop_requested),
                 display=display,
                 keeps_open_metrics=lambda: context.function_reducer_values() is not None,
+                batch_cost=context.get_batch_cost,
             )
             yield TrainingLoop(
                 parts,
