@@ -1,4 +1,4 @@
-"""Measures the machine of a container, and tells the control plane now and then."""
+"""Measures the machine of a container, and reports it to the control plane now and then."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ class MachineMeter:
     """A thread that measures from ``start`` to ``stop``; a failure is only logged.
 
     What it measures is apart from the reports of the script: it takes nothing of their room, and is replaced
-    as a whole with each message. Of a run that ends before the first reading nothing is told.
+    as a whole with each message. Of a run that ends before the first reading nothing is reported.
 
     Args:
         open_readings: Opens what measures.
-        report: Tells the control plane all that was measured.
+        report: Reports all that was measured to the control plane.
         node: Name of the machine.
         clock: Tells the time.
         pause: Seconds between two readings.
-        told_every: Seconds between two messages; the first one is sent after the first reading.
+        report_every: Seconds between two messages; the first one is sent after the first reading.
     """
 
     def __init__(
@@ -49,10 +49,10 @@ class MachineMeter:
         node: str,
         clock: Clock,
         pause: float = 5.0,
-        told_every: float = 30.0,
+        report_every: float = 30.0,
     ) -> None:
         self._open_readings, self._report, self._node = open_readings, report, node
-        self._clock, self._pause, self._told_every = clock, pause, told_every
+        self._clock, self._pause, self._report_every = clock, pause, report_every
         self._periods = Periods()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="machine-meter", daemon=True)
@@ -76,26 +76,26 @@ class MachineMeter:
 
     def _measure(self, readings: Measured) -> None:
         began, before = self._clock.time(), self._clock.monotonic()
-        tell_at = before
+        report_at = before
         while not self._stop.wait(self._pause):
             now = self._clock.monotonic()
             self._periods.add(now - before, readings.read())
             before = now
-            if now >= tell_at:
-                tell_at = now + self._told_every
-                self._tell(began)
+            if now >= report_at:
+                report_at = now + self._report_every
+                self._send(began)
         if self._periods.all():
             self._periods.add(max(self._clock.monotonic() - before, 1e-3), readings.read())
-            self._tell(began)
+            self._send(began)
 
-    def _tell(self, began: float) -> None:
+    def _send(self, began: float) -> None:
         try:
             self._report(self._usage(began))
         except (
             ResoluteError,
             ValueError,
         ) as failure:  # a channel that was closed meanwhile raises ValueError
-            _log.info("what the machine did could not be told: %s", failure)
+            _log.info("what the machine did could not be reported: %s", failure)
 
     def _usage(self, began: float) -> MachineUsage:
         periods = self._periods.all()

@@ -23,7 +23,7 @@ def store(database_url: str) -> Iterator[Store]:
     engine.dispose()
 
 
-def test_the_last_word_of_each_container_is_kept_until_its_experiment_is_deleted(store: Store) -> None:
+def test_the_last_report_of_each_container_is_kept_until_its_experiment_is_deleted(store: Store) -> None:
     first, second = (store.start(store.create_trial()) for _ in range(2))
     for run, rank, content in ((first, 0, b"a"), (first, 1, b"b"), (first, 0, b"c"), (second, 0, b"d")):
         store.run(lambda c: runs.record_machine_usage(c, run, rank, content))  # noqa: B023 - called at once

@@ -1,4 +1,4 @@
-"""What the machine of a container does: measured by the files of the kernel, thinned with age, and told."""
+"""What the machine of a container does: measured by the files of the kernel, thinned with age, and sent."""
 
 from __future__ import annotations
 
@@ -143,8 +143,8 @@ def test_a_value_that_was_not_measured_is_no_number() -> None:
     assert [period.mean("cpu") for period in periods.all()] == [10.0, 30.0]
 
 
-class Told:
-    """Readings that a test sees, and what was told of them."""
+class Recorded:
+    """Readings that a test sees, and what was recorded of them."""
 
     def __init__(self, *, fails: bool = False) -> None:
         self.usages: list[MachineUsage] = []
@@ -162,43 +162,43 @@ class Told:
         if self._fails:
             raise UnavailableError("nobody answers")
 
-    def meter(self, *, pause: float = 0.001, told_every: float = 0.0) -> MachineMeter:
+    def meter(self, *, pause: float = 0.001, report_every: float = 0.0) -> MachineMeter:
         return MachineMeter(
             lambda: self,
             report=self.report,
             node="desk",
             clock=SYSTEM_CLOCK,
             pause=pause,
-            told_every=told_every,
+            report_every=report_every,
         )
 
 
 @pytest.mark.parametrize("fails", [False, True])
 def test_all_is_told_again_and_again_and_at_the_end(fails: bool) -> None:
-    told = Told(fails=fails)
-    meter = told.meter()
+    recorded = Recorded(fails=fails)
+    meter = recorded.meter()
     meter.start()
-    wait_until(lambda: len(told.usages) >= 3, what="three messages")
+    wait_until(lambda: len(recorded.usages) >= 3, what="three messages")
     meter.stop(60.0)
-    last = told.usages[-1]
+    last = recorded.usages[-1]
     assert (last.node, [one.name for one in last.series]) == ("desk", ["cpu"])
     assert list(last.series[0].values) == [pytest.approx(40.0)] * len(last.seconds)
     assert len(last.seconds) >= 3
-    assert told.closed.is_set()
+    assert recorded.closed.is_set()
 
 
 def test_nothing_is_told_of_a_run_that_ends_at_once() -> None:
-    told = Told()
-    meter = told.meter(pause=60.0)
+    recorded = Recorded()
+    meter = recorded.meter(pause=60.0)
     meter.start()
     meter.stop(60.0)
-    assert told.usages == []
+    assert recorded.usages == []
 
 
 def test_a_machine_that_cannot_be_measured_ends_nothing() -> None:
-    def fails() -> Told:
+    def fails() -> Recorded:
         raise OSError("no such file")
 
-    meter = MachineMeter(fails, report=Told().report, node="desk", clock=SYSTEM_CLOCK)
+    meter = MachineMeter(fails, report=Recorded().report, node="desk", clock=SYSTEM_CLOCK)
     meter.start()
     meter.stop(60.0)

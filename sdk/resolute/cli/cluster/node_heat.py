@@ -1,4 +1,4 @@
-"""How busy and how warm nodes are, by what the machines of their runs told last."""
+"""How busy and how warm nodes are, by what the machines of their runs reported last."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ class NodeHeat:
     """Of the warmest of them."""
 
 
-def heat(told: Iterable[tuple[int, MachineUsage]]) -> list[NodeHeat]:
-    """Puts together by node what the machines of trials told.
+def heat(reported: Iterable[tuple[int, MachineUsage]]) -> list[NodeHeat]:
+    """Puts together by node what the machines of trials reported.
 
     Args:
-        told: Trials, each with what the machine of one of its containers did.
+        reported: Trials, each with what the machine of one of its containers did.
     """
     by_node: dict[str, list[tuple[int, MachineUsage]]] = {}
-    for trial, usage in told:
+    for trial, usage in reported:
         by_node.setdefault(usage.node, []).append((trial, usage))
     return [_of_node(node, by_node[node]) for node in sorted(by_node)]
 
 
-def _of_node(node: str, told: Sequence[tuple[int, MachineUsage]]) -> NodeHeat:
-    usages = [usage for _, usage in told]
+def _of_node(node: str, reported: Sequence[tuple[int, MachineUsage]]) -> NodeHeat:
+    usages = [usage for _, usage in reported]
     # Two trials may share a GPU.
     gpus = {name: value for usage in usages for name, value in _now(usage, ".gpu_util")}
     return NodeHeat(
         node=node,
-        trials=tuple(sorted({trial for trial, _ in told})),
+        trials=tuple(sorted({trial for trial, _ in reported})),
         cpu=max((value for usage in usages for _, value in _now(usage, "cpu")), default=None),
         memory=max((value for usage in usages for _, value in _now(usage, "memory")), default=None),
         gpu=sum(gpus.values()) / len(gpus) if gpus else None,
