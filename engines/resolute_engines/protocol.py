@@ -81,6 +81,8 @@ class Pool:
     """What configs must be here, and what they may have of the machines."""
     warnings: tuple[WarningRule, ...] = ()
     """What is warned of in configs that it takes."""
+    checkpoint_directories: tuple[str, ...] = ()
+    """Directories of its machines for checkpoints, of which trials see only what is their workspace's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +103,9 @@ class AllocationSpec:
     """The whole config of the experiment, which an engine reads its own sections of."""
     priority: int = DEFAULT_PRIORITY
     """How urgent the experiment is now, from 1 (most) to 99."""
+    checkpoint_directory: str = ""
+    """The directory of its workspace in one of the pool's ``checkpoint_directories``; empty where its
+    checkpoints lie in none of these."""
 
 
 class ContainerState(Enum):

@@ -21,7 +21,7 @@ from support.engines.session import cleared, engine_session, scenario, seen
 from support.waiting import wait_until
 
 from resolute.contracts.values import from_value, to_value
-from resolute.errors import InvalidConfigError
+from resolute.errors import InvalidConfigError, QuotaError
 
 OTHER = "allocation-2"
 DOCS = Path(__file__).parents[2] / "docs/containers.md"
@@ -173,14 +173,11 @@ def shared(tmp_path: Path) -> Path:
 def test_a_link_that_a_trial_leaves_in_a_directory_leads_no_other_trial_out_of_it(
     container_engine: ContainerUnderTest, shared: Path
 ) -> None:
-    named = {"bind_mounts": [str(shared)], "checkpoint_directories": [str(shared)]}
+    named = {"bind_mounts": [str(shared)]}
     engine = ContainerUnderTest(container_engine.service, container_engine.folder, options=named)
     target = shared.parent / "secret"
     plants = f"ln -s {shlex.quote(str(target))} /mounted/link && echo planted"
-    looks = (
-        f"ls -d /mounted/link {shared}/link >/dev/null; echo $?; "
-        f"cat /mounted/link/key {shared}/link/key || echo not there"
-    )
+    looks = "ls -d /mounted/link >/dev/null; echo $?; cat /mounted/link/key || echo not there"
 
     async def body() -> None:
         with engine.control_plane(plants, allocation_id=OTHER) as first, engine.control_plane(looks) as plane:
@@ -190,8 +187,7 @@ def test_a_link_that_a_trial_leaves_in_a_directory_leads_no_other_trial_out_of_i
                 assert (shared / "link/key").read_text() == "secret", "the link leads there outside"
                 with pytest.raises(InvalidConfigError, match=rf"mount {shared} itself"):
                     await session.engine.launch(engine.spec(plane, config=mount(shared / "link")))
-                both = {**mount(shared), **storage(shared, "link")}
-                await session.engine.launch(engine.spec(plane, config=both))
+                await session.engine.launch(engine.spec(plane, config=mount(shared)))
                 await seen(plane, "not there")
                 said = plane.text()
                 assert "0" in said
@@ -221,17 +217,35 @@ def test_a_directory_that_is_mounted_beside_the_code_keeps_what_it_has(
     scenario(body)
 
 
-def test_checkpoints_of_a_trial_lie_in_a_directory_that_was_named_and_nothing_else_is_mounted(
+def of_workspaces(shared: Path, *names: str) -> list[Path]:
+    """Directories of workspaces in one for checkpoints, as the checkpoints service makes them."""
+    made = [shared / "workspaces-c" / name for name in names]
+    for path in made:
+        path.mkdir(parents=True)
+        path.chmod(0o777)
+        (path / "state").write_text(f"of {path.name}")
+    return made
+
+
+def test_a_trial_sees_the_checkpoints_of_its_workspace_and_nothing_beside_them(
     container_engine: ContainerUnderTest, shared: Path
 ) -> None:
     options = {"checkpoint_directories": [str(shared)]}
     engine = ContainerUnderTest(container_engine.service, container_engine.folder, options=options)
-    writes = f"mkdir -p {shared}/team && echo x > {shared}/team/state && ls {shared.parent} && echo written"
+    mine, theirs = of_workspaces(shared, "7", "8")
+    (shared / "state").write_text("of one from before")
+    attempts = (
+        f"cat {mine}/state; echo; ls {shared.parent} {shared} {mine.parent}; "
+        f"ln -s ../8 {mine}/link; ln -s {theirs} {mine}/absolute; ln -s .. {mine}/up; "
+        f"cat {theirs}/state {shared}/state {mine}/link/state {mine}/absolute/state {mine}/up/8/state "
+        f"|| echo refused; echo x > {mine}/written; echo x > {theirs}/planted || echo refused; "
+        f"mkdir {shared}/planted || echo refused; mv {mine} {shared}/moved || echo refused; echo tried"
+    )
 
     async def body() -> None:
         with (
             engine.control_plane(LISTENS, allocation_id=OTHER) as other,
-            engine.control_plane(writes) as plane,
+            engine.control_plane(attempts) as plane,
         ):
             async with cleared(engine, OTHER), engine_session(engine) as session:
                 await session.engine.launch(engine.spec(other))
@@ -248,11 +262,50 @@ def test_checkpoints_of_a_trial_lie_in_a_directory_that_was_named_and_nothing_el
                 ):
                     with pytest.raises(InvalidConfigError, match=r"found .*let the operator add it"):
                         await session.engine.launch(engine.spec(plane, config=config))
-                # The directory above is named by the config; the one that was named is mounted.
-                await session.engine.launch(engine.spec(plane, config=storage(shared.parent, "shared/team")))
-                await seen(plane, "written")
-                assert plane.text() == ["shared", "written"]
-                assert (shared / "team/state").read_text() == "x\n"
+                for place in (shared, mine.parent, theirs / "state", shared.parent / "secret"):
+                    with pytest.raises(AssertionError, match="is no directory of a workspace"):
+                        await session.engine.launch(engine.spec(plane, checkpoint_directory=str(place)))
+                # The directory above is named by the config; that of the workspace is mounted.
+                config = storage(shared.parent, "shared/team")
+                await session.engine.launch(engine.spec(plane, config=config, checkpoint_directory=str(mine)))
+                await seen(plane, "tried")
+                said = plane.text()
+                assert said.count("refused") == 4
+                assert "of 7" in said
+                assert not [text for text in said if "of 8" in text or "before" in text or text == "8"]
+                assert "secret" not in said
+                assert (mine / "written").read_text() == "x\n"
+                assert sorted(path.name for path in theirs.iterdir()) == ["state"]
+                assert sorted(path.name for path in shared.iterdir()) == ["state", "workspaces-c"]
+
+    scenario(body)
+
+
+def test_while_a_trial_of_an_earlier_release_has_all_checkpoints_nothing_below_them_is_mounted(
+    container_engine: ContainerUnderTest, shared: Path
+) -> None:
+    service = container_engine.service
+    options = {"checkpoint_directories": [str(shared)]}
+    engine = ContainerUnderTest(service, container_engine.folder, options=options)
+    (mine,) = of_workspaces(shared, "7")
+    earlier = f"{CLUSTER}-earlier"
+
+    async def body() -> None:
+        with engine.control_plane(f"cat {mine}/state; echo; echo read") as plane:
+            async with cleared(engine), engine_session(engine) as session:
+                label = f"--label=resolute.cluster={CLUSTER}"
+                volume = f"--volume={shared}:{shared}"
+                service.run("run", "--detach", f"--name={earlier}", label, volume, IMAGE, "sleep", "600")
+                spec = engine.spec(plane, config=storage(shared), checkpoint_directory=str(mine))
+                try:
+                    for _ in range(2):
+                        with pytest.raises(QuotaError, match=f"{shared} is mounted into {earlier}"):
+                            await session.engine.launch(spec)
+                finally:
+                    service.run("rm", "--force", earlier)
+                await session.engine.launch(spec)
+                await seen(plane, "read")
+                assert "of 7" in plane.text()
 
     scenario(body)
 

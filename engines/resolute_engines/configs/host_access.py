@@ -25,7 +25,8 @@ class HostAccess:
     bind_mounts: tuple[str, ...] = ()
     """Directories that configs may mount, and devices that they may have."""
     checkpoint_directories: tuple[str, ...] = ()
-    """Directories that are mounted for checkpoints of the type ``shared_fs``, which lie there or below."""
+    """Directories for checkpoints of the type ``shared_fs``. Each workspace has a directory of its own in
+    them, which is mounted for its trials; they themselves never are."""
     capabilities: tuple[str, ...] = ()
     """Linux capabilities that configs may add."""
 
@@ -40,13 +41,10 @@ class HostAccess:
         normal = posixpath.normpath(path)
         return normal if normal in self.bind_mounts else None
 
-    def checkpoint_directory(self, config: Mapping[str, Any]) -> str | None:
-        """The named directory in which the checkpoints of a config lie; None where there is none."""
-        wanted = shared_directory(config)
-        if wanted is None:
-            return None
-        named = (directory for directory in self.checkpoint_directories if is_below(wanted, directory))
-        return next(named, None)
+    def is_of_a_workspace(self, directory: str) -> bool:
+        """Whether a directory is that of a workspace in a named one; see ``WorkspaceDirectories``."""
+        path = PurePosixPath(directory)
+        return str(path.parent.parent) in self.checkpoint_directories and ".." not in path.parts
 
     def _mount_faults(self, config: Mapping[str, Any]) -> Iterator[Violation]:
         mounts = config.get("bind_mounts") or ()
@@ -69,7 +67,7 @@ class HostAccess:
 
     def _storage_faults(self, config: Mapping[str, Any]) -> Iterator[Violation]:
         wanted = shared_directory(config)
-        if wanted is not None and self.checkpoint_directory(config) is None:
+        if wanted is not None and named_directory(config, self.checkpoint_directories) is None:
             yield Violation(
                 "checkpoint_storage.host_path",
                 f"found {wanted!r}; the engine keeps checkpoints in {_listed(self.checkpoint_directories)}: "
@@ -99,6 +97,14 @@ def shared_directory(config: Mapping[str, Any]) -> str | None:
     if section.get("type") != "shared_fs":
         return None
     return posixpath.normpath(posixpath.join(section["host_path"], section.get("storage_path") or ""))
+
+
+def named_directory(config: Mapping[str, Any], directories: Sequence[str]) -> str | None:
+    """The one of some directories in which the checkpoints of a config lie; None if they lie in none."""
+    wanted = shared_directory(config)
+    if wanted is None:
+        return None
+    return next((directory for directory in directories if is_below(wanted, directory)), None)
 
 
 def is_below(path: str, directory: str) -> bool:

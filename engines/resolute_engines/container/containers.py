@@ -134,6 +134,16 @@ class Containers:
                 sources |= {str(mount.get("Source")) for mount in described.get("Mounts") or ()}
         return sources
 
+    async def running_with(self, directory: str) -> list[str]:
+        """Names of the cluster's running containers into which a directory is mounted."""
+        names = []
+        for one in await self._listed("/containers/json", {CLUSTER: self._cluster_id}):
+            with suppress(NotFoundError):  # It was removed meanwhile.
+                described = await self._api.get(f"/containers/{one['Id']}/json")
+                if any(mount.get("Source") == directory for mount in described.get("Mounts") or ()):
+                    names.append(str(described["Name"]).removeprefix("/"))
+        return sorted(names)
+
     async def _listed(self, path: str, labels: Mapping[str, str], **query: Any) -> list[dict[str, Any]]:
         wanted = [f"{key}={value}" for key, value in labels.items()]
         answer = await self._api.get(path, filters={"label": wanted}, **query)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import posixpath
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ import structlog
 from resolute.contracts.calls.backoff import Backoff
 from resolute.contracts.calls.logged_backoff import LoggedBackoff, until_found
 from resolute.contracts.run.launch_order import LaunchOrder
-from resolute.errors import ResoluteError
+from resolute.errors import QuotaError, ResoluteError
 from resolute_engines.configs.host_access import HostAccess
 from resolute_engines.configs.requirements import require
 from resolute_engines.configs.unsupported_fields import STARTS_COLD
@@ -106,6 +107,8 @@ class ContainerEngine:
             tell=self._events.put_nowait, kill=self._kill_containers, timeout=options.image_timeout
         )
         self._runtime = ""
+        self._unmounted: set[str] = set()
+        """Directories above those of workspaces that no container has any more, as none gets them."""
         self._releases = ContainerReleases(
             api, self._containers, send=self._send, timeout=terms.outage_timeout + _START_SECONDS
         )
@@ -122,6 +125,8 @@ class ContainerEngine:
         """
         # Admission has refused other configs, by the settings of that time: they may be others now.
         require(spec.config, (self._host.access,))
+        if spec.checkpoint_directory:
+            await self._require_unmounted(posixpath.dirname(posixpath.dirname(spec.checkpoint_directory)))
         request = await self._request(spec)
         async with self._lock(spec.allocation_id):
             there = await self._containers.of(spec.allocation_id)
@@ -134,6 +139,23 @@ class ContainerEngine:
                 )
             else:
                 await self._launch(request, there)
+
+    async def _require_unmounted(self, directory: str) -> None:
+        """Makes sure that no trial has the directory above those of workspaces, as earlier releases gave it.
+
+        It could put a link in the place of one of these, which is mounted next.
+
+        Raises:
+            QuotaError: One has it. It is waited for.
+        """
+        if directory in self._unmounted:
+            return
+        if holders := await self._containers.running_with(directory):
+            raise QuotaError(
+                f"{directory} is mounted into {', '.join(holders)}, begun by an earlier release, which could "
+                "redirect what is mounted now: wait for the end of their trials, or pause them"
+            )
+        self._unmounted.add(directory)
 
     async def _has_image(self, request: ContainerRequest) -> bool:
         return not request.pulls_always and await self._api.has_image(request.image)
@@ -393,6 +415,7 @@ def _pool(name: str, options: ContainerPoolOptions, access: HostAccess) -> Pool:
         unsupported_fields=(STARTS_COLD,),
         most_without_slots=options.max_aux_containers_per_agent,
         requirements=(access,),
+        checkpoint_directories=access.checkpoint_directories,
     )
 
 

@@ -164,8 +164,9 @@ class ContainerRequest:
             )
             for mount in self.spec.config.get("bind_mounts") or ()
         ]
-        checkpoints = self.access.checkpoint_directory(self.spec.config)
-        if checkpoints is not None:
+        checkpoints = self.spec.checkpoint_directory
+        if checkpoints:
+            assert self.access.is_of_a_workspace(checkpoints), f"{checkpoints} is no directory of a workspace"
             mounts.append(_bind(checkpoints, checkpoints))
         return mounts
 

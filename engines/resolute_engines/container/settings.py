@@ -42,7 +42,7 @@ class ContainerEngineOptions(Section):
         bind_mounts: Directories of the engine's machine that configs may mount, and devices that they may
             have. What lies below one is seen where that is mounted, and is not mounted by itself.
         checkpoint_directories: Directories of the engine's machine for checkpoints of the type ``shared_fs``.
-            One is mounted, writable, into each trial whose checkpoints lie there or below.
+            Each workspace has a directory of its own there, which its trials see and no others.
         capabilities: Linux capabilities that configs may add.
         credentials: File with credentials for registries, as ``docker login`` writes it; empty for none.
         image_timeout: Seconds for which a registry may be away or answer with errors before a run fails.

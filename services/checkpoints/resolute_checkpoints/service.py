@@ -91,7 +91,7 @@ class CheckpointsService:
                 verifier=Verifier(self._verification_workers),
                 remover=remover,
                 clock=clock,
-                reserved=[environment.cluster_id],
+                cluster_id=environment.cluster_id,
             ),
             reuse=Reuse(database=self._database, stores=stores, workers=self._workers),
             downloads=Downloads(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
+from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as checkpoints_pb2
 from resolute.api.checkpoints.v1 import checkpoints_service_pb2_grpc as checkpoints_grpc
 from resolute.api.logs.v1 import logs_service_pb2_grpc as logs_grpc
 from resolute.api.metrics.v1 import metrics_service_pb2_grpc as metrics_grpc
@@ -39,6 +40,13 @@ class Clients:
         """Knows the checkpoints."""
         stub = checkpoints_grpc.CheckpointsServiceStub(self._peers.channel("checkpoints"))
         return cast("CheckpointsServiceAsyncStub", stub)
+
+    async def make_workspace_directory(self, directory: str, workspace_id: int) -> str:
+        """Makes the directory of a workspace in one for checkpoints, and returns its path."""
+        request = checkpoints_pb2.MakeWorkspaceDirectoryRequest(
+            directory=directory, workspace_id=workspace_id
+        )
+        return (await self.checkpoints.MakeWorkspaceDirectory(request)).directory
 
     @cached_property
     def metrics(self) -> MetricsServiceAsyncStub:

@@ -223,7 +223,10 @@ class ExperimentsService:
             nodes=settings.nodes,
         )
         specs = RunSpecs(
-            database=self._core.database, issue_token=self._issue_token, address=settings.address
+            database=self._core.database,
+            make_directory=self._clients.make_workspace_directory,
+            issue_token=self._issue_token,
+            address=settings.address,
         )
         engines = [
             EngineRuns(

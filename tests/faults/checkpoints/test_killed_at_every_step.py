@@ -84,6 +84,7 @@ class Scenario:
             remover=remover,
             database=database,
             clock=clock,
+            cluster_id="cluster",
         )
         self.reuse = Reuse(database=database, stores=self.stores, workers=self.workers)
         contents = Contents(stores=self.stores, workers=self.workers, cluster_id="cluster")

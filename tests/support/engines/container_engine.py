@@ -93,10 +93,10 @@ class ContainerUnderTest:
         return settings, environment(self.folder)
 
     def spec(
-        self, plane: ControlPlane, *, containers: int = 1, config: dict[str, Any] | None = None
+        self, plane: ControlPlane, *, containers: int = 1, config: dict[str, Any] | None = None, **more: Any
     ) -> AllocationSpec:
         """One slot for each container."""
-        return spec_of(plane, pool="boxes", containers=containers, config=config or {})
+        return spec_of(plane, pool="boxes", containers=containers, config=config or {}, **more)
 
     async def lose(self, allocation_id: str) -> None:
         """Kills the containers from outside."""

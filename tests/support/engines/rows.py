@@ -67,15 +67,23 @@ RUN: dict[str, Any] = {
 }
 
 
+async def no_directory(directory: str, workspace_id: int) -> str:
+    """Makes the directory of a workspace, which no pool of the test has."""
+    raise AssertionError(f"no pool has directories of workspaces, and {directory} was asked for")
+
+
 class Tokens:
     """Issues tokens of runs, except while it is told to fail."""
 
     def __init__(self) -> None:
         self.failures = 0
+        self.issued: list[TrialRun] = []
+        """Whom they were for."""
 
     def issue(self, run: TrialRun) -> str:
         """Issues the token of a run, or raises."""
         if self.failures:
             self.failures -= 1
             raise UnavailableError("away for a moment")
+        self.issued.append(run)
         return "token"

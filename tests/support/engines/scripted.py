@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from support.clocks import ManualClock
-from support.engines.rows import EXPERIMENT, TRIAL, Tokens
+from support.engines.rows import EXPERIMENT, TRIAL, Tokens, no_directory
 
 from resolute.errors import UnavailableError
 from resolute_engines.protocol import (
@@ -142,7 +142,12 @@ class Cluster:
                 self.core,
                 name=name,
                 leases=leases,
-                specs=RunSpecs(database=database, issue_token=Tokens().issue, address="a:1"),
+                specs=RunSpecs(
+                    database=database,
+                    make_directory=no_directory,
+                    issue_token=Tokens().issue,
+                    address="a:1",
+                ),
                 spans=RunSpans({}),
             )
             for name, manager in (("near", self.near), ("distant", self.far))

@@ -209,6 +209,7 @@ async def registry_harness(
                 verifier=Verifier(workers),
                 remover=remover,
                 clock=clock,
+                cluster_id="cluster",
             ),
             deletions=Deletions(
                 database=database,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import uuid
 from pathlib import Path
 
 import pytest
@@ -47,6 +49,24 @@ def test_without_a_list_a_config_names_any_directory_but_the_cluster_s_and_a_scr
     for elsewhere in (tmp_path, tmp_path / "data", tmp_path / "home"):
         with pytest.raises(PermissionDeniedError, match=f"config and directories below {own}, "):
             stores.open(directory(elsewhere), listed=True)
+
+
+def test_nobody_names_the_directory_of_a_workspace_however_it_leads_there(tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    theirs, mine = (own / f"workspaces-{uuid.UUID(int=7)}" / name for name in ("1", "2"))
+    for path in (theirs, mine):
+        path.mkdir(parents=True)
+    (own / "link").symlink_to(theirs)
+    (mine / "link").symlink_to(theirs)
+    stores = StoreFactory(roots=Roots(own=own))
+    for place in (theirs, theirs / "team", own / "link", mine / "link", theirs.parent, mine / ".."):
+        named = directory(Path(os.path.normpath(place)))
+        with pytest.raises(PermissionDeniedError, match="which belongs to a workspace"):
+            stores.open(named, listed=True)
+        with pytest.raises(PermissionDeniedError, match="name the directory above"):
+            stores.admit(named)
+    stores.open(directory(mine))
+    stores.open(directory(own / "workspaces-of-ours"), listed=True)
 
 
 def test_where_others_use_the_cluster_a_config_names_directories_below_the_roots_only(tmp_path: Path) -> None:

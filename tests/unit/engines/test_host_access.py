@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from resolute.errors import InvalidArgumentError, InvalidConfigError
-from resolute_engines.configs.host_access import HostAccess
+from resolute_engines.configs.host_access import HostAccess, named_directory
 from resolute_engines.configs.requirements import require
 from resolute_engines.container.settings import ContainerEngineOptions
 from resolute_engines.settings import parse_options
@@ -101,9 +101,23 @@ def test_checkpoints_elsewhere_are_refused(host_path: str, below: str | None, fo
     }
 
 
-def test_the_named_directory_is_mounted_and_not_what_the_config_names() -> None:
-    assert ACCESS.checkpoint_directory(storage("/srv", "checkpoints/x")) == "/srv/checkpoints"
-    assert ACCESS.checkpoint_directory({"checkpoint_storage": {"type": "s3", "bucket": "b"}}) is None
+def test_the_named_directory_counts_and_not_what_the_config_names() -> None:
+    named = ("/other", "/srv/checkpoints")
+    assert named_directory(storage("/srv", "checkpoints/x"), named) == "/srv/checkpoints"
+    assert named_directory({"checkpoint_storage": {"type": "s3", "bucket": "b"}}, named) is None
+
+
+def test_only_what_lies_two_below_a_named_directory_is_that_of_a_workspace() -> None:
+    assert ACCESS.is_of_a_workspace("/srv/checkpoints/workspaces-c/7")
+    for other in (
+        "/srv/checkpoints",
+        "/srv/checkpoints/workspaces-c",
+        "/srv/checkpoints/workspaces-c/7/team",
+        "/srv/checkpoints/workspaces-c/..",
+        "/srv/checkpoints/../7",
+        "/etc/workspaces-c/7",
+    ):
+        assert not ACCESS.is_of_a_workspace(other)
 
 
 def test_every_fault_is_told_and_nothing_is_allowed_by_default() -> None:

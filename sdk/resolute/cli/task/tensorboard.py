@@ -101,10 +101,22 @@ def _sources(
         path = get_sync_path(cluster, str(one.id), str(trial.id))
         places.append((one, f"trial {trial.id}", path))
     sources = [
-        {"name": name, "storage": (one.config or {}).get("checkpoint_storage"), "path": str(path)}
+        {
+            "name": f"{name} in {storage['host_path']}" if number else name,
+            "storage": storage,
+            "path": str(path),
+        }
         for one, name, path in places
+        for number, storage in enumerate(_storages(one))
     ]
     return sources, places[0][0]
+
+
+def _storages(experiment: ExperimentRecord) -> list[dict[str, Any]]:
+    """That of an experiment's config, and the directories of workspaces that its runs had instead."""
+    section = (experiment.config or {}).get("checkpoint_storage") or {}
+    others = ({"type": "shared_fs", "host_path": path} for path in experiment.checkpoint_directories)
+    return [section, *others]
 
 
 def _wait_for_address(services: Services, key: str) -> str:

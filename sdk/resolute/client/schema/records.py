@@ -89,6 +89,8 @@ class ExperimentRecord:
     """When one of its trials first got slots; None before."""
     estimated_end_time: datetime | None = None
     """When it will be done, as fast as it was so far; None until that is known, and unless it runs."""
+    checkpoint_directories: tuple[str, ...] = ()
+    """Where its runs kept checkpoints and event files, beside the storage of its config; empty in lists."""
 
     @property
     def shown_state(self) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from resolute.core.checkpoint.files.manifest import METADATA_FILE, FileEntry
 from resolute.core.checkpoint.files.record import Record
-from resolute.core.checkpoint.stores.base import CheckpointStore, RecordKeepingStore
+from resolute.core.checkpoint.stores.base import ReadableStore, RecordKeepingStore
 from resolute.core.checkpoint.stores.cached import CachedStore
 from resolute.errors import ResoluteError
 from resolute.transfer.cache import FileCache
@@ -24,7 +24,7 @@ _log = logging.getLogger("resolute.core")
 class RegisteredCheckpoint:
     """A checkpoint that counts."""
 
-    store: CheckpointStore
+    store: ReadableStore
     """Where its files lie."""
     files: tuple[FileEntry, ...] | None
     """Its files; None where no list is kept."""

@@ -18,7 +18,7 @@ from resolute.core.checkpoint.files.manifest import FileEntry, metadata_text
 from resolute.core.checkpoint.files.progress_log import ProgressFactory, log_progress
 from resolute.core.checkpoint.registry import RegisteredCheckpoint
 from resolute.core.checkpoint.storage import DirectoryStorage, Storage
-from resolute.core.remote.presigned_urls import open_remote_store
+from resolute.core.remote.served_files import open_checkpoint
 from resolute.core.remote.session import Session
 from resolute.errors import NotFoundError, ResoluteError, UnimplementedError
 from resolute.rpc import checkpoint_files, storage_providers
@@ -128,7 +128,7 @@ class RemoteRegistry:
             purpose="asking for a checkpoint",
         )
         files = tuple(FileEntry(file.path, file.size, file.digest) for file in listed)
-        store = open_remote_store(storage_of(message.storage), self._session, watch=self._watch)
+        store = open_checkpoint(checkpoint_id, storage_of(message.storage), self._session, watch=self._watch)
         return RegisteredCheckpoint(store, files)
 
     def metadata(self, checkpoint_id: str) -> dict[str, Any]:

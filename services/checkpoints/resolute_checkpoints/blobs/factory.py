@@ -79,7 +79,9 @@ class StoreFactory:
         if isinstance(storage, BucketStorage) and not self._roots.limits_buckets:
             return
         if isinstance(storage, DirectoryStorage):
-            self._roots.require_directory(_path(storage), below_roots=below_roots)
+            path = _path(storage)
+            self._roots.require_nameable(path)
+            self._roots.require_directory(path, below_roots=below_roots)
             return
         with suppress(FailedPreconditionError):
             self.open(storage)
@@ -128,6 +130,8 @@ class StoreFactory:
 
     def _directory(self, storage: DirectoryStorage, *, listed: bool) -> DirectoryStore:
         path = _path(storage)
+        if listed:
+            self._roots.require_nameable(path)
         self._roots.require_directory(path, listed=listed)
         return DirectoryStore(path, known=self._known)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,9 @@ BUCKETS_SETTING = "RESOLUTE_CHECKPOINTS_BUCKETS"
 """Lists buckets."""
 EVERY_BUCKET = "*"
 """Entry of a list that every bucket is below."""
+WORKSPACES = "workspaces-"
+"""What the name of a directory begins with that has those of workspaces; a cluster's identifier follows."""
+_OF_WORKSPACES = re.compile(rf"{WORKSPACES}[0-9a-f]{{8}}(-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}}")
 _SCHEMES = {Provider.S3: "s3", Provider.GCS: "gs", Provider.AZURE: "azure"}
 
 
@@ -71,6 +75,18 @@ class Roots:
             raise PermissionDeniedError(
                 f"checkpoints may not be stored in {path}, where the cluster keeps its own files; "
                 "name another directory"
+            )
+
+    def require_nameable(self, path: Path) -> None:
+        """Makes sure that a directory is no workspace's, and leads to none: runs are given that of theirs.
+
+        Raises:
+            PermissionDeniedError: Neither a config nor a script may name it.
+        """
+        if any(map(_OF_WORKSPACES.fullmatch, os.path.realpath(path).split("/"))):
+            raise PermissionDeniedError(
+                f"checkpoints may not be stored in {path}, which belongs to a workspace: name the directory "
+                f"above {WORKSPACES}CLUSTER, and they lie with those of the experiment's workspace"
             )
 
     def require_bucket(self, storage: BucketStorage, *, address: str, listed: bool) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -23,6 +23,7 @@ from resolute_checkpoints.blobs.base import BlobStore, Fault, FinishedUpload, Op
 from resolute_checkpoints.blobs.factory import StoreFactory
 from resolute_checkpoints.blobs.verification import Verifier
 from resolute_checkpoints.blobs.workers import BlobWorkers
+from resolute_checkpoints.blobs.workspace_directories import make_workspace_directory
 from resolute_checkpoints.domain import metadata as metadata_rules
 from resolute_checkpoints.domain.checkpoint import Checkpoint, DirectoryStorage, File, Owner, State, Storage
 from resolute_checkpoints.domain.manifest import Manifest
@@ -69,7 +70,7 @@ class Registry:
         verifier: Compares files with their digests.
         remover: Removes the files of aborted checkpoints.
         clock: Tells the time of changes.
-        reserved: Identifiers that belong to something else than checkpoints.
+        cluster_id: UUID of the cluster, which is no checkpoint's.
     """
 
     def __init__(
@@ -81,7 +82,7 @@ class Registry:
         verifier: Verifier,
         remover: Remover,
         clock: Clock,
-        reserved: Collection[str] = (),
+        cluster_id: str,
     ) -> None:
         self._database = database
         self._stores = stores
@@ -89,7 +90,7 @@ class Registry:
         self._verifier = verifier
         self._remover = remover
         self._clock = clock
-        self._reserved = frozenset(reserved)
+        self._cluster_id = cluster_id
 
     async def begin(self, begin: Begin) -> Checkpoint:
         """Registers a checkpoint's identifier and storage. Safe to repeat, also after the commit.
@@ -114,7 +115,7 @@ class Registry:
             parts = await self._workers.run(partial(self._require_place, begin))
 
         def work(connection: Connection) -> Checkpoint:
-            if self._reserved & parts or records.existing(connection, sorted(parts)):
+            if self._cluster_id in parts or records.existing(connection, sorted(parts)):
                 raise PermissionDeniedError(
                     "checkpoints may not be stored within another checkpoint, or among the cluster's own "
                     "files; name another place"
@@ -286,6 +287,18 @@ class Registry:
             return str(error)
         return ""
 
+    async def make_workspace_directory(self, directory: str, *, workspace_id: int) -> str:
+        """Makes the directory of a workspace in one for checkpoints; see the function of this name."""
+        return await self._workers.run(
+            partial(
+                make_workspace_directory,
+                self._stores,
+                directory,
+                cluster_id=self._cluster_id,
+                workspace_id=workspace_id,
+            )
+        )
+
     async def update_metadata(
         self, checkpoint_id: str, patch: dict[str, object], *, etag: str = "", principal: Principal
     ) -> Checkpoint:
@@ -343,7 +356,7 @@ class Registry:
 
     def _require_place(self, begin: Begin) -> frozenset[str]:
         """Looks at where a checkpoint is to go; returns the parts of that place that may be identifiers."""
-        if begin.checkpoint_id in self._reserved:
+        if begin.checkpoint_id == self._cluster_id:
             raise AlreadyExistsError(
                 f"checkpoint {begin.checkpoint_id} cannot be begun: the identifier belongs to the cluster; "
                 "choose another one"

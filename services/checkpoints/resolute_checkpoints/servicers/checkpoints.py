@@ -317,6 +317,17 @@ class CheckpointsServicer(CheckpointsServiceServicer):
         refusal = await self._registry.storage_refusal(wanted, below_roots=request.below_roots)
         return messages.AdmitStorageResponse(refusal=refusal)
 
+    async def MakeWorkspaceDirectory(
+        self, request: messages.MakeWorkspaceDirectoryRequest, context: Any
+    ) -> messages.MakeWorkspaceDirectoryResponse:
+        """Makes the directory of a workspace."""
+        if request.workspace_id < 1:
+            raise invalid("workspace_id", f"workspace_id is {request.workspace_id}; ids begin with 1")
+        made = await self._registry.make_workspace_directory(
+            request.directory, workspace_id=request.workspace_id
+        )
+        return messages.MakeWorkspaceDirectoryResponse(directory=made)
+
     async def GetStorageUsage(
         self, request: messages.GetStorageUsageRequest, context: Any
     ) -> messages.GetStorageUsageResponse:

@@ -42,7 +42,7 @@ async def delete_everywhere(
         await clients.checkpoints.DeleteExperimentCheckpoints(
             checkpoints_pb2.DeleteExperimentCheckpointsRequest(experiment_id=key), timeout=300
         )
-        await _delete_tensorboard_files(experiment, clients)
+        await _delete_tensorboard_files(experiment, database, clients)
         await clients.metrics.DeleteExperimentMetrics(
             metrics_service_pb2.DeleteExperimentMetricsRequest(experiment_id=key), timeout=60
         )
@@ -60,7 +60,7 @@ async def delete_everywhere(
     await conclude(ExperimentEvent.FILES_DELETED, "")
 
 
-async def _delete_tensorboard_files(experiment: Experiment, clients: Clients) -> None:
+async def _delete_tensorboard_files(experiment: Experiment, database: Database, clients: Clients) -> None:
     """Removes TensorBoard files, as far as it can: they only show what is removed anyhow.
 
     Trials write them into directories only, so that no object store has to answer.
@@ -68,6 +68,6 @@ async def _delete_tensorboard_files(experiment: Experiment, clients: Clients) ->
     if (experiment.config.get("checkpoint_storage") or {}).get("type") not in {"directory", "shared_fs"}:
         return
     try:
-        await delete_tensorboard_files(experiment, clients=clients)
+        await delete_tensorboard_files(experiment, database=database, clients=clients)
     except ResoluteError as error:
         _log.warning("TensorBoard files stay", experiment=experiment.number, error=str(error))

@@ -32,7 +32,7 @@ from resolute_experiments.servicers.messages.summaries import Summaries
 from resolute_experiments.servicers.revisions import Revisions
 from resolute_experiments.servicers.watch import Watch
 from resolute_experiments.specs.search import search_spec
-from resolute_experiments.store import experiments
+from resolute_experiments.store import experiments, runs
 from resolute_experiments.store.experiments import Experiment, Filter, Totals
 from resolute_experiments.timing import Timing
 from resolute_experiments.topics import SCHEDULER_WAKEUP, SIGNAL_CHANGES, watched
@@ -288,14 +288,14 @@ class ExperimentsServicer(experiments_service_pb2_grpc.ExperimentsServiceService
         self, connection: Connection, experiment: Experiment, *, whole: bool = False
     ) -> experiment_pb2.Experiment:
         counts = experiments.trial_counts(connection, [experiment.id]).get(experiment.id, {})
-        source = experiments.source(connection, experiment.id) if whole else b""
-        return self._with_reason(experiment, counts, whole=whole, source=source)
-
-    def _with_reason(
-        self, experiment: Experiment, counts: dict[str, int], *, whole: bool = False, source: bytes = b""
-    ) -> experiment_pb2.Experiment:
-        wait_reason = self._wait_reasons.explain_experiment(experiment, counts)
-        return experiment_message(experiment, counts, whole=whole, wait_reason=wait_reason, source=source)
+        return experiment_message(
+            experiment,
+            counts,
+            whole=whole,
+            wait_reason=self._wait_reasons.explain_experiment(experiment, counts),
+            source=experiments.source(connection, experiment.id) if whole else b"",
+            checkpoint_directories=runs.checkpoint_directories(connection, experiment.id) if whole else (),
+        )
 
 
 def _caller_name() -> str:

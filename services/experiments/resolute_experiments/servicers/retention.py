@@ -84,5 +84,6 @@ class RetentionServicer(retention_service_pb2_grpc.RetentionServiceServicer):
             audit.record(connection, "delete_tensorboard_files", experiment.label, now=now)
             return experiment
 
-        await delete_tensorboard_files(await self._core.database.write(work), clients=self._clients)
+        experiment = await self._core.database.write(work)
+        await delete_tensorboard_files(experiment, database=self._core.database, clients=self._clients)
         return pb2.DeleteTensorBoardFilesResponse()

@@ -29,6 +29,6 @@ def run_identity(connection: Connection, run: Run) -> TrialRun:
         allocation_id=run.allocation_id,
         workspace=workspace.name,
         workspace_id=workspace.number,
-        storage=storage_name(storage({"checkpoint_storage": kept})),
+        storage=run.checkpoint_directory or storage_name(storage({"checkpoint_storage": kept})),
         source_checkpoint_id=str(uuid.UUID(source)) if source else "",
     )

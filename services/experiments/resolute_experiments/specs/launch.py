@@ -11,7 +11,7 @@ from resolute.contracts.values import to_value
 from resolute_experiments.accounts.store.workspaces import Workspace
 from resolute_experiments.guard.skipping import skipped_batches
 from resolute_experiments.specs.search import works_by_operations
-from resolute_experiments.specs.storage import storage
+from resolute_experiments.specs.storage import moved, storage
 from resolute_experiments.store.experiments import Experiment
 from resolute_experiments.store.runs import Container, Run
 from resolute_experiments.store.trials import Trial
@@ -44,6 +44,7 @@ def launch_spec(
 ) -> launch_spec_pb2.LaunchSpec:
     """Builds the spec for one container of an allocation; ``earlier`` are the runs of the trial before it."""
     grace = experiment.config.get("termination_grace")
+    config = moved(experiment.config, run.checkpoint_directory)
     return launch_spec_pb2.LaunchSpec(
         allocation_id=run.allocation_id,
         container_rank=container_rank,
@@ -56,10 +57,10 @@ def launch_spec(
         run=run.run,
         hparams=to_value(trial.hparams),
         trial_seed=trial.seed,
-        config=to_value(experiment.config),
+        config=to_value(config),
         latest_checkpoint_id=trial.latest_checkpoint_id,
         steps_completed=trial.steps_completed,
-        storage=storage(experiment.config),
+        storage=storage(config),
         cluster_id=terms.cluster_id,
         lease_ttl=to_duration(terms.lease_ttl),
         preemption_timeout=to_duration(terms.preemption_timeout),

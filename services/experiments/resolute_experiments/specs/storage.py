@@ -43,6 +43,19 @@ def storage(config: Mapping[str, Any]) -> storage_pb2.Storage:
     return _bucket(section, _PROVIDERS[kind])
 
 
+def moved(config: Mapping[str, Any], directory: str) -> Mapping[str, Any]:
+    """Puts the checkpoints of a config with the type ``shared_fs`` into another directory.
+
+    Args:
+        config: The whole checked config.
+        directory: The directory; empty for that of the config.
+    """
+    if not directory:
+        return config
+    place = {"host_path": directory, "storage_path": None}
+    return {**config, "checkpoint_storage": {**config["checkpoint_storage"], **place}}
+
+
 def without_secrets(config: Mapping[str, Any]) -> dict[str, Any]:
     """Takes credentials out of a config, which every process of its trials can read and anyone can print.
 

@@ -160,6 +160,13 @@ def trials_of(connection: Connection, experiment_id: str, allocations: Sequence[
     return frozenset(connection.execute(query).scalars())
 
 
+def checkpoint_directories(connection: Connection, experiment_id: str) -> list[str]:
+    """Where runs of an experiment kept their checkpoints, beside the storage of its config."""
+    column = runs.c.checkpoint_directory
+    query = sa.select(column).where(runs.c.experiment_id == experiment_id, column != "")
+    return list(connection.execute(query.distinct().order_by(column)).scalars())
+
+
 def by_request(connection: Connection, request_id: str) -> Run | None:
     """Reads the run outside of the cluster that a request began, if it did."""
     row = connection.execute(sa.select(runs).where(runs.c.request_id == request_id)).one_or_none()

@@ -27,11 +27,20 @@ NOTHING = HostAccess(where="engines.podman")
 
 
 def request(
-    *, access: HostAccess = NOTHING, pool: dict[str, Any] | None = None, **config: Any
+    *,
+    access: HostAccess = NOTHING,
+    pool: dict[str, Any] | None = None,
+    checkpoints: str = "",
+    **config: Any,
 ) -> ContainerRequest:
     return ContainerRequest(
         spec=AllocationSpec(
-            allocation_id="t.1", placements=((0, 1),), address="a:1", token="secret-token", config=config
+            allocation_id="t.1",
+            placements=((0, 1),),
+            address="a:1",
+            token="secret-token",
+            config=config,
+            checkpoint_directory=checkpoints,
         ),
         labels={"resolute.allocation": "t.1"},
         engine=ContainerEngineOptions(),
@@ -89,6 +98,7 @@ def test_of_the_machine_a_container_has_what_the_settings_name_and_the_config_as
     )
     made = request(
         access=access,
+        checkpoints="/checkpoints/workspaces-c/7",
         bind_mounts=[{"host_path": "/data/", "container_path": "sets", "read_only": True}],
         checkpoint_storage={"type": "shared_fs", "host_path": "/checkpoints", "storage_path": "team/a"},
         resources={"devices": [{"host_path": "/dev/fuse", "container_path": "/dev/fuse", "mode": "rw"}]},
@@ -100,7 +110,7 @@ def test_of_the_machine_a_container_has_what_the_settings_name_and_the_config_as
     host = body(made)["HostConfig"]
     assert [(one["Source"], one["Target"], one["ReadOnly"]) for one in host["Mounts"][2:]] == [
         ("/data", "/resolute/mounts/0", True),
-        ("/checkpoints", "/checkpoints", False),
+        ("/checkpoints/workspaces-c/7", "/checkpoints/workspaces-c/7", False),
     ]
     assert made.links == {"sets": "/resolute/mounts/0"}
     (device,) = host["Devices"]

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import pytest
 import sqlalchemy as sa
 from support.clocks import ManualClock
-from support.engines.rows import EXPERIMENT, RUN, TRIAL, Tokens
+from support.engines.rows import EXPERIMENT, RUN, TRIAL, Tokens, no_directory
 from support.waiting import wait_until_async
 
 from resolute.errors import UnavailableError
@@ -124,7 +124,12 @@ async def served(
             ),
             name="local",
             leases=Leases(clock, ttl=30.0),
-            specs=RunSpecs(database=database, issue_token=(tokens or Tokens()).issue, address="127.0.0.1:1"),
+            specs=RunSpecs(
+                database=database,
+                make_directory=no_directory,
+                issue_token=(tokens or Tokens()).issue,
+                address="127.0.0.1:1",
+            ),
             spans=RunSpans({}),
         )
     finally:

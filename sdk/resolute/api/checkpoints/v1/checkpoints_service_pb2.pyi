@@ -1128,6 +1128,46 @@ class AdmitStorageResponse(google.protobuf.message.Message):
 global___AdmitStorageResponse = AdmitStorageResponse
 
 @typing.final
+class MakeWorkspaceDirectoryRequest(google.protobuf.message.Message):
+    """Request of MakeWorkspaceDirectory."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    DIRECTORY_FIELD_NUMBER: builtins.int
+    WORKSPACE_ID_FIELD_NUMBER: builtins.int
+    directory: builtins.str
+    """Path of the directory of all workspaces, which is there."""
+    workspace_id: builtins.int
+    """Id of the workspace."""
+    def __init__(
+        self,
+        *,
+        directory: builtins.str = ...,
+        workspace_id: builtins.int = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["directory", b"directory", "workspace_id", b"workspace_id"]) -> None: ...
+
+global___MakeWorkspaceDirectoryRequest = MakeWorkspaceDirectoryRequest
+
+@typing.final
+class MakeWorkspaceDirectoryResponse(google.protobuf.message.Message):
+    """Response of MakeWorkspaceDirectory."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    DIRECTORY_FIELD_NUMBER: builtins.int
+    directory: builtins.str
+    """Path of the workspace's directory, below the other one. It has the owner and the mode of that one."""
+    def __init__(
+        self,
+        *,
+        directory: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["directory", b"directory"]) -> None: ...
+
+global___MakeWorkspaceDirectoryResponse = MakeWorkspaceDirectoryResponse
+
+@typing.final
 class GetStorageUsageRequest(google.protobuf.message.Message):
     """Request of GetStorageUsage."""
 

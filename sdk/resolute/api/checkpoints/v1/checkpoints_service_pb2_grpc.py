@@ -139,6 +139,11 @@ class CheckpointsServiceStub(object):
                 request_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.AdmitStorageRequest.SerializeToString,
                 response_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.AdmitStorageResponse.FromString,
                 _registered_method=True)
+        self.MakeWorkspaceDirectory = channel.unary_unary(
+                '/resolute.api.checkpoints.v1.CheckpointsService/MakeWorkspaceDirectory',
+                request_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.MakeWorkspaceDirectoryRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.MakeWorkspaceDirectoryResponse.FromString,
+                _registered_method=True)
         self.GetStorageUsage = channel.unary_unary(
                 '/resolute.api.checkpoints.v1.CheckpointsService/GetStorageUsage',
                 request_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.GetStorageUsageRequest.SerializeToString,
@@ -192,8 +197,8 @@ class CheckpointsServiceServicer(object):
     def BeginCheckpoint(self, request, context):
         """Begins a checkpoint: registers its UUID and where its files go. Idempotent by checkpoint_id; the same UUID with
         another trial, run or storage is ALREADY_EXISTS, and so is one under which something else is stored. The storage
-        must be that of the experiment's config or below a root that the operator lists, else PERMISSION_DENIED. UNAVAILABLE
-        while the storage is full.
+        must be that of the run's launch spec or below a root that the operator lists, and not in the directory of another
+        workspace, else PERMISSION_DENIED. UNAVAILABLE while the storage is full.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -339,6 +344,14 @@ class CheckpointsServiceServicer(object):
 
     def AdmitStorage(self, request, context):
         """Returns whether the config of an experiment may name a storage, without a call to the storage itself.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def MakeWorkspaceDirectory(self, request, context):
+        """Makes the directory for the checkpoints of a workspace in one that all workspaces have, for pools whose trials see no
+        other part of it. Safe to repeat.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -505,6 +518,11 @@ def add_CheckpointsServiceServicer_to_server(servicer, server):
                     servicer.AdmitStorage,
                     request_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.AdmitStorageRequest.FromString,
                     response_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.AdmitStorageResponse.SerializeToString,
+            ),
+            'MakeWorkspaceDirectory': grpc.unary_unary_rpc_method_handler(
+                    servicer.MakeWorkspaceDirectory,
+                    request_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.MakeWorkspaceDirectoryRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.MakeWorkspaceDirectoryResponse.SerializeToString,
             ),
             'GetStorageUsage': grpc.unary_unary_rpc_method_handler(
                     servicer.GetStorageUsage,
@@ -1092,6 +1110,33 @@ class CheckpointsService(object):
             '/resolute.api.checkpoints.v1.CheckpointsService/AdmitStorage',
             resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.AdmitStorageRequest.SerializeToString,
             resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.AdmitStorageResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def MakeWorkspaceDirectory(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.checkpoints.v1.CheckpointsService/MakeWorkspaceDirectory',
+            resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.MakeWorkspaceDirectoryRequest.SerializeToString,
+            resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.MakeWorkspaceDirectoryResponse.FromString,
             options,
             channel_credentials,
             insecure,

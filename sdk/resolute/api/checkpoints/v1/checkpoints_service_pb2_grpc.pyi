@@ -32,8 +32,8 @@ class CheckpointsServiceStub:
     ]
     """Begins a checkpoint: registers its UUID and where its files go. Idempotent by checkpoint_id; the same UUID with
     another trial, run or storage is ALREADY_EXISTS, and so is one under which something else is stored. The storage
-    must be that of the experiment's config or below a root that the operator lists, else PERMISSION_DENIED. UNAVAILABLE
-    while the storage is full.
+    must be that of the run's launch spec or below a root that the operator lists, and not in the directory of another
+    workspace, else PERMISSION_DENIED. UNAVAILABLE while the storage is full.
     """
 
     ReuseFiles: grpc.UnaryUnaryMultiCallable[
@@ -171,6 +171,14 @@ class CheckpointsServiceStub:
     ]
     """Returns whether the config of an experiment may name a storage, without a call to the storage itself."""
 
+    MakeWorkspaceDirectory: grpc.UnaryUnaryMultiCallable[
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.MakeWorkspaceDirectoryRequest,
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.MakeWorkspaceDirectoryResponse,
+    ]
+    """Makes the directory for the checkpoints of a workspace in one that all workspaces have, for pools whose trials see no
+    other part of it. Safe to repeat.
+    """
+
     GetStorageUsage: grpc.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.GetStorageUsageRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.GetStorageUsageResponse,
@@ -239,8 +247,8 @@ class CheckpointsServiceAsyncStub:
     ]
     """Begins a checkpoint: registers its UUID and where its files go. Idempotent by checkpoint_id; the same UUID with
     another trial, run or storage is ALREADY_EXISTS, and so is one under which something else is stored. The storage
-    must be that of the experiment's config or below a root that the operator lists, else PERMISSION_DENIED. UNAVAILABLE
-    while the storage is full.
+    must be that of the run's launch spec or below a root that the operator lists, and not in the directory of another
+    workspace, else PERMISSION_DENIED. UNAVAILABLE while the storage is full.
     """
 
     ReuseFiles: grpc.aio.UnaryUnaryMultiCallable[
@@ -378,6 +386,14 @@ class CheckpointsServiceAsyncStub:
     ]
     """Returns whether the config of an experiment may name a storage, without a call to the storage itself."""
 
+    MakeWorkspaceDirectory: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.MakeWorkspaceDirectoryRequest,
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.MakeWorkspaceDirectoryResponse,
+    ]
+    """Makes the directory for the checkpoints of a workspace in one that all workspaces have, for pools whose trials see no
+    other part of it. Safe to repeat.
+    """
+
     GetStorageUsage: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.GetStorageUsageRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.GetStorageUsageResponse,
@@ -448,8 +464,8 @@ class CheckpointsServiceServicer(metaclass=abc.ABCMeta):
     ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.BeginCheckpointResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.BeginCheckpointResponse]]:
         """Begins a checkpoint: registers its UUID and where its files go. Idempotent by checkpoint_id; the same UUID with
         another trial, run or storage is ALREADY_EXISTS, and so is one under which something else is stored. The storage
-        must be that of the experiment's config or below a root that the operator lists, else PERMISSION_DENIED. UNAVAILABLE
-        while the storage is full.
+        must be that of the run's launch spec or below a root that the operator lists, and not in the directory of another
+        workspace, else PERMISSION_DENIED. UNAVAILABLE while the storage is full.
         """
 
     @abc.abstractmethod
@@ -624,6 +640,16 @@ class CheckpointsServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.AdmitStorageResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.AdmitStorageResponse]]:
         """Returns whether the config of an experiment may name a storage, without a call to the storage itself."""
+
+    @abc.abstractmethod
+    def MakeWorkspaceDirectory(
+        self,
+        request: resolute.api.checkpoints.v1.checkpoints_service_pb2.MakeWorkspaceDirectoryRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.MakeWorkspaceDirectoryResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.MakeWorkspaceDirectoryResponse]]:
+        """Makes the directory for the checkpoints of a workspace in one that all workspaces have, for pools whose trials see no
+        other part of it. Safe to repeat.
+        """
 
     @abc.abstractmethod
     def GetStorageUsage(

@@ -219,6 +219,7 @@ class Experiment(google.protobuf.message.Message):
     ESTIMATED_END_TIME_FIELD_NUMBER: builtins.int
     BEST_VALIDATION_FIELD_NUMBER: builtins.int
     BEST_TRIAL_NUMBER_FIELD_NUMBER: builtins.int
+    CHECKPOINT_DIRECTORIES_FIELD_NUMBER: builtins.int
     experiment_id: builtins.str
     """UUID."""
     number: builtins.int
@@ -317,6 +318,12 @@ class Experiment(google.protobuf.message.Message):
     def best_validation(self) -> resolute.api.experiments.v1.trial_pb2.Validation:
         """The best validation of all its trials, of what no later run superseded; absent before the first finite value."""
 
+    @property
+    def checkpoint_directories(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """Where its runs kept their checkpoints and TensorBoard files, if that is not the directory in its config: pools of containers give
+        each workspace a directory of its own. Only when one experiment is asked for.
+        """
+
     def __init__(
         self,
         *,
@@ -359,9 +366,10 @@ class Experiment(google.protobuf.message.Message):
         estimated_end_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
         best_validation: resolute.api.experiments.v1.trial_pb2.Validation | None = ...,
         best_trial_number: builtins.int = ...,
+        checkpoint_directories: collections.abc.Iterable[builtins.str] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_best_validation", b"_best_validation", "_external_id", b"_external_id", "_owner_id", b"_owner_id", "best_validation", b"best_validation", "config", b"config", "create_time", b"create_time", "end_time", b"end_time", "estimated_end_time", b"estimated_end_time", "external_id", b"external_id", "owner_id", b"owner_id", "source", b"source", "start_time", b"start_time"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_best_validation", b"_best_validation", "_external_id", b"_external_id", "_owner_id", b"_owner_id", "activity", b"activity", "archived", b"archived", "best_trial_number", b"best_trial_number", "best_validation", b"best_validation", "config", b"config", "create_time", b"create_time", "description", b"description", "end_time", b"end_time", "estimated_end_time", b"estimated_end_time", "etag", b"etag", "experiment_id", b"experiment_id", "external_id", b"external_id", "failure", b"failure", "importing", b"importing", "kind", b"kind", "labels", b"labels", "model_definition_bytes", b"model_definition_bytes", "name", b"name", "notes", b"notes", "number", b"number", "owner_id", b"owner_id", "owner_name", b"owner_name", "progress", b"progress", "project_id", b"project_id", "project_name", b"project_name", "revision", b"revision", "searcher_metric", b"searcher_metric", "searcher_name", b"searcher_name", "smaller_is_better", b"smaller_is_better", "source", b"source", "start_time", b"start_time", "state", b"state", "trial_count", b"trial_count", "trial_state_counts", b"trial_state_counts", "unmanaged", b"unmanaged", "wait_reason", b"wait_reason", "warning", b"warning", "workspace_id", b"workspace_id", "workspace_name", b"workspace_name"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_best_validation", b"_best_validation", "_external_id", b"_external_id", "_owner_id", b"_owner_id", "activity", b"activity", "archived", b"archived", "best_trial_number", b"best_trial_number", "best_validation", b"best_validation", "checkpoint_directories", b"checkpoint_directories", "config", b"config", "create_time", b"create_time", "description", b"description", "end_time", b"end_time", "estimated_end_time", b"estimated_end_time", "etag", b"etag", "experiment_id", b"experiment_id", "external_id", b"external_id", "failure", b"failure", "importing", b"importing", "kind", b"kind", "labels", b"labels", "model_definition_bytes", b"model_definition_bytes", "name", b"name", "notes", b"notes", "number", b"number", "owner_id", b"owner_id", "owner_name", b"owner_name", "progress", b"progress", "project_id", b"project_id", "project_name", b"project_name", "revision", b"revision", "searcher_metric", b"searcher_metric", "searcher_name", b"searcher_name", "smaller_is_better", b"smaller_is_better", "source", b"source", "start_time", b"start_time", "state", b"state", "trial_count", b"trial_count", "trial_state_counts", b"trial_state_counts", "unmanaged", b"unmanaged", "wait_reason", b"wait_reason", "warning", b"warning", "workspace_id", b"workspace_id", "workspace_name", b"workspace_name"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_best_validation", b"_best_validation"]) -> typing.Literal["best_validation"] | None: ...
     @typing.overload

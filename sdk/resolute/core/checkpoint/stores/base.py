@@ -12,17 +12,11 @@ from resolute.core.checkpoint.files.manifest import (
 from resolute.errors import InvalidArgumentError
 
 
-class CheckpointStore(Protocol):
-    """A place for the files of checkpoints. What it holds counts only once the registry says so."""
+class ReadableStore(Protocol):
+    """A place from which checkpoints are read."""
 
     def in_place(self, checkpoint_id: str) -> Path | None:
         """Directory in which files may be written and read directly; None when they have to be copied."""
-
-    def write(self, checkpoint_id: str, source: Path, paths: Iterable[str]) -> list[FileEntry]:
-        """Copies files in; they are durable once this returns."""
-
-    def await_room(self, size: int) -> None:
-        """Waits until so many bytes can be written in place, where the store tells and may be waited for."""
 
     def list(self, checkpoint_id: str) -> dict[str, int]:
         """Bytes by relative path, directories with a slash at the end."""
@@ -31,6 +25,16 @@ class CheckpointStore(Protocol):
         self, checkpoint_id: str, target: Path, paths: Iterable[str], *, expected: Sequence[FileEntry]
     ) -> None:
         """Copies files out and compares them with what is expected of them."""
+
+
+class CheckpointStore(ReadableStore, Protocol):
+    """A place for the files of checkpoints. What it holds counts only once the registry says so."""
+
+    def write(self, checkpoint_id: str, source: Path, paths: Iterable[str]) -> list[FileEntry]:
+        """Copies files in; they are durable once this returns."""
+
+    def await_room(self, size: int) -> None:
+        """Waits until so many bytes can be written in place, where the store tells and may be waited for."""
 
     def delete(self, checkpoint_id: str) -> None:
         """Removes all files; nothing happens if there are none."""

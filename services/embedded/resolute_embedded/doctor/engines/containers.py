@@ -97,7 +97,13 @@ def _directory(engine: EngineSettings, directory: Path, *, user: str) -> Finding
             f"by its mode and owner, trials may not write to {directory} as {user}, which they are there",
             remedy=f"{made}, or give the engine its owner as `user`",
         )
-    return good(subject, f"trials may write to {directory}")
+    if not os.access(directory, os.W_OK | os.X_OK):
+        return warning(
+            subject,
+            f"the services may not write to {directory}, where each workspace gets a directory",
+            remedy=f"let them run as user {status.st_uid}, which owns it, or as root",
+        )
+    return good(subject, f"trials and services may write to {directory}")
 
 
 def _may_write(status: os.stat_result, *, uid: int, gid: int) -> bool:

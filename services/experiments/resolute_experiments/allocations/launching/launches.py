@@ -171,7 +171,8 @@ class Launches:
             await self._launch(run, containers)
 
     async def _launch(self, run: runs.Run, containers: Sequence[runs.Container]) -> None:
-        spec = await self._specs.allocation(run, containers)
+        pool = next(one for one in self._contact.engine.pools() if one.name == run.resource_pool)
+        spec = await self._specs.allocation(run, containers, pool=pool)
         try:
             await self._contact.ask(self._contact.engine.launch(spec))
             self._spans.launched(run, at=self._core.clock.time())

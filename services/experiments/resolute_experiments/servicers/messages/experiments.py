@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from resolute.api.experiments.v1 import experiment_pb2, job_pb2, run_pb2, trial_pb2, trial_transition_pb2
@@ -79,6 +81,7 @@ def experiment_message(
     whole: bool = False,
     wait_reason: str = "",
     source: bytes = b"",
+    checkpoint_directories: Sequence[str] = (),
 ) -> experiment_pb2.Experiment:
     """Builds an experiment's message.
 
@@ -88,6 +91,7 @@ def experiment_message(
         whole: Whether the config and the notes are included.
         wait_reason: Why the first of its waiting trials waits.
         source: Where its code came from: a serialized ``CodeSource``; empty when that is not known.
+        checkpoint_directories: Where its runs kept their checkpoints, beside the storage of its config.
     """
     searcher = experiment.config["searcher"]
     runs_now = experiment.state is ExperimentState.ACTIVE
@@ -116,6 +120,7 @@ def experiment_message(
         wait_reason=wait_reason,
         warning=_NOT_WHOLE if experiment.importing else experiment.warning,
         source=experiment_pb2.CodeSource.FromString(source) if source else None,
+        checkpoint_directories=checkpoint_directories,
         trial_state_counts=[
             experiment_pb2.TrialStateCount(state=trial_state_number(TrialState(name)), count=count)
             for name, count in sorted(counts.items())

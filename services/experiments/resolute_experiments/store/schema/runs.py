@@ -63,9 +63,12 @@ runs = sa.Table(
     sa.Column("idle", sa.Text, nullable=False, server_default=""),
     # Until then its files are held; NULL if they are not.
     sa.Column("held_until", sa.Float),
+    # Where its checkpoints are, if its pool has directories of workspaces; empty for where its config says.
+    sa.Column("checkpoint_directory", sa.Text, nullable=False, server_default=""),
 )
 sa.Index("runs_by_request", runs.c.request_id, unique=True)
 sa.Index("runs_by_outcome", runs.c.outcome)
+sa.Index("runs_by_directory", runs.c.experiment_id, runs.c.checkpoint_directory)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,6 +110,7 @@ class Run:
     held_until: float | None = None
     bad_steps: int | None = None
     good_steps: int | None = None
+    checkpoint_directory: str = ""
 
     @property
     def ended(self) -> bool:

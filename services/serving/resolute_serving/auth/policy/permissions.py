@@ -317,6 +317,7 @@ _BY_SERVICE: Mapping[str, Mapping[str, Rule]] = {
         "FenceTrial": _SERVICE,
         "CheckStorage": _user(editor(ANYWHERE)),
         "AdmitStorage": _SERVICE,
+        "MakeWorkspaceDirectory": _SERVICE,
         "GetStorageUsage": _SERVICE,
         "ListUnrankedCheckpoints": _SERVICE,
         "HoldCheckpoint": _trial(checked_by_handler, viewer(CHECKPOINT)),

@@ -41,6 +41,7 @@ _BY_ACCOUNT: Mapping[str, Mapping[str, tuple[str, ...]]] = {
             "ListCheckpoints",
             "FenceTrial",
             "AdmitStorage",
+            "MakeWorkspaceDirectory",
             "GetStorageUsage",
             "ListUnrankedCheckpoints",
             "HoldCheckpoint",
