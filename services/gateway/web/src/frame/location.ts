@@ -9,7 +9,7 @@ export type View =
   | { readonly name: "unknown"; readonly path: string };
 
 /** Views that a word alone leads to. */
-const PLACES = ["sign-in", "now", "compare", "models", "create", "tasks", "tokens", "cluster"] as const;
+const PLACES = ["sign-in", "now", "compare", "models", "boards", "create", "tasks", "tokens", "cluster"] as const;
 type Place = (typeof PLACES)[number];
 
 /** Which view a path below the page's root shows; a path of Determined's page, where that experiment or trial is now. */

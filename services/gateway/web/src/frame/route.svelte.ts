@@ -21,6 +21,11 @@ class Route {
     return this.#now.view;
   }
 
+  /** Path of the view below the root. */
+  get path(): string {
+    return window.location.pathname.slice(ROOT.length);
+  }
+
   /** A parameter of the view; empty for none. */
   get(name: string): string {
     return this.#now.query.get(name) ?? "";

@@ -28,6 +28,11 @@ class Settings {
     return this.#values[name] ?? "";
   }
 
+  /** The settings whose names begin so. */
+  beginning(prefix: string): [name: string, value: string][] {
+    return Object.entries(this.#values).filter(([name]) => name.startsWith(prefix));
+  }
+
   /** Reads what the server keeps for the user who is signed in. */
   async load(signal: AbortSignal): Promise<void> {
     const answer = await readUntilDone(() => services.access.getUserSettings({}, within(signal)), signal, () => undefined);

@@ -22,6 +22,9 @@ export const boundKeys = (): Key[] => [...bound].flat();
 /** The keys that open what goes to an experiment or a trial. */
 export const GO_TO = "g g";
 
+/** The key that keeps what is shown as a board. */
+export const SAVE_VIEW = "b";
+
 /** Runs what some keys are bound to. */
 export function runKeys(keys: string): void {
   boundKeys().find((one) => one.keys === keys)?.run();
