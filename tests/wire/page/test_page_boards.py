@@ -52,7 +52,7 @@ async def keep_a_board(visit: Visit) -> None:
     await dialog.wait_for(state="detached")
 
     await page.goto(f"{visit.url}/compare?trials=1")
-    await page.get_by_role("button", name="Save this view as a board").click()
+    await page.get_by_role("button", name="Make this view a board").click()
     await dialog.get_by_label("Name").fill("second")
     await dialog.get_by_role("button", name="Save").click()
     await dialog.wait_for(state="detached")

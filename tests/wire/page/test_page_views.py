@@ -45,7 +45,7 @@ VIEWS = (
     ("/compare?trials=1,2&tab=code", "tab", "Code"),
     ("/now", "heading", "Needs somebody"),
     ("/models", "searchbox", "Filter models by name"),
-    ("/boards", "button", "Save this view"),
+    ("/boards", "button", "Make this view a board"),
     ("/create", "button", "Create"),
     ("/tasks", "button", "Run a command"),
     ("/tokens", "cell", "of a browser"),
