@@ -45,7 +45,7 @@ SUITES = (
     Suite("clients", 7, ("clients",), _CLIENTS),
     Suite("container", 8, ("engines", "ENGINE=container"), _ENGINES, by_name=True),
     Suite("deployment", 3, ("deployment",)),
-    Suite("slurm", 10, ("engines", "ENGINE=slurm"), _ENGINES, by_name=True),
+    Suite("slurm", 10, ("engines", "ENGINE=slurm"), _ENGINES),
     Suite("nginx", 10, ("front", "FRONTS=nginx", "SAMPLE=1"), _CLIENTS, by_name=True),
     Suite(
         "kubernetes",
@@ -57,7 +57,7 @@ SUITES = (
     ),
     Suite("openapi", 3, ("openapi",)),
     Suite("images", 15, ("images",), "tools/install_images.sh", by_name=True),
-    Suite("ray", 6, ("engines", "ENGINE=ray"), by_name=True),
+    Suite("ray", 6, ("engines", "ENGINE=ray")),
     Suite("envoy", 8, ("front", "FRONTS=envoy", "SAMPLE=1"), _CLIENTS, by_name=True),
     Suite("compose-demo", 8, ("compose-demo",), "tools/install_images.sh", by_name=True),
     Suite("install-lines", 20, ("install-lines",), by_name=True),

@@ -82,7 +82,9 @@ def test_no_submission_names_a_storage_outside_of_the_roots(
                         external_run_id=str(uuid.uuid4()), name="laptop", config=to_value(elsewhere)
                     )
                 )
-            bucket = {"checkpoint_storage": {"type": "s3", "bucket": "others", "access_key": "a"}}
+            bucket: dict[str, Any] = {
+                "checkpoint_storage": {"type": "s3", "bucket": "others", "access_key": "a"}
+            }
             with pytest.raises(InvalidArgumentError, match=f"others.*below weights.*{BUCKETS_SETTING}"):
                 await services.create(paused=True, **bucket)
 
@@ -115,7 +117,7 @@ def test_configs_of_the_cluster_s_storage_pass_while_the_checkpoints_service_is_
     async def scenario() -> None:
         async with all_services(tmp_path, without=(CHECKPOINTS,)) as services:
             assert (await services.create(paused=True)).number
-            bucket = {"checkpoint_storage": {"type": "s3", "bucket": "b"}}
+            bucket: dict[str, Any] = {"checkpoint_storage": {"type": "s3", "bucket": "b"}}
             assert (await services.create(paused=True, **bucket)).number
             # Where others reach the cluster, nobody but that service knows whether a directory may be named.
             with pytest.raises(ResoluteError):
