@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from resolute import core
+from resolute.info import trial_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +21,11 @@ class SearcherMetric:
 
     @classmethod
     def of(cls, context: core.Context) -> SearcherMetric | None:
-        """Returns the metric; None off cluster."""
-        info = context.info
-        if info is None:
+        """Returns the metric; None where no trial is run."""
+        info, trial = context.info, trial_of(context.info)
+        if info is None or trial is None:
             return None
-        searcher = (info.trial._config or {}).get("searcher") or {}
+        searcher = (trial._config or {}).get("searcher") or {}
         # A single trial that ends with its script asks nothing of a search; the experiment has a warning.
         required = searcher.get("name") != "single" or not is_time_driven(context)
         connection = info.connection

@@ -8,6 +8,7 @@ from typing import Any
 from resolute import core
 from resolute.core import SearcherOperation, Unit
 from resolute.core.searcher import max_length_of
+from resolute.info import trial_of
 from resolute.runtime.experiment_config import ExperimentConfig
 from resolute.trials.search_metric import SearcherMetric, is_time_driven
 
@@ -37,9 +38,10 @@ class SearchOperations:
         self._is_chief = context.distributed.rank == 0
         self._metric = SearcherMetric.of(context)
         self._operations: Iterator[SearcherOperation] = iter(())
-        if context.info is not None and not self.time_driven:
+        trial = trial_of(context.info)
+        if trial is not None and not self.time_driven:
             self.unit = _unit(context.searcher.get_configured_units())
-            self.max_length = max_length_of(ExperimentConfig(context.info.trial._config).get_searcher())
+            self.max_length = max_length_of(ExperimentConfig(trial._config).get_searcher())
             self._operations = context.searcher.operations()
         self._operation = next(self._operations, None)
 

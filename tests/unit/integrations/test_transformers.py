@@ -48,7 +48,7 @@ def test_a_training_in_a_notebook_of_a_cluster_keeps_its_checkpoints(
     context: core.Context, tmp_path: Path
 ) -> None:
     context.info = notebook_info()
-    train(context, tmp_path / "out", num_train_epochs=1)
+    train(context, tmp_path / "out", num_train_epochs=1, save_strategy="epoch")
     (metadata,) = (tmp_path / "checkpoints").glob("*/metadata.json")
     assert json.loads(metadata.read_text())["steps_completed"] == STEPS
 

@@ -14,7 +14,7 @@ from resolute.trials.search_metric import SearcherMetric
 def metric(*, time_driven: bool, **searcher: Any) -> SearcherMetric:
     connection = SimpleNamespace(time_driven=time_driven, searcher_metric="loss", smaller_is_better=True)
     trial = SimpleNamespace(_config={"searcher": {"metric": "loss", **searcher}})
-    info = SimpleNamespace(connection=connection, local=None, trial=trial)
+    info = SimpleNamespace(connection=connection, local=None, trial=trial, task_type="TRIAL")
     found = SearcherMetric.of(cast("core.Context", SimpleNamespace(info=info)))
     assert found is not None
     return found
