@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from resolute.spool.line_splitter import MAX_LINE, cut
+from resolute.spool.line_splitter import MAX_LINE, cut, with_returns
 
 
 class Prefixer:
@@ -27,7 +27,7 @@ class Prefixer:
 
     def feed(self, data: bytes) -> bytes:
         """Takes the next bytes and returns what is whole, prefixes added."""
-        data = self._rest + data
+        data = with_returns(self._rest + data)
         pieces = data.splitlines(keepends=True)
         self._rest = pieces.pop() if pieces and pieces[-1][-1:] not in b"\r\n" else b""
         while len(self._rest) > MAX_LINE:

@@ -18,6 +18,7 @@ _PREFIX = re.compile(rb"\[rank=\d+\] ?")
 _ENDS = re.compile(rb"[\r\n]|\x1b\[(\d*)[AF]")
 """Where something is drawn over, ends, or the cursor moves up."""
 _UP = re.compile(rb"\x1b\[\d*[AF]")
+_COLUMN_ONE = re.compile(rb"\x1b\[[01]?G")
 _ERASED = re.compile(rb"\x1b\[[0-2]?K")
 """Blanks a line, or a part of one."""
 _PARTIAL = re.compile(rb"\x1b(\[\d{0,3})?\Z")
@@ -50,7 +51,7 @@ class LineSplitter:
         data = self._held + data
         partial = _PARTIAL.search(data)
         self._held = partial[0] if partial else b""
-        data = data[: len(data) - len(self._held)]
+        data = with_returns(data[: len(data) - len(self._held)])
         moves = b"\r" in data or (b"\x1b" in data and _UP.search(data))
         if moves or self._draws or self._prefix or self._returned:
             yield from self._feed_states(data)
@@ -93,7 +94,8 @@ class LineSplitter:
                     yield from self._end_bar(segment)  # the cursor came down for good
                 self._keep_state(segment)
                 self._returned = _prefix(segment)
-            self._drawn = at_margin
+            # A newline that goes down to a row of a bar stands at its beginning.
+            self._drawn = at_margin or (match[0] == b"\n" and self._rows_up > 0)
             self._at_margin = at_margin or match[0] == b"\n"
         self._rest += data[begin:]
 
@@ -169,6 +171,11 @@ class LineSplitter:
         else:
             # Blanks over a bar take it away.
             self._states.pop(prefix, None)
+
+
+def with_returns(data: bytes) -> bytes:
+    """Writes each move to the first column as the carriage return that it equals."""
+    return _COLUMN_ONE.sub(b"\r", data) if b"\x1b" in data else data
 
 
 def _prefix(segment: bytes) -> bytes:

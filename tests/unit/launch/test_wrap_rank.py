@@ -62,6 +62,7 @@ def test_every_piece_gets_its_prefix_and_keeps_its_end() -> None:
     assert prefixer.feed(b"end") == b""
     assert prefixer.finish() == b"[rank=4] end\n"
     assert prefixer.finish() == b""
+    assert prefixer.feed(b" 10%\x1b[") + prefixer.feed(b"1G 20%\n") == b"[rank=4]  10%\r[rank=4]  20%\n"
 
 
 def test_a_line_that_comes_in_many_parts_is_looked_at_once() -> None:

@@ -41,6 +41,7 @@ def test_lines_of_ranks_may_end_with_a_return_too() -> None:
 def test_of_a_progress_bar_the_last_state_stays() -> None:
     assert split(b"\r 10%|#  |\r 50%|## |\r100%|###|\nnext\n") == [b"100%|###|", b"next"]
     assert split(b" 10%\r 50%\r100%\r\n") == [b"100%"]
+    assert split(b" 10%\x1b[1G 50%\x1b", b"[G100%\x1b[0G\nnext\n") == [b"100%", b"next"]
 
 
 def test_a_bar_that_was_wiped_away_leaves_nothing() -> None:
@@ -56,6 +57,14 @@ def test_a_line_that_is_redrawn_from_below_is_stored_once(redraw: str, size: int
     output = ("before\n0%\n" + "".join(redraw.format(state) for state in range(50)) + "after\n").encode()
     chunks = [output[begin : begin + size] for begin in range(0, len(output), size)]
     assert split(*chunks) == [b"before", b"0%", b"49%", b"after"]
+
+
+@pytest.mark.parametrize("redraw", ["\x1b[2Fa {0}%\nb {0}%\n", "\x1b[2A\ra {0}%\nb {0}%\n"])
+@pytest.mark.parametrize("size", [1, 1000])
+def test_two_lines_that_are_redrawn_from_below_are_few_lines(redraw: str, size: int) -> None:
+    output = ("a 0%\nb 0%\n" + "".join(redraw.format(state) for state in range(50)) + "after\n").encode()
+    chunks = [output[begin : begin + size] for begin in range(0, len(output), size)]
+    assert split(*chunks) == [b"a 0%", b"b 0%", b"b 49%", b"after"]
 
 
 def test_what_erases_a_line_is_left_out() -> None:
