@@ -142,7 +142,7 @@ def test_the_share_of_training_that_waits_for_data_is_reported(trial: Trial) -> 
     class Stalling(Noisy):
         def __getitems__(self, indices: list[int]) -> list[Any]:
             began = time.perf_counter()
-            never.wait(0.05)
+            never.wait(0.15)  # long beside what a busy machine adds
             batch = [self[index] for index in indices]
             stalls.append(time.perf_counter() - began)
             return batch
@@ -165,8 +165,8 @@ def test_the_share_of_training_that_waits_for_data_is_reported(trial: Trial) -> 
     waits = trial.series("throughput", "data_wait")
     assert [step for step, _ in waits] == [4, 8]
     assert [share for _, share in waits] == pytest.approx(shares, abs=0.03)
-    assert all(0.2 < share <= 0.4 for share in shares), "the stall was planted"
-    assert all(rate < 1 / 0.13 for _, rate in trial.series("throughput", "batches_per_second"))
+    assert all(0.1 < share <= 0.4 for share in shares), "the stall was planted"
+    assert all(rate < 1 / 0.39 for _, rate in trial.series("throughput", "batches_per_second"))
 
 
 def test_tokens_and_the_use_of_the_slots_are_reported_of_a_trial_that_says_its_costs(trial: Trial) -> None:
