@@ -110,7 +110,9 @@ def take_step(loss: Any, optimizer: Any) -> None:
 
 
 @NO_STEP
-def test_steps_that_begin_after_the_first_batch_are_the_trials_own(tmp_path: Path) -> None:
+def test_steps_that_begin_after_the_first_batch_are_the_trials_own(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     np.random.seed(5)
     torch.manual_seed(5)
     trial = EveryFourth(local_context(tmp_path / "a")[0])
@@ -118,6 +120,7 @@ def test_steps_that_begin_after_the_first_batch_are_the_trials_own(tmp_path: Pat
     trial.optimizer.register_step_post_hook(lambda *_: taken.append(1))
     Trainer(trial, trial.context).fit(max_length=Batch(12), checkpoint_policy="none")
     assert len(taken) == 3
+    assert caplog.text.count("so steps are left to it") == 1
 
 
 class Collector:

@@ -64,9 +64,16 @@ class AutomaticSteps:
             for handle in handles:
                 handle.remove()
         left = bool(parameters) and not self._reached and _loss_of(returned) is not None
-        self._automatic = left and not _has_own_steps(type(self._trial))
-        if self._automatic and self._context.distributed.rank == 0:
+        has_own_steps = left and _has_own_steps(type(self._trial))
+        self._automatic = left and not has_own_steps
+        if self._automatic and context.distributed.rank == 0:
             _log.info("train_batch() returns a loss and takes no step: gradients and steps are automatic")
+        if has_own_steps and context.distributed.rank == 0:
+            _log.warning(
+                "the first train_batch() computed no gradients of its loss; its code calls backward() or "
+                "step_optimizer(), so steps are left to it. If no other batch takes any either, nothing is "
+                "learned: remove such calls, and steps are automatic"
+            )
         if self._automatic:
             # A penalty may take gradients by torch.autograd.grad, which a step would not see.
             parameters[0].register_post_accumulate_grad_hook(self._note)
