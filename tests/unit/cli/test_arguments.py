@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 import pytest
 from click.testing import CliRunner
 
+from resolute.cli.imports.determined import determined
 from resolute.cli.options.identifiers import EXPERIMENTS, keys_argument
+from resolute.errors import InvalidArgumentError
 from resolute_embedded.cli import up
 
 
@@ -31,3 +35,11 @@ def test_slots_are_a_number() -> None:
     result = CliRunner().invoke(up, ["--slots", "gpu"])
     assert result.exit_code == 2
     assert "'gpu' is no number; without --slots they are the GPUs, or else the cores." in result.output
+
+
+def test_a_password_in_another_encoding_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "password"
+    file.write_bytes("secret".encode("utf-16"))
+    result = CliRunner().invoke(determined, ["http://127.0.0.1:1", "--password-file", str(file)])
+    assert isinstance(result.exception, InvalidArgumentError)
+    assert f"the password in {file} is no text in UTF-8" in str(result.exception)

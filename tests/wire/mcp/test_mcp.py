@@ -244,9 +244,10 @@ def test_http_is_for_loopback_alone_and_its_token_is_made_once(tmp_path: Path) -
     token = token_from(file)
     assert token == token_from(file)
     assert file.stat().st_mode & 0o777 == 0o600
-    file.write_text("short")
-    with pytest.raises(InvalidArgumentError, match="delete the file"):
-        token_from(file)
+    for content in (b"short", "of another encoding".encode("utf-16")):
+        file.write_bytes(content)
+        with pytest.raises(InvalidArgumentError, match="delete the file"):
+            token_from(file)
 
 
 def test_the_command_serves_over_stdin_and_stdout(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from resolute.cli.options.settings import Settings
+from resolute.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from resolute.imports.master import Master
@@ -93,7 +94,12 @@ def _sign_in(master: Master, user: str, password_file: Path | None) -> None:
         master.use_token(token)
         return
     if password_file is not None:
-        password = password_file.read_text(encoding="utf-8-sig").rstrip("\r\n")
+        try:
+            password = password_file.read_text(encoding="utf-8-sig").rstrip("\r\n")
+        except UnicodeDecodeError as error:
+            raise InvalidArgumentError(
+                f"the password in {password_file} is no text in UTF-8: save the file in that encoding"
+            ) from error
     else:
         prompt = f"Password of {user} at {master.address}"
         password = click.prompt(prompt, hide_input=True, default="", show_default=False)

@@ -65,7 +65,7 @@ def token_from(path: Path) -> str:
     """Reads the token that requests must carry; makes a new one if there is no file.
 
     Raises:
-        InvalidArgumentError: The token is too short.
+        InvalidArgumentError: The token is too short, or no text.
     """
     try:
         token = path.read_text(encoding="utf-8-sig").strip()
@@ -73,6 +73,10 @@ def token_from(path: Path) -> str:
         token = secrets.token_urlsafe(32)
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         write_atomically(path, token)
+    except UnicodeDecodeError as error:
+        raise InvalidArgumentError(
+            f"the token in {path} is no text in UTF-8; delete the file for a new one"
+        ) from error
     if len(token) < _SHORTEST_TOKEN:
         raise InvalidArgumentError(
             f"the token in {path} has less than {_SHORTEST_TOKEN} characters; delete the file for a new one"
