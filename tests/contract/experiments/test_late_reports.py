@@ -48,10 +48,14 @@ class Registry:
     asked: list[list[str]] = field(default_factory=list)
     """Checkpoints that were to stay whatever the policy says, call by call."""
     away: bool = False
+    keep_reasons: tuple[str, ...] = ()
+    """Why each checkpoint stays."""
 
     async def ListCheckpoints(self, request: Any, **_: Any) -> Any:  # noqa: N802
         found = [
-            checkpoint_pb2.Checkpoint(checkpoint_id=key, trial_id=trial, steps_completed=1)
+            checkpoint_pb2.Checkpoint(
+                checkpoint_id=key, trial_id=trial, steps_completed=1, keep_reasons=self.keep_reasons
+            )
             for key, trial in self.trials.items()
         ]
         return checkpoints_service_pb2.ListCheckpointsResponse(checkpoints=found)
@@ -207,6 +211,19 @@ def test_an_end_that_was_not_late_owes_nothing(ending: Ending) -> None:
     assert ending.step() is ExperimentState.COMPLETED
     ending.look()
     assert ending.registry.asked == [[]]
+
+
+def test_checkpoints_that_are_read_at_the_end_are_collected_once_no_process_reads_them(
+    ending: Ending,
+) -> None:
+    ending.registry.keep_reasons = ("held",)
+    assert ending.step() is ExperimentState.COMPLETED
+    ending.look()
+    assert ending.registry.asked == [[], []]
+    ending.registry.keep_reasons = ("held", "trial_best")
+    ending.look()
+    ending.look()
+    assert ending.registry.asked == [[], [], []], "it stays for another reason too"
 
 
 def test_what_is_owed_stays_owed_while_the_registry_is_away(ending: Ending) -> None:

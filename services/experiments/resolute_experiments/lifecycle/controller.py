@@ -376,15 +376,17 @@ class ExperimentController:
         if self._awaits_reports(late):
             return False
         # Before the end is published, so that its waiters find the checkpoints that stay.
-        await apply_retention(experiment, late=late, database=self._database, clients=self._clients)
+        being_read = await apply_retention(
+            experiment, late=late, database=self._database, clients=self._clients
+        )
         await self._refresh_copy(experiment)
         await self._metric_warning.refresh(experiment, ending=True)
 
         def work(connection: Connection) -> bool:
             if outbox.pending(connection, self._id, limit=1):
                 return False
-            # What reports that are later still leave to collect, is collected when they have arrived.
-            experiments.update(connection, self._id, retention_owed=bool(late))
+            # What later reports and readers leave to collect, is collected when they have arrived and ended.
+            experiments.update(connection, self._id, retention_owed=being_read or bool(late))
             current = experiments.get(connection, experiment_id=self._id)
             after = commands.finish_if_done(connection, current, self._timing())
             return after not in STOPPING_EXPERIMENTS

@@ -1,4 +1,7 @@
-"""Applies the deferred policies of experiments whose reports arrived after their end."""
+"""Applies the policies of experiments that could not be applied whole at their end.
+
+Reports were still on their way then, or checkpoints were being read.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +52,7 @@ class DeferredRetention:
         await repeat(collect, notifier=self._core.notifier, failures=failures)
 
     async def look(self) -> None:
-        """Applies each policy that is owed and waits for no report any more.
+        """Applies each policy that is owed and waits for no report; again while checkpoints are read.
 
         Raises:
             UnavailableError: A service is away; to be repeated.
@@ -58,7 +61,8 @@ class DeferredRetention:
         for experiment in await database.read(experiments.with_owed_retention):
             if await trials_awaiting_reports(experiment, unreported=self._unreported, database=database):
                 continue
-            await apply_retention(experiment, late=(), database=database, clients=self._clients)
+            if await apply_retention(experiment, late=(), database=database, clients=self._clients):
+                continue
             await database.write(partial(_settle, experiment=experiment))
 
 

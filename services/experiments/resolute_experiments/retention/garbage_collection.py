@@ -25,6 +25,8 @@ _TRIALS = 100
 """Most trials that one call may name."""
 _DEADLINE = 60.0
 _ALL = 2**31 - 1
+_BEING_READ = "held"
+"""Among the reasons for which the registry keeps a checkpoint."""
 POLICY = ("save_experiment_best", "save_trial_best", "save_trial_latest")
 """Names of the numbers that a policy has."""
 Unreported = Callable[[Experiment], Awaitable[Sequence[str]]]
@@ -50,7 +52,7 @@ async def trials_awaiting_reports(
 
 async def apply_retention(
     experiment: Experiment, *, late: Collection[str], database: Database, clients: Clients
-) -> None:
+) -> bool:
     """Has checkpoints deleted by the policy of an experiment all of whose trials have ended. Safe to repeat.
 
     A refusal is logged and keeps everything: an experiment ends nevertheless.
@@ -60,6 +62,9 @@ async def apply_retention(
         late: Trials of which reports have not all arrived; their checkpoints stay.
         database: Knows what other trials start from.
         clients: The services that know checkpoints and metrics.
+
+    Returns:
+        Whether some stay only because they are being read, or were a moment ago: to be repeated later.
 
     Raises:
         UnavailableError: A service is away; to be repeated.
@@ -72,9 +77,11 @@ async def apply_retention(
         raise
     except ResoluteError as error:
         _log.warning("checkpoints are all kept", experiment=experiment.number, reason=str(error))
-        return
+        return False
     if deleted:
         _log.info("checkpoints expire", experiment=experiment.number, checkpoints=deleted)
+    listed = await _checkpoints(experiment.id, (), clients)
+    return any(list(checkpoint.keep_reasons) == [_BEING_READ] for checkpoint in listed)
 
 
 async def collect(
