@@ -91,7 +91,10 @@ class MachineMeter:
     def _send(self, began: float) -> None:
         try:
             self._report(self._usage(began))
-        except (ResoluteError, ValueError) as failure:  # ValueError: the channel was closed meanwhile
+        except (
+            ResoluteError,
+            ValueError,
+        ) as failure:  # a channel that was closed meanwhile raises ValueError
             _log.info("what the machine did could not be reported: %s", failure)
 
     def _usage(self, began: float) -> MachineUsage:
