@@ -84,7 +84,7 @@ def main() -> int:
     options = parser.parse_args()
     names = [name for name in options.only if name != "ray" or RAY.exists()]
     if "ray" in options.only and not RAY.exists():
-        sys.stdout.write(f"absent: Ray Tune; there is no {RAY}, see the top of this file\n")
+        sys.stdout.write("absent: Ray Tune; see the top of this file for how it is installed\n")
     sys.stdout.write(f"load before: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores\n")
     # Processes that detach themselves, as a cluster does, are waited for here.
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)

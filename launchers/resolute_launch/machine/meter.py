@@ -91,10 +91,7 @@ class MachineMeter:
     def _send(self, began: float) -> None:
         try:
             self._report(self._usage(began))
-        except (
-            ResoluteError,
-            ValueError,
-        ) as failure:  # a channel that was closed meanwhile raises ValueError
+        except (ResoluteError, ValueError) as failure:  # ValueError: the channel was closed meanwhile
             _log.info("what the machine did could not be reported: %s", failure)
 
     def _usage(self, began: float) -> MachineUsage:
