@@ -140,7 +140,7 @@ async def read_logs(page: Any) -> None:
     await begins.last.wait_for()
     await page.get_by_role("button", name="rank 1").click()
     await begins.first.wait_for(state="detached")
-    await page.get_by_role("button", name="error").click()
+    await page.get_by_role("button", name="error", exact=True).click()
     await nothing.first.wait_for()
     assert "rank=1" in page.url
     assert "level=error" in page.url
