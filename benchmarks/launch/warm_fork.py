@@ -20,8 +20,8 @@ from pathlib import Path
 
 from resolute_launch.warm import protocol
 from resolute_launch.warm.environment import shared_environment
-from resolute_launch.warm.forked_process import ForkedProcess
-from resolute_launch.warm.limits import inherited
+from resolute_launch.warm.fork.limits import inherited
+from resolute_launch.warm.fork.process import ForkedProcess
 from resolute_launch.warm.process_image import PADDING, placeholder
 
 MOST_SECONDS = 0.15

@@ -40,8 +40,8 @@ from resolute.api.experiments.v1 import experiment_pb2, experiments_service_pb2,
 from resolute.api.preemption.v1 import preemption_service_pb2, preemption_service_pb2_grpc
 from resolute.client.connection.home import Home
 from resolute.contracts.clock import SYSTEM_CLOCK
-from resolute.contracts.run.flags import Flags
 from resolute.contracts.run.launch_order import LaunchOrder
+from resolute.contracts.run.shared_memory.flags import Flags
 from resolute.core.distributed import DummyDistributedContext
 from resolute.core.preempt import PreemptContext
 from resolute_experiments.states import ExperimentState, RunOutcome, TrialState

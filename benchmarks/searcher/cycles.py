@@ -42,7 +42,7 @@ from resolute.api.searcher.v1 import search_spec_pb2 as spec_pb
 from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
 from resolute.api.searcher.v1.searcher_service_pb2_grpc import SearcherServiceStub
 from resolute_serving.context import ServiceAccount
-from resolute_serving.server.peers import Peers
+from resolute_serving.server.channels.peers import Peers
 
 RUNGS = (4, 16, 64)
 CALLS_A_CYCLE = 5

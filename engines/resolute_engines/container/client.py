@@ -20,7 +20,7 @@ from resolute.errors import (
     ResoluteError,
     UnavailableError,
 )
-from resolute_engines.container.images import unpulled, with_tag
+from resolute_engines.container.images.names import unpulled, with_tag
 
 _VERSION = (1, 40)
 """Docker 19.03 and Podman 4 serve it. A newer Docker that does not is asked in the oldest that it serves."""

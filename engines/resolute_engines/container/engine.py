@@ -24,8 +24,8 @@ from resolute_engines.container.client import DockerApi
 from resolute_engines.container.containers import Containers, ListedContainer, owner_of
 from resolute_engines.container.files import VOLUME, launch_files
 from resolute_engines.container.held_files import HeldFiles
-from resolute_engines.container.images import registry_header
-from resolute_engines.container.pulls import Pulls
+from resolute_engines.container.images.names import registry_header
+from resolute_engines.container.images.pulls import Pulls
 from resolute_engines.container.releases import ContainerReleases
 from resolute_engines.container.request import SUPPORTED_FIELDS, ContainerRequest
 from resolute_engines.container.settings import ContainerEngineOptions, ContainerPoolOptions

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from resolute.api.preemption.v1.signal_pb2 import Signal, SignalReason
 from resolute.contracts.clock import Clock
-from resolute.contracts.run.flags import Flags
+from resolute.contracts.run.shared_memory.flags import Flags
 
 
 @dataclass(frozen=True, slots=True)

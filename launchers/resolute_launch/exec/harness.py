@@ -65,7 +65,7 @@ def load_class(entrypoint: str) -> Any:
     Raises:
         InvalidArgumentError: There is no such module or class.
     """
-    from resolute.trials.imports import import_class, module_of
+    from resolute.trials.code.trial_class import import_class, module_of
 
     module_name = module_of(entrypoint)
     # A module of the same name that something imported before is not the model definition's.

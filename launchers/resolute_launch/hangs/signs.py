@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from resolute.contracts.clock import Clock
 from resolute.contracts.processes import ProcessIdentity, ProcessTree
 from resolute.contracts.run.directory import RunDirectory
-from resolute.contracts.run.movement import MovementTotal
+from resolute.contracts.run.shared_memory.movement import MovementTotal
 from resolute_launch.hangs.members import processor_seconds
 
 _BUSY_SHARE = 0.05

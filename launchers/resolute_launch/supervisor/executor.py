@@ -13,7 +13,7 @@ from typing import Any
 
 from resolute.contracts.clock import Clock
 from resolute.contracts.run.exit_record import ExitRecord
-from resolute.contracts.run.flags import Flags
+from resolute.contracts.run.shared_memory.flags import Flags
 from resolute.contracts.times import seconds_of
 from resolute.errors import ResoluteError
 from resolute.runtime.redaction import Secrets

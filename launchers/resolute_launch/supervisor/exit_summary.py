@@ -8,7 +8,7 @@ from resolute.contracts.clock import Clock
 from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.early_exit import EarlyExit
 from resolute.contracts.run.exit_record import ExitRecord
-from resolute.contracts.run.flags import Flags
+from resolute.contracts.run.shared_memory.flags import Flags
 from resolute.runtime.redaction import Secrets
 from resolute_launch.container.startup_hook import HOOK
 from resolute_launch.gpus.xid_errors import XidErrors

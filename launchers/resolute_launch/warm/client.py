@@ -26,8 +26,8 @@ from resolute_launch.warm.entrypoints import (
     python_command,
 )
 from resolute_launch.warm.environment import digest_of, shared_environment
-from resolute_launch.warm.forked_process import ForkedProcess, request_fork
-from resolute_launch.warm.limits import inherited
+from resolute_launch.warm.fork.limits import inherited
+from resolute_launch.warm.fork.process import ForkedProcess, request_fork
 from resolute_launch.warm.process_image import PADDING, placeholder
 
 IDLE_SECONDS = 60.0

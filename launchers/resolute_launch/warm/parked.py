@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from resolute_launch.warm import protocol
-from resolute_launch.warm.forked import AT_EXIT, ForkedRun, Origin
+from resolute_launch.warm.fork.script import AT_EXIT, ForkedRun, Origin
 from resolute_launch.warm.preloading import import_for_forks
 
 _POLL_SECONDS = 1.0

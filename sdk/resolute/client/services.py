@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from resolute.client.remote.experiments import Experiments
     from resolute.client.remote.imports import Imports
     from resolute.client.remote.jobs import Jobs
-    from resolute.client.remote.logs import Logs
-    from resolute.client.remote.media import MediaLog
-    from resolute.client.remote.metrics import Metrics
     from resolute.client.remote.models import Models
+    from resolute.client.remote.reports.logs import Logs
+    from resolute.client.remote.reports.media import MediaLog
+    from resolute.client.remote.reports.metrics import Metrics
     from resolute.client.remote.searches import Searches
     from resolute.client.remote.trials import Trials
 
@@ -62,14 +62,14 @@ class Services:
     @cached_property
     def logs(self) -> Logs:
         """The lines that trials wrote."""
-        from resolute.client.remote.logs import Logs
+        from resolute.client.remote.reports.logs import Logs
 
         return Logs(self.session)
 
     @cached_property
     def metrics(self) -> Metrics:
         """What trials reported."""
-        from resolute.client.remote.metrics import Metrics
+        from resolute.client.remote.reports.metrics import Metrics
 
         return Metrics(self.session)
 
@@ -83,7 +83,7 @@ class Services:
     @cached_property
     def media(self) -> MediaLog:
         """Images, tables and so on that trials logged."""
-        from resolute.client.remote.media import MediaLog
+        from resolute.client.remote.reports.media import MediaLog
 
         return MediaLog(self.session)
 

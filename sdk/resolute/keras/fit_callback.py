@@ -16,7 +16,7 @@ from resolute.keras import random_state, weights
 from resolute.keras.library import callback_class, check_library, check_ranks, is_of_legacy
 from resolute.keras.position import Position, begin_at
 from resolute.keras.progress_lines import ProgressLines
-from resolute.trials.source_code import copy_code
+from resolute.trials.code.source import copy_code
 from resolute.trials.trial_state import CODE_DIRECTORY
 
 _log = logging.getLogger("resolute.keras")

@@ -34,9 +34,9 @@ from resolute_serving.context import ServiceAccount
 from resolute_serving.database.leadership import Term
 from resolute_serving.sealing import SealingKey
 from resolute_serving.server.bootstrap import upgrade
+from resolute_serving.server.channels.peers import Peers
 from resolute_serving.server.client_versions import oldest_client
 from resolute_serving.server.grpc_server import Server, ServerSettings
-from resolute_serving.server.peers import Peers
 from resolute_serving.server.service import Blueprint, Environment, Service
 
 _DRAIN_SECONDS = 30.0

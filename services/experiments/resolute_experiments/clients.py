@@ -10,7 +10,7 @@ from resolute.api.checkpoints.v1 import checkpoints_service_pb2_grpc as checkpoi
 from resolute.api.logs.v1 import logs_service_pb2_grpc as logs_grpc
 from resolute.api.metrics.v1 import metrics_service_pb2_grpc as metrics_grpc
 from resolute.api.searcher.v1 import searcher_service_pb2_grpc as searcher_grpc
-from resolute_serving.server.peers import Peers
+from resolute_serving.server.channels.peers import Peers
 
 if TYPE_CHECKING:
     from resolute.api.checkpoints.v1.checkpoints_service_pb2_grpc import CheckpointsServiceAsyncStub

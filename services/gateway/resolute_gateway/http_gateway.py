@@ -30,12 +30,12 @@ from resolute_gateway.web.bodies import MAX_BODY_BYTES, BodyDeadline
 from resolute_gateway.web.browser_safety import BrowserPolicy, browser_safety
 from resolute_gateway.web.callers import callers
 from resolute_gateway.web.calls import BoundedCalls
-from resolute_gateway.web.checkpoint_archive import PATH as ARCHIVE
-from resolute_gateway.web.checkpoint_archive import CheckpointArchive
 from resolute_gateway.web.determined_rest import determined_rest
 from resolute_gateway.web.documentation import Documentation
-from resolute_gateway.web.media_content import PATH as MEDIA
-from resolute_gateway.web.media_content import MediaContent
+from resolute_gateway.web.downloads.checkpoint_archive import PATH as ARCHIVE
+from resolute_gateway.web.downloads.checkpoint_archive import CheckpointArchive
+from resolute_gateway.web.downloads.media_content import PATH as MEDIA
+from resolute_gateway.web.downloads.media_content import MediaContent
 from resolute_gateway.web.page_files import BUILT, PageFiles
 from resolute_gateway.web.pages import Pages
 from resolute_serving.tls import ServerTls

@@ -18,7 +18,7 @@ from resolute.contracts.calls.backoff import Backoff
 from resolute.errors import DeadlineError, ResoluteError, UnavailableError
 from resolute_preemption.latest_signals import LatestSignals
 from resolute_preemption.settings import PreemptionSettings
-from resolute_serving.server.peers import Peers
+from resolute_serving.server.channels.peers import Peers
 
 if TYPE_CHECKING:
     from resolute.api.experiments.v1.allocations_service_pb2_grpc import AllocationsServiceAsyncStub

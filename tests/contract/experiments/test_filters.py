@@ -24,8 +24,9 @@ from resolute_experiments.lifecycle import actions
 from resolute_experiments.lifecycle.action_inputs import ActionInputs
 from resolute_experiments.scheduling.wait_reasons import WaitReasons
 from resolute_experiments.servicers.experiments import ExperimentsServicer
-from resolute_experiments.store import experiments, trials, validations
-from resolute_experiments.store.validations import TrialValidations
+from resolute_experiments.store import experiments, trials
+from resolute_experiments.store.copies import validations
+from resolute_experiments.store.copies.validations import TrialValidations
 from resolute_serving.context import Role, User, current_principal
 from resolute_serving.database.engine import Database
 

@@ -22,7 +22,8 @@ from resolute.errors import NotFoundError, UnavailableError
 from resolute_experiments.lifecycle.controller import ExperimentController
 from resolute_experiments.retention.deferred import DeferredRetention
 from resolute_experiments.states import ExperimentState, RunOutcome, TrialState
-from resolute_experiments.store import experiments, outbox, reported_steps, runs, trials
+from resolute_experiments.store import experiments, outbox, runs, trials
+from resolute_experiments.store.copies import reported_steps
 from resolute_experiments.store.experiments import Experiment
 from resolute_serving.database.engine import Database
 

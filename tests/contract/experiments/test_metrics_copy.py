@@ -16,7 +16,8 @@ from support.databases import migrate
 from resolute.api.metrics.v1 import metrics_service_pb2, validation_pb2
 from resolute_experiments.lifecycle.metrics_copy import MetricsCopy
 from resolute_experiments.states import TrialEvent
-from resolute_experiments.store import trials, validations
+from resolute_experiments.store import trials
+from resolute_experiments.store.copies import validations
 from resolute_experiments.transitions import transition_trial
 from resolute_serving.database import migrations
 from resolute_serving.database.engine import Database

@@ -33,7 +33,7 @@ from resolute.api.searcher.v1 import searcher_service_pb2 as searcher
 from resolute.api.searcher.v1.searcher_service_pb2_grpc import SearcherServiceStub
 from resolute.contracts.files.atomic_files import write_atomically
 from resolute.contracts.run.directory import RunDirectory
-from resolute.contracts.run.flags import Flags
+from resolute.contracts.run.shared_memory.flags import Flags
 from resolute.contracts.values import to_mapping, to_value
 from resolute.info import ClusterInfo, RendezvousInfo, TrialInfo
 from resolute.rpc.channel import open_channel

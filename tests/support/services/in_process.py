@@ -23,9 +23,9 @@ from resolute_serving.auth.tokens import RevokedTokens, TokenSigner, TokenVerifi
 from resolute_serving.context import Role, ServiceAccount, TrialRun, User
 from resolute_serving.database.engine import create_engine
 from resolute_serving.server.calls import Calls
+from resolute_serving.server.channels.peers import Peers
 from resolute_serving.server.client_versions import OLDEST_SDK
 from resolute_serving.server.grpc_server import Server, ServerSettings
-from resolute_serving.server.peers import Peers
 from resolute_serving.server.service import Blueprint, Environment, Service
 from resolute_serving.tls import ServerTls
 

@@ -10,7 +10,7 @@ from resolute_serving.auth.policy.permissions import PERMISSIONS
 from resolute_serving.auth.policy.service_accounts import may_call
 from resolute_serving.auth.tokens import TokenSigner
 from resolute_serving.context import Role, ServiceAccount, TrialRun, User
-from resolute_serving.server.peers import Peers
+from resolute_serving.server.channels.peers import Peers
 
 _TOKEN_SECONDS = 3600.0
 

@@ -10,7 +10,7 @@ import pytest
 
 from resolute.client.objects.media import Media
 from resolute.client.schema.records import MediaRecord
-from resolute.contracts.media_formats import MediaKind
+from resolute.contracts.spool.media_formats import MediaKind
 
 
 def media(name: str) -> Media:

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from support.clocks import ManualClock
 
-from resolute.contracts.media_formats import MediaKind, content_type
 from resolute.contracts.spool.format import MAX_MEDIA_BYTES, Media
+from resolute.contracts.spool.media_formats import MediaKind, content_type
 from resolute.core import TrainContext
 from resolute.core.media.audio import audio_content
 from resolute.core.media.figures import figure_content

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from resolute.contracts.run.movement import Movement, MovementTotal
+from resolute.contracts.run.shared_memory.movement import Movement, MovementTotal
 
 
 def test_steps_and_phases_of_all_ranks_add_up(tmp_path: Path) -> None:
@@ -24,7 +24,7 @@ def test_steps_and_phases_of_all_ranks_add_up(tmp_path: Path) -> None:
 def test_a_process_that_ended_while_busy_leaves_its_rank_idle_to_the_next_one(tmp_path: Path) -> None:
     program = f"""
 from pathlib import Path
-from resolute.contracts.run.movement import Movement
+from resolute.contracts.run.shared_memory.movement import Movement
 
 Movement(Path({str(tmp_path / "m")!r}), rank=3).begin_phase()
 """

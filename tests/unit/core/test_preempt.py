@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from support.training.rank_threads import rank_outcomes, rank_results
 
-from resolute.contracts.run.flags import Flags
+from resolute.contracts.run.shared_memory.flags import Flags
 from resolute.core import (
     DistributedContext,
     DummyDistributedContext,

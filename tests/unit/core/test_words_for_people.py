@@ -10,7 +10,7 @@ import pytest
 
 from resolute import core
 from resolute.contracts.run.directory import RunDirectory
-from resolute.contracts.run.movement import Movement
+from resolute.contracts.run.shared_memory.movement import Movement
 from resolute.core.remote.alerts import RemoteAlerts
 from resolute.core.remote.trial_record import RemoteTrialRecord
 

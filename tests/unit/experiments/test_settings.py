@@ -8,7 +8,7 @@ import pytest
 
 from resolute.errors import InvalidArgumentError
 from resolute_experiments.settings import ExperimentsSettings
-from resolute_serving.server.peers import Peers
+from resolute_serving.server.channels.peers import Peers
 from resolute_serving.server.service import Environment
 
 

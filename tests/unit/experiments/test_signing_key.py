@@ -6,7 +6,7 @@ from pathlib import Path
 
 from resolute_experiments.blueprint import BLUEPRINT
 from resolute_serving.auth.signing_keys import load_or_create_key
-from resolute_serving.server.peers import Peers
+from resolute_serving.server.channels.peers import Peers
 from resolute_serving.server.service import Environment
 
 

@@ -9,7 +9,7 @@ from support.clocks import ManualClock
 from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.early_exit import EarlyExit
 from resolute.contracts.run.exit_record import ExitRecord
-from resolute.contracts.run.flags import Flags
+from resolute.contracts.run.shared_memory.flags import Flags
 from resolute.contracts.spool.format import Line, Stdtype
 from resolute.runtime.redaction import Secrets
 from resolute_launch.processes.memory_kills import MemoryFiles, MemoryKills

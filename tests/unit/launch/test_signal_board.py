@@ -11,7 +11,7 @@ from resolute.api.preemption.v1.signal_pb2 import (
     SIGNAL_REASON_USER,
     Signal,
 )
-from resolute.contracts.run.flags import Flags
+from resolute.contracts.run.shared_memory.flags import Flags
 from resolute_launch.control_plane.signal_state import Directive, SignalState
 
 

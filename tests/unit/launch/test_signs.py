@@ -8,7 +8,7 @@ from support.clocks import ManualClock
 
 from resolute.contracts.processes import ProcessTree
 from resolute.contracts.run.directory import RunDirectory
-from resolute.contracts.run.movement import Movement
+from resolute.contracts.run.shared_memory.movement import Movement
 from resolute.core import TrainContext
 from resolute.core.reporting.trial_record import LocalTrialRecord
 from resolute.core.tensorboard import LocalTensorboard

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from resolute.trials.imports import PACKAGE, import_class
+from resolute.trials.code.trial_class import PACKAGE, import_class
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from resolute.contracts.files.atomic_files import MalformedFileError, read_json, write_atomically
 from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.early_exit import EarlyExit
-from resolute.contracts.run.flags import FLAGS_SIZE, Flags
+from resolute.contracts.run.shared_memory.flags import FLAGS_SIZE, Flags
 
 
 def test_a_run_directory_is_the_users_own(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from support.file_systems import small_file_system
 from resolute.api.metrics.v1 import metrics_service_pb2 as metrics
 from resolute.api.searcher.v1 import searcher_service_pb2 as searcher
 from resolute.contracts.files.mapped_file import map_file
-from resolute.contracts.run.flags import FLAGS_SIZE, Flags
+from resolute.contracts.run.shared_memory.flags import FLAGS_SIZE, Flags
 from resolute.contracts.spool.ack import AckFile
 from resolute.contracts.spool.format import Media, Report, encode_report, frame
 from resolute.errors import QuotaError
@@ -67,7 +67,7 @@ except QuotaError:
 _READ_FLAGS = """
 import sys
 from pathlib import Path
-from resolute.contracts.run.{module} import Flags
+from resolute.contracts.run.shared_memory.flags import Flags
 from resolute.errors import QuotaError
 try:
     print(Flags.create(Path(sys.argv[1])).preempt)
@@ -84,7 +84,7 @@ def test_an_acknowledgement_on_a_full_disk_is_an_error_instead_of_a_signal(disk:
 
 def test_flags_on_a_full_disk_are_an_error_instead_of_a_signal(disk: Path) -> None:
     fill(disk)
-    done = run_script(_READ_FLAGS.format(module="flags"), disk / "flags")
+    done = run_script(_READ_FLAGS, disk / "flags")
     assert (done.returncode, done.stdout.strip()) == (0, "full"), done.stderr
 
 
@@ -92,7 +92,7 @@ def test_what_was_created_before_the_disk_was_full_stays_usable(disk: Path) -> N
     ack, flags = AckFile.of(disk / "rank0-0001.metrics"), Flags.create(disk / "flags")
     fill(disk)
     done = run_script(
-        _READ_ACK + _READ_FLAGS.format(module="flags").replace("[1]", "[2]"),
+        _READ_ACK + _READ_FLAGS.replace("[1]", "[2]"),
         disk / "rank0-0001.metrics",
         disk / "flags",
     )

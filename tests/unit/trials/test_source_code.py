@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from support.file_systems import as_somebody_else
 
-from resolute.trials.source_code import copy_code
+from resolute.trials.code.source import copy_code
 
 
 @pytest.fixture

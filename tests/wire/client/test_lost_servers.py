@@ -19,7 +19,7 @@ from support.waiting import wait_until
 from resolute.contracts.calls.retries import ATTEMPTS
 from resolute.errors import UnavailableError
 from resolute.rpc.channel import CHANNEL_OPTIONS, open_channel
-from resolute_serving.server.peers import Peers
+from resolute_serving.server.channels.peers import Peers
 
 STREAMS = 30
 REQUEST = health_pb2.HealthCheckRequest()

@@ -17,7 +17,7 @@ from resolute.contracts.files.atomic_files import write_atomically
 from resolute.contracts.processes import ProcessIdentity
 from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.exit_record import ExitRecord
-from resolute.contracts.run.flags import Flags
+from resolute.contracts.run.shared_memory.flags import Flags
 from resolute.core.unmanaged.sidecar import Sidecar
 from resolute.runtime.offline_run import OfflineRun
 from resolute.spool.delivery.requests import RunIdentity

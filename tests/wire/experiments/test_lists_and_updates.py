@@ -16,8 +16,8 @@ from resolute import errors
 from resolute.api.experiments.v1 import experiment_pb2, trials_service_pb2
 from resolute.api.experiments.v1 import experiments_service_pb2 as pb2
 from resolute.contracts.values import from_value
-from resolute_experiments.store import validations
-from resolute_experiments.store.validations import TrialValidations
+from resolute_experiments.store.copies import validations
+from resolute_experiments.store.copies.validations import TrialValidations
 
 
 async def numbers(service: AllServices, **wanted: Any) -> list[int]:

@@ -25,8 +25,8 @@ from resolute.errors import (
     UnauthenticatedError,
 )
 from resolute_experiments.blueprint import BLUEPRINT
-from resolute_serving.server.local_channel import LocalChannel
-from resolute_serving.server.peers import Peers
+from resolute_serving.server.channels.local_channel import LocalChannel
+from resolute_serving.server.channels.peers import Peers
 
 if TYPE_CHECKING:
     from resolute.api.experiments.v1.allocations_service_pb2_grpc import AllocationsServiceAsyncStub

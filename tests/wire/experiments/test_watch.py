@@ -13,7 +13,7 @@ from support.clusters.all_services import AllServices, all_services
 from resolute import errors
 from resolute.api.experiments.v1 import experiment_pb2
 from resolute.api.experiments.v1 import experiments_service_pb2 as pb2
-from resolute_experiments.servicers import watch as watch_module
+from resolute_experiments.servicers.watching import watch as watch_module
 from resolute_experiments.store import trials
 
 Response = pb2.WatchExperimentsResponse

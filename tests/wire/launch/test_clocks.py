@@ -11,8 +11,8 @@ from support.clusters.control_plane import control_plane
 from support.waiting import wait_until
 
 from resolute.contracts.run.directory import RunDirectory
-from resolute.contracts.run.flags import Flags
 from resolute.contracts.run.launch_order import LaunchOrder
+from resolute.contracts.run.shared_memory.flags import Flags
 from resolute.rpc.channel import open_channel
 from resolute.runtime.redaction import Secrets
 from resolute_launch.container.task import Task

@@ -73,7 +73,7 @@ def test_a_run_that_nobody_misses_checkpoints_and_leaves_its_history_on_disk(tmp
     script = """
 import os, time
 from resolute.contracts.run.directory import RunDirectory
-from resolute.contracts.run.flags import Flags
+from resolute.contracts.run.shared_memory.flags import Flags
 run = RunDirectory.from_environment()
 flags = Flags(run.flags_file)
 print("training", flush=True)

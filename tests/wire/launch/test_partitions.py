@@ -21,7 +21,7 @@ from resolute.errors import ResoluteError, UnavailableError
 from resolute.rpc.channel import open_channel
 from resolute_preemption.service import PreemptionService
 from resolute_preemption.settings import PreemptionSettings
-from resolute_serving.server.peers import Peers
+from resolute_serving.server.channels.peers import Peers
 from resolute_serving.server.service import Blueprint
 
 # The promise is 15 s; the rest is for a machine that has other things to do.
@@ -31,7 +31,7 @@ QUIET = PreemptionSettings(heartbeat=3600.0, silence_timeout=3600.0)
 TRAINING = """
 import time
 from resolute.contracts.run.directory import RunDirectory
-from resolute.contracts.run.flags import Flags
+from resolute.contracts.run.shared_memory.flags import Flags
 flags = Flags(RunDirectory.from_environment().flags_file)
 print("training", flush=True)
 while not flags.preempt:

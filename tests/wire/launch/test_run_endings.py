@@ -26,7 +26,7 @@ from resolute.contracts.run.exit_record import ExitRecord
 COOPERATIVE = """
 import time
 from resolute.contracts.run.directory import RunDirectory
-from resolute.contracts.run.flags import Flags
+from resolute.contracts.run.shared_memory.flags import Flags
 flags = Flags(RunDirectory.from_environment().flags_file)
 print("training", flush=True)
 while not flags.preempt:

@@ -30,7 +30,7 @@ from resolute_searcher.state_machine.search import Search
 from resolute_searcher.wire.spec import spec_from
 from resolute_serving.auth.signing_keys import load_or_create_key
 from resolute_serving.auth.tokens import TokenSigner
-from resolute_serving.server.peers import Peers
+from resolute_serving.server.channels.peers import Peers
 
 SEARCH = "5b8e1a62-4b3c-4d0f-9a59-6f0a2f0f6a10"
 CLUSTER = str(uuid.uuid4())

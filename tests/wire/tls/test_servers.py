@@ -27,8 +27,8 @@ from resolute.errors import (
 from resolute.rpc.channel import open_channel
 from resolute_serving.auth.refusals import Refusals
 from resolute_serving.auth.tokens import RevokedTokens, TokenVerifier
+from resolute_serving.server.channels.peers import Peers
 from resolute_serving.server.grpc_server import Server, ServerSettings
-from resolute_serving.server.peers import Peers
 from resolute_serving.tls import Listener, ServerTls, TlsFiles, client_tls, server_tls
 
 ASKED = health_pb2.HealthCheckRequest(service="")

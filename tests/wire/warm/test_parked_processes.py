@@ -29,7 +29,7 @@ from wire.warm.runs import (
 from resolute.contracts.processes import ProcessIdentity
 from resolute_launch.container.entrypoint_process import process_tree_of
 from resolute_launch.warm import protocol
-from resolute_launch.warm.forked_process import request_fork
+from resolute_launch.warm.fork.process import request_fork
 
 
 def childless(pid: int) -> bool:

@@ -16,7 +16,7 @@ from resolute.cli.display.output import to_plain
 from resolute.cli.display.rendering import rendering
 from resolute.cli.display.terminal import direct, neutralised
 from resolute.cli.display.tracebacks import Folding
-from resolute.client.remote.logs import LineFilter
+from resolute.client.remote.reports.logs import LineFilter
 from resolute.client.schema.records import LineRecord, TrialRecord
 from resolute.client.schema.states import LogLevel
 from resolute.client.services import Services

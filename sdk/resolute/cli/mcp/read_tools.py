@@ -13,7 +13,7 @@ from resolute.client.insight.differences import RunKey, compare
 from resolute.client.insight.experiments import explain_experiment
 from resolute.client.insight.trials import explain_trial
 from resolute.client.remote.experiments import ExperimentFilter
-from resolute.client.remote.logs import LineFilter
+from resolute.client.remote.reports.logs import LineFilter
 from resolute.client.schema.states import ExperimentState
 from resolute.client.services import Services
 

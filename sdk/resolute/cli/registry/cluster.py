@@ -75,9 +75,9 @@ MASTER_CONFIG_COMMANDS = (
 """Commands of ``resolute master config``."""
 
 DEV_COMMANDS = (
-    LazyCommand("curl", "Make a gRPC call and print its answer as JSON.", f"{_CLUSTER}.calls:curl", ("c",)),
-    LazyCommand("list", "List the gRPC calls of all services.", f"{_CLUSTER}.calls:list_", ("ls",)),
-    LazyCommand("auth-token", "Print the token that commands use.", f"{_CLUSTER}.calls:auth_token"),
+    LazyCommand("curl", "Make a gRPC call and print its answer as JSON.", "resolute.cli.dev:curl", ("c",)),
+    LazyCommand("list", "List the gRPC calls of all services.", "resolute.cli.dev:list_", ("ls",)),
+    LazyCommand("auth-token", "Print the token that commands use.", "resolute.cli.dev:auth_token"),
 )
 """Commands of ``resolute dev``."""
 

@@ -11,7 +11,7 @@ from resolute.cli.options.identifiers import TRIAL
 from resolute.cli.options.settings import Settings
 from resolute.client.objects.media import Media
 from resolute.client.schema.records import MediaRecord
-from resolute.contracts.media_formats import MediaKind
+from resolute.contracts.spool.media_formats import MediaKind
 
 _COLUMNS: tuple[Column[MediaRecord], ...] = (
     Column("ID", lambda one: one.media_id, right=True),

@@ -15,7 +15,7 @@ from resolute.cli.display.log_lines import format_line
 from resolute.cli.display.output import to_plain
 from resolute.cli.options.identifiers import TRIAL
 from resolute.cli.options.settings import Settings
-from resolute.client.remote.logs import LineFilter
+from resolute.client.remote.reports.logs import LineFilter
 from resolute.client.schema.records import TrialRecord
 from resolute.client.services import Services
 from resolute.contracts.clock import SYSTEM_CLOCK

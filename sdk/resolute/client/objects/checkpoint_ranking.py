@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
-from resolute.client.remote.metrics import Metrics
+from resolute.client.remote.reports.metrics import Metrics
 from resolute.client.schema.ordering import CheckpointSortBy, OrderBy
 from resolute.client.schema.records import CheckpointRecord, ExperimentRecord, TrialRecord
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from resolute.client.schema.records import MediaRecord
 from resolute.client.services import Services
-from resolute.contracts.media_formats import JSON, MediaKind
+from resolute.contracts.spool.media_formats import JSON, MediaKind
 
 _ENDINGS = {
     "image/png": ".png",

@@ -11,7 +11,7 @@ from resolute.client.objects.checkpoint import Checkpoint
 from resolute.client.objects.checkpoint_ranking import ranked, with_validations
 from resolute.client.objects.live_metric import watch_metric
 from resolute.client.objects.media import Media
-from resolute.client.remote.logs import LineFilter
+from resolute.client.remote.reports.logs import LineFilter
 from resolute.client.schema.ordering import CheckpointSortBy, OrderBy, check_sorting
 from resolute.client.schema.records import (
     MetricSummary,
@@ -22,7 +22,7 @@ from resolute.client.schema.records import (
     ValidationMetrics,
 )
 from resolute.client.schema.states import LogLevel, TrialState
-from resolute.contracts.media_formats import MediaKind
+from resolute.contracts.spool.media_formats import MediaKind
 from resolute.errors import NotFoundError
 
 _SUMMARY_GROUPS = {"training": "avg_metrics", "validation": "validation_metrics"}

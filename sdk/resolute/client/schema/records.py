@@ -14,8 +14,8 @@ from resolute.client.schema.states import (
     RunOutcome,
     TrialState,
 )
-from resolute.contracts.media_formats import MediaKind
 from resolute.contracts.run.gpu_usage import GpuUsage
+from resolute.contracts.spool.media_formats import MediaKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

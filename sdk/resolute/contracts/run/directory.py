@@ -33,7 +33,7 @@ from pathlib import Path
 from resolute.contracts.files.atomic_files import read_json, write_atomically, write_json
 from resolute.contracts.run import external_resources
 from resolute.contracts.run.early_exit import EarlyExit
-from resolute.contracts.run.flags import Flags
+from resolute.contracts.run.shared_memory.flags import Flags
 
 ENVIRONMENT_VARIABLE = "RESOLUTE_RUN_DIR"
 """Names the run directory in the environment of the entrypoint."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from resolute.contracts.media_formats import MediaKind, content_type
 from resolute.contracts.spool.format import MAX_NAME_LENGTH, Media
+from resolute.contracts.spool.media_formats import MediaKind, content_type
 from resolute.contracts.unicode_text import valid_unicode
 from resolute.errors import InvalidArgumentError
 

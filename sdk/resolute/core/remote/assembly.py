@@ -12,8 +12,8 @@ from resolute.contracts.calls.tls import ClientTls
 from resolute.contracts.clock import SYSTEM_CLOCK
 from resolute.contracts.object_stores.location import BucketStorage
 from resolute.contracts.run.directory import RunDirectory
-from resolute.contracts.run.flags import Flags
-from resolute.contracts.run.movement import Movement
+from resolute.contracts.run.shared_memory.flags import Flags
+from resolute.contracts.run.shared_memory.movement import Movement
 from resolute.core.checkpoint import CheckpointContext
 from resolute.core.checkpoint.files.progress_log import watch_progress
 from resolute.core.checkpoint.storage import DirectoryStorage, Storage

@@ -12,7 +12,7 @@ from resolute.api.searcher.v1 import searcher_service_pb2 as searcher
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.early_exit import EarlyExit
-from resolute.contracts.run.movement import Movement
+from resolute.contracts.run.shared_memory.movement import Movement
 from resolute.contracts.unicode_text import valid_unicode
 from resolute.contracts.values import to_mapping, to_value
 from resolute.core.remote.session import Session

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
-from resolute.contracts.media_formats import MediaKind
 from resolute.contracts.spool.format import MAX_NAME_LENGTH
+from resolute.contracts.spool.media_formats import MediaKind
 from resolute.contracts.unicode_text import valid_unicode
 from resolute.core.media.audio import audio_content
 from resolute.core.media.figures import figure_content

@@ -24,8 +24,8 @@ from resolute.contracts.files.atomic_files import read_json, write_atomically, w
 from resolute.contracts.processes import ProcessIdentity
 from resolute.contracts.run.directory import RunDirectory
 from resolute.contracts.run.exit_record import ExitRecord
-from resolute.contracts.run.flags import Flags
 from resolute.contracts.run.lock import RunLock
+from resolute.contracts.run.shared_memory.flags import Flags
 from resolute.errors import ConflictError, ResoluteError, RunSupersededError
 from resolute.runtime.offline_run import OfflineRun
 from resolute.spool.delivery.requests import RunIdentity

@@ -15,9 +15,9 @@ from resolute.keras.trial.callback_list import CallbackList
 from resolute.keras.trial.context import TFKerasTrialContext
 from resolute.keras.trial.data import adapt_data, first_batch, weigh_classes
 from resolute.runtime.import_path import import_from_path
+from resolute.trials.code.source import copy_code, trial_class_name
+from resolute.trials.code.trial_class import import_class
 from resolute.trials.counters import Progress
-from resolute.trials.imports import import_class
-from resolute.trials.source_code import copy_code, trial_class_name
 from resolute.trials.trial_state import (
     CODE_DIRECTORY,
     LOAD_DATA_FILE,

@@ -13,8 +13,8 @@ import torch
 import resolute
 from resolute.pytorch.trial.base_context import TrialContext
 from resolute.pytorch.trial.callbacks import Callbacks
+from resolute.trials.code.source import copy_code, trial_class_name
 from resolute.trials.counters import Progress
-from resolute.trials.source_code import copy_code, trial_class_name
 from resolute.trials.trial_state import CODE_DIRECTORY, LOAD_DATA_FILE, TrialState
 
 

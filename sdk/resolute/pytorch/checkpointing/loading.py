@@ -14,7 +14,7 @@ from resolute.pytorch.checkpointing.contents import apply_state
 from resolute.pytorch.trial.context import PyTorchTrialContext
 from resolute.pytorch.trial.legacy import adapt_trial, is_legacy_trial
 from resolute.runtime.import_path import import_from_path
-from resolute.trials.imports import import_class
+from resolute.trials.code.trial_class import import_class
 from resolute.trials.trial_state import CODE_DIRECTORY, LOAD_DATA_FILE, METADATA_FILE
 
 

@@ -6,9 +6,9 @@ import hashlib
 
 from resolute.api.checkpoints.v1 import media_pb2
 from resolute.api.checkpoints.v1 import media_service_pb2 as api
-from resolute.contracts.media_formats import MediaKind, content_type
 from resolute.contracts.messages import enum_member
 from resolute.contracts.spool.format import MAX_NAME_LENGTH
+from resolute.contracts.spool.media_formats import MediaKind, content_type
 from resolute.contracts.times import seconds_of
 from resolute.errors import InvalidArgumentError
 from resolute_checkpoints.domain.checkpoint import Storage

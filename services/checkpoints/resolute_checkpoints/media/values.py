@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from resolute.contracts.media_formats import MediaKind
+from resolute.contracts.spool.media_formats import MediaKind
 from resolute_checkpoints.domain.checkpoint import Storage
 from resolute_serving.ingestion.batches import Origin
 from resolute_serving.validation import invalid

@@ -31,12 +31,12 @@ from resolute_experiments.context import ServiceContext
 from resolute_experiments.states import TrialState
 from resolute_experiments.store import alerts, experiments, trials
 from resolute_experiments.store.alerts import CLUSTER, StoredRules
+from resolute_experiments.store.copies.validations import TrialValidations
 from resolute_experiments.store.experiments import Experiment
 from resolute_experiments.store.schema import experiments as experiments_table
 from resolute_experiments.store.schema import trials as trials_table
 from resolute_experiments.store.schema import workspaces
 from resolute_experiments.store.trials import Trial
-from resolute_experiments.store.validations import TrialValidations
 from resolute_experiments.topics import ALERTS
 from resolute_serving.database.remembered import Remembered
 from resolute_serving.repetition import repeat

@@ -42,7 +42,8 @@ from resolute_experiments.retention.garbage_collection import apply_retention, t
 from resolute_experiments.specs.machines import is_preemptible
 from resolute_experiments.specs.search import search_spec, works_by_operations
 from resolute_experiments.states import LIVE_EXPERIMENTS, STOPPING_EXPERIMENTS, ExperimentState
-from resolute_experiments.store import continuations, experiments, outbox, reported_steps, runs, trials
+from resolute_experiments.store import continuations, experiments, outbox, runs, trials
+from resolute_experiments.store.copies import reported_steps
 from resolute_experiments.store.experiments import Experiment
 from resolute_experiments.store.runs import Container, Run
 from resolute_experiments.timing import Timing

@@ -20,9 +20,9 @@ from resolute.contracts.calls.logged_backoff import LoggedBackoff
 from resolute.contracts.clock import Clock
 from resolute_experiments.alerts.watching import raise_of_validations
 from resolute_experiments.clients import Clients
-from resolute_experiments.store import reported_steps, validations
-from resolute_experiments.store.reported_steps import DueTrial, ReportedSteps
-from resolute_experiments.store.validations import TrialValidations
+from resolute_experiments.store.copies import reported_steps, validations
+from resolute_experiments.store.copies.reported_steps import DueTrial, ReportedSteps
+from resolute_experiments.store.copies.validations import TrialValidations
 from resolute_experiments.topics import Topic, watched
 from resolute_serving.database.engine import Database
 from resolute_serving.database.remembered import Remembered

@@ -18,7 +18,8 @@ from resolute_experiments.retention.garbage_collection import (
     apply_retention,
     trials_awaiting_reports,
 )
-from resolute_experiments.store import experiments, reported_steps
+from resolute_experiments.store import experiments
+from resolute_experiments.store.copies import reported_steps
 from resolute_experiments.store.experiments import Experiment
 from resolute_serving.repetition import repeat
 

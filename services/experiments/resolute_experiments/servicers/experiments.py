@@ -29,8 +29,8 @@ from resolute_experiments.servicers.messages.experiments import (
     experiment_state_number,
 )
 from resolute_experiments.servicers.messages.summaries import Summaries
-from resolute_experiments.servicers.revisions import Revisions
-from resolute_experiments.servicers.watch import Watch
+from resolute_experiments.servicers.watching.revisions import Revisions
+from resolute_experiments.servicers.watching.watch import Watch
 from resolute_experiments.specs.search import search_spec
 from resolute_experiments.store import experiments, runs
 from resolute_experiments.store.experiments import Experiment, Filter, Totals

@@ -11,7 +11,7 @@ import grpc
 from resolute.api.gateway.v1 import gateway_service_pb2 as pb
 from resolute.errors import ResoluteError, UnavailableError
 from resolute_gateway.watch.parts import Wanted, wanted_by
-from resolute_serving.server.peers import to_error
+from resolute_serving.server.channels.peers import to_error
 
 Metadata = Sequence[tuple[str, str]]
 ChannelOf = Callable[[str], grpc.aio.Channel | None]

@@ -20,8 +20,8 @@ from resolute_serving.context import ServiceAccount
 from resolute_serving.database import migrations
 from resolute_serving.database.engine import create_engine
 from resolute_serving.observability.logs import configure_logs
+from resolute_serving.server.channels.peers import Peers
 from resolute_serving.server.grpc_server import Server, ServerSettings
-from resolute_serving.server.peers import Peers
 from resolute_serving.server.refusal_reports import RefusalReports
 from resolute_serving.server.service import Blueprint, Environment
 from resolute_serving.server.settings import Settings

@@ -11,7 +11,7 @@ from resolute.api.experiments.v1.access_service_pb2_grpc import AccessServiceStu
 from resolute.contracts.times import to_timestamp
 from resolute.errors import ResoluteError
 from resolute_serving.auth.refusals import CountedRefusal, Refusals
-from resolute_serving.server.peers import Peers
+from resolute_serving.server.channels.peers import Peers
 
 if TYPE_CHECKING:
     from resolute.api.experiments.v1.access_service_pb2_grpc import AccessServiceAsyncStub

@@ -16,7 +16,7 @@ from resolute_serving.auth.refusals import Refusals
 from resolute_serving.auth.tokens import RevokedTokens
 from resolute_serving.database.engine import Database
 from resolute_serving.database.fence import Fence
-from resolute_serving.server.peers import Peers
+from resolute_serving.server.channels.peers import Peers
 
 
 @dataclass(frozen=True, kw_only=True)

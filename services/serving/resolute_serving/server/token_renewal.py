@@ -16,7 +16,7 @@ from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 from resolute.contracts.due_time import DueTime
 from resolute.contracts.files.atomic_files import write_atomically
 from resolute.errors import ResoluteError
-from resolute_serving.server.peers import Peers
+from resolute_serving.server.channels.peers import Peers
 
 if TYPE_CHECKING:
     from resolute.api.experiments.v1.access_service_pb2_grpc import AccessServiceAsyncStub

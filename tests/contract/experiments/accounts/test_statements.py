@@ -44,7 +44,7 @@ from resolute_serving.auth.tokens import RevokedTokens, TokenSigner
 from resolute_serving.context import Role, User
 from resolute_serving.database import prepared
 from resolute_serving.database.engine import Database
-from resolute_serving.server.peers import Peers
+from resolute_serving.server.channels.peers import Peers
 
 FEW, MANY = 10, 100
 EVERYTHING = 1000

@@ -12,7 +12,7 @@ from aiohttp import web
 
 from resolute.errors import FailedPreconditionError, UnavailableError
 from resolute_engines.container.client import DockerApi
-from resolute_engines.container.images import UnpulledImageError
+from resolute_engines.container.images.names import UnpulledImageError
 
 LOST = '{"status": "Pulling from library/python"}\n{"errorDetail": {"message": "the disk is full"}}\n'
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from resolute.errors import FailedPreconditionError
-from resolute_engines.container.images import registry_header, registry_of, with_tag
+from resolute_engines.container.images.names import registry_header, registry_of, with_tag
 
 DIGEST = f"sha256:{'a' * 64}"
 

@@ -8,8 +8,8 @@ import pytest
 from support.clocks import ManualClock
 
 from resolute.errors import FailedPreconditionError
-from resolute_engines.container.images import UnpulledImageError, unpulled
-from resolute_engines.container.pulls import Pulls
+from resolute_engines.container.images.names import UnpulledImageError, unpulled
+from resolute_engines.container.images.pulls import Pulls
 from resolute_engines.protocol import ContainerReport, ContainerState
 
 

@@ -13,7 +13,7 @@ from resolute.errors import NotFoundError, ResoluteError
 from resolute_embedded.doctor.engines.contact import page_of
 from resolute_embedded.doctor.findings import Finding, fault, good, warning
 from resolute_engines.container.client import DockerApi
-from resolute_engines.container.images import registry_header
+from resolute_engines.container.images.names import registry_header
 from resolute_engines.container.runtime import parts
 from resolute_engines.container.settings import ContainerEngineOptions, ContainerPoolOptions
 from resolute_engines.settings import EngineSettings, parse_options

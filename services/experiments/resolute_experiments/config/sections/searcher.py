@@ -20,8 +20,8 @@ from resolute.contracts.documents.section import (
     Text,
 )
 from resolute.contracts.documents.variants import choose
+from resolute_experiments.config.removed_searches import instead
 from resolute_experiments.config.sections.length import RungLength, SearchLength, Unit, UnitLength
-from resolute_experiments.config.sections.removed_searches import instead
 
 _IN_STEPS = "removed; give the length of a trial as max_length, such as {batches: 1000}"
 

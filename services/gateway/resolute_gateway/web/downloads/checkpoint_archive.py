@@ -20,7 +20,7 @@ from resolute.api.checkpoints.v1.checkpoint_pb2 import Checkpoint, File
 from resolute.contracts.files.digests import hasher_for
 from resolute_gateway.backends import Backends
 from resolute_gateway.web.answers import refusal
-from resolute_gateway.web.forwarding import Forwarding, refusal_of
+from resolute_gateway.web.downloads.forwarding import Forwarding, refusal_of
 
 PATH = "/checkpoints/{checkpoint_id}.tar"
 _SERVICE = "/resolute.api.checkpoints.v1.CheckpointsService/ReadFile"

@@ -25,9 +25,9 @@ from resolute.contracts.run.directory import ENVIRONMENT_VARIABLE, RunDirectory
 from resolute_launch.container.entrypoint_process import released_variables
 from resolute_launch.interpreter import _resolute_stacks
 from resolute_launch.warm import process_image, protocol
-from resolute_launch.warm.ending import end_process
 from resolute_launch.warm.environment import shared_environment
-from resolute_launch.warm.limits import inherited
+from resolute_launch.warm.fork.ending import end_process
+from resolute_launch.warm.fork.limits import inherited
 from resolute_launch.warm.preloading import preloadable
 
 AT_EXIT: list[Callable[[], None]] = []

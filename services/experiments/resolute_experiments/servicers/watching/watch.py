@@ -19,7 +19,7 @@ from resolute_experiments.servicers.messages.experiments import (
     job_message,
     trial_message,
 )
-from resolute_experiments.servicers.revisions import Revisions
+from resolute_experiments.servicers.watching.revisions import Revisions
 from resolute_experiments.states import ENDED_EXPERIMENTS, GONE_EXPERIMENTS, ExperimentState
 from resolute_experiments.store import experiments, runs, trials
 from resolute_experiments.store.experiments import Experiment

@@ -13,7 +13,7 @@ from resolute.contracts.calls.logged_backoff import LoggedBackoff, until_it_succ
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 from resolute.contracts.run.exit_record import ExitRecord
 from resolute.errors import QuotaError, UnavailableError
-from resolute_engines.container.images import UnpulledImageError
+from resolute_engines.container.images.names import UnpulledImageError
 from resolute_engines.kit.named_tasks import NamedTasks
 from resolute_engines.protocol import ContainerReport, ContainerState
 

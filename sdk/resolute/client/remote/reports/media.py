@@ -8,8 +8,8 @@ from resolute.api.checkpoints.v1 import media_pb2, media_service_pb2, media_serv
 from resolute.client.connection.paging import MAX_PAGE_SIZE, all_items
 from resolute.client.connection.session import Session
 from resolute.client.schema.records import MediaRecord
-from resolute.contracts.media_formats import MediaKind
 from resolute.contracts.messages import enum_number, from_message
+from resolute.contracts.spool.media_formats import MediaKind
 
 
 class MediaLog:

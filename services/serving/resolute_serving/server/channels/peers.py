@@ -17,7 +17,7 @@ from resolute.contracts.calls.retries import Retries
 from resolute.contracts.calls.tls import ClientTls, aio_channel
 from resolute_serving.context import current_trace
 from resolute_serving.server.calls import TRACE_HEADER, Calls
-from resolute_serving.server.local_channel import LocalChannel
+from resolute_serving.server.channels.local_channel import LocalChannel
 
 DEFAULT_DEADLINE = 10.0
 """Seconds that a call between services may take when its caller names no other limit."""

@@ -18,7 +18,7 @@ from resolute.api.checkpoints.v1 import media_service_pb2 as pb2
 from resolute.api.checkpoints.v1 import media_service_pb2_grpc
 from resolute_gateway.backends import Backends
 from resolute_gateway.web.answers import refusal
-from resolute_gateway.web.forwarding import Forwarding, refusal_of
+from resolute_gateway.web.downloads.forwarding import Forwarding, refusal_of
 
 PATH = "/media/{trial_id}/{media_id:int}"
 _SERVICE = "/resolute.api.checkpoints.v1.MediaService/GetMedia"

@@ -1,0 +1,1 @@
+"""Images of containers: their names, their credentials and their pulls."""

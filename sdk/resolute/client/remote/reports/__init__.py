@@ -1,0 +1,1 @@
+"""What trials report, as typed calls: log lines, metrics and media."""

@@ -1,0 +1,1 @@
+"""Memory that a run's processes share with their supervisor."""

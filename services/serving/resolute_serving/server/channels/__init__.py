@@ -1,0 +1,1 @@
+"""Channels between services: over connections, and within one process."""
