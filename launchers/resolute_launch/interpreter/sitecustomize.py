@@ -10,6 +10,7 @@ import sys
 from importlib.machinery import PathFinder
 from importlib.util import module_from_spec
 
+import _resolute_output  # type: ignore[import-not-found]
 import _resolute_stacks  # type: ignore[import-not-found]
 
 _OVERLAY, _BASE = "RESOLUTE_OVERLAY", "RESOLUTE_OVERLAY_BASE"
@@ -37,4 +38,5 @@ def _load_hidden() -> None:
 
 _give_way()
 _resolute_stacks.install()
+_resolute_output.install()
 _load_hidden()

@@ -26,7 +26,7 @@ def start_child(
     *,
     environ: Mapping[str, str] | None = None,
     parent_death_signal: signal.Signals,
-    pipes: bool = False,
+    output: tuple[int | None, int | None] = (None, None),
 ) -> subprocess.Popen[bytes]:
     """Starts a process in a session of its own, so that signals reach it by the hand of this process only.
 
@@ -37,17 +37,17 @@ def start_child(
         argv: Program and arguments.
         environ: Its environment; None for this process's own.
         parent_death_signal: What it gets if this process is killed and can pass nothing on any more (Linux).
-        pipes: Whether to read its output.
+        output: Descriptors of its stdout and its stderr; None for this process's own.
 
     Raises:
         OSError: It cannot be started.
     """
-    stream = subprocess.PIPE if pipes else None
+    stdout, stderr = output
     return subprocess.Popen(
         argv,
         env=environ,
-        stdout=stream,
-        stderr=stream,
+        stdout=stdout,
+        stderr=stderr,
         start_new_session=True,
         preexec_fn=_parent_death_hook(parent_death_signal),  # noqa: PLW1509  # the caller has one thread
     )

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from resolute.contracts.clock import Clock
 from resolute.contracts.processes import open_pidfd
 from resolute.runtime.redaction import StreamRedactor
+from resolute_launch.interpreter._resolute_output import WaitBudget
 from resolute_launch.ranks.line_prefix import Prefixer
 from resolute_launch.ranks.secrets import RankSecrets
 
@@ -31,6 +32,9 @@ class Target:
     """Where a stream of the script goes."""
 
     descriptor: int
+    other: int
+    """Where the other stream goes: what was written there is read before what comes here."""
+    budget: WaitBudget
     prefixer: Prefixer
     masking: StreamRedactor
 
@@ -45,6 +49,8 @@ class Target:
     def _write(self, data: bytes) -> None:
         """Writes all of it; a closed reader does not stop the script."""
         view = memoryview(data)
+        if view:
+            self.budget.wait_until_read(self.other)
         with contextlib.suppress(BrokenPipeError):
             while view:
                 view = view[os.write(self.descriptor, view) :]

@@ -20,6 +20,7 @@ from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 from resolute.contracts.run.directory import RunDirectory
 from resolute.runtime.redaction import StreamRedactor
 from resolute_launch import environment_variables
+from resolute_launch.interpreter._resolute_output import VARIABLE, WaitBudget, name_pipes
 from resolute_launch.processes.child_process import SignalForwarder, start_child
 from resolute_launch.ranks.environment_file import load_environment_file
 from resolute_launch.ranks.failures import KEPT_LINES, RankEnd, record_rank_end
@@ -61,28 +62,40 @@ def run(rank: int, command: Sequence[str], *, redirect: bool, clock: Clock = SYS
         clock: Tells when it ended.
     """
     forwarder = SignalForwarder()
+    pipes = os.pipe(), os.pipe()
+    readers, writers = zip(*pipes, strict=True)
     try:
         # Launchers signal this process, its group, or all of its descendants: the script gets it once.
-        process = start_child(command, parent_death_signal=signal.SIGKILL, pipes=True)
+        process = start_child(
+            command,
+            environ={**os.environ, VARIABLE: name_pipes(*writers)},
+            parent_death_signal=signal.SIGKILL,
+            output=writers,
+        )
     except OSError as failure:
         sys.stderr.write(f"[rank={rank}] cannot run {command[0]!r}: {failure.strerror}\n")
         return End(127, clock.time())
+    finally:
+        for writer in writers:
+            os.close(writer)
     forwarder.attach(process)
-    assert process.stdout is not None
-    assert process.stderr is not None
     directory = RunDirectory.from_environment()
     secrets = RankSecrets(os.environ, directory)
-    # The log of a run keeps of a progress bar what it showed last; elsewhere every piece is a line.
-    errors = Prefixer(rank, kept=KEPT_LINES, whole_lines=directory is None)
-    out = Target(
+    descriptors = (
         _descriptor(environment_variables.STDOUT, 1, redirect),
-        Prefixer(rank, whole_lines=directory is None),
-        StreamRedactor(secrets.known),
+        _descriptor(environment_variables.STDERR, 2, redirect),
     )
-    err = Target(
-        _descriptor(environment_variables.STDERR, 2, redirect), errors, StreamRedactor(secrets.known)
+    # The log of a run keeps of a progress bar what it showed last; elsewhere every piece is a line.
+    output = Prefixer(rank, whole_lines=directory is None)
+    errors = Prefixer(rank, kept=KEPT_LINES, whole_lines=directory is None)
+    budget = WaitBudget()
+    out, err = (
+        Target(descriptor, other, budget, prefixer, StreamRedactor(secrets.known))
+        for descriptor, other, prefixer in zip(
+            descriptors, reversed(descriptors), (output, errors), strict=True
+        )
     )
-    targets = {process.stdout.fileno(): out, process.stderr.fileno(): err}
+    targets = dict(zip(readers, (out, err), strict=True))
     ended_at = RankOutput(process, targets, secrets=secrets, clock=clock).copy()
     code = process.wait()
     stderr_tail = b"".join(errors.latest).decode("utf-8", "replace").strip()

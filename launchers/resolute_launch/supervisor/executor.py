@@ -41,6 +41,7 @@ from resolute_launch.gpus.idleness import Idleness, UtilizationPolicy
 from resolute_launch.gpus.meter import GpuMeter
 from resolute_launch.gpus.xid_errors import XidErrors
 from resolute_launch.hangs.watch import HangWatch
+from resolute_launch.interpreter._resolute_output import VARIABLE, name_pipes
 from resolute_launch.machine.meter import MachineMeter
 from resolute_launch.machine.readings import Readings
 from resolute_launch.processes.shutdown_sequence import ShutdownStep
@@ -294,9 +295,11 @@ class RunExecutor:
         rendezvous = single_container_rendezvous(self._task.order) if self._task.single_container else None
         info = cluster_info(self._task, rendezvous=rendezvous)
         info.write(self._run.info)
-        return task_environment(
+        environment = task_environment(
             self._environ, task=self._task, info=info, scratch=create_scratch_directory(self._run)
         )
+        pipes = name_pipes(self._output.stdout.writer, self._output.stderr.writer)
+        return {**environment, VARIABLE: pipes}
 
     def _start_child(
         self, argv: Sequence[str], environment: Mapping[str, str], *, for_shell: Mapping[str, str]

@@ -43,6 +43,19 @@ def test_progress_bars_of_ranks_are_one_line_each(tmp_path: Path) -> None:
         assert sorted((line.rank, line.message) for line in plane.all_lines()) == [(0, "100%"), (1, "100%")]
 
 
+def test_lines_of_a_rank_are_in_the_order_of_writing(tmp_path: Path) -> None:
+    (tmp_path / "both.py").write_text(
+        "import logging\nlogging.basicConfig(format='%(message)s')\n"
+        "for n in range(15):\n    print('out', n)\n    logging.error('err %d', n)"
+    )
+    with (
+        control_plane(f"python3 -m resolute_launch.wrap_rank 3 python3 {tmp_path}/both.py") as plane,
+        supervised(tmp_path, plane) as run,
+    ):
+        assert run.wait() == 0
+        assert plane.text() == [f"{stream} {n}" for n in range(15) for stream in ("out", "err")]
+
+
 def test_a_long_line_becomes_several_of_at_most_8_kib(tmp_path: Path) -> None:
     with control_plane("printf '%020000d\\n' 7") as plane, supervised(tmp_path, plane) as run:
         assert run.wait() == 0

@@ -23,7 +23,7 @@ from typing import Any
 
 from resolute.contracts.run.directory import ENVIRONMENT_VARIABLE, RunDirectory
 from resolute_launch.container.entrypoint_process import released_variables
-from resolute_launch.interpreter import _resolute_stacks
+from resolute_launch.interpreter import _resolute_output, _resolute_stacks
 from resolute_launch.warm import process_image, protocol
 from resolute_launch.warm.environment import shared_environment
 from resolute_launch.warm.fork.ending import end_process
@@ -137,6 +137,7 @@ class ForkedRun:
         os.environ.update(environment)
         # The parked process belongs to no run, and gave no answer.
         _resolute_stacks.install()
+        _resolute_output.install()
         _forget_process()
         sys.orig_argv = list(words)
         main = types.ModuleType("__main__")

@@ -1,0 +1,108 @@
+"""Keeps what a process of a run writes to stdout and to stderr in the order of writing.
+
+The two are separate pipes, and who finds bytes in both cannot tell which were first. So a process that goes
+from one stream to the other first waits until the other pipe has been read. The folder of this module is on
+``PYTHONPATH`` of every run, and the interpreter may be of any version: nothing is imported but the standard
+library, and in processes with other streams not even that.
+"""
+
+import os
+import stat
+import sys
+import time
+
+VARIABLE = "RESOLUTE_OUTPUT_PIPES"
+"""Names the two pipes, by device and inode, whose readers take what is there at once."""
+_MOST_SECONDS, _SHARE = 1.0, 0.05
+_FIRST_PAUSE, _LONGEST_PAUSE = 20e-6, 1e-3
+_NOTHING = bytes(4)
+
+
+def name_pipes(stdout: int, stderr: int) -> str:
+    """Returns the value of the variable for processes with these two streams."""
+    return " ".join("{0.st_dev}:{0.st_ino}".format(os.fstat(pipe)) for pipe in (stdout, stderr))
+
+
+class WaitBudget:
+    """How long the writes of a process wait in all: a second, and a twentieth of the time that passes.
+
+    A process that goes to and fro without end, or whose reader is away, is hardly slower for it.
+    """
+
+    def __init__(self) -> None:
+        from fcntl import ioctl
+        from termios import FIONREAD
+
+        self._left, self._since = _MOST_SECONDS, time.monotonic()
+        self._ioctl, self._request = ioctl, FIONREAD
+
+    def wait_until_read(self, pipe: int) -> None:
+        """Waits until nothing is left in a pipe, or for as long as the budget lasts."""
+        if self._is_read(pipe):
+            return
+        began = now = time.monotonic()
+        most = min(_MOST_SECONDS, self._left + _SHARE * (began - self._since))
+        pause = _FIRST_PAUSE
+        while now - began < most and not self._is_read(pipe):
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+            now = time.monotonic()
+        self._left, self._since = most - (now - began), now
+
+    def _is_read(self, pipe: int) -> bool:
+        try:
+            # The script may have closed it, or have put something else in its place.
+            return self._ioctl(pipe, self._request, _NOTHING) == _NOTHING or not stat.S_ISFIFO(
+                os.fstat(pipe).st_mode
+            )
+        except OSError:
+            return True
+
+
+def install() -> None:
+    """Orders the streams of this process from now on, if they are those of its run."""
+    try:
+        if os.environ.get(VARIABLE) != name_pipes(1, 2):
+            return
+    except OSError:
+        return
+    import io
+
+    if type(sys.stdout) is not io.TextIOWrapper or type(sys.stderr) is not io.TextIOWrapper:
+        return
+    budget = WaitBudget()
+
+    class Output(io.FileIO):
+        """One of the two. What is written here after the other has been written to waits first."""
+
+        other: "Output"
+
+        def take_turns(self) -> None:
+            self.__dict__["write"] = self._write_next
+
+        def _write_next(self, data: "bytes") -> "int | None":
+            budget.wait_until_read(self.other.fileno())
+            # Until the turn of the other, this costs nothing.
+            self.__dict__.pop("write", None)
+            self.other.take_turns()
+            return self.write(data)
+
+    def replaced(stream: io.TextIOWrapper) -> Output:
+        raw = Output(stream.fileno(), "wb", closefd=False)
+        raw.name = stream.name
+        buffered = isinstance(stream.buffer, io.BufferedWriter)
+        # The same object as before: libraries that a parked process has imported hold it already.
+        stream.__init__(  # type: ignore[misc]
+            io.BufferedWriter(raw) if buffered else raw,
+            encoding=stream.encoding,
+            errors=stream.errors,
+            newline="\n",
+            line_buffering=stream.line_buffering,
+            write_through=stream.write_through,
+        )
+        return raw
+
+    stdout, stderr = replaced(sys.stdout), replaced(sys.stderr)
+    stdout.other, stderr.other = stderr, stdout
+    stdout.take_turns()
+    stderr.take_turns()
