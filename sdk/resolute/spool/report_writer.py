@@ -28,6 +28,7 @@ from resolute.contracts.spool.format import (
     frame,
 )
 from resolute.errors import DeadlineError, InvalidArgumentError, QuotaError
+from resolute.spool.doorbell import ring
 from resolute.spool.media_writer import MediaWriter
 from resolute.spool.omissions import CountedWarnings, Omissions
 from resolute.spool.segment import SEGMENT_BYTES, Segment, SpoolWriter, check_size
@@ -37,7 +38,8 @@ LIMIT_VARIABLE = "RESOLUTE_SPOOL_LIMIT"
 """Names, in the environment, the most bytes that may wait for their service."""
 DEFAULT_LIMIT = 1 << 30
 REFUSALS_SUFFIX = ".refusals"
-_POLL_SECONDS = 0.05
+_FIRST_POLL_SECONDS, _POLL_SECONDS = 0.001, 0.05
+"""Between two looks at what has arrived: a service that is there answers within milliseconds."""
 _WARN_SECONDS = 60.0
 _MAX_VALUE = MAX_PAYLOAD // 2
 """Bytes above which a single value is left out of a report that is too large."""
@@ -252,6 +254,9 @@ class ReportWriter(SpoolWriter):
 
     def _wait(self, done: Callable[[], bool], *, timeout: float | None, purpose: str) -> None:
         start = warned = self._clock.monotonic()
+        pause = _FIRST_POLL_SECONDS
+        if not done():
+            ring(self._directory)
         while not done():
             now = self._clock.monotonic()
             if timeout is not None and now - start >= timeout:
@@ -259,7 +264,8 @@ class ReportWriter(SpoolWriter):
             if now - warned >= _WARN_SECONDS:
                 warned = now
                 _log.warning("waiting since %.0f s %s", now - start, purpose)
-            self._sleep(_POLL_SECONDS)
+            self._sleep(pause)
+            pause = min(pause * 2, _POLL_SECONDS)
 
 
 def read_refusals(spool: Path) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ from resolute.contracts.spool.ack import AckFile
 from resolute.spool.delivery.sender import STUCK_AFTER_FAILURES, SpoolSender
 from resolute.spool.delivery.sender_thread import SenderThread
 from resolute.spool.delivery.services import ReportDelivery
+from resolute.spool.doorbell import Doorbell, ring
 from resolute.spool.report_writer import ReportWriter
 
 
@@ -96,3 +97,34 @@ def test_a_thread_knows_when_to_wait_is_in_vain(tmp_path: Path) -> None:
     assert not thread.drain(timeout=3600.0)
     assert thread.stuck
     thread.stop()
+
+
+def test_who_waits_for_reports_wakes_the_sender(tmp_path: Path) -> None:
+    """A commit waits for its reports: not until a sleeping sender looks by itself."""
+    writer, receiver, doorbell = ReportWriter(tmp_path), Receiver(), Doorbell(tmp_path)
+    sender = sender_to(receiver, tmp_path, Clock())
+    thread = SenderThread(sender, name="test-sender", idle_seconds=3600.0, wake=doorbell)
+    thread.start()
+    for step in range(3):
+        writer.report("validation", step, {"loss": 1.0})
+        writer.flush(timeout=60)
+        assert len(receiver.all_rows()) == step + 1
+    thread.stop()
+    doorbell.close()
+
+
+def test_a_doorbell_works_within_a_process_where_there_can_be_no_named_pipe(tmp_path: Path) -> None:
+    doorbell = Doorbell(tmp_path / "absent")
+    assert not doorbell.wait(0.0)
+    doorbell.set()
+    assert doorbell.wait(60.0)
+    doorbell.clear()
+    assert not doorbell.wait(0.0)
+    doorbell.close()
+    doorbell.set()  # nobody listens, and nothing fails
+
+
+def test_ringing_where_nobody_listens_does_nothing(tmp_path: Path) -> None:
+    ring(tmp_path)
+    Doorbell(tmp_path).close()
+    ring(tmp_path)

@@ -110,6 +110,20 @@ def test_an_import_that_ends_the_parked_process_ends_no_run(folder: Path) -> Non
     assert parent_of(after[0]) == parent_of(after[1]) != parent_of(sibling)
 
 
+def test_what_an_import_removes_at_its_end_stays_for_the_next_run(folder: Path) -> None:
+    library = folder / "library"
+    library.mkdir()
+    (library / "makes_a_directory.py").write_text(
+        "import tempfile\nfolder = tempfile.TemporaryDirectory(dir=__file__.rpartition('/')[0])\n"
+    )
+    files = {
+        "train.py": "import os, makes_a_directory\nprint(os.path.isdir(makes_a_directory.folder.name))\n"
+    }
+    for name in ("first", "second"):
+        started = start(folder, name, SCRIPT, files, environ={"PYTHONPATH": str(library)})
+        assert (started.finish(), started.text().strip(), started.said) == (0, "True", [])
+
+
 def test_a_run_after_an_import_that_starts_a_thread_is_a_fork_of_another_process(folder: Path) -> None:
     library = folder / "library"
     library.mkdir()

@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 import types
+import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from importlib.machinery import SourceFileLoader
@@ -202,6 +203,9 @@ def _start_cold(start: Mapping[str, Any]) -> None:
 
 def _forget_process() -> None:
     """Resets what modules remember of the process that imported them."""
+    # What imports want done at their process's end is the parked process's: others use what it may remove.
+    for finalizer in list(weakref.finalize._registry):  # type: ignore[attr-defined]  # noqa: SLF001 - no other way
+        finalizer.atexit = False
     tempfile.tempdir = None
     logging._startTime = time.time()  # type: ignore[attr-defined]  # noqa: SLF001 - no other way
     multiprocessing = sys.modules.get("multiprocessing.process")

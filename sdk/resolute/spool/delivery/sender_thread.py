@@ -7,9 +7,10 @@ import threading
 
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 from resolute.spool.delivery.sender import STUCK_AFTER_FAILURES, SpoolSender
+from resolute.spool.doorbell import Wake
 
 IDLE_SECONDS = 0.2
-"""Seconds between looks while nothing is waiting: the longest delay of a live report."""
+"""Seconds between looks while nobody waits: the longest delay of a live report."""
 _log = logging.getLogger("resolute.spool")
 
 
@@ -20,6 +21,7 @@ class SenderThread:
         sender: What to keep going; the thread owns it from ``start`` to ``stop``.
         name: Name of the thread.
         idle_seconds: Pause when nothing waits.
+        wake: Ends a pause; one of its own if there is none.
         clock: Measures the time limit of ``drain``.
     """
 
@@ -29,13 +31,14 @@ class SenderThread:
         *,
         name: str,
         idle_seconds: float = IDLE_SECONDS,
+        wake: Wake | None = None,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self._sender = sender
         self._idle_seconds = idle_seconds
         self._clock = clock
         self._stop = threading.Event()
-        self._wake = threading.Event()
+        self._wake: Wake = wake or threading.Event()
         self._end_pause = threading.Event()
         self._drained = threading.Condition()
         self._sweeps = 0

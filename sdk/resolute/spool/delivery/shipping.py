@@ -15,6 +15,7 @@ from resolute.spool.delivery.run_log import RunLog
 from resolute.spool.delivery.sender import SpoolSender
 from resolute.spool.delivery.sender_thread import SenderThread
 from resolute.spool.delivery.services import LineDelivery, MediaDelivery, ReportDelivery
+from resolute.spool.doorbell import Doorbell
 from resolute.spool.omissions import LEFT_OUT_SUFFIX, CountedWarnings
 
 _SLICE_SECONDS = 0.5
@@ -42,7 +43,8 @@ class SpoolShipper:
         lines = SpoolSender(spool, LineDelivery.over(channel, identity), clock=clock)
         delivery_of_media = MediaDelivery.over(channel, identity, dropped=self._media_notes.note)
         media = SpoolSender(spool, delivery_of_media, clock=clock, refused=self._note_refusal)
-        self._reports = SenderThread(reports, name="send-reports", clock=clock)
+        self._doorbell = Doorbell(spool)
+        self._reports = SenderThread(reports, name="send-reports", wake=self._doorbell, clock=clock)
         self._lines = SenderThread(lines, name="send-lines", clock=clock)
         self._media = SenderThread(media, name="send-media", idle_seconds=_MEDIA_SECONDS, clock=clock)
 
@@ -88,6 +90,7 @@ class SpoolShipper:
         """Ends the threads. What has not arrived stays on disk."""
         for thread in (self._reports, self._lines, self._media):
             thread.stop()
+        self._doorbell.close()
 
 
 def _drain(thread: SenderThread, give_up: Callable[[], bool]) -> bool:
