@@ -15,9 +15,14 @@ for release in "${releases[@]}"; do
     root=$PWD/.cache/debian/$release
     if [[ ! -x $root/usr/bin/make ]]; then
         rm -rf "$root"
-        mmdebstrap --quiet --variant=apt --include=ca-certificates,git,make,procps,python3,python3-venv "$release" "$root"
+        # A mirror may be some weeks old; what it has is signed all the same.
+        mmdebstrap --quiet --variant=apt --aptopt='Acquire::Check-Valid-Until "false"' \
+            --include=ca-certificates,git,make,procps,python3,python3-venv "$release" "$root"
     fi
     cp /etc/resolv.conf /etc/hosts "$root/etc/"
+    # Authorities that this machine has besides Debian's, such as that of a proxy in front of indexes of packages.
+    cp -r /usr/local/share/ca-certificates "$root/usr/local/share/"
+    chroot "$root" update-ca-certificates >/dev/null 2>&1
     rm -rf "$root/resolute"
     git clone --quiet --no-hardlinks . "$root/resolute"
     echo "$release: $(chroot "$root" python3 --version), make $target"

@@ -15,7 +15,7 @@ from wire.cli.conftest import CommandLine
 from wire.cli.scripted import ScriptedCluster
 from wire.cli.scripted_state import State
 
-from resolute.api.experiments.v1 import experiment_pb2
+from resolute.api.experiments.v1 import experiment_pb2, trial_pb2
 from resolute.api.metrics.v1 import validation_pb2
 from resolute.errors import InternalError, UnavailableError
 
@@ -164,6 +164,59 @@ def test_a_search_ends_with_its_best_trial(
     later(after_submission(cluster, several, ended(COMPLETED)))
     outcome = resolute("e", "create", str(code / "const.yaml"), str(code), "-f")
     assert outcome.out.splitlines()[-1] == "best trial 2: accuracy 0.9 at step 5 with lr=0.1"
+
+
+def test_trials_that_end_are_told_with_their_last_best_and_not_with_the_copy_that_came(
+    cluster: ScriptedCluster, resolute: CommandLine, code: Path, later: Later
+) -> None:
+    def train(state: State) -> None:
+        state.experiments[0].searcher_name = "random"
+        for value in (0.7, 0.9):
+            trial = state.add_trial(state.experiments[0])
+            trial.best_validation.CopyFrom(trial_pb2.Validation(value=0.1, steps=1))
+            state.bests.append(
+                validation_pb2.BestValidation(
+                    trial_id=trial.trial_id, metric="accuracy", value=value, steps=5
+                )
+            )
+        state.add_trial(state.experiments[0])
+
+    later(after_submission(cluster, train, ended(COMPLETED)))
+    outcome = resolute("e", "create", str(code / "const.yaml"), str(code), "-f")
+    told = [line for line in outcome.out.splitlines() if line.startswith("trial ")]
+    assert told == [
+        "trial 1 COMPLETED: best accuracy 0.7 at step 5",
+        "trial 2 COMPLETED: best accuracy 0.9 at step 5",
+        "trial 3 COMPLETED",
+    ]
+
+
+@pytest.mark.parametrize("reports", [True, False])
+def test_a_single_training_says_its_best_value_or_that_it_reported_none_and_is_a_success(
+    cluster: ScriptedCluster, resolute: CommandLine, code: Path, later: Later, reports: bool
+) -> None:
+    def train(state: State) -> None:
+        experiment = state.experiments[0]
+        experiment.kind = experiment_pb2.EXPERIMENT_KIND_SEARCH
+        experiment.searcher_metric = "accuracy"
+        trial = state.add_trial(experiment)
+        if reports:
+            best = validation_pb2.BestValidation(
+                trial_id=trial.trial_id, metric="accuracy", value=0.9, steps=5
+            )
+            state.bests.append(best)
+
+    later(after_submission(cluster, train, ended(COMPLETED)))
+    outcome = resolute("e", "create", str(code / "const.yaml"), str(code), "-f")
+    none = (
+        "no validation reported a finite number for searcher.metric 'accuracy': "
+        "the script exited with 0, and no checkpoint is the best"
+    )
+    said = "best accuracy 0.9 at step 5" if reports else none
+    assert (outcome.code, outcome.out.splitlines()[-1]) == (0, said)
+    waited = resolute("e", "wait", "1")
+    assert waited.code == 0
+    assert (none in waited.out) is not reports
 
 
 def test_a_test_is_followed_without_being_asked(

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from resolute.cli.display.experiment.follow import follow
-from resolute.cli.display.experiment.outcome import exit_by_state
+from resolute.cli.display.experiment.outcome import exit_by_state, tell_of_no_metric
 from resolute.cli.display.output import json_option, print_json
 from resolute.cli.options.overrides import overrides_option
 from resolute.cli.options.settings import Settings
@@ -184,7 +184,10 @@ def submit(
         done = "Created experiment" if searches else "Started task"
         click.echo(f"{done} {created.experiment.id}")
     if follow_it:
-        exit_by_state(ctx, follow(services, created.experiment), warned_too=request.names_metric)
+        ended = follow(services, created.experiment)
+        if request.names_metric:
+            tell_of_no_metric(services, ended)
+        exit_by_state(ctx, ended, warned_too=request.names_metric)
     return created.experiment
 
 

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import click
 
-from resolute.cli.display.experiment.outcome import describe_outcome, exit_by_state, is_stuck
+from resolute.cli.display.experiment.outcome import (
+    describe_outcome,
+    exit_by_state,
+    is_stuck,
+    tell_of_no_metric,
+)
 from resolute.cli.main import INTERRUPTED
 from resolute.cli.options.identifiers import EXPERIMENT
 from resolute.cli.options.settings import Settings
@@ -40,4 +45,5 @@ def wait(ctx: click.Context, experiment_id: str, polling_interval: float) -> Non
     finally:
         watch.cancel()
     click.echo(describe_outcome(record))
+    tell_of_no_metric(services, record)
     exit_by_state(ctx, record)

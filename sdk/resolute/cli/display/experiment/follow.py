@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, ExitStack, suppress
 from typing import Protocol
 
@@ -19,7 +19,7 @@ from resolute.cli.display.trial_table import best_of, best_steps, best_value
 from resolute.cli.interrupts import Interrupts
 from resolute.client.connection.merged_stream import CancellableStream, MergedStream, StreamEnded
 from resolute.client.remote.experiments import Change
-from resolute.client.schema.records import ExperimentRecord, LineRecord, TrialRecord
+from resolute.client.schema.records import BestRecord, ExperimentRecord, LineRecord, TrialRecord
 from resolute.client.schema.states import ExperimentState
 from resolute.client.services import Services
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
@@ -164,10 +164,22 @@ class _Follower:
 
     def _tell_ends(self, change: Change) -> None:
         """Says of each trial of a search how it ended, with its best validation."""
-        for trial in change.trials:
-            if self.state.is_search and trial.state.is_terminal and trial.uuid not in self._listed_trials:
-                self._listed_trials.add(trial.uuid)
-                self._display.line(neutralised(_ended_line(self.state.experiment, trial)))
+        ended = [
+            trial
+            for trial in change.trials
+            if self.state.is_search and trial.state.is_terminal and trial.uuid not in self._listed_trials
+        ]
+        if not ended:
+            return
+        self._listed_trials.update(trial.uuid for trial in ended)
+        bests: Mapping[str, BestRecord] = {}
+        # The copy that comes with a trial is up to seconds old: its last validation may be missing.
+        with suppress(UnavailableError):
+            bests = self._services.metrics.best(
+                self.state.experiment.uuid, [trial.uuid for trial in ended]
+            ).trials
+        for trial in ended:
+            self._display.line(neutralised(_ended_line(trial, bests.get(trial.uuid))))
 
     def _warn(self) -> None:
         warning = self.state.experiment.warning
@@ -198,8 +210,8 @@ class _Follower:
             self.state.best = self._services.metrics.best(self.state.experiment.uuid).experiment
 
 
-def _ended_line(experiment: ExperimentRecord, trial: TrialRecord) -> str:
-    result = f": best {_best(experiment, trial)}" if best_value(trial) is not None else ""
+def _ended_line(trial: TrialRecord, best: BestRecord | None) -> str:
+    result = f": best {best.metric} {best.value:.6g} at step {best.steps}" if best is not None else ""
     return f"trial {trial.id} {trial.state.name}{result}"
 
 
@@ -223,6 +235,8 @@ def _summarize(services: Services, experiment: ExperimentRecord, *, is_search: b
         return
     if is_search:
         click.echo(f"best trial {best.id}: {_best(experiment, best)} with {format_value(best.hparams)}")
+    else:
+        click.echo(f"best {_best(experiment, best)}")
     if best.latest_checkpoint:
         click.echo(f"fetch the best checkpoint with: resolute trial download {best.id} --best")
 

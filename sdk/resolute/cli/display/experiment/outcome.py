@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import click
 
+from resolute.cli.display.terminal import neutralised
 from resolute.cli.display.tracebacks import fold_text
 from resolute.client.schema.records import ExperimentRecord
-from resolute.client.schema.states import ExperimentState
+from resolute.client.schema.states import ExperimentKind, ExperimentState
+from resolute.client.services import Services
+from resolute.errors import UnavailableError
 
 
 def exit_by_state(ctx: click.Context, experiment: ExperimentRecord, *, warned_too: bool = True) -> None:
@@ -32,3 +37,25 @@ def describe_outcome(experiment: ExperimentRecord) -> str:
     if experiment.failure:
         text += f": {fold_text(experiment.failure)}"
     return f"{text}\nwarning: {experiment.warning}" if experiment.warning else text
+
+
+def tell_of_no_metric(services: Services, experiment: ExperimentRecord) -> None:
+    """Says of a training that completed without its metric that nothing of it can be compared.
+
+    That is no failure: a search that goes by its metric is warned about instead, and a single script may
+    well report nothing.
+
+    Args:
+        services: The cluster.
+        experiment: The experiment at its end.
+    """
+    unwarned = experiment.state is ExperimentState.COMPLETED and not experiment.warning
+    if not unwarned or experiment.kind is not ExperimentKind.SEARCH or not experiment.searcher_metric:
+        return
+    with suppress(UnavailableError):
+        if services.metrics.best(experiment.uuid).experiment is None:
+            metric = neutralised(experiment.searcher_metric)
+            click.echo(
+                f"no validation reported a finite number for searcher.metric {metric!r}: "
+                "the script exited with 0, and no checkpoint is the best"
+            )
