@@ -10,7 +10,8 @@ from support.backends import missing, need_module
 
 DEVICE = "GPU-11111111-2222-3333-4444-555555555555"
 _LIBRARY = r"""
-/* A GPU that takes a joule at each reading, works 25 % of the time, is hot and throttled; had 2 errors. */
+/* A GPU that takes a joule at each reading, works 25 % of the time, is hot and throttled; had 2 errors.
+   Its links have sent a MiB more at each reading; of its six processes one works 20 % of the time. */
 #include <string.h>
 static const char *uuid_of_gpu = "GPU-11111111-2222-3333-4444-555555555555";
 static unsigned long long millijoules = 5000;
@@ -20,7 +21,11 @@ int nvmlInitWithFlags(unsigned int flags) { return 0; }
 int nvmlShutdown(void) { return 0; }
 const char *nvmlErrorString(int code) { return "not found"; }
 int nvmlDeviceGetCount_v2(unsigned int *count) { *count = 1; return 0; }
-int nvmlDeviceGetHandleByIndex_v2(unsigned int index, void **handle) { *handle = &gpu; return 0; }
+int nvmlDeviceGetHandleByIndex_v2(unsigned int index, void **handle) {
+    if (index) return 2;
+    *handle = &gpu;
+    return 0;
+}
 int nvmlDeviceGetHandleByUUID(const char *uuid, void **handle) {
     if (strcmp(uuid, uuid_of_gpu)) return 6;
     *handle = &gpu;
@@ -50,6 +55,43 @@ int nvmlDeviceGetCurrentClocksThrottleReasons(void *handle, unsigned long long *
 }
 int nvmlDeviceGetTotalEccErrors(void *handle, int kind, int counter, unsigned long long *errors) {
     *errors = kind == 1 && counter == 0 ? 2 : 99;
+    return 0;
+}
+int nvmlDeviceGetPcieThroughput(void *handle, int counter, unsigned int *kilobytes) {
+    *kilobytes = counter ? 3000 : 2000;
+    return 0;
+}
+struct field { unsigned int id, scope; long long at, took; int type, code; unsigned long long value; };
+int nvmlDeviceGetFieldValues(void *handle, int count, struct field *fields) {
+    static unsigned long long sent;
+    sent += 1024;
+    for (int at = 0; at < count; at++) {
+        fields[at].code = fields[at].scope == 0xFFFFFFFF && fields[at].id == 138 ? 0 : 3;
+        fields[at].value = sent;
+    }
+    return 0;
+}
+struct process { unsigned int pid; unsigned long long bytes; unsigned int instance, part; };
+int nvmlDeviceGetComputeRunningProcesses_v3(void *handle, unsigned int *count, struct process *processes) {
+    unsigned int room = *count;
+    *count = 6;
+    if (room < 6) return 7;
+    for (unsigned int at = 0; at < 6; at++) {
+        processes[at].pid = 100 + at;
+        processes[at].bytes = 1000 * at;
+    }
+    return 0;
+}
+struct sample { unsigned int pid; unsigned long long at; unsigned int work, memory, encoder, decoder; };
+int nvmlDeviceGetProcessUtilization(void *handle, struct sample *samples, unsigned int *count,
+                                    unsigned long long since) {
+    if (since >= 2000) return 6;
+    if (*count < 2) { *count = 2; return 7; }
+    for (unsigned int at = 0; at < 2; at++) {
+        samples[at].pid = 105;
+        samples[at].at = 1000 * (at + 1);
+        samples[at].work = 10 + 20 * at;
+    }
     return 0;
 }
 """

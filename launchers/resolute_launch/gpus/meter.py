@@ -6,20 +6,31 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from typing import Protocol
 
 from resolute.contracts.clock import Clock
 from resolute.contracts.run.gpu_usage import GpuUsage
-from resolute_launch.gpus.counters import GpuCounters, Reading
+from resolute.runtime.gpu_readings import GpuUse
 from resolute_launch.gpus.idleness import Idleness
 
 _log = logging.getLogger("resolute.supervisor")
 
 
+class MeasuredGpus(Protocol):
+    """The GPUs of a run."""
+
+    def use(self) -> Sequence[GpuUse]:
+        """Returns how much each works, always in the same order."""
+
+    def close(self) -> None:
+        """Ends the reading."""
+
+
 class GpuMeter:
-    """Reads the counters of GPUs, in a thread of its own, from ``start`` to ``stop``.
+    """Reads how much GPUs work, in a thread of its own, from ``start`` to ``stop``.
 
     Args:
-        open_counters: Opens the counters, which may take a second; None if there are none.
+        open_gpus: Opens them, which may take a second.
         clock: Tells how long a reading counts.
         pause: Seconds between two readings.
         idleness: Takes what the GPUs do while the entrypoint runs; None without a policy.
@@ -27,18 +38,18 @@ class GpuMeter:
 
     def __init__(
         self,
-        open_counters: Callable[[], GpuCounters | None],
+        open_gpus: Callable[[], MeasuredGpus],
         *,
         clock: Clock,
         pause: float = 2.0,
         idleness: Idleness | None = None,
     ) -> None:
-        self._open_counters, self._clock, self._pause = open_counters, clock, pause
+        self._open_gpus, self._clock, self._pause = open_gpus, clock, pause
         self._idleness = idleness
         self._entrypoint_runs = False
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="gpu-meter", daemon=True)
-        self._before: Sequence[Reading] = ()
+        self._before: Sequence[GpuUse] = ()
         self._read_at = 0.0
         self._energy: float | None = None
         self._busy = self._measured = 0.0
@@ -66,18 +77,15 @@ class GpuMeter:
 
     def _run(self) -> None:
         try:
-            counters = self._open_counters()
-            if counters is None:
-                return
-            with closing(counters):
-                self._take(counters.read())
+            with closing(self._open_gpus()) as gpus:
+                self._take(gpus.use())
                 while not self._stop.wait(self._pause):
-                    self._take(counters.read())
-                self._take(counters.read())
+                    self._take(gpus.use())
+                self._take(gpus.use())
         except Exception as failure:  # noqa: BLE001  # a driver that fails must not end a run
             _log.warning("the use of the GPUs is not measured any more: %s", failure)
 
-    def _take(self, readings: Sequence[Reading]) -> None:
+    def _take(self, readings: Sequence[GpuUse]) -> None:
         now = self._clock.monotonic()
         seconds = now - self._read_at
         measured = busy = 0.0
@@ -91,5 +99,8 @@ class GpuMeter:
         self._measured += measured
         self._busy += busy
         if self._idleness is not None and self._entrypoint_runs and self._before:
+            # Where the driver tells of some of them only, the others may be at work.
+            if any(reading.busy is None for reading in readings):
+                measured = busy = 0.0
             self._idleness.add(seconds, measured=measured, busy=busy)
         self._before, self._read_at = readings, now

@@ -96,13 +96,12 @@ class MachineMeter:
 
     def _usage(self, began: float) -> MachineUsage:
         periods = self._periods.all()
-        names = sorted({name for period in periods for name in period.sums})
         return MachineUsage(
             node=self._node,
             start_time=began,
             seconds=[period.seconds for period in periods],
             series=[
                 MachineUsage.Series(name=name, values=[period.mean(name) for period in periods])
-                for name in names
+                for name in self._periods.names()
             ],
         )

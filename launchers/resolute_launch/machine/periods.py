@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 MOST = 480
 """How many periods are kept, however long a run takes."""
+MOST_NAMES = 200
+"""Of how many quantities: processes that come and go have names of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +30,12 @@ class Period:
 
     def joined(self, after: Period) -> Period:
         """This period and the one after it as one."""
+        weights, sums = _added(self.weights, after.weights), _added(self.sums, after.sums)
+        kept = _longest(weights)
         return Period(
-            self.seconds + after.seconds, _added(self.sums, after.sums), _added(self.weights, after.weights)
+            self.seconds + after.seconds,
+            {name: sums[name] for name in kept},
+            {name: weights[name] for name in kept},
         )
 
 
@@ -59,6 +66,13 @@ class Periods:
         """The periods, oldest first; each begins where the one before it ends."""
         return tuple(self._periods)
 
+    def names(self) -> Sequence[str]:
+        """What was measured in these periods: where there is too much, that which was measured longest."""
+        weights = Counter[str]()
+        for period in self._periods:
+            weights.update(period.weights)
+        return sorted(_longest(weights))
+
     def _put_together(self) -> None:
         age, best, chosen = 0.0, math.inf, 0
         for index in range(len(self._periods) - 2, -1, -1):
@@ -68,6 +82,12 @@ class Periods:
             if share < best:
                 best, chosen = share, index
         self._periods[chosen : chosen + 2] = [self._periods[chosen].joined(self._periods[chosen + 1])]
+
+
+def _longest(weights: Mapping[str, float]) -> Iterable[str]:
+    if len(weights) <= MOST_NAMES:
+        return weights
+    return sorted(weights, key=weights.__getitem__, reverse=True)[:MOST_NAMES]
 
 
 def _added(first: Mapping[str, float], second: Mapping[str, float]) -> dict[str, float]:

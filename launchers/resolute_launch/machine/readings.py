@@ -53,7 +53,7 @@ class Readings:
         self, devices: Collection[str], *, clock: Clock, files: MachineFiles = MachineFiles()
     ) -> None:  # it is frozen
         self._clock, self._files = clock, files
-        self._gpus = Gpus(devices) if devices else None
+        self._gpus = Gpus(devices, clock=clock) if devices else None
         self._before, self._read_at = self._counters(), clock.monotonic()
 
     def read(self) -> dict[str, float]:
@@ -73,7 +73,7 @@ class Readings:
                 for name, count in counters.rates.items()
                 if name in before.rates
             }
-        return values | (self._gpus.sample() if self._gpus is not None else {})
+        return values if self._gpus is None else values | self._gpus.sample() | self._gpus.processes()
 
     def close(self) -> None:
         """Ends the reading."""

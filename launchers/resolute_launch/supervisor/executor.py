@@ -16,6 +16,7 @@ from resolute.contracts.run.exit_record import ExitRecord
 from resolute.contracts.run.shared_memory.flags import Flags
 from resolute.contracts.times import seconds_of
 from resolute.errors import ResoluteError
+from resolute.runtime.gpu_readings import Gpus
 from resolute.runtime.redaction import Secrets
 from resolute.spool.delivery.shipping import SpoolShipper
 from resolute.spool.line_writer import LineWriter
@@ -36,7 +37,6 @@ from resolute_launch.control_plane.connection import ControlPlaneConnection
 from resolute_launch.control_plane.signal_state import SignalState
 from resolute_launch.control_plane.signal_watcher import SignalWatcher
 from resolute_launch.exec import entrypoint
-from resolute_launch.gpus.counters import NvmlCounters
 from resolute_launch.gpus.idleness import Idleness, UtilizationPolicy
 from resolute_launch.gpus.meter import GpuMeter
 from resolute_launch.gpus.xid_errors import XidErrors
@@ -145,7 +145,7 @@ class RunExecutor:
         self._warm_start = WarmStart(task, interrupted=self._interrupted, log_line=self._output.log_line)
         policy = UtilizationPolicy.of(task.config)
         self._gpu_meter = GpuMeter(
-            lambda: NvmlCounters.open(task.order.devices),
+            lambda: Gpus(task.order.devices, clock=clock),
             clock=clock,
             idleness=None if policy is None else Idleness(policy, report=self._lease.report_idle),
         )

@@ -58,7 +58,7 @@ class MachineSampler:
         except ImportError as failure:
             raise ImportError("profiling needs psutil: pip install psutil") from failure
         self._clock = clock
-        self._gpus = Gpus()
+        self._gpus = Gpus(clock=clock)
         self._last_time = clock.monotonic()
         self._last = self._counters()
         # The first value is measured from here; without this call it would be meaningless.

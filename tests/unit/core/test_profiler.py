@@ -126,7 +126,11 @@ def test_a_gpu_is_read_as_far_as_its_driver_tells(tmp_path: Path) -> None:
         f"{DEVICE}.gpu_temperature": 88.0,
         f"{DEVICE}.gpu_throttled": 1.0,
         f"{DEVICE}.gpu_ecc_errors": 2.0,
+        f"{DEVICE}.gpu_pcie_sent": 2e6,
+        f"{DEVICE}.gpu_pcie_received": 3e6,
     }, "this one tells nothing of its memory"
+    # What its links received it does not tell, and a rate is known from the second reading on.
+    assert cool.pop(f"{DEVICE}.gpu_nvlink_sent") > 0
     assert cool == {**hot, f"{DEVICE}.gpu_throttled": 0.0}
 
 

@@ -19,7 +19,7 @@ from resolute.api.experiments.v1.machine_usage_pb2 import MachineUsage
 from resolute.contracts.clock import SYSTEM_CLOCK
 from resolute.errors import UnavailableError
 from resolute_launch.machine.meter import MachineMeter
-from resolute_launch.machine.periods import MOST, Periods
+from resolute_launch.machine.periods import MOST, MOST_NAMES, Periods
 from resolute_launch.machine.readings import MachineFiles, Readings
 
 STAT = "cpu  {busy} 0 0 {idle} 50 0 0 0 9 9\ncpu0 1 2 3 4\n"
@@ -109,6 +109,28 @@ def test_gpus_of_the_run_are_read_by_their_driver(tmp_path: Path) -> None:
     assert by_name[f"{DEVICE}.gpu_temperature"] == 88.0
     assert by_name[f"{DEVICE}.gpu_util"] == by_number[f"{DEVICE}.gpu_util"] == 25.0
     assert not any("gpu" in name for name in another)
+    # Of the processes those that have most of its memory.
+    assert {name: value for name, value in by_name.items() if "process" in name} == {
+        f"{DEVICE}.{pid}.gpu_process_memory": 1000.0 * (pid - 100) for pid in (102, 103, 104, 105)
+    } | {f"{DEVICE}.105.gpu_process_util": 20.0}
+
+
+def test_links_of_gpus_are_rates_by_the_clock(tmp_path: Path) -> None:
+    code = (
+        "import json; from support.clocks import ManualClock; "
+        "from resolute_launch.machine.readings import Readings; "
+        f"clock = ManualClock(); readings = Readings(['{DEVICE}'], clock=clock); "
+        "first = readings.read(); clock.advance(8.0); print(json.dumps([first, readings.read()]))"
+    )
+    environ = {"LD_LIBRARY_PATH": str(plant(tmp_path)), "PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=True
+    )
+    first, second = json.loads(done.stdout)
+    assert f"{DEVICE}.gpu_nvlink_sent" not in first
+    assert second[f"{DEVICE}.gpu_nvlink_sent"] == (1 << 20) / 8
+    assert not {name for name in second if name.endswith("gpu_nvlink_received")}
+    assert not {name for name in second if name.endswith("gpu_process_util")}, "none was sampled meanwhile"
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -141,6 +163,15 @@ def test_a_value_that_was_not_measured_is_no_number() -> None:
     assert math.isnan(periods.all()[1].mean("cpu"))
     periods.add(5.0, {"cpu": 30.0})
     assert [period.mean("cpu") for period in periods.all()] == [10.0, 30.0]
+
+
+def test_processes_that_come_and_go_take_no_more_room_than_others() -> None:
+    periods = Periods(most=20)
+    for step in range(3000):
+        periods.add(5.0, {"cpu": 50.0, f"GPU.{step}.gpu_process_memory": 1.0})
+    assert len(periods.names()) == MOST_NAMES
+    assert max(len(period.sums) for period in periods.all()) <= MOST_NAMES
+    assert {period.mean("cpu") for period in periods.all()} == {50.0}
 
 
 class Recorded:

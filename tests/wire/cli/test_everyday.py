@@ -58,6 +58,9 @@ def test_machines_are_shown_by_trial_and_by_node(cluster: ScriptedCluster, resol
         "GPU-2.gpu_util": [70.0, math.nan],
         "GPU-1.gpu_temperature": [60.0, 71.0],
         "GPU-2.gpu_temperature": [60.0, 66.0],
+        "GPU-1.gpu_nvlink_sent": [0.0, 4096.0],
+        "GPU-1.77.gpu_process_memory": [0.0, 2048.0],
+        "GPU-1.77.gpu_process_util": [0.0, 85.0],
     }
     cluster.state.machines.append(
         machine_usage_pb2.MachineUsage(
@@ -78,6 +81,9 @@ def test_machines_are_shown_by_trial_and_by_node(cluster: ScriptedCluster, resol
     assert cells["cpu"] == ["30.0%", "30.0%", "10.0%"]
     assert cells["net_sent"] == ["1.0", "KiB/s", "1.0", "KiB/s", "2.0", "KiB/s"]
     assert cells["GPU-1.gpu_temperature"] == ["71.0", "°C", "71.0", "°C", "60.0", "°C"]
+    assert cells["GPU-1.gpu_nvlink_sent"][:2] == ["4.0", "KiB/s"]
+    assert cells["GPU-1.77.gpu_process_memory"][:2] == ["2.0", "KiB"]
+    assert cells["GPU-1.77.gpu_process_util"][0] == "85.0%"
     (node,) = json.loads(resolute("top", "--json").out)["nodes"]
     assert node == {
         "node": "desk",

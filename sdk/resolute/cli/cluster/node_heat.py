@@ -52,7 +52,9 @@ def _of_node(node: str, reported: Sequence[tuple[int, MachineUsage]]) -> NodeHea
     )
 
 
-def _now(usage: MachineUsage, end: str) -> list[tuple[str, float]]:
-    """The newest values of all quantities whose name ends so."""
-    found = [(name, usage.mean(name, seconds=0.0)) for name in usage.series if name.endswith(end)]
+def _now(usage: MachineUsage, quantity: str) -> list[tuple[str, float]]:
+    """The newest values of a quantity by name: of GPUs where it begins with a dot, else of the machine."""
+    of_gpus = quantity.startswith(".")
+    wanted = [name for name in usage.series if name == quantity or (of_gpus and name.endswith(quantity))]
+    found = [(name, usage.mean(name, seconds=0.0)) for name in wanted]
     return [(name, value) for name, value in found if value is not None]

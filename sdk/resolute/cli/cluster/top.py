@@ -102,7 +102,11 @@ def read(services: Services) -> Overview:
         ),
         problems=cluster.problems,
         nodes=tuple(
-            heat((trial.id, usage) for trial in trials for usage in services.trials.machine_usage(trial.id))
+            heat(
+                (trial.id, usage)
+                for trial in trials
+                for usage in services.trials.machine_usage(trial.id, newest=True)
+            )
         ),
     )
 

@@ -13,12 +13,25 @@ from resolute.client.schema.machines import MachineUsage
 from resolute.contracts.sizes import human_size
 
 _HOUR = 3600.0
-_BYTES = frozenset({"disk_read", "disk_write", "net_received", "net_sent"})
+_RATES = frozenset(
+    {
+        "disk_read",
+        "disk_write",
+        "net_received",
+        "net_sent",
+        "gpu_pcie_received",
+        "gpu_pcie_sent",
+        "gpu_nvlink_received",
+        "gpu_nvlink_sent",
+    }
+)
+_BYTES = frozenset({"gpu_free_memory", "gpu_process_memory"})
 _UNITS = {
     "cpu": "%",
     "memory": "%",
     "gpu_util": "%",
     "gpu_used_memory": "%",
+    "gpu_process_util": "%",
     "gpu_power": " W",
     "gpu_temperature": " °C",
 }
@@ -33,10 +46,10 @@ class _Row:
         value = self.usage.mean(self.name, seconds=seconds)
         if value is None:
             return ""
-        if self.name in _BYTES:
-            return f"{human_size(round(value))}/s"
         quantity = self.name.rpartition(".")[2]
-        if quantity == "gpu_free_memory":
+        if quantity in _RATES:
+            return f"{human_size(round(value))}/s"
+        if quantity in _BYTES:
             return human_size(round(value))
         return f"{value:.1f}{_UNITS.get(quantity, '')}"
 

@@ -123,9 +123,17 @@ class Trials:
         response = self._stub.GetRunEnvironment(request)
         return environment(response.environment) if response.HasField("environment") else None
 
-    def machine_usage(self, key: int | str, *, run: int = 0) -> Sequence[MachineUsage]:
-        """Reads what the machines of a run did, by the rank of its containers; zero for the newest run."""
-        request = trials_service_pb2.GetMachineUsageRequest(trial=convert.trial_key(key), run=run)
+    def machine_usage(self, key: int | str, *, run: int = 0, newest: bool = False) -> Sequence[MachineUsage]:
+        """Reads what the machines of a run did, by the rank of its containers.
+
+        Args:
+            key: The trial.
+            run: The run; zero for the newest.
+            newest: Whether only the newest period is wanted.
+        """
+        request = trials_service_pb2.GetMachineUsageRequest(
+            trial=convert.trial_key(key), run=run, newest=newest
+        )
         return [machine_usage(container) for container in self._stub.GetMachineUsage(request).containers]
 
     def files(self, key: int | str, *, run: int = 0) -> RunFiles:

@@ -194,7 +194,7 @@ class TrialHandlers:
             run=number,
             containers=[
                 pb2.GetMachineUsageResponse.Container(
-                    container_rank=rank, usage=MachineUsage.FromString(content)
+                    container_rank=rank, usage=_usage(content, newest=request.newest)
                 )
                 for rank, content in found.items()
             ],
@@ -357,6 +357,18 @@ class TrialHandlers:
             runs=history,
             containers=containers,
         )
+
+
+def _usage(content: bytes, *, newest: bool) -> MachineUsage:
+    whole = MachineUsage.FromString(content)
+    if not newest:
+        return whole
+    return MachineUsage(
+        node=whole.node,
+        start_time=whole.start_time + sum(whole.seconds[:-1]),
+        seconds=whole.seconds[-1:],
+        series=[MachineUsage.Series(name=one.name, values=one.values[-1:]) for one in whole.series],
+    )
 
 
 def _present_token(context: Any) -> str:

@@ -350,8 +350,11 @@ class GetMachineUsageRequest(google.protobuf.message.Message):
 
     TRIAL_FIELD_NUMBER: builtins.int
     RUN_FIELD_NUMBER: builtins.int
+    NEWEST_FIELD_NUMBER: builtins.int
     run: builtins.int
     """Run, from 1; zero for the newest."""
+    newest: builtins.bool
+    """Whether only the newest period is wanted."""
     @property
     def trial(self) -> resolute.api.experiments.v1.trial_pb2.TrialKey:
         """Of which trial."""
@@ -361,9 +364,10 @@ class GetMachineUsageRequest(google.protobuf.message.Message):
         *,
         trial: resolute.api.experiments.v1.trial_pb2.TrialKey | None = ...,
         run: builtins.int = ...,
+        newest: builtins.bool = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["trial", b"trial"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["run", b"run", "trial", b"trial"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["newest", b"newest", "run", b"run", "trial", b"trial"]) -> None: ...
 
 global___GetMachineUsageRequest = GetMachineUsageRequest
 
