@@ -67,6 +67,11 @@ def test_trials_go_on_and_tokens_stay_valid_until_the_old_key_is_dropped(tmp_pat
         with pytest.raises(FailedPreconditionError, match="less than two hours ago"):
             rotate(cluster, "--drop-old")
         assert "1 old key was dropped" in rotate(cluster, "--drop-old", "--now")
-        assert "was dropped; log in again" in by_old.det("user", "whoami", check=False).stderr
+        wait_until(
+            lambda: "was dropped; log in again" in by_old.det("user", "whoami", check=False).stderr,
+            what="the end of the old key, which takes a second",
+            seconds=SECONDS,
+            pause=0.5,
+        )
         by_new = EmbeddedCluster(cluster.home, environment={**cluster.environment, "RESOLUTE_TOKEN": new})
         assert "admin" in by_new.det("user", "whoami").stdout

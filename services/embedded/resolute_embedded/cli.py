@@ -341,9 +341,9 @@ def _serve(
     from resolute_embedded.network.remote_access import RemoteOptions
     from resolute_embedded.standby import stand_by
     from resolute_serving.observability.logs import configure_logs, log_file_bytes
+    from resolute_serving.server.interpreter import put_calls_first
 
-    gc.freeze()
-    gc.enable()
+    put_calls_first()
     raise_limit(os.environ)
     configure_logs(
         level=os.environ.get("RESOLUTE_LOG_LEVEL", "WARNING"),

@@ -25,6 +25,7 @@ from resolute_gateway.watch.unchecked import UncheckedWatch
 from resolute_serving.observability.logs import configure_logs
 from resolute_serving.server.bootstrap import shutdown_requested
 from resolute_serving.server.grpc_server import server_options
+from resolute_serving.server.interpreter import put_calls_first
 from resolute_serving.server.settings import Settings
 from resolute_serving.tls import Listener
 
@@ -88,6 +89,7 @@ def main() -> None:
         settings = Settings.from_environment(os.environ, service="gateway")
         configure_logs(level=settings.log_level, service="gateway")
         raise_limit(os.environ)
+        put_calls_first()
         asyncio.run(serve(settings, os.environ))
     except ResoluteError as error:
         sys.exit(f"resolute_gateway: {error}")

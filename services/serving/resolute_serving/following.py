@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Hashable, Iterable, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 from resolute.contracts.clock import Clock
 from resolute.errors import UnavailableError
+from resolute_serving.context import User, current_principal
 from resolute_serving.notifier import Notifier
 
 K = TypeVar("K", bound=Hashable)
 Q = TypeVar("Q")
 R = TypeVar("R")
 S = TypeVar("S")
+_END = object()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,9 +90,9 @@ async def follow(
         while not notifier.closed:
             sent = False
             async with aclosing(look(turn)) as news:
-                async for each in news:
+                while (each := await _next(news, turns=notifier.turns)) is not _END:
                     sent, sent_at = True, clock.monotonic()
-                    yield each
+                    yield cast("R", each)
             if clock.monotonic() - sent_at >= pace.heartbeat:
                 sent_at = clock.monotonic()
                 yield quiet
@@ -109,6 +111,13 @@ async def follow(
                 turn, checked_at = Turn(left), clock.monotonic()
     if on_stop:
         raise UnavailableError(on_stop)
+
+
+async def _next(news: AsyncGenerator[R, None], *, turns: asyncio.Semaphore) -> R | object:
+    """What a look finds next; ``_END`` after the last. The turn does not last while a client reads it."""
+    # Signals of runs do not wait for what people watch.
+    async with turns if isinstance(current_principal.get(), User) else nullcontext():
+        return await anext(news, _END)
 
 
 def _ids(objects: Sequence[object]) -> set[int]:

@@ -14,6 +14,10 @@ from typing import Generic, TypeVar
 K = TypeVar("K", bound=Hashable)
 
 
+LOOKS_AT_ONCE = 16
+"""Of people's streams that one change wakes: thousands may watch one object, and other calls come between."""
+
+
 class Subscription(Generic[K]):
     """Collects which topics have changed since it was last asked, each once. For one task that waits.
 
@@ -75,6 +79,8 @@ class Notifier(Generic[K]):
         self._subscriptions: set[Subscription[K]] = set()
         self._by_topic: dict[K, set[Subscription[K]]] = {}
         self._closed = False
+        self.turns = asyncio.Semaphore(LOOKS_AT_ONCE)
+        """Streams of people hold one of these while they look at what is stored."""
 
     @property
     def closed(self) -> bool:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import uuid
 from pathlib import Path
 
 import pytest
+from support.crash_points import CrashPoints, kill_at_step, steps_of
 
 from resolute.errors import FailedPreconditionError, InvalidArgumentError, PermissionDeniedError
 from resolute_checkpoints.blobs.factory import StoreFactory
@@ -85,3 +87,28 @@ def test_it_is_made_only_where_checkpoints_may_lie(root: Path, tmp_path: Path) -
     with pytest.raises(InvalidArgumentError):
         make(Path("checkpoints"))
     assert list(root.iterdir()) == []
+
+
+def test_a_process_killed_at_any_step_leaves_what_the_next_one_finishes(root: Path, tmp_path: Path) -> None:
+    """Each system call by which the directories come is a step; no step leaves what trials could not use."""
+    root.chmod(0o2777)
+    if os.geteuid() == 0:
+        os.chown(root, 10001, 10002)
+        root.chmod(0o2777)
+
+    def work(steps: CrashPoints) -> None:
+        for name in ("mkdir", "fsync", "fchown", "fchmod"):
+            steps.around(os, name)
+        make(root)
+
+    steps = steps_of(work)
+    wanted = root.stat()
+    assert steps >= 2 * 2 * (4 if os.geteuid() == 0 else 3)  # two directories, before and after each call
+    for fatal in range(1, steps + 1):
+        shutil.rmtree(root / f"workspaces-{CLUSTER}")
+        kill_at_step(fatal, work)
+        for directory in (made := make(root), made.parent):
+            found = directory.stat()
+            assert (found.st_uid, found.st_gid) == (wanted.st_uid, wanted.st_gid), f"killed at step {fatal}"
+            assert stat.S_IMODE(found.st_mode) == 0o2777, f"killed at step {fatal}"
+        assert sorted(root.rglob("*")) == [made.parent, made]

@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 from support.clocks import ManualClock
+from support.waiting import wait_until_async
 
 from resolute.errors import UnavailableError
+from resolute_serving.context import Principal, Role, ServiceAccount, User, current_principal
 from resolute_serving.following import PollIntervals, Turn, follow
-from resolute_serving.notifier import Notifier
+from resolute_serving.notifier import LOOKS_AT_ONCE, Notifier
 
 HOUR = 3600.0
 
@@ -155,3 +157,74 @@ def test_a_service_that_stops_ends_its_streams() -> None:
 def test_a_stream_of_many_objects_looks_less_often_but_not_less_than_it_shows_that_it_lives() -> None:
     pace = PollIntervals(recheck=2.0, heartbeat=30.0)
     assert [pace.for_many(count).recheck for count in (1, 500, 5000)] == [2.0, 20.0, 30.0]
+
+
+class Crowd:
+    """Streams of one object, whose looks wait until they are let go on."""
+
+    def __init__(self) -> None:
+        self.notifier = Notifier[str]()
+        self.looking = 0
+        self.most = 0
+        self.go_on = asyncio.Event()
+
+    async def look(self, turn: Turn[str]) -> AsyncGenerator[str, None]:
+        self.looking += 1
+        self.most = max(self.most, self.looking)
+        await self.go_on.wait()
+        self.looking -= 1
+        turn.finished.extend(turn.due)
+        yield "news"
+
+    async def stream_of(self, principal: Principal) -> list[str | None]:
+        current_principal.set(principal)
+        pace = PollIntervals(recheck=HOUR, heartbeat=HOUR)
+        stream = follow(
+            ["one"],
+            self.look,
+            topics=lambda name: (name,),
+            notifier=self.notifier,
+            clock=ManualClock(),
+            pace=pace,
+            quiet=None,
+        )
+        return [each async for each in stream]
+
+
+def test_of_thousands_whom_one_change_wakes_few_look_at_once_and_services_among_them_do_not_wait() -> None:
+    async def scenario() -> None:
+        crowd = Crowd()
+        people = [asyncio.create_task(crowd.stream_of(User("ada", Role.VIEWER))) for _ in range(2000)]
+        await wait_until_async(lambda: crowd.looking == LOOKS_AT_ONCE)
+        signals = asyncio.create_task(crowd.stream_of(ServiceAccount("preemption")))
+        await wait_until_async(lambda: crowd.looking == LOOKS_AT_ONCE + 1)
+        crowd.go_on.set()
+        assert await signals == ["news"]
+        assert await asyncio.gather(*people) == [["news"]] * 2000
+        assert crowd.most == LOOKS_AT_ONCE + 1
+
+    asyncio.run(scenario())
+
+
+def test_a_client_that_does_not_read_keeps_nobody_from_looking() -> None:
+    async def scenario() -> None:
+        crowd = Crowd()
+        crowd.go_on.set()
+        unread = []
+        current_principal.set(User("ada", Role.VIEWER))
+        for _ in range(2 * LOOKS_AT_ONCE):
+            stream = follow(
+                ["one"],
+                crowd.look,
+                topics=lambda name: (name,),
+                notifier=crowd.notifier,
+                clock=ManualClock(),
+                pace=PollIntervals(recheck=HOUR, heartbeat=HOUR),
+                quiet=None,
+            )
+            unread.append(stream)
+            assert await anext(stream) == "news"
+        for stream in unread:
+            await stream.aclose()
+
+    asyncio.run(asyncio.wait_for(scenario(), 60))

@@ -124,8 +124,9 @@ class Rotated:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.clock = ManualClock()
-        self.signer = TokenSigner(KeyFile(path), cluster_id="here", clock=self.clock)
-        self.verifier = TokenVerifier(OwnKeys(KeyFile(path)), cluster_id="here", clock=self.clock)
+        keys = [KeyFile(path, clock=self.clock) for _ in range(2)]
+        self.signer = TokenSigner(keys[0], cluster_id="here", clock=self.clock)
+        self.verifier = TokenVerifier(OwnKeys(keys[1]), cluster_id="here", clock=self.clock)
 
     def speaks_for(self, token: str) -> Principal:
         return asyncio.run(self.verifier.verify(token)).principal
@@ -139,6 +140,7 @@ def test_tokens_of_an_old_key_are_valid_until_it_is_dropped(tmp_path: Path) -> N
     assert cluster.speaks_for(old) == ada
 
     rotate(cluster.path)
+    cluster.clock.advance(1)
     new = cluster.signer.user(ada, ttl=60)
     assert jwt.get_unverified_header(new)["kid"] == cluster.signer.key_id != first
     assert cluster.speaks_for(old) == cluster.speaks_for(new) == ada
@@ -148,6 +150,7 @@ def test_tokens_of_an_old_key_are_valid_until_it_is_dropped(tmp_path: Path) -> N
     assert cluster.path.stat().st_mode & 0o777 == 0o600
 
     assert drop_old(cluster.path, now=None) == 1
+    cluster.clock.advance(1)
     assert cluster.speaks_for(new) == ada
     with pytest.raises(UnauthenticatedError, match="the key that signed the token was dropped"):
         cluster.speaks_for(old)
@@ -168,12 +171,34 @@ def test_old_keys_are_kept_while_trials_may_need_them(tmp_path: Path) -> None:
     assert drop_old(path, now=rotated + 7200) == 1
 
 
-def test_services_call_each_other_with_the_new_key_at_once(tmp_path: Path) -> None:
+def test_a_token_of_a_new_key_is_taken_before_the_file_is_looked_at_again(tmp_path: Path) -> None:
+    cluster = Rotated(tmp_path / "key.pem")
+    ada = User("ada", Role.EDITOR, user_id=3)
+    assert cluster.speaks_for(cluster.signer.user(ada, ttl=60)) == ada
+    rotate(cluster.path)
+    elsewhere = TokenSigner(KeyFile(cluster.path), cluster_id="here", clock=cluster.clock)
+    assert cluster.speaks_for(elsewhere.user(ada, ttl=60)) == ada
+
+
+def test_calls_do_not_look_at_the_file_of_the_keys(tmp_path: Path) -> None:
+    clock, path = ManualClock(), tmp_path / "key.pem"
+    load_or_create_key(path)
+    keys = KeyFile(path, clock=clock)
+    kept = keys()
+    path.write_bytes(b"nothing")
+    assert [keys() for _ in range(100)] == [kept] * 100
+    clock.advance(1)
+    with pytest.raises(TypeError, match=str(path)):
+        keys()
+
+
+def test_services_call_each_other_with_the_new_key_within_a_second(tmp_path: Path) -> None:
     cluster = Rotated(tmp_path / "key.pem")
     tokens = ServiceTokens(cluster.signer, ServiceAccount("logs"), clock=cluster.clock)
     before = tokens()
     assert tokens() == before
     rotate(cluster.path)
+    cluster.clock.advance(1)
     assert jwt.get_unverified_header(tokens())["kid"] == cluster.signer.key_id
 
 

@@ -71,7 +71,8 @@ def test_services_apart_follow_a_rotation_at_once_and_the_end_of_the_old_key_wit
     async def scenario() -> None:
         async with serving([BLUEPRINT], tmp_path, key=key) as running:
             cluster_id = running.signer._cluster_id
-            signer = TokenSigner(KeyFile(path), cluster_id=cluster_id, clock=SYSTEM_CLOCK)
+            signs = ManualClock()
+            signer = TokenSigner(KeyFile(path, clock=signs), cluster_id=cluster_id, clock=SYSTEM_CLOCK)
             verifier = TokenVerifier(
                 FetchedKeys(running.address, clock=SYSTEM_CLOCK), cluster_id=cluster_id, clock=clock
             )
@@ -80,6 +81,7 @@ def test_services_apart_follow_a_rotation_at_once_and_the_end_of_the_old_key_wit
             rotate(path)
             # Many at once ask for the new key once; those of strangers among them are refused by the answer.
             forged = TokenSigner(Ed25519PrivateKey.generate(), cluster_id=cluster_id, clock=SYSTEM_CLOCK)
+            signs.advance(1)
             new = signer.user(ada, ttl=3600)
             answers = await asyncio.gather(
                 *(verifier.verify(token) for token in (new, new, forged.user(ada, ttl=3600), old)),

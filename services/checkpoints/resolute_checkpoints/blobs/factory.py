@@ -52,6 +52,9 @@ class StoreFactory:
     def open(self, storage: Storage, *, listed: bool = False) -> BlobStore:
         """Returns the store of some storage; nothing is asked of it yet.
 
+        To be called in a thread of its own, as the store's methods are: it follows the links of a directory,
+        and a file system that is away may hold that for ever.
+
         Args:
             storage: Where it is.
             listed: Whether it must be below a root: a script or a person named it, not a config.

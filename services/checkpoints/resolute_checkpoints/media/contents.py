@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from functools import partial
 
 from resolute.errors import (
     DataLossError,
@@ -80,8 +79,8 @@ class Contents:
 
     async def remove(self, storage: Storage, experiment_id: str, digests: Sequence[str]) -> None:
         """Removes some contents. Safe to repeat."""
-        store = self._stores.open(storage)
-        await self._workers.run(partial(store.remove_files, self._directory(experiment_id), digests))
+        directory = self._directory(experiment_id)
+        await self._workers.run(lambda: self._stores.open(storage).remove_files(directory, digests))
 
     async def remove_all(self, storage: Storage, experiment_id: str) -> None:
         """Removes every content of an experiment. Safe to repeat.
@@ -89,8 +88,8 @@ class Contents:
         Raises:
             UnavailableError: The store does not answer.
         """
-        store = self._stores.open(storage)
-        await self._workers.run(partial(store.remove_others, self._directory(experiment_id)))
+        directory = self._directory(experiment_id)
+        await self._workers.run(lambda: self._stores.open(storage).remove_others(directory))
 
     def _directory(self, experiment_id: str) -> str:
         return f"{self._cluster_id}/media/{experiment_id}"

@@ -156,8 +156,9 @@ class Registry:
             return access.require_uploading(connection, checkpoint_id, principal, lock=False)
 
         checkpoint = await self._database.read(work)
-        store = self._stores.open(checkpoint.storage)
-        given = await self._workers.run(partial(store.upload_urls, checkpoint_id, files))
+        given = await self._workers.run(
+            lambda: self._stores.open(checkpoint.storage).upload_urls(checkpoint_id, files)
+        )
         begun = [OpenUpload(upload.path, upload.upload_id) for upload in given if upload.upload_id]
 
         def note(connection: Connection) -> None:

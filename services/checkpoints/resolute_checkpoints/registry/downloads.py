@@ -88,9 +88,8 @@ class Downloads:
         seconds = _HOLD_SECONDS if isinstance(principal, TrialRun) else self._url_seconds
         await self.hold(checkpoint_id, seconds=seconds, principal=principal)
         checkpoint, files = await self._readable(checkpoint_id, paths, principal)
-        store = self._stores.open(checkpoint.storage)
         homes = [file.home_in(checkpoint_id) for file in files]
-        urls = await self._workers.run(partial(_urls, store, homes))
+        urls = await self._workers.run(lambda: _urls(self._stores.open(checkpoint.storage), homes))
         return list(zip(files, urls, strict=False))
 
     async def read(
@@ -109,9 +108,10 @@ class Downloads:
         if not 0 <= offset <= file.size:
             message = f"offset is {offset}; {path!r} has {file.size} bytes"
             raise invalid("offset", message)
-        store = self._stores.open(checkpoint.storage)
         home = file.home_in(checkpoint_id)
-        stream = await self._workers.open(partial(store.open, home.checkpoint_id, home.path, offset=offset))
+        stream = await self._workers.open(
+            lambda: self._stores.open(checkpoint.storage).open(home.checkpoint_id, home.path, offset=offset)
+        )
         position = offset
         try:
             while position < file.size:

@@ -1,7 +1,7 @@
 """The private keys of a cluster, in one file: the first signs, those after it were rotated out.
 
-Tokens of an older key stay valid until that key is dropped. Who has the file open sees each change of it: a
-key is rotated while the cluster runs.
+Tokens of an older key stay valid until that key is dropped. Who has the file open sees each change of it
+within a second: a key is rotated while the cluster runs.
 """
 
 from __future__ import annotations
@@ -15,11 +15,15 @@ from pathlib import Path
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 from resolute.contracts.files.atomic_files import write_atomically
 from resolute.errors import FailedPreconditionError
 
 OVERLAP_SECONDS = 2 * 3600.0
 """After a rotation, every token of a run that lives was renewed."""
+_LOOK_SECONDS = 1.0
+"""Between two looks at the file. A look at each call would let go of the interpreter, which other threads
+keep for milliseconds."""
 _BLOCK = re.compile(rb"-----BEGIN [A-Z ]+-----.+?-----END [A-Z ]+-----\s*", re.DOTALL)
 
 
@@ -28,31 +32,45 @@ class KeyFile:
 
     Args:
         path: The file, which its owner alone can read.
+        clock: Tells when to look at it again.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, clock: Clock = SYSTEM_CLOCK) -> None:
         self._path = path
+        self._clock = clock
         self._seen: tuple[int, int, int] | None = None
+        self._look_at = -math.inf
         self._keys: tuple[Ed25519PrivateKey, ...] = ()
 
     def __call__(self) -> tuple[Ed25519PrivateKey, ...]:
-        """The keys, the one that signs first.
+        """The keys, the one that signs first, as the file had them within the last second.
 
         Raises:
             TypeError: The file holds something else.
         """
+        now = self._clock.monotonic()
+        if now >= self._look_at:
+            self._look()
+            self._look_at = now + _LOOK_SECONDS
+        return self._keys
+
+    def look_again(self) -> tuple[Ed25519PrivateKey, ...]:
+        """The keys as the file has them now."""
+        self._look_at = -math.inf
+        return self()
+
+    def _look(self) -> None:
         try:
             status = self._path.stat()
         except FileNotFoundError:
             if self._keys:  # what is in use stays so
-                return self._keys
+                return
             _write(self._path, [Ed25519PrivateKey.generate()])
             status = self._path.stat()
         seen = (status.st_ino, status.st_mtime_ns, status.st_size)
         if seen != self._seen:
             self._keys = _read(self._path)
             self._seen = seen
-        return self._keys
 
 
 def load_or_create_key(path: Path) -> Ed25519PrivateKey:

@@ -77,7 +77,7 @@ class RevokedTokens:
 
 @dataclass(frozen=True)
 class OwnKeys:
-    """The keys of the process that signs, as their file has them now."""
+    """The keys of the process that signs, as their file has them."""
 
     file: KeyFile
     """The file."""
@@ -86,7 +86,8 @@ class OwnKeys:
 
     async def keys(self, *, missing: str = "") -> Mapping[str, Ed25519PublicKey]:
         """The keys by identifier."""
-        return _public_keys(self.file())
+        keys = _public_keys(self.file())
+        return keys if not missing or missing in keys else _public_keys(self.file.look_again())
 
     async def revoked(self) -> Container[str]:
         """Identifiers of tokens that were ended before their time."""
@@ -124,6 +125,7 @@ class TokenSigner:
 
     def __init__(self, key: Ed25519PrivateKey | KeyFile, *, cluster_id: str, clock: Clock) -> None:
         self._keys = key if isinstance(key, KeyFile) else lambda: (key,)
+        self._keys_now = key.look_again if isinstance(key, KeyFile) else self._keys
         self._cluster_id = cluster_id
         self._clock = clock
 
@@ -139,8 +141,11 @@ class TokenSigner:
 
     @property
     def public_keys(self) -> Sequence[Ed25519PublicKey]:
-        """The keys that verify: that of what is signed now, then those before it."""
-        return [key.public_key() for key in self._keys()]
+        """The keys that verify: that of what is signed now, then those before it.
+
+        Their file is looked at, because other processes may sign by it as well.
+        """
+        return [key.public_key() for key in self._keys_now()]
 
     def user(self, user: User, *, ttl: float, token_id: str = "") -> str:
         """Issues a token for a person, valid for ``ttl`` seconds.

@@ -22,6 +22,7 @@ from resolute_serving.database.engine import create_engine
 from resolute_serving.observability.logs import configure_logs
 from resolute_serving.server.channels.peers import Peers
 from resolute_serving.server.grpc_server import Server, ServerSettings
+from resolute_serving.server.interpreter import put_calls_first
 from resolute_serving.server.refusal_reports import RefusalReports
 from resolute_serving.server.service import Blueprint, Environment
 from resolute_serving.server.settings import Settings
@@ -41,6 +42,7 @@ def main(blueprint: Blueprint) -> None:
         settings = Settings.from_environment(os.environ, service=blueprint.name)
         configure_logs(level=settings.log_level, service=blueprint.name)
         raise_limit(os.environ)
+        put_calls_first()
         if arguments.upgrade:
             upgrade(blueprint, settings.database_url)
         else:

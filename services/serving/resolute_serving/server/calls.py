@@ -28,7 +28,7 @@ from resolute_serving.auth.grants import current_grants
 from resolute_serving.auth.tokens import VerifiedToken
 from resolute_serving.bounds.limits import limits_of
 from resolute_serving.bounds.requests import RequestReader, own_message
-from resolute_serving.context import User, current_principal, current_trace
+from resolute_serving.context import User, current_principal, current_trace, new_trace
 from resolute_serving.observability.call_log import CallLog
 from resolute_serving.observability.call_spans import send_call
 from resolute_serving.observability.gauges import CallCounts
@@ -187,7 +187,7 @@ class Call:
         gate = self._gate
         gate.access.note_peer(metadata, direct=context.peer())
         trace = str(metadata.get(TRACE_HEADER, ""))
-        current_trace.set(trace if _TRACE.fullmatch(trace) else uuid.uuid4().hex)
+        current_trace.set(trace if _TRACE.fullmatch(trace) else new_trace())
         gate.clients.check(str(metadata.get(CLIENT_HEADER, "")))
         return await gate.access.authenticate(self._method, str(metadata.get("authorization", "")))
 

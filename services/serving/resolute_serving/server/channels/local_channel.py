@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-import uuid
 from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any, NoReturn
 
@@ -19,7 +18,7 @@ from google.rpc import status_pb2
 from resolute import errors
 from resolute.contracts.calls.error_status import from_status
 from resolute.contracts.calls.retries import Retries
-from resolute_serving.context import current_trace
+from resolute_serving.context import current_trace, new_trace
 from resolute_serving.server.calls import TRACE_HEADER, Call, Calls
 
 _WAITING_RESPONSES = 16
@@ -82,7 +81,7 @@ class LocalChannel:
         return call
 
     def _metadata(self) -> tuple[tuple[str, str], ...]:
-        trace = current_trace.get() or uuid.uuid4().hex
+        trace = current_trace.get() or new_trace()
         return (TRACE_HEADER, trace), ("authorization", f"Bearer {self._token()}")
 
 

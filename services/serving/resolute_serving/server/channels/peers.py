@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, cast
 
@@ -15,7 +14,7 @@ from resolute.contracts.calls.error_status import from_status
 from resolute.contracts.calls.keepalive import KEEPALIVE_OPTIONS
 from resolute.contracts.calls.retries import Retries
 from resolute.contracts.calls.tls import ClientTls, aio_channel
-from resolute_serving.context import current_trace
+from resolute_serving.context import current_trace, new_trace
 from resolute_serving.server.calls import TRACE_HEADER, Calls
 from resolute_serving.server.channels.local_channel import LocalChannel
 
@@ -102,7 +101,7 @@ class Peers:
 
 def _complete(details: Any, token: str, timeout: float | None) -> grpc.aio.ClientCallDetails:
     metadata = grpc.aio.Metadata(*(details.metadata or ()))
-    metadata.add(TRACE_HEADER, current_trace.get() or uuid.uuid4().hex)
+    metadata.add(TRACE_HEADER, current_trace.get() or new_trace())
     metadata.add("authorization", f"Bearer {token}")
     return grpc.aio.ClientCallDetails(
         details.method, timeout, metadata, details.credentials, details.wait_for_ready
