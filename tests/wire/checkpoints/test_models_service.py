@@ -116,6 +116,11 @@ def test_models_are_filtered_and_ordered_over_pages(tmp_path: Path) -> None:
         assert await listed(owner_ids=[8]) == ""
         assert await listed(required_labels=["x", "y"]) == "a"
         assert await listed(required_labels=["X"]) == "c"
+        # A label is no part of another one, whatever characters are before that part.
+        await stub.CreateModel(creation("d", workspace_id=2, labels=['not "x', 'z"\\', "é, ü"]))
+        assert await listed(required_labels=["x"]) == "ab"
+        assert await listed(required_labels=["\\"]) == ""
+        assert await listed(required_labels=['z"\\', "é, ü"]) == "d"
         assert await listed(archived=True) == ""
         with pytest.raises(InvalidArgumentError, match="create_time, name, number, update_time"):
             await listed(order_by="size")

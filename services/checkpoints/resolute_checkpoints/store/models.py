@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import partial
+from operator import eq
 from typing import Any
 
 import sqlalchemy as sa
@@ -143,7 +145,7 @@ def raise_next_version(connection: Connection, model: Model, taken: Sequence[int
 
 def has_labels(column: sa.ColumnElement[str], labels: Sequence[str]) -> list[sa.ColumnElement[bool]]:
     """Conditions that a column of labels has every one of some."""
-    return [text_search.has(column, json.dumps(label)) for label in labels]
+    return [text_search.any_element(column, partial(eq, label)) for label in labels]
 
 
 def _conditions(wanted: ModelFilter) -> list[sa.ColumnElement[bool]]:

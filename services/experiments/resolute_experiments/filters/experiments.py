@@ -15,7 +15,7 @@ from resolute_experiments.filters.hyperparameters import compare_hyperparameter,
 from resolute_experiments.filters.syntax import Comparison, Group, Negation, Node
 from resolute_experiments.states import ExperimentState, TrialState
 from resolute_experiments.store.schema import experiments, trials
-from resolute_serving.database.text_search import contains
+from resolute_serving.database.text_search import any_element, contains
 
 _STOPPING = frozenset(state.value for state in ExperimentState if state.value.startswith("STOPPING"))
 _STATES = {
@@ -91,7 +91,7 @@ def _fields(asking: Asking) -> Fields:
             "description": fields.text(columns.description),
             "notes": fields.text(columns.notes),
             "state": _state,
-            "label": partial(_label, dialect=asking.dialect),
+            "label": _label,
             "owner": _owner(asking.caller),
             "user": _owner(asking.caller),
             "workspace": fields.text(columns.workspace),
@@ -175,15 +175,13 @@ def _archived(asked: Comparison) -> Condition:
     return experiments.c.archived == (wanted if asked.operator == "=" else not wanted)
 
 
-def _label(asked: Comparison, *, dialect: str) -> Condition:
-    # Each database unfolds a list by its own function.
-    unfold = sa.func.json_array_elements_text if dialect == "postgresql" else sa.func.json_each
-    held = unfold(experiments.c.labels).table_valued("value")
-    value = sa.type_coerce(held.c.value, sa.Text)
+def _label(asked: Comparison) -> Condition:
     if asked.operator not in {"=", "!=", "~"}:
         raise asked.wrong("a label is compared by =, != or ~ (contains)")
-    wanted = contains(value, asked.value) if asked.operator == "~" else value == asked.value
-    found = sa.exists(sa.select(sa.literal(1)).select_from(held).where(wanted))
+    found = any_element(
+        experiments.c.labels,
+        lambda value: contains(value, asked.value) if asked.operator == "~" else value == asked.value,
+    )
     return sa.not_(found) if asked.operator == "!=" else found
 
 

@@ -266,7 +266,7 @@ def page(connection: Connection, request: Any, wanted: Filter) -> tuple[list[Ver
     Returns:
         The experiments, and the token of the next page.
     """
-    query, values = _wanted(connection, wanted)
+    query, values = _wanted(wanted)
     if wanted.condition is None:
         page_rows = _ORDERING.page(connection, request, query, values)
     else:
@@ -285,7 +285,7 @@ class Totals:
 
 def totals(connection: Connection, wanted: Filter) -> Totals:
     """Counts the experiments that a list wants, and their trials."""
-    query, values = _wanted(connection, wanted)
+    query, values = _wanted(wanted)
     if wanted.condition is not None:
         query = query.where(wanted.condition)
     by_state = query.with_only_columns(experiments.c.state, sa.func.count()).group_by(experiments.c.state)
@@ -297,7 +297,7 @@ def totals(connection: Connection, wanted: Filter) -> Totals:
     )
 
 
-def _wanted(connection: Connection, wanted: Filter) -> tuple[sa.Select[Any], dict[str, Any]]:
+def _wanted(wanted: Filter) -> tuple[sa.Select[Any], dict[str, Any]]:
     """Selects what a list wants but for its condition, and what is bound in that."""
     given = {
         "kinds": [kind.value for kind in wanted.kinds],
@@ -311,7 +311,7 @@ def _wanted(connection: Connection, wanted: Filter) -> tuple[sa.Select[Any], dic
         **{f"label_{number}": label for number, label in enumerate(sorted(wanted.labels))},
     }
     values = {name: value for name, value in given.items() if _filters(name, value)}
-    return _matching(connection.dialect.name, frozenset(values)), values
+    return _matching(frozenset(values)), values
 
 
 def version_of(experiment: Experiment) -> Version:
@@ -331,7 +331,7 @@ def _filters(name: str, value: Any) -> bool:
 
 
 @cache
-def _matching(dialect: str, filtering: frozenset[str]) -> sa.Select[Any]:
+def _matching(filtering: frozenset[str]) -> sa.Select[Any]:
     """Selects experiments by what is given of a filter, each bound under its name."""
     query = ALL.with_only_columns(*_VERSION)
     conditions = {
@@ -345,7 +345,7 @@ def _matching(dialect: str, filtering: frozenset[str]) -> sa.Select[Any]:
         "name": text_search.matches(experiments.c.name, sa.bindparam("name")),
     }
     for name in sorted(filtering):
-        query = query.where(conditions[name] if name in conditions else _has_label(dialect, name))
+        query = query.where(conditions[name] if name in conditions else _has_label(name))
     if "states" not in filtering:
         query = query.where(experiments.c.state != ExperimentState.DELETED.value)
     return query
@@ -371,12 +371,11 @@ def _searcher_of_config(dialect: str) -> sa.ColumnElement[Any]:
     return sa.type_coerce(build("searcher", section), sa.JSON).label("config")
 
 
-def _has_label(dialect: str, name: str) -> sa.ColumnElement[bool]:
-    """Whether the JSON list of labels has one; each database unfolds such a list by its own function."""
-    unfold = sa.func.json_array_elements_text if dialect == "postgresql" else sa.func.json_each
-    held = unfold(experiments.c.labels).table_valued("value")
-    wanted = held.c.value == sa.bindparam(name, type_=sa.Text)
-    return sa.exists(sa.select(sa.literal(1)).select_from(held).where(wanted))
+def _has_label(name: str) -> sa.ColumnElement[bool]:
+    """Whether the list of labels has one."""
+    return text_search.any_element(
+        experiments.c.labels, lambda value: value == sa.bindparam(name, type_=sa.Text)
+    )
 
 
 def revisions(connection: Connection, ids: Collection[str]) -> dict[str, int]:

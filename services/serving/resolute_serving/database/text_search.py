@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import sqlalchemy as sa
@@ -29,6 +30,22 @@ def _sqlite_lower(element: lowered, compiler: Any, **options: Any) -> str:
     return f"{SQLITE_LOWER}({compiler.process(element.clauses, **options)})"
 
 
+class json_elements(GenericFunction[str]):  # noqa: N801 - as other SQL functions
+    """The elements of a list in JSON, as rows with a ``value``."""
+
+    inherit_cache = True
+
+
+@compiles(json_elements)
+def _elements(element: json_elements, compiler: Any, **options: Any) -> str:
+    return f"json_array_elements_text(CAST({compiler.process(element.clauses, **options)} AS JSON))"
+
+
+@compiles(json_elements, "sqlite")
+def _sqlite_elements(element: json_elements, compiler: Any, **options: Any) -> str:
+    return f"json_each({compiler.process(element.clauses, **options)})"
+
+
 def add_functions(connection: Any) -> None:
     """Gives a connection of the driver of SQLite what the conditions here call."""
     connection.create_function(SQLITE_LOWER, 1, _python_lower, deterministic=True)
@@ -50,9 +67,13 @@ def pattern_of(part: str) -> str:
     return "%" + part.replace("/", "//").replace("%", "/%").replace("_", "/_") + "%"
 
 
-def has(column: sa.ColumnElement[Any], part: str) -> sa.ColumnElement[bool]:
-    """Whether a text has a part, in the same case: LIKE does not tell them apart in SQLite."""
-    return sa.func.replace(column, part, "") != column
+def any_element(
+    column: sa.ColumnElement[Any], wanted: Callable[[sa.ColumnElement[str]], sa.ColumnElement[bool]]
+) -> sa.ColumnElement[bool]:
+    """Whether a list of texts in JSON has one of which a condition is true."""
+    held = json_elements(column).table_valued("value")
+    value = sa.type_coerce(held.c.value, sa.Text)
+    return sa.exists(sa.select(sa.literal(1)).select_from(held).where(wanted(value)))
 
 
 def _python_lower(text: object) -> object:
