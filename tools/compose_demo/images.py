@@ -58,7 +58,7 @@ def build_missing(cache: Path) -> Images:
         cache: Keeps root file systems between builds.
 
     Raises:
-        SystemExit: A build failed; the message has what it said.
+        SystemExit: A build failed; the message has its output.
     """
     recipes = {
         "trial-cpu": _Recipe(rootfs.TRIAL, _OURS, partial(build.install, "trial-cpu")),

@@ -69,7 +69,9 @@ def _search_on(cluster: ComposeCluster) -> int:
         with _timed("search"):
             return _search(cluster)
     except BaseException:
-        sys.stderr.write(f"the demonstration failed; what its containers said is in {cluster.keep_logs()}\n")
+        sys.stderr.write(
+            f"the demonstration failed; the output of its containers is in {cluster.keep_logs()}\n"
+        )
         raise
     finally:
         with _timed("end"):

@@ -60,7 +60,7 @@ def main(zensical: str) -> int:
 
 
 async def render(zensical: str, folder: Path, *, end_seconds: float = _END_SECONDS) -> int:
-    """Makes HTML of the pages, and shows what is said meanwhile.
+    """Makes HTML of the pages, and shows the messages of the build.
 
     When it says that it is finished, all files are written. What follows is the end of its interpreter, which
     looks at every object of the references once more: a second on an idle machine, twenty were seen on a busy

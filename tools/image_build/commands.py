@@ -18,7 +18,7 @@ def run(
     """Runs a program and returns what it wrote to the standard output.
 
     Raises:
-        SystemExit: It failed; the message has what it said.
+        SystemExit: It failed; the message has its output.
     """
     variables = {**os.environ, "SOURCE_DATE_EPOCH": str(DATE), "LC_ALL": "C.UTF-8", **(environment or {})}
     arguments = [str(part) for part in command]

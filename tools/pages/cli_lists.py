@@ -103,7 +103,7 @@ def command_of(one: Documented) -> click.Command | None:
 
 
 def counterpart(one: Documented) -> str:
-    """What to use instead of a command that is refused; empty if nothing is said."""
+    """What to use instead of a command that is refused; empty if there is none."""
     for length, names in enumerate(one.words):
         group = " ".join(parent[0] for parent in one.words[:length])
         words = COUNTERPARTS.get(group, {})
@@ -123,7 +123,7 @@ def documented_items() -> Iterator[Item]:
         command = command_of(one)
         instead = "" if command is not None else counterpart(one)
         if command is None and not instead:
-            raise LookupError(f"nothing is said of `det {one.path}`: add it, or what to use instead")
+            raise LookupError(f"there is no row for `det {one.path}`: add it, or what to use instead")
         for item in _items(one, command, instead):
             if (item.path, item.options) not in seen:
                 seen.add((item.path, item.options))
@@ -143,7 +143,9 @@ def _items(one: Documented, command: click.Command | None, instead: str) -> Iter
         elif all(name in refused for name in names):
             yield _item(one.path, names, Support.REFUSED, refused[names[0]])
         else:
-            raise LookupError(f"nothing is said of `det {one.path} {names[0]}`: add it, or why it is refused")
+            raise LookupError(
+                f"there is no row for `det {one.path} {names[0]}`: add it, or why it is refused"
+            )
 
 
 def _item(path: str, options: tuple[str, ...], support: Support, text: str) -> Item:

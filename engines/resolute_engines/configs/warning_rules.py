@@ -10,4 +10,4 @@ class WarningRule(Protocol):
     """Looks for something that the user would be surprised by."""
 
     def warnings(self, config: Mapping[str, Any]) -> Iterable[str]:
-        """What is said of a checked config at its submission: which field, what follows, and what to do."""
+        """The warning about a checked config at its submission: which field, what follows, and what to do."""

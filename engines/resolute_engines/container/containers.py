@@ -249,7 +249,7 @@ class Containers:
             await self._api.put_archive(container.name, VOLUME, token_file(token, owner=owner))
         network = self.prefix(container.allocation_id) if request.engine.networks else ""
         if network:
-            # Whoever cleans up an engine removes networks in which nothing runs.
+            # A clean-up of an engine removes networks in which nothing runs.
             await self.networks.make(network, request.labels)
         body = request.orphan_upload_body(container.name, network=network, arguments=list(arguments))
         return await self._completed(name, body)

@@ -17,7 +17,7 @@ class LateKills:
     """Waits for the grace of allocations that were asked to end, and kills them after it.
 
     Args:
-        engine: Name of the kind of engine, for whoever looks at a running process.
+        engine: Name of the kind of engine, shown in dumps of a running process.
         kill: Ends an allocation at once; repeated until it succeeds.
     """
 

@@ -15,7 +15,7 @@ class NamedTasks:
     """Tasks of one owner, which ends them.
 
     Args:
-        prefix: Begins the names of the tasks, for whoever looks at a running process.
+        prefix: Begins the names of the tasks, shown in dumps of a running process.
     """
 
     def __init__(self, prefix: str) -> None:

@@ -167,7 +167,7 @@ class PodRequest:
                     "resources": self._resources(len(self.spec.placements[rank])),
                     "securityContext": {"runAsUser": int(user), "runAsGroup": int(group)},
                     "terminationMessagePath": _TERMINATION_MESSAGE_FILE,
-                    # What is said where nothing of Resolute began is why.
+                    # Where no supervisor started, the last lines of the container are the reason.
                     "terminationMessagePolicy": "FallbackToLogsOnError",
                     "volumeMounts": mounts,
                 }

@@ -86,7 +86,7 @@ class Driver:
         """Ends the driver."""
         self._closed = True
         if self._process is not None:
-            # Whoever waits for an answer shall not wait to the deadline.
+            # Callers that wait for an answer must not wait until the deadline.
             with suppress(ProcessLookupError):
                 self._process.kill()
         async with self._lock:

@@ -5,7 +5,7 @@ must outlive both is kept in Ray's key-value store, below the same name:
 
     group           number of containers; there since it was launched
     RANK:made       its actor was created, which happens once
-    RANK:began      node of its actor; whoever writes it first starts the supervisor
+    RANK:began      node of its actor; the first to write it starts the supervisor
     RANK:word       how its run ended; nothing of that lives any more
     RANK:over       whether all that it left was sent
     withdrawn       it was ended before any of it ran
@@ -110,7 +110,7 @@ class Container:
                     self._shim.stdin.write(f"{word}\n")
                     self._shim.stdin.flush()
                 except OSError:
-                    # It is gone: what it said, or did not say, is being written down.
+                    # It is gone: its answer, or the lack of one, is being recorded.
                     return
 
     def _start(self, python: str, folder: str) -> subprocess.Popen[str]:
@@ -136,7 +136,7 @@ class Container:
         self._end(answers.get("word", complaint), sent=bool(answers.get("over", "word" not in answers)))
 
     def _replace(self, python: str, folder: str) -> dict[str, Any]:
-        """Has another shim end what a lost one kept, and send; returns what it said."""
+        """Has another shim end and deliver the containers of a lost one; returns its answer."""
         try:
             with self._lock:
                 self._shim = self._start(python, folder)
@@ -190,7 +190,7 @@ def keep_leftovers(python: str, directory: str, prefix: str) -> None:
 
 
 def complaint_of(python: str, arguments: list[str]) -> str:
-    """Runs an interpreter on this node; returns what it said if it failed, and nothing if it did not.
+    """Runs an interpreter on this node; returns its output if it failed, else an empty text.
 
     Args:
         python: Interpreter that has Resolute; empty for the worker's own.

@@ -165,7 +165,7 @@ class SlurmEngine:
         Only where that matters, so not of what was never submitted or reported its own end.
 
         Raises:
-            UnavailableError: It cannot be said yet.
+            UnavailableError: It is not known yet.
         """
         if not await self._storage.ask(allocation_id, lambda: lacks_an_end(self._runs, allocation_id)):
             return None

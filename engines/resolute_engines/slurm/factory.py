@@ -66,7 +66,7 @@ def pools_of(settings: EngineSettings, engine: SlurmEngineOptions) -> dict[str, 
     """The pools of an engine, by their names.
 
     Raises:
-        InvalidArgumentError: What is said of one is wrong, or does not fit the engine.
+        InvalidArgumentError: The settings of one are wrong, or do not fit the engine.
     """
     pools = {}
     for given in settings.pools:

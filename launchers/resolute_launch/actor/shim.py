@@ -50,7 +50,7 @@ def keep(folder: Path, *, requests: TextIO, answers: TextIO) -> int:
         0 if everything has arrived.
     """
     if not _lock(folder):
-        # Whoever kept it meanwhile has sent everything.
+        # The shim that had it meanwhile has sent everything.
         _tell(answers, over=True)
         return 0
     run = RunDirectory(folder / RUN)
@@ -61,7 +61,7 @@ def keep(folder: Path, *, requests: TextIO, answers: TextIO) -> int:
     else:
         order = requests.readline()
         if not order:
-            # The actor ended before it said what to start.
+            # The actor ended before it sent what to start.
             shutil.rmtree(folder)
             return 0
         run.path.mkdir(mode=0o700, exist_ok=True)
@@ -120,7 +120,7 @@ def _keep(run: RunDirectory, requests: TextIO) -> None:
     def listen() -> None:
         for line in requests:
             words.add(line.strip())
-        # Whoever asked is gone, and the run counts as lost: nothing of it may go on.
+        # The caller is gone, and the run counts as lost: nothing of it may go on.
         words.add(KILL)
 
     threading.Thread(target=listen, name="actor", daemon=True).start()

@@ -41,7 +41,7 @@ def fetch(
         DataLossError: The archive does not have that digest, time and again, or is no archive.
         InvalidArgumentError: It holds what must not be unpacked.
         QuotaError: It is too large, or the disk is full.
-        InterruptedError: ``interrupted`` said so.
+        InterruptedError: ``interrupted`` returned True.
     """
     if not sha256:
         return

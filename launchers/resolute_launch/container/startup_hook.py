@@ -80,7 +80,7 @@ class StartupHook:
         Raises:
             InvalidArgumentError: The hook is no text that a shell reads.
             OSError: The overlay cannot be created.
-            InterruptedError: ``interrupted`` said so.
+            InterruptedError: ``interrupted`` returned True.
         """
         if not self.exists:
             return dict(environment)

@@ -16,7 +16,7 @@ from resolute_launch.interpreter._resolute_stacks import STACK_SIGNAL
 
 _ANSWER_SECONDS = 2.0
 _QUIET_SECONDS = 0.03
-"""A process that has written nothing for so long has said all."""
+"""A process that has written nothing for so long has finished its answer."""
 _POLL_SECONDS = 0.005
 _TOTAL_SECONDS = 30.0
 _MOST_PROCESSES = 512

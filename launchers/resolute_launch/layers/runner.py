@@ -43,7 +43,7 @@ def run(plan: LaunchPlan, *, environ: Mapping[str, str], clock: Clock = SYSTEM_C
 
     Returns:
         0 when the launcher succeeded; else the exit code of the rank that failed first, or the launcher's own
-        if no rank said anything; 128 + n where signal n ended it; 127 when the program does not exist.
+        if no rank wrote anything; 128 + n where signal n ended it; 127 when the program does not exist.
     """
     for path, content in plan.files.items():
         write_atomically(path, content)
@@ -161,7 +161,7 @@ class _Launch:
         family.end(timeout=END_SECONDS)
 
     def _record_external_resources(self) -> None:
-        """Records the files for whoever cleans up the run, in case this process is killed."""
+        """Records the files for the clean-up of the run, in case this process is killed."""
         if self._run_directory is not None:
             for path in self._plan.external_resources:
                 self._run_directory.record_external_resource(path)

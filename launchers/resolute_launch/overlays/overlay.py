@@ -96,7 +96,7 @@ class Overlay:
         ours = [self.scripts, *([self.layer.path / "bin"] if self.layer else [])]
         entries = variables["PATH"].split(os.pathsep)
         place = position(self.base, entries)
-        assert place is not None, "whoever creates an overlay has asked for it"
+        assert place is not None, "an overlay is created only where it was requested"
         entries[place:place] = map(str, ours)
         return {
             **variables,

@@ -1,4 +1,4 @@
-"""What made a run fail, by what it said last: a sentence with the cause and what to do."""
+"""What made a run fail, by its last lines: a sentence with the cause and what to do."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Cause:
     """One kind of failure."""
 
     pattern: re.Pattern[str]
-    """Looked for in what was said, from the last line backwards. Its groups are what the sentence names."""
+    """Searched in the output, from the last line backwards. Its groups are what the sentence names."""
     sentence: str
     """The cause and what to do; names in braces are groups, and ``node``."""
 
@@ -232,7 +232,7 @@ _BY_SIGNAL: Mapping[int, str] = {
 
 
 _ENDED_BY_OTHERS = frozenset({137, 143})
-"""Exit codes of SIGKILL and SIGTERM: what was said before says nothing of them."""
+"""Exit codes of SIGKILL and SIGTERM: the output before them does not explain them."""
 _EXCEPTION = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt)\b")
 _MOST_LINES = 15
 
@@ -242,10 +242,10 @@ def cause_of(exit_code: int, text: str, *, node: str, xid: str = "") -> str:
 
     Args:
         exit_code: Exit code of the rank that failed first.
-        text: What it said last.
+        text: Its last lines.
         node: Name of its machine.
         xid: What the kernel's log says of an error of a GPU shortly before; empty for nothing. It counts only
-            where what was said has no cause.
+            where the output names no cause.
 
     Returns:
         A sentence; empty for what is the script's own affair, which its last line says best.

@@ -106,7 +106,7 @@ class OutputTail:
             kept.append(line.text[match.end() :] if match else line.text)
 
     def of(self, rank: int | None) -> str:
-        """Returns what a rank said last on standard error; if nothing, what was said on standard output."""
+        """Returns the last lines of a rank's standard error, else those of its standard output."""
         kept = self._errors.get(rank) or self._errors.get(None) or self._output
         text = b"\n".join(kept).decode("utf-8", "replace").strip()
         return text if len(text) <= _LONGEST else "…" + text[-_LONGEST:]
@@ -125,7 +125,7 @@ def describe(
 
     Args:
         exit_code: Exit code of the entrypoint.
-        words: What was said last.
+        words: The last lines.
         first: The rank that failed first, if known.
         memory: How much memory was used, if the kernel killed a process for lack of it.
         node: Name of the machine.

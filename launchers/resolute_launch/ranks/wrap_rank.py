@@ -49,7 +49,7 @@ class End:
     time: float
     """Unix time of it."""
     stderr_tail: str = ""
-    """What it said last on standard error."""
+    """The last lines of its standard error."""
 
 
 def run(rank: int, command: Sequence[str], *, redirect: bool, clock: Clock = SYSTEM_CLOCK) -> End:

@@ -85,7 +85,7 @@ def after_start(
         run: The run directory.
         flags: The flags shared with the trial.
         words: The last lines of its output, without secrets.
-        secrets: Masked in what the code itself said of its end.
+        secrets: Masked in the reason that the code itself gave for its end.
         clock: Tells the time of the end.
     """
     if not observations.released:

@@ -130,8 +130,8 @@ class MachineProbe:
                 return
             if answer:
                 self._warn(
-                    f"{self._probe.url} said from the beginning that this machine is about to be taken away, "
-                    "and the run goes on; see status and contains of resources.preemptible.metadata"
+                    f"{self._probe.url} announced from the beginning that this machine is about "
+                    "to be taken away, and the run goes on; see status and contains of resources.preemptible.metadata"
                 )
             stayed = stayed or answer is False
             self._stop.wait(self._probe.interval)

@@ -34,7 +34,7 @@ IDLE_SECONDS = 60.0
 """How long a parked process waits for the next run, unless configured."""
 _READY_SECONDS = 120.0
 _POLL_SECONDS = 0.02
-_NOTED, _STARTING = "said", "starting"
+_NOTED, _STARTING = "noted", "starting"
 _AUTO = "auto"
 _FORKED = (
     "warm start: this experiment's runs are forks of a process that has imported their modules;"
@@ -80,10 +80,11 @@ class WarmStart:
 
         Returns:
             The process; None if the run starts cold. Why it does, the log of the trial says once if the
-            config asks for warm starts; if it leaves the choice, that is said once of runs that start warm.
+            config asks for warm starts; if it leaves the choice, the first run that starts
+            warm has a line about it in its log.
 
         Raises:
-            InterruptedError: ``interrupted`` said so.
+            InterruptedError: ``interrupted`` returned True.
         """
         if not self._task.order.warm_directory:
             return None
@@ -202,7 +203,7 @@ class WarmStart:
 
     @contextlib.contextmanager
     def _turn(self, deadline: float) -> Iterator[None]:
-        """Holds the lock of whoever starts the parked process; the others wait for it."""
+        """Holds the lock of the run that starts the parked process; the others wait for it."""
         with _starting(self._directory) as descriptor:
             while not _lock(descriptor):
                 self._pause(deadline)
@@ -247,14 +248,14 @@ class WarmStart:
             self._say(text)
 
     def _say(self, text: str) -> None:
-        """Adds a line to the log of the trial, if no run has said it."""
+        """Adds a line to the log of the trial, if no run has written it before."""
         try:
             self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
             (self._directory / _NOTED).touch(exist_ok=False)
         except FileExistsError:
             return
         except OSError:
-            # Another run may be removing the directory; then it is said once more.
+            # Another run may be removing the directory; then the line is written once more.
             pass
         self._log_line(text)
 
@@ -292,7 +293,7 @@ def _locked(directory: Path) -> bool:
 
 @contextlib.contextmanager
 def _starting(directory: Path) -> Iterator[int]:
-    """Opens the lock of whoever starts the parked process of a directory, or removes the directory."""
+    """Opens the lock for starting the parked process of a directory, or for removing the directory."""
     with (directory / _STARTING).open("wb") as file:
         yield file.fileno()
 

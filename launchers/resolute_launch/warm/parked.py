@@ -150,7 +150,7 @@ class _Parked:
             # Its forks on other slots need it still.
             self._leaving = self._leaving or (request == protocol.QUIT and not self._forks)
             if self._leaving:
-                # First, for whoever is refused asks again at once.
+                # First, because a client that is refused asks again at once.
                 self._release_directory()
             connection.close()
             for descriptor in descriptors:
@@ -198,7 +198,7 @@ class _Parked:
         self._selector.register(connection, selectors.EVENT_READ, self._done)
 
     def _done(self, descriptor: int) -> None:
-        """Frees the process id of a fork: its supervisor said so, or is gone."""
+        """Frees the process id of a fork: its supervisor has allowed it, or is gone."""
         pid, connection = self._ended_forks.pop(descriptor)
         self._selector.unregister(connection)
         os.waitpid(pid, 0)

@@ -70,7 +70,7 @@ def _asked_for(beginnings: tuple[str, ...]) -> Iterator[list[str]]:
     encode = os.environ.encodekey
 
     def record(name: str) -> str:
-        # Whoever copies the environment asks for all there is: of runs, the place of this one alone.
+        # Code that copies the environment reads all variables: of runs, the directory of this one alone.
         if isinstance(name, str) and name.startswith(beginnings) and name != ENVIRONMENT_VARIABLE:
             asked.append(name)
         return encode(name)

@@ -120,6 +120,6 @@ def _run(arguments: list[str], program: str | None) -> int:
 
 
 def _stop_writing() -> int:
-    """Whoever read our output has enough, as `head` does; python must not complain while it closes stdout."""
+    """The reader of our output has gone, as `head` does; Python must not complain while it closes stdout."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 1

@@ -125,11 +125,11 @@ class Gpus:
         """Bytes a second over all links to other GPUs since the last reading."""
         fields = [(getattr(self._nvml, field), _ALL_LINKS) for field in _NVLINK.values()]
         try:
-            told = self._nvml.nvmlDeviceGetFieldValues(handle, fields)
+            readings = self._nvml.nvmlDeviceGetFieldValues(handle, fields)
         except self._nvml.NVMLError:
             return {}
         rates = {}
-        for quantity, field in zip(_NVLINK, told, strict=True):
+        for quantity, field in zip(_NVLINK, readings, strict=True):
             if field.nvmlReturn == self._nvml.NVML_SUCCESS:
                 now, count = self._clock.monotonic(), 1024.0 * field.value.ullVal
                 read_at, before = self._counted.get(key := f"{name}.{quantity}", (now, count))

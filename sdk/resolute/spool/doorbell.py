@@ -58,7 +58,7 @@ class Doorbell:
             os.read(self._reader, _ALL)
 
     def close(self) -> None:
-        """Ends it, once nobody waits any more; ringing has no effect then."""
+        """Ends it, once no process waits any more; ringing has no effect then."""
         ends = {self._reader, self._writer}
         self._reader = self._writer = -1
         for end in ends:
@@ -90,6 +90,6 @@ def _named_pipe(path: Path) -> tuple[int, int]:
 
 
 def _write(pipe: int) -> None:
-    # A full pipe wakes as well, and one without a reader has nobody to wake.
+    # A full pipe wakes as well, and one without a reader has no process to wake.
     with contextlib.suppress(OSError):
         os.write(pipe, b"\0")

@@ -31,7 +31,7 @@ class Omissions(Protocol):
         """
 
     def finish(self) -> None:
-        """Says what is still to be said."""
+        """Writes the notes that are due."""
 
 
 class CountedWarnings:
@@ -62,7 +62,7 @@ class CountedWarnings:
         self._say(f"left out of the reports: {error}")
 
     def finish(self) -> None:
-        """Says of each kind how many more there were since this was last said."""
+        """Writes for each kind how many more there were since its last note."""
         with self._lock:
             more = {kind: count - self._noted[kind] for kind, count in self._counts.items()}
             self._noted = dict(self._counts)

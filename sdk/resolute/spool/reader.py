@@ -70,7 +70,7 @@ class Chunk:
     end: int = 0
     """Offset behind the chunk; more than the last of ``ends`` when records that are not counted follow."""
     complete: bool = False
-    """Whether the writer said that nothing follows."""
+    """Whether the writer has marked the end."""
 
     def __len__(self) -> int:
         """How many records."""

@@ -104,7 +104,7 @@ class Settings:
         self._batch_cost = BatchCost(tokens=tokens, flops=flops, peak_flops=peak_flops)
 
     def get_batch_cost(self) -> BatchCost:
-        """Returns what a batch costs, as far as the trial said it."""
+        """Returns what a batch costs, as far as the trial declared it."""
         return self._batch_cost
 
     def get_experiment_config(self) -> ExperimentConfig:

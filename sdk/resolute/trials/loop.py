@@ -78,7 +78,7 @@ class LoopComponents:
     keeps_open_metrics: Callable[[], bool]
     """Whether a checkpoint keeps metrics that were not reported yet."""
     batch_cost: Callable[[], BatchCost]
-    """What a batch costs, as far as the trial said it."""
+    """What a batch costs, as far as the trial declared it."""
 
 
 class TrainingLoop:

@@ -72,7 +72,7 @@ def require_reader(principal: Principal, checkpoint: Checkpoint) -> None:
     Raises:
         NotFoundError: It is not committed and not the caller's.
         PermissionDeniedError: It belongs to another workspace than the trial that calls, and is not the one
-            that the trial's config starts from: whoever submitted that may read it.
+            that the trial's config starts from: the submitter of that config may read it.
     """
     if not checkpoint.state.was_committed and not can_see_uploads(principal, [checkpoint.owner.trial_id]):
         raise records.missing(checkpoint.checkpoint_id)

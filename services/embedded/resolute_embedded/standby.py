@@ -21,7 +21,7 @@ Waits = Callable[[str], None]
 
 
 async def stand_by(state: StateDirectory, options: Options, *, waits: Waits, ready: Ready) -> None:
-    """Waits until whoever serves the database of a home is gone, then serves it, until a signal ends it.
+    """Waits until the server of a home's database is gone, then serves it, until a signal ends it.
 
     Args:
         state: The home; its lock must be held.

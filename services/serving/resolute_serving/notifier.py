@@ -1,6 +1,6 @@
-"""Wakes whoever waits for a change in this process.
+"""Wakes the tasks that wait for a change in this process.
 
-A notification is a hint. Whoever waits looks at what is stored, and at times does so without one:
+A notification is a hint. A waiting task looks at what is stored, and at times does so without one:
 other replicas change things too.
 """
 
@@ -84,7 +84,7 @@ class Notifier(Generic[K]):
 
     @property
     def closed(self) -> bool:
-        """Whether the service is stopping, so that whoever waits should end."""
+        """Whether the service is stopping, so that waiting tasks should end."""
         return self._closed
 
     @property

@@ -61,7 +61,9 @@ PRODUCT_PROSE = {
     "heard": "received",
     "hears": "receives",
     "nobody": "no process, no user, no rank, or what is absent",
+    "said": "reported, written, answered, declared",
     "told": "sent, reported, asked, configured",
+    "whoever": "the caller, the reader, the waiting task, any process that",
 }
 """The same of comments, docstrings and messages in Python outside of tests and benchmarks."""
 

@@ -14,7 +14,7 @@ _FINAL_WORDS = (
     *("not found", "manifest unknown", "name unknown", "no matching manifest", "invalid reference"),
     *("denied", "unauthorized", "authentication required", "short-name"),
 )
-"""What registries and engines say of an image that is not there, or not for whoever asks."""
+"""Messages about an image that is missing, or that these credentials may not read."""
 _DOCKER_HUB = "docker.io"
 _SPELLINGS = {
     _DOCKER_HUB: ("https://index.docker.io/v1/", "index.docker.io", "registry-1.docker.io"),

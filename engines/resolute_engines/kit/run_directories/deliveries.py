@@ -49,7 +49,7 @@ class Deliveries:
         log_wait: Seconds that the end of a run waits for the logs service to take the run's last lines.
         is_over: Whether the supervisor of a container is gone; asked in a thread.
         until_over: Waits until nothing of a container runs.
-        storage: How ``runs`` is reached; closed by whoever made it.
+        storage: How ``runs`` is reached; closed by its creator.
     """
 
     def __init__(

@@ -15,7 +15,7 @@ async def wait_for_exit(process: ProcessIdentity | None) -> None:
     """Waits until a process has ended; for a moment only where that cannot be known.
 
     Args:
-        process: Who is waited for; None when it has not said yet who it is.
+        process: Who is waited for; None until its process has been reported.
     """
     descriptor = _descriptor_of(process)
     if descriptor is None:

@@ -29,18 +29,18 @@ _TRANSPORT = re.compile(
     r"|protocol authentication|munge|job credential|incompatible versions",
     re.IGNORECASE,
 )
-"""What is said of the way to the controller, some of it in words that a refusal has too."""
+"""Messages about the connection to the controller; some share words with a refusal."""
 
 
 def refusal(complaint: str) -> FailedPreconditionError | QuotaError | None:
-    """Tells whether ``sbatch`` said that there is no job.
+    """Tells whether the output of ``sbatch`` means that there is no job.
 
     Args:
         complaint: What it wrote to its standard error.
 
     Returns:
         QuotaError for one that will be taken later, and FailedPreconditionError for one that never will;
-        None where the controller did not answer, or said something else: it may have taken the job.
+        None where the controller did not answer, or answered anything else: it may have taken the job.
     """
     message = f"sbatch failed: {complaint}"
     if _TRANSPORT.search(complaint):

@@ -79,7 +79,7 @@ def steps_of(trials: Sequence[TrialRecord], reports: Iterable[TrialMetrics] | No
 
     Args:
         trials: The trials.
-        reports: All their reports, for whoever has read them; None to read them too.
+        reports: All their reports, if they were read already; None to read them here.
     """
     if reports is None:
         reports = (report for trial in trials for report in services().metrics.reports(trial))

@@ -18,7 +18,7 @@ INHERITED = (
     "they were written before this cluster was restored or copied, and the original may need their files; "
     "if it is gone for good, `resolute take-over` makes them this cluster's own"
 )
-"""Why the files of some checkpoints stay, whoever deletes them."""
+"""Why the files of some checkpoints stay when the checkpoints are deleted."""
 _REASONS: Mapping[str, str] = {
     "experiment_best": "best of the experiment",
     "trial_best": "best of the trial",

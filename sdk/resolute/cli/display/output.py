@@ -270,7 +270,7 @@ def _print_fitted(
 
 
 def notes_of(kind: str, notes: Iterable[tuple[str, str, str]]) -> list[str]:
-    """Writes what is to be said of rows below a table: what is true of several rows once, tracebacks folded.
+    """Writes the remarks on rows below a table: a remark on several rows once, tracebacks folded.
 
     Args:
         kind: What a row is, such as ``Run``.

@@ -23,7 +23,7 @@ from resolute.client.submission.packing import configured_limit, pack
 from resolute.contracts.sizes import human_size
 
 _LARGE = 10 << 20
-"""Bytes of code from which on it is said how many there are."""
+"""From this many bytes of code on, the size is printed."""
 
 
 @dataclass(frozen=True, kw_only=True)

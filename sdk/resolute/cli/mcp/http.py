@@ -1,6 +1,6 @@
 """Streamable HTTP on loopback, for clients that do not start the server themselves.
 
-Whoever can call the server acts as the user whose token it has, and every user of a machine can reach its
+A caller of the server acts as the user whose token it has, and every user of a machine can reach its
 loopback. So each request needs a token, and only names of loopback are answered.
 """
 

@@ -26,7 +26,7 @@ _MOST_TRIALS = 10  # lines that a person still reads
 
 @dataclass(frozen=True)
 class ContinuationOptions:
-    """What a person said beside what is to go on."""
+    """The choices of a person besides what to continue."""
 
     config: str
     """Fields of the config to change, for the service; empty for none."""
@@ -82,7 +82,7 @@ def confirm_and_continue(
         ctx: The command's context.
         call: Takes the call from the services.
         key: What is to go on.
-        choices: What the person said.
+        choices: The person's choices.
         title: What is about to happen.
         new: Whether a new experiment begins.
 

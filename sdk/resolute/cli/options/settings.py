@@ -15,7 +15,7 @@ class Settings:
 
     Args:
         master: Address of the cluster; empty to look in the environment and the home.
-        user: Act as this user; empty for whoever the token speaks for.
+        user: Act as this user; empty for the user of the token.
     """
 
     def __init__(self, *, master: str = "", user: str = "") -> None:

@@ -84,6 +84,6 @@ class MergedStream:
         try:
             for item in source:
                 self._items.put(item)
-        except Exception as failure:  # noqa: BLE001 - handed to whoever reads the queue
+        except Exception as failure:  # noqa: BLE001 - handed to the reader of the queue
             error = failure
         self._items.put(StreamEnded(source, error))

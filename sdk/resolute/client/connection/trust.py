@@ -55,7 +55,7 @@ def is_trusted(address: str, tls: ClientTls) -> bool:
 
 
 def presented(address: str) -> ClientTls:
-    """Trusts the certificate that a server shows, whoever it is: to be confirmed by its fingerprint.
+    """Trusts the certificate that an unknown server shows: to be confirmed by its fingerprint.
 
     Args:
         address: ``host:port``.

@@ -167,7 +167,7 @@ class TrialRecord:
     run: int
     """Number of the latest run; zero before the first."""
     status: str
-    """What its own code last said it is doing."""
+    """What it is doing, as its own code last reported."""
     explanation: str
     """Why it waits or failed."""
     latest_checkpoint: str

@@ -81,8 +81,8 @@ _MOST_SUGGESTIONS = 100
 def nameable(strangers: Sized, known: Iterable[str]) -> Iterable[str]:
     """Gives the known names among which those nearest to unknown fields of a map are looked for.
 
-    There are none for many unknown fields: looking takes long, and whoever has so many mistook more than a
-    letter.
+    There are none for many unknown fields: looking takes long, and so many are more than a
+    typing error.
 
     Args:
         strangers: The unknown fields.

@@ -105,7 +105,7 @@ def extract_archive(
         QuotaError: It holds more than the limits allow, or the disk is full.
         DataLossError: It is no gzipped tar, or it is cut off.
         FileExistsError: The destination holds something.
-        InterruptedError: ``interrupted`` said so.
+        InterruptedError: ``interrupted`` returned True.
     """
     destination.mkdir(parents=True, exist_ok=True, mode=0o700)
     if any(destination.iterdir()):

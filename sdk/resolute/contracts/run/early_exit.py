@@ -20,7 +20,7 @@ _LONGEST = 500
 
 @dataclass(frozen=True, slots=True)
 class EarlyExit:
-    """What the code of a trial said before it left."""
+    """The reason that the code of a trial gave before it exited."""
 
     reason: str = ""
     """Name of an ``EarlyExitReason`` without its prefix, such as ``INVALID_HP``; empty for none."""

@@ -30,12 +30,12 @@ class ExitRecord:
     exit_code: int
     """Exit code of the entrypoint; 128 + n when signal n ended it."""
     acknowledged: bool = False
-    """Whether the trial said that it exits because of the signal, or has no operation left."""
+    """Whether the trial acknowledged the signal as the reason of its exit, or has no operation left."""
     early_exit_reason: str = ""
     """Why its own code ended early, such as ``INVALID_HP``; empty when it did not say."""
     failure: str = ""
-    """What failed, for people: what its code said when it ended early, else the last words of the first
-    failing rank; else empty."""
+    """What failed, for people: the reason that its code gave when it ended early, else the last lines of the
+    first failing rank; else empty."""
     failed_before_entrypoint: bool = False
     """Whether the entrypoint never ran: fetching, the hook or the rendezvous failed."""
     end_time: float = 0.0
@@ -90,7 +90,7 @@ class ExitRecord:
 
     @classmethod
     def parse(cls, content: object) -> ExitRecord:
-        """Reads a record that came as JSON: whoever runs in the container may have written it.
+        """Reads a record that came as JSON: any process in the container may have written it.
 
         Fields that are not known, as a later version may have, are left out.
 

@@ -42,7 +42,7 @@ def write_message(record: ExitRecord) -> str:
 def parse_message(text: str) -> TerminationMessage:
     """Parses a message. Any other text is from a container in which no supervisor began.
 
-    Whoever runs in the container can write there too: a record with values that none has is no record.
+    Any process in the container can write there too: a record with values that none has is no record.
     """
     try:
         fields = json.loads(text)

@@ -59,7 +59,7 @@ def begin_recording(run: OfflineRun, *, address: str) -> Recording:
     lock = RunLock.acquire(run.lock_file)
     lock.share()
     latest = latest_of_trial(recorded_runs(run.directory.parent), run)
-    # Only now may others see it: whoever finds the mark finds the lock.
+    # Only now may others see it: where the mark is, the lock is too.
     write_json(run.directory / _MARK, {"address": address}, sync=True)
     checkpoint_id, steps = latest or (None, 0)
     info = ClusterInfo(

@@ -103,7 +103,7 @@ class TrialContents:
         return state
 
     def _gradients(self) -> list[list[torch.Tensor | None]] | None:
-        """Gradients that wait for a step of an optimizer, whoever decides when it steps; None without any."""
+        """Gradients that wait for a step of an optimizer, by trainer or trial; None without any."""
         waiting = [[parameter.grad for parameter in model.parameters()] for model in self._context.models]
         return waiting if any(gradient is not None for model in waiting for gradient in model) else None
 

@@ -176,7 +176,7 @@ def check_third_party_loader(loader: object, method: str, *, allowed: bool, reme
     Args:
         loader: The loader.
         method: The trial's method that returned it.
-        allowed: Whether the trial said that it shards, shuffles and skips itself.
+        allowed: Whether the trial declared that it shards, shuffles and skips itself.
         remedy: The call by which it says so.
 
     Raises:

@@ -131,7 +131,7 @@ def _check_parameters(held: list[tuple[str, Any]], optimizer: Any, wrapped: set[
 
 def _check_iterators(held: list[tuple[str, Any]], context: PyTorchTrialContext) -> None:
     if not context.experimental.reproducibility_checks:
-        return  # the trial said that it cares for that
+        return  # the trial declared that it does that itself
     for name, value in held:
         if isinstance(value, _ITERATORS) and not hasattr(value, "state_dict"):
             raise InvalidExperimentException(

@@ -23,7 +23,7 @@ class DropNotes:
         self._explanation = ""
 
     def note(self, dropped: int, explanation: str) -> None:
-        """Takes what the metrics service said to a batch.
+        """Takes the answer of the metrics service to a batch.
 
         Args:
             dropped: Reports of the trial that were dropped so far.

@@ -18,7 +18,7 @@ class Batch:
 
     chunk: Chunk
     send: Callable[[], IngestResult]
-    """Sends them and returns what the service said."""
+    """Sends them and returns the answer of the service."""
 
 
 class BatchPipeline:
@@ -58,7 +58,7 @@ class BatchPipeline:
             most: Bytes to read ahead.
 
         Returns:
-            What the service said, and the next batch; None if there is none yet.
+            The answer of the service, and the next batch; None if there is none yet.
 
         Raises:
             ResoluteError: The service did not take it.

@@ -10,7 +10,7 @@ from resolute.spool.delivery.sender import STUCK_AFTER_FAILURES, SpoolSender
 from resolute.spool.doorbell import Wake
 
 IDLE_SECONDS = 0.2
-"""Seconds between looks while nobody waits: the longest delay of a live report."""
+"""Seconds between looks while no process waits: the longest delay of a live report."""
 _log = logging.getLogger("resolute.spool")
 
 

@@ -35,7 +35,7 @@ _log = logging.getLogger("resolute.spool")
 
 
 class Refusal(Protocol):
-    """What a service said to one record that it refused."""
+    """The answer of a service to one record that it refused."""
 
     @property
     def sequence(self) -> int:
@@ -48,7 +48,7 @@ class Refusal(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class IngestResult:
-    """What a service said to a batch."""
+    """The answer of a service to a batch."""
 
     next_sequence: int
     """Everything below is durable."""

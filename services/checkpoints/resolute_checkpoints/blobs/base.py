@@ -13,7 +13,7 @@ from resolute_checkpoints.domain.checkpoint import File
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One file that is not as its writer said."""
+    """One file that differs from its writer's record of it."""
 
     path: str
     """The file."""
@@ -69,7 +69,7 @@ class BlobStore(Protocol):
 
         Raises:
             AlreadyExistsError: Something is stored there, which the checkpoint would take for its own.
-            UnavailableError: The store is full; whoever begins waits as for a store that is away.
+            UnavailableError: The store is full; a writer waits as for a store that is away.
         """
 
     def upload_urls(self, checkpoint_id: str, files: Sequence[File]) -> Sequence[Upload]:

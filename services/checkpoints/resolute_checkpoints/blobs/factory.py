@@ -1,4 +1,4 @@
-"""From where checkpoints are said to lie to the store that reaches them."""
+"""From the recorded location of checkpoints to the store that reaches them."""
 
 from __future__ import annotations
 

@@ -45,8 +45,8 @@ def make_workspace_directory(
 def _make(root: Path, names: tuple[str, ...]) -> None:
     """Makes directories, each in the one before; none of them may be a link.
 
-    An engine mounts what the last path leads to, and whoever could write to the first directory once may have
-    left a link to anywhere on the engine's machine.
+    An engine mounts what the last path leads to, and a user who could once write to the first directory may
+    have left a link to anywhere on the engine's machine.
     """
     with file_system_errors(root):
         try:

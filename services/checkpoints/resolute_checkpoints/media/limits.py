@@ -10,7 +10,7 @@ from resolute_checkpoints.media.values import ROW_BYTES, Item
 from resolute_serving.ingestion.byte_limits import ByteLimits, Room, Usage
 
 DROPPED = "media of this trial"
-"""Names media in what is said of those that were dropped."""
+"""Names media in notes on those that were dropped."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,7 +31,7 @@ _BUCKETS: Mapping[str, Provider] = {
     "gcs": Provider.GCS,
     "azure": Provider.AZURE,
 }
-"""Providers by what a row says; rows of S3 say what they said before there were others."""
+"""Providers by their names in rows; S3 keeps the name that it had before there were others."""
 _KINDS: Mapping[Provider, str] = {provider: kind for kind, provider in _BUCKETS.items()}
 
 

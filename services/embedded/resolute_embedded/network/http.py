@@ -160,7 +160,7 @@ class ClusterHttp:
 
 
 async def _connection_at(opened: socket.socket) -> None:
-    """Waits until somebody connects; the connection stays for whoever accepts it."""
+    """Waits until a client connects; the connection stays for the caller of ``accept``."""
     loop = asyncio.get_running_loop()
     connected = asyncio.Event()
     loop.add_reader(opened, connected.set)

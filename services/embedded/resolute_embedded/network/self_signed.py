@@ -16,7 +16,7 @@ from resolute.contracts.files.atomic_files import write_atomically
 from resolute_serving.tls import TlsFiles
 
 _YEARS = 10
-"""How long it lasts: whoever trusts it trusts this certificate, so an early end would protect no one."""
+"""How long it lasts: clients trust this one certificate, so an early end would protect no one."""
 
 
 def self_signed(directory: Path, *, names: Sequence[str], now: dt.datetime) -> TlsFiles:

@@ -1,7 +1,7 @@
 """Passwords that are guessed first: common words, runs of keys, and what follows from the user's name.
 
 A cluster gives five tries a minute for a name. That stops no list of a few hundred, which is why these are
-refused; longer lists are for whoever has stolen hashes, which scrypt makes expensive.
+refused; longer lists are used against stolen hashes, which scrypt makes expensive.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Whether the script of an entrypoint is among the files that come with it, judged by their names alone.
 
-Nothing is said where something else may provide it: a startup hook, a mount, an image, the shell, or an
+There is no warning where something else may provide it: a startup hook, a mount, an image, the shell, or an
 installed package.
 """
 
@@ -31,7 +31,7 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*")
 
 
 def missing_script(config: ExperimentConfig, files: Collection[str], *, runs_here: bool) -> Violation | None:
-    """Returns what is wrong with the entrypoint; None if nothing can be said against it.
+    """Returns what is wrong with the entrypoint; None if no fault was found.
 
     Args:
         config: The whole config.

@@ -22,13 +22,13 @@ _FIELDS = frozenset(
 
 @dataclass(frozen=True, kw_only=True)
 class UnmanagedRun:
-    """What is said of a run, as plain data."""
+    """The description of a run, as plain data."""
 
     config: dict[str, Any]
     """Its experiment's whole config, defaults filled in, without secrets."""
     hparams: dict[str, Any]
     metadata: dict[str, Any] | None
-    """Free metadata of its trial; None if nothing is said of that."""
+    """Free metadata of its trial; None where it is not given."""
 
 
 def read_unmanaged_run(message: bytes, cluster_defaults: dict[str, Any]) -> UnmanagedRun:

@@ -36,7 +36,7 @@ class CertificateEnd:
 
 def of_problem(problem: str, *, now: float) -> Alert:
     """A problem of the cluster."""
-    # Said again each day: what is wrong for a day is not to be forgotten.
+    # Sent again each day: what is wrong for a day is not to be forgotten.
     return Alert(
         key=f"problem-{_name_of(problem)}-{_day(now)}",
         on="problem",

@@ -104,7 +104,7 @@ class EngineRuns:
     async def recover(self) -> None:
         """Finds out, after a start of this service, what became of every run that had not ended.
 
-        Runs of which that cannot be said are in the log; ``run`` tries again.
+        Runs for which that is not known are in the log; ``run`` tries again.
 
         Raises:
             UnavailableError: The engine does not answer; to be repeated.

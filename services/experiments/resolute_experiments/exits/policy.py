@@ -40,7 +40,7 @@ class Exit:
     acknowledged: bool = False
     """Whether it exited because of a signal, or because it had no operation left."""
     early_exit: EarlyExit = EarlyExit.NONE
-    """What its code said."""
+    """The reason that its code gave."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +91,7 @@ class ExitFacts:
     exit: Exit
     """How its processes ended."""
     operation: Operation
-    """What the searcher's seal said."""
+    """The answer of the searcher's seal."""
     situation: TrialContext
     """The platform's side."""
 
@@ -103,7 +103,7 @@ class ExitFacts:
 
     @property
     def early_exit(self) -> EarlyExit:
-        """Why its own code ended it; nothing that was lost said so."""
+        """Why its own code ended it; reasons of lost runs do not count."""
         return EarlyExit.NONE if self.exit.lost else self.exit.early_exit
 
     @property
@@ -158,7 +158,7 @@ class OutcomeRule:
 OUTCOME_RULES = (
     OutcomeRule("a person killed the trial or its experiment", RunEvent.KILL, lambda f: f.killed),
     OutcomeRule(
-        "its code said that it was done",
+        "its code reported that it was done",
         RunEvent.COMPLETE,
         lambda f: f.early_exit is EarlyExit.USER_REQUESTED_STOP,
     ),
@@ -221,7 +221,7 @@ class TrialRule:
 TRIAL_RULES = (
     TrialRule("a person killed the trial or its experiment", TrialEvent.RUN_CANCELED, RunEvent.KILL),
     TrialRule(
-        "its code said that it was done",
+        "its code reported that it was done",
         TrialEvent.RUN_EXITED_EARLY,
         predicate=lambda f: f.early_exit is EarlyExit.USER_REQUESTED_STOP,
     ),

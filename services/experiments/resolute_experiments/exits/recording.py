@@ -24,7 +24,7 @@ _LONGEST = 500
 
 @dataclass(frozen=True, kw_only=True)
 class SealResult:
-    """What the other services said when the run was sealed."""
+    """The answers of the other services when the run was sealed."""
 
     operation_length: int
     """Length of the trial's current operation."""
@@ -51,7 +51,7 @@ class Evidence:
     failure: str
     """Why it failed, for people."""
     sealed: SealResult
-    """What the other services said."""
+    """The answers of the other services."""
     findings: LogPolicyResult = field(default_factory=LogPolicyResult)
     """What log policies make of its lines."""
     reached_steps: int | None = None

@@ -44,7 +44,7 @@ class Failure:
     run: int
     """Its number."""
     text: str
-    """What it said last."""
+    """Its last lines."""
     steps: int | None
     """Steps that it reached; 0 if it reported none, None where that is not known."""
 

@@ -21,7 +21,7 @@ class LatestCheckpoint:
 
 @dataclass(frozen=True, kw_only=True)
 class ActionInputs:
-    """What the others said."""
+    """The answers of the others."""
 
     last_action: int = 0
     """Sequence of the last of all actions; a shutdown before it is void, since its search continued."""

@@ -35,7 +35,7 @@ def apply(
         experiment_id: UUID of the experiment.
         actions: Consecutive actions.
         timing: When they are applied.
-        answers: What other services said about them.
+        answers: The answers of other services about them.
 
     Returns:
         The cursor: the sequence of the last action that is applied for good once the transaction commits.

@@ -58,7 +58,7 @@ _WARM_START_SECONDS = 3600.0
 """How long a policy keeps the start of a search for its first trials."""
 _IDLE_SECONDS = 600.0
 """Between two looks otherwise. Every change wakes the controller: this bounds what a defect could delay."""
-_SPREAD = random.Random()  # noqa: S311 - no secret; the global state is left to whoever shares this process
+_SPREAD = random.Random()  # noqa: S311 - no secret; the global state belongs to other users of this process
 
 _log = structlog.get_logger("controller")
 

@@ -32,12 +32,12 @@ _REFUSALS = (
     PermissionDeniedError,
     UnimplementedError,
 )
-"""Answers that stay what they are however often the same is said again."""
+"""Answers that stay the same however often the message is repeated."""
 _log = structlog.get_logger("delivery")
 
 
 async def deliver(experiment: Experiment, *, database: Database, clients: Clients) -> str:
-    """Delivers everything that waits for an experiment. What is refused for good is dropped, and said.
+    """Delivers everything that waits for an experiment. What is refused for good is dropped and logged.
 
     Returns:
         Why the search cannot continue, if it refused to hear of its trials; else empty.

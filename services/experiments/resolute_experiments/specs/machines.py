@@ -7,5 +7,5 @@ from typing import Any
 
 
 def is_preemptible(config: Mapping[str, Any]) -> bool:
-    """Tells whether they may be taken away; configs that were stored before that could be said say no."""
+    """Tells whether they may be taken away; configs that were stored before this field existed mean no."""
     return bool((config.get("resources", {}).get("preemptible") or {}).get("enabled"))

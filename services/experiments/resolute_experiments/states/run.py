@@ -77,7 +77,7 @@ RUNS: Table[RunOutcome, RunEvent, RunEffect] = Table(
             before=(_S.UNSPECIFIED,),
             effects=(_F.FINALIZE,),
         ),
-        # What has ended stays so, however often it is said again.
+        # What has ended stays so, however often its end is reported.
         *(
             Row(event=event, before=_ENDED_OUTSIDE)
             for event in (_E.UNMANAGED_COMPLETED, _E.UNMANAGED_FAILED, _E.UNMANAGED_INVALID)

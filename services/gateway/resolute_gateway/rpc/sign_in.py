@@ -34,7 +34,7 @@ class SignInCheck:
         self._call: Any = None if channel is None else channel.unary_unary(_CURRENT_USER)
 
     async def check(self, path: str, metadata: Metadata) -> str:
-        """Names whoever makes a call, who is signed in or need not be.
+        """Names the caller, who is signed in or need not be.
 
         Args:
             path: The name of the call.

@@ -68,7 +68,7 @@ class BrowserSignIn:
         return HTMLResponse(text, headers=_PAGE_HEADERS)
 
     async def sign_in(self, request: Request) -> Response:
-        """Signs in whoever sends a one-time code, or a name and a password."""
+        """Signs in by a one-time code, or by a name and a password."""
         if not from_own_page(request.headers):
             return _of_others()
         fields = await form.sent(request)

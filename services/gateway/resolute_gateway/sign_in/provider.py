@@ -49,7 +49,7 @@ class _Flow:
     nonce: str
     """Comes back in the ID token."""
     verifier: str
-    """Proves to the provider that whoever began the sign-in redeems its code."""
+    """Proves to the provider that the code is redeemed by the client that began the sign-in."""
 
     @classmethod
     def new(cls) -> _Flow:

@@ -29,7 +29,7 @@ _REOPEN = closures.delete().where(closures.c.trial_id == sa.bindparam("trial"))
 
 _ORIGIN = "logs"
 DROPPED = "lines of this log"
-"""Names lines in what is said of those that were dropped."""
+"""Names lines in notes on those that were dropped."""
 
 
 def ingest(

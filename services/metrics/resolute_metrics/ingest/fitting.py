@@ -12,7 +12,7 @@ from resolute_metrics.store.rows import NUMBER_BYTES, ROW_BYTES, Piece
 from resolute_serving.ingestion.byte_limits import Room
 
 DROPPED = "reports of this trial"
-"""Names reports in what is said of those that were dropped."""
+"""Names reports in notes on those that were dropped."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,7 +79,7 @@ class SearchMethod(Protocol):
         """Returns the done share of the search, from 0 to 1.
 
         Args:
-            reached: How far each open trial said it is, by trial key; trials that said nothing are absent.
+            reached: Reported progress of open trials, by trial key; trials without a report are absent.
         """
 
     def snapshot(self) -> dict[str, Any]:

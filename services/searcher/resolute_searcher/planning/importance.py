@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
 
 MIN_TRIALS = 3
-"""With fewer results nothing is said."""
+"""With fewer results there is no importance."""
 MAX_TRIALS = 256
 """Most results that are regarded."""
 MAX_HPARAMS = 50

@@ -165,7 +165,7 @@ class _Simulator:
                     if trial_key not in self.busy and not self.search.state.trial(trial_key).pending:
                         self.closing.append(trial_key)
                 case RunTrial():
-                    pass  # its operation said so
+                    pass  # its operation ended it
 
     def wait(self, trial_key: str) -> None:
         self.busy.add(trial_key)

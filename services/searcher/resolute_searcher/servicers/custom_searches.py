@@ -65,7 +65,7 @@ class CustomSearchCalls:
                     if events or over or now() >= end:
                         return _response(events, over=over, reached=reached)
                 except NotFoundError:
-                    # An experiment is there before its search: whoever just submitted it may ask too early.
+                    # An experiment is there before its search: its submitter may ask too early.
                     if now() >= end:
                         raise
                 if self.notifier.closed:

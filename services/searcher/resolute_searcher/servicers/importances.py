@@ -60,7 +60,7 @@ class ImportanceCalls:
         self._waiting += 1
         try:
             async with self._turn:
-                # Whoever was before may have asked the same.
+                # The call before may have asked the same.
                 return await self._current(search_id) or await self._estimate(search_id)
         finally:
             self._waiting -= 1

@@ -107,7 +107,7 @@ class SearchState:
             self.reached_by_trial[trial_key] = max(progress, 0.0) if progress == progress else 0.0  # noqa: PLR0124
 
     def reached(self, trial_key: str) -> float:
-        """Returns how far a trial said it is; 0 when it said nothing."""
+        """Returns the reported progress of a trial; 0 without a report."""
         return self.reached_by_trial.get(trial_key, 0.0)
 
     def snapshot(self) -> dict[str, Any]:

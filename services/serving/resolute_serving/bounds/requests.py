@@ -30,7 +30,7 @@ _MENDED = frozenset(
         "resolute.api.experiments.v1.EndRunRequest.failure",
     }
 )
-"""Texts that failing programs wrote. That a run has ended must be taken whatever it said."""
+"""Texts that failing programs wrote. The end of a run must be taken whatever its output is."""
 _TIMES = {
     "google.protobuf.Timestamp": (-62_135_596_800, 253_402_300_799),
     "google.protobuf.Duration": (-315_576_000_000, 315_576_000_000),

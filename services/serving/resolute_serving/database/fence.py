@@ -30,7 +30,7 @@ class Fence:
     def require(self, connection: Connection) -> None:
         """Makes sure that the transaction commits before another process takes over, or fails.
 
-        A row lock, as a foreign key takes it: whoever moves the epoch waits for it. Beats do not.
+        A row lock, as a foreign key takes it: a process that moves the epoch waits for it. Beats do not.
 
         Raises:
             FencedError: Another process has taken over.

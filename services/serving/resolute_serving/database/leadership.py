@@ -50,7 +50,7 @@ _log = structlog.get_logger("leadership")
 
 @dataclass(frozen=True)
 class Look:
-    """What the row said."""
+    """The content of the row."""
 
     epoch: int
     beats: int
@@ -61,7 +61,7 @@ class Look:
 
 
 class Vacancy:
-    """Tells from looks, one every ``LOOK_SECONDS``, whether whoever serves is gone.
+    """Tells from looks, one every ``LOOK_SECONDS``, whether the serving process is gone.
 
     Args:
         holder: The home of this process, which no other process serves: its lock is held.
@@ -85,7 +85,7 @@ class Vacancy:
         return look.holder in ("", self._holder) or (long and self._looks * LOOK_SECONDS > VACANT_SECONDS)
 
     def forget(self) -> None:
-        """Begins again, because the database did not answer: whoever serves could not beat either."""
+        """Begins again, because the database did not answer: the serving process could not beat either."""
         self._last = None
 
 

@@ -1,7 +1,7 @@
 """How many bytes the trials of a workspace may store, and what becomes of the rest.
 
 Records beyond a limit are dropped, and never refused: training goes on. What was dropped is counted with the
-trial and said where people look. A trial's own bytes are counted exactly. Those of its workspace are looked
+trial and noted where people look. A trial's own bytes are counted exactly. Those of its workspace are looked
 up now and then, so that trials of a workspace do not wait for each other; the workspace may exceed its limit
 by what arrives in between.
 """
@@ -65,7 +65,7 @@ class Usage:
 
     @property
     def is_worth_telling(self) -> bool:
-        """Whether so much was dropped since its log last said so that it says so again."""
+        """Whether so much was dropped since the last note in its log that another one is due."""
         return self.dropped >= max(1, self.last_reported * _TELL_FACTOR) and self.dropped > self.last_reported
 
     def explain(self, what: str) -> str:

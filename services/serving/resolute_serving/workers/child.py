@@ -64,7 +64,7 @@ def _do(data: bytes) -> Reply:
         return Reply(task.work(*task.arguments))
     except MemoryError:
         return Reply(out_of_memory=True)
-    except Exception as error:  # noqa: BLE001 - it is raised to whoever sent the task
+    except Exception as error:  # noqa: BLE001 - it is raised in the sender of the task
         return Reply(error=error)
 
 

@@ -28,7 +28,7 @@ class _Waiter:
 
 
 class WorkerPool:
-    """Runs functions in processes; a task ends with whoever waits for it.
+    """Runs functions in processes; a task ends with its waiter.
 
     A named caller has one process at a time: endless calls of one caller do not keep others waiting for long.
 

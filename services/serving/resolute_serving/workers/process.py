@@ -52,7 +52,7 @@ class WorkerProcess:
         Args:
             work: A function of a module.
             arguments: Its arguments; they and the result can be pickled.
-            stopped: Set by whoever kills the process in the middle of the task.
+            stopped: Set before the process is killed in the middle of the task.
 
         Raises:
             QuotaError: The task needs more time or memory than it may have.

@@ -38,7 +38,7 @@ class FittedColumn:
 
 
 def print_fitted(console: Console, columns: Sequence[FittedColumn], *, notes: Sequence[str]) -> None:
-    """Prints a table within the width of the terminal, and what is to be said of its rows below.
+    """Prints a table within the width of the terminal, and the remarks on its rows below.
 
     Args:
         console: The terminal.

@@ -180,7 +180,7 @@ class Access:
             yield _token(message)
 
     def describe_token(self, token_id: str, description: str) -> TokenRecord:
-        """Changes what a token is said to be for."""
+        """Changes the description of a token."""
         wanted = token_pb2.Token(token_id=token_id, description=description)
         mask = FieldMask(paths=["description"])
         return _token(self._stub.UpdateToken(pb2.UpdateTokenRequest(token=wanted, update_mask=mask)).token)

@@ -84,5 +84,5 @@ class Handshake:
         self._membership.locate(hello.member, hello.place)
 
     def nonce(self, member: int) -> str:
-        """What an admitted member said to be known by."""
+        """The name that an admitted member gave itself."""
         return self._nonces[member]

@@ -146,7 +146,7 @@ class Hub:
         while not self._finished(time.monotonic()):
             poller.poll(int(self._poll_timeout(time.monotonic()) * 1000) + 1)
             self._read_connection_events()
-            # What a member said before its connection broke counts; so messages come before deaths.
+            # Messages that a member sent before its connection broke count; so messages come before deaths.
             while self._receive():
                 pass
             self._drop_broken_connections()

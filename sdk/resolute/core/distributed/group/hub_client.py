@@ -91,7 +91,7 @@ class HubClient:
         self._serial = 0
         self._inbox: deque[Message] = deque()
         self._termination: Termination | None = None
-        # Nothing is sent without a connection: it would wait for one, and reach whoever listens there then.
+        # Nothing is sent without a connection: it would reach another process that listens there later.
         self._connected = endpoint.startswith("inproc:")
         self._dealer = open_socket(context, zmq.DEALER, ipv6=parameters.ipv6)
         self._monitor = ConnectionMonitor(self._dealer)
@@ -173,7 +173,7 @@ class HubClient:
         self._disconnect()
 
     def raise_if_terminated(self) -> None:
-        """Raises what ended the group, once everything that was said before it has been taken."""
+        """Raises what ended the group, once every message before it has been taken."""
         self._pump()
         if self._termination is not None and not self._inbox:
             raise self._termination.error()
@@ -255,7 +255,7 @@ class HubClient:
         """Takes in what has arrived."""
         events = self._monitor.read()
         self._connected = self._connected if events.connected is None else events.connected
-        # What the hub said before the connection broke counts.
+        # Messages that the hub sent before the connection broke count.
         while self._receive():
             pass
         if events.broken and self._session != NO_SESSION:

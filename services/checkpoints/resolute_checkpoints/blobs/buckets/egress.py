@@ -1,4 +1,4 @@
-"""Where connections to stores may lead: whoever runs a trial names the address, and the service connects."""
+"""Where connections to stores may lead: a trial's config names the address, and the service connects."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ _OPTION = {
 _APART = frozenset({"container", "kubernetes"})
 """Engines whose trials have another loopback interface than this machine, on this machine too."""
 _OWN = "127.0.0.1"
-"""What trials are given where no address is said."""
+"""What trials are given where no address is configured."""
 _CONNECT_SECONDS = 5.0
 
 

@@ -74,7 +74,7 @@ def _create(connection: Connection, issuer: str, identity: Identity, *, role: Ro
             f"{identity.name[:100]!r}, as the provider calls the user, is not a valid name here: 1 to 128 "
             "letters, digits and . _ - @, no dash first"
         )
-    # Whoever may choose a name at the provider must not become the user who has it here.
+    # A person who may choose a name at the provider must not become the user who has it here.
     if users.find(connection, identity.name) is not None:
         raise PermissionDeniedError(
             f"user {identity.name} exists in this cluster and does not come from the provider; an admin can "

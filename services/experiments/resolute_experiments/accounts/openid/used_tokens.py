@@ -31,7 +31,7 @@ class UsedTokens:
         # In the order of their use, so the oldest come first.
         while self._forgotten_at and next(iter(self._forgotten_at.values())) <= now:
             del self._forgotten_at[next(iter(self._forgotten_at))]
-        # The signed part alone: whoever changes the signature's spelling has the same token.
+        # The signed part alone: a token with another spelling of the signature is the same token.
         digest = hashlib.sha256(token.rpartition(".")[0].encode()).digest()
         if digest in self._forgotten_at:
             raise UnauthenticatedError("this ID token was used before; sign in again")

@@ -143,7 +143,7 @@ def extend(connection: Connection, token_id: str, *, expires_at: float) -> None:
 
 
 def describe(connection: Connection, token_id: str, description: str) -> None:
-    """Changes what a token is said to be for."""
+    """Changes the description of a token."""
     connection.execute(sa.update(tokens).where(tokens.c.id == token_id).values(description=description))
 
 

@@ -31,7 +31,7 @@ class ContainerEnds:
         self._core = core
         self._leases = leases
         self._unnoted: list[ContainerReport] = []
-        """Ends that could not be noted yet: whoever watches a container tells its end once."""
+        """Ends that could not be noted yet: the watcher of a container reports its end once."""
 
     async def note(self, report: ContainerReport) -> None:
         """Writes down a container that ended, unless it reported that itself."""

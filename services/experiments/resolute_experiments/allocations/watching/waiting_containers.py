@@ -8,7 +8,7 @@ from resolute_engines.protocol import ContainerReport
 
 
 class WaitingContainers:
-    """What one engine last said of the containers of its runs: an allocation waits while any of it does.
+    """What one engine last reported of the containers of its runs: an allocation waits while any of it does.
 
     Args:
         engine: Names the engine in messages.

@@ -62,7 +62,7 @@ def _resources(resources: Any) -> Any:
 
 
 def _storage(storage: Any) -> Any:
-    """Before ``storage_path`` existed, ``checkpoint_path`` said the same."""
+    """Before ``storage_path`` existed, ``checkpoint_path`` had its meaning."""
     if not isinstance(storage, dict) or storage.get("checkpoint_path") is None:
         return storage
     if storage.get("storage_path") is not None:

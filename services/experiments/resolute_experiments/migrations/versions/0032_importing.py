@@ -13,7 +13,7 @@ _NOT_FINISHED = "its import from another cluster is not complete; start the same
 
 
 def upgrade() -> None:
-    """Adds the column; until now the text of a warning said it."""
+    """Adds the column; until now the text of a warning had it."""
     op.add_column(
         "experiments", sa.Column("importing", sa.Boolean, nullable=False, server_default=sa.false())
     )

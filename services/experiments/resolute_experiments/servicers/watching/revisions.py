@@ -21,7 +21,7 @@ class _Batch:
 
 
 class Revisions:
-    """Reads revisions. Whoever asks while a read is under way shares the next one.
+    """Reads revisions. Callers that ask while a read is under way share the next one.
 
     Args:
         database: Where they are.
