@@ -131,7 +131,8 @@ class MachineProbe:
             if answer:
                 self._warn(
                     f"{self._probe.url} announced from the beginning that this machine is about "
-                    "to be taken away, and the run goes on; see status and contains of resources.preemptible.metadata"
+                    "to be taken away, and the run goes on; see status and contains of "
+                    "resources.preemptible.metadata"
                 )
             stayed = stayed or answer is False
             self._stop.wait(self._probe.interval)

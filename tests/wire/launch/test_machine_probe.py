@@ -69,7 +69,7 @@ def test_a_server_that_says_so_from_the_beginning_ends_no_run(tmp_path: Path) ->
             done.touch()
             assert run.wait() == 0
             assert (plane.exits[0].exit_code, plane.preemptions) == (0, [])
-            warnings = [line for line in plane.text(stdtype="") if "said from the beginning" in line]
+            warnings = [line for line in plane.text(stdtype="") if "announced from the beginning" in line]
             assert len(warnings) == 1
 
 
