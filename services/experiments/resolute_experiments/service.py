@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from functools import partial
 
 import grpc
+import structlog
 from sqlalchemy.engine import Connection
 
 from resolute.api.experiments.v1 import (
@@ -95,6 +96,7 @@ from resolute_serving.server.handlers import combine_handlers
 from resolute_serving.server.service import Environment
 from resolute_serving.workers.threads import BoundedThreads
 
+_log = structlog.get_logger("experiments")
 _FIRST_USERS = (OPERATOR, User(users.DETERMINED_USER, Role.EDITOR))
 _ENDPOINT_TESTS = 4
 """Most tests of endpoints of alerts at the same time."""
@@ -189,6 +191,7 @@ class ExperimentsService:
             self._core, clients=self._clients, unreported=self._fleet.unreported
         )
         sealer = settings.secrets_key.open(environment.data_directory / "secrets.key")
+        self._sealer = sealer
         self._secrets = Secrets(sealer)
         self._endpoints = Endpoints(sealer, settings.alerts)
         self._endpoint_tests = BoundedThreads("alert-tests", threads=_ENDPOINT_TESTS)
@@ -404,6 +407,8 @@ class ExperimentsService:
             await self._core.database.write(partial(users.ensure, user=user, now=now))
         await self._core.database.write(partial(projects.ensure_uncategorized, owner="admin", now=now))
         await self._core.database.read(self._wait_reasons.load)
+        if self._sealer.is_rotated:
+            await self._core.database.write(self._renew_secrets)
         self._ended.follow(self._revoked.get, clock=self._clock)
         self._idempotency_sweeper.start()
         await self._fleet.recover()
@@ -422,6 +427,11 @@ class ExperimentsService:
             asyncio.create_task(self._guard_watch.run(), name="guard-watch"),
             asyncio.create_task(self._refusal_log.run(), name="refusal-log"),
         ]
+
+    def _renew_secrets(self, connection: Connection) -> None:
+        """Encrypts with the new key what older ones have: then these can be dropped."""
+        secrets, documents = self._secrets.renew(connection), self._endpoints.renew(connection)
+        _log.warning("older keys of secrets can be dropped now", secrets=secrets, alert_documents=documents)
 
     async def lose_runs_of_this_machine(self) -> None:
         """Notes that every run is lost whose processes this machine should have: another one has them.

@@ -1,4 +1,7 @@
-"""Encrypts secrets that a database keeps, with a key that lies outside of it."""
+"""Encrypts secrets that a database keeps, with a key that lies outside of it.
+
+Of several keys the first encrypts and all decrypt: so a key is rotated.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,10 @@ from resolute.errors import FailedPreconditionError, InvalidArgumentError
 
 _NONCE_BYTES = 12
 _KEY_BYTES = 32
+_MOST_KEYS = 8
 _COMMAND_SECONDS = 60.0
+_SIZES = range(_KEY_BYTES, _MOST_KEYS * _KEY_BYTES + 1, _KEY_BYTES)
+"""Bytes of a file of keys."""
 FILE_SETTING = "RESOLUTE_SECRETS_KEY_FILE"
 COMMAND_SETTING = "RESOLUTE_SECRETS_KEY_COMMAND"
 
@@ -28,13 +34,18 @@ class Sealer:
     """Encrypts and decrypts small secrets with AES-256-GCM.
 
     Args:
-        key: 32 bytes.
+        keys: 32 bytes each, the one that encrypts first.
         name: What messages call the key.
     """
 
-    def __init__(self, key: bytes, *, name: str = "the key of this cluster") -> None:
-        self._cipher = AESGCM(key)
+    def __init__(self, *keys: bytes, name: str = "the key of this cluster") -> None:
+        self._cipher, *self._older = map(AESGCM, keys)
         self._name = name
+
+    @property
+    def is_rotated(self) -> bool:
+        """Whether there are older keys, by which something may be encrypted still."""
+        return bool(self._older)
 
     @classmethod
     def open(cls, file: Path) -> Sealer:
@@ -49,15 +60,15 @@ class Sealer:
                 f"yet, make one: `(umask 077; openssl rand {_KEY_BYTES} > {shlex.quote(str(file))})`"
             )
         key = file.read_bytes()
-        if len(key) != _KEY_BYTES:
+        if len(key) not in _SIZES:
             raise FailedPreconditionError(
-                f"{file} holds {len(key)} bytes and a key has {_KEY_BYTES}; restore it from a backup"
+                f"{file} holds {len(key)} bytes and each key has {_KEY_BYTES}; restore it from a backup"
             )
-        return cls(key, name=str(file))
+        return cls(*(key[at : at + _KEY_BYTES] for at in range(0, len(key), _KEY_BYTES)), name=str(file))
 
     @classmethod
     def of_command(cls, command: str) -> Sealer:
-        """Reads the key that a command prints in base64; nothing of it is written anywhere.
+        """Reads the keys that a command prints in base64, a line each; nothing of them is written anywhere.
 
         Raises:
             FailedPreconditionError: It fails, or prints something else.
@@ -66,7 +77,7 @@ class Sealer:
             run = subprocess.run(
                 shlex.split(command), stdout=subprocess.PIPE, check=True, timeout=_COMMAND_SECONDS
             )
-            key = base64.b64decode(run.stdout.strip(), validate=True)
+            keys = [base64.b64decode(line, validate=True) for line in run.stdout.split()]
         except subprocess.CalledProcessError as error:
             raise FailedPreconditionError(
                 f"the command of {COMMAND_SETTING} exited with code {error.returncode}; it must print the key"
@@ -77,11 +88,13 @@ class Sealer:
                 f"the command of {COMMAND_SETTING} gave no key ({type(error).__name__}); it must print "
                 f"{_KEY_BYTES} bytes in base64, as `openssl rand -base64 {_KEY_BYTES}` makes them"
             ) from None
-        if len(key) != _KEY_BYTES:
+        sizes = [len(key) for key in keys]
+        if sizes != [_KEY_BYTES] * len(keys) or not 1 <= len(keys) <= _MOST_KEYS:
             raise FailedPreconditionError(
-                f"the command of {COMMAND_SETTING} printed {len(key)} bytes in base64; a key has {_KEY_BYTES}"
+                f"the command of {COMMAND_SETTING} printed {', '.join(map(str, sizes)) or 0} bytes in "
+                f"base64; a key has {_KEY_BYTES}, and there are at most {_MOST_KEYS}, a line each"
             )
-        return cls(key, name=f"the key that the command of {COMMAND_SETTING} prints")
+        return cls(*keys, name=f"the key that the command of {COMMAND_SETTING} prints")
 
     def seal(self, text: str, *, purpose: str) -> bytes:
         """Encrypts text; it is decrypted for the same purpose only, such as the row that it is in."""
@@ -94,14 +107,30 @@ class Sealer:
         Raises:
             FailedPreconditionError: It was encrypted with another key, or for another purpose.
         """
-        nonce, encrypted = sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:]
-        try:
-            return self._cipher.decrypt(nonce, encrypted, purpose.encode()).decode()
-        except InvalidTag as error:
-            raise FailedPreconditionError(
-                f"a secret was not encrypted with {self._name}; restore that from the backup of the "
-                "database, or set the secret again"
-            ) from error
+        for cipher in (self._cipher, *self._older):
+            text = _decrypted(cipher, sealed, purpose)
+            if text is not None:
+                return text
+        raise FailedPreconditionError(
+            f"a secret was not encrypted with {self._name}; restore that from the backup of the "
+            "database, or set the secret again"
+        )
+
+    def renewed(self, sealed: bytes, *, purpose: str) -> bytes | None:
+        """Encrypts with the first key what an older one has encrypted; None where no older one has."""
+        if _decrypted(self._cipher, sealed, purpose) is not None:
+            return None
+        older = (_decrypted(cipher, sealed, purpose) for cipher in self._older)
+        text = next((one for one in older if one is not None), None)
+        return None if text is None else self.seal(text, purpose=purpose)
+
+
+def _decrypted(cipher: AESGCM, sealed: bytes, purpose: str) -> str | None:
+    nonce, encrypted = sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:]
+    try:
+        return cipher.decrypt(nonce, encrypted, purpose.encode()).decode()
+    except InvalidTag:
+        return None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +147,8 @@ class SealingKey:
         """Reads these variables.
 
         RESOLUTE_SECRETS_KEY_FILE is the file of the key (``secrets.key`` in the data directory),
-        RESOLUTE_SECRETS_KEY_COMMAND a command that prints the key in base64, in place of a file (none).
+        RESOLUTE_SECRETS_KEY_COMMAND a command that prints the key in base64, in place of a file (none). Keys
+        that were rotated out may follow it, in a file as further bytes, printed as further lines.
 
         Raises:
             InvalidArgumentError: Both are set.

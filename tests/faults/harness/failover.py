@@ -40,6 +40,8 @@ MOST_SECONDS = 10.0
 """From a kill to the next answer."""
 _MEAN_PAUSE_SECONDS = 2.0
 _SECONDS = 300.0
+_SECONDS_OF_FAULT = 60.0
+"""By which one fault may prolong the search."""
 _LATE_SECONDS = 60.0
 _FENCED = 3
 """Exit code of a process that was fenced."""
@@ -58,6 +60,11 @@ class Outcome:
     """Processes that ended because the other one had taken over."""
 
     @property
+    def late(self) -> int:
+        """How often the next answer took too long."""
+        return sum(seconds > MOST_SECONDS for seconds in self.answers)
+
+    @property
     def tally(self) -> Tally:
         """What must not be."""
         return self.search.tally
@@ -66,7 +73,7 @@ class Outcome:
         longest, mean = max(self.answers, default=0.0), sum(self.answers) / max(len(self.answers), 1)
         return (
             f"{len(self.answers)} kills, {mean:.1f} s on average and {longest:.1f} s at most to the next "
-            "answer; "
+            f"answer, {self.late} times over {MOST_SECONDS:g} s; "
             f"{self.partitions} partitions, {self.fenced} of them fenced; {self.search}"
         )
 
@@ -172,9 +179,7 @@ class Failovers:
         )
 
 
-def run_failovers(
-    home: Path, *, kills: int, partitions: int, trials: int = TRIALS, seed: int = 1, seconds: float = 3600.0
-) -> Outcome:
+def run_failovers(home: Path, *, kills: int, partitions: int, trials: int = TRIALS, seed: int = 1) -> Outcome:
     """Runs one search and checks every invariant.
 
     Args:
@@ -183,7 +188,6 @@ def run_failovers(
         partitions: How often it is stopped or cut off.
         trials: Trials of the search.
         seed: Decides the search, and what happens when.
-        seconds: How long the search may take.
     """
     outcome = Outcome(ChaosOutcome(seed, trials, on_postgres=True))
     folder = home / "evidence"
@@ -195,7 +199,7 @@ def run_failovers(
         try:
             experiment = run.submit()
             course = run.course(experiment)
-            run.run(experiment, course, seconds=seconds)
+            run.run(experiment, course, seconds=_SECONDS + _SECONDS_OF_FAULT * (kills + partitions))
             pair.front.det("e", "wait", "1", timeout=_SECONDS)
             for _ in range(2):
                 pair.switch()
@@ -233,9 +237,10 @@ def main() -> int:
         outcome = run_failovers(
             home, kills=options.kills, partitions=options.partitions, trials=options.trials, seed=options.seed
         )
-        late = sum(seconds > MOST_SECONDS for seconds in outcome.answers)
-        if late:
-            outcome.tally.violations.append(f"{late} answers came later than after {MOST_SECONDS:g} s")
+        if outcome.late:
+            outcome.tally.violations.append(
+                f"{outcome.late} answers came later than after {MOST_SECONDS:g} s"
+            )
         return outcome
 
     return 1 if in_new_home(attack, name="failover", engine=LOCAL) != [] else 0

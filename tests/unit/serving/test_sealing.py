@@ -73,3 +73,33 @@ def test_one_of_both_is_set() -> None:
     both = {"RESOLUTE_SECRETS_KEY_FILE": "/key", "RESOLUTE_SECRETS_KEY_COMMAND": "vault"}
     with pytest.raises(InvalidArgumentError, match="are both set"):
         SealingKey.from_environment(both)
+
+
+def test_the_first_of_several_keys_encrypts_and_all_decrypt(tmp_path: Path) -> None:
+    file = tmp_path / "secrets.key"
+    file.write_bytes(bytes(range(32)))
+    sealed = SealingKey(file=file).open(file).seal("a token", purpose="p")
+    file.write_bytes(bytes(32) + bytes(range(32)))
+    both = SealingKey(file=file).open(file)
+    printed = f"{base64.b64encode(bytes(32)).decode()}\\n{KEY}"
+    for rotated in (both, SealingKey(command=printing(printed)).open(file)):
+        assert rotated.is_rotated
+        assert rotated.unseal(sealed, purpose="p") == "a token"
+    renewed = both.renewed(sealed, purpose="p")
+    assert renewed is not None
+    assert both.renewed(renewed, purpose="p") is None
+    file.write_bytes(bytes(32))
+    alone = SealingKey(file=file).open(file)
+    assert not alone.is_rotated
+    assert alone.unseal(renewed, purpose="p") == "a token"
+    assert alone.renewed(sealed, purpose="p") is None, "of a key that is not there any more"
+    with pytest.raises(FailedPreconditionError, match="was not encrypted with"):
+        alone.unseal(sealed, purpose="p")
+
+
+@pytest.mark.parametrize("size", [0, 16, 48, 32 * 9])
+def test_a_file_of_another_size_than_of_keys_is_refused(tmp_path: Path, size: int) -> None:
+    file = tmp_path / "secrets.key"
+    file.write_bytes(bytes(size))
+    with pytest.raises(FailedPreconditionError, match=f"holds {size} bytes and each key has 32"):
+        SealingKey(file=file).open(file)

@@ -89,6 +89,7 @@ def take_turn(
     waiting = stopped or threading.Event()
     vacancy, first, prepared = Vacancy(leadership.holder, SYSTEM_CLOCK), None, False
     while not waiting.is_set():
+        began = SYSTEM_CLOCK.monotonic()
         try:
             if not prepared:
                 leadership.prepare()
@@ -108,7 +109,8 @@ def take_turn(
                     f"another process serves the database: {shown(look.holder)}. Two would start runs twice: "
                     "stop the other one, or let this one stand by with `resolute up --standby`"
                 )
-        waiting.wait(LOOK_SECONDS)
+        # On a busy machine a look takes long: ten of them with pauses between would take ten seconds.
+        waiting.wait(max(began + LOOK_SECONDS - SYSTEM_CLOCK.monotonic(), 0.0))
     return None
 
 

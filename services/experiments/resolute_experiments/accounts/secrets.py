@@ -68,6 +68,16 @@ class Secrets:
             for name, (holder, secret) in found.items()
         }
 
+    def renew(self, connection: Connection) -> int:
+        """Encrypts with the first key all that older keys have encrypted; returns how many secrets."""
+        count = 0
+        for holder, name, sealed in secrets.every(connection):
+            renewed = self._sealer.renewed(sealed, purpose=_purpose(holder, name))
+            if renewed is not None:
+                secrets.reseal(connection, holder, name, renewed)
+                count += 1
+        return count
+
 
 def require_named(connection: Connection, experiment: Experiment, config: Mapping[str, Any]) -> None:
     """Checks that every secret exists that a config names.

@@ -69,6 +69,16 @@ class Endpoints:
             self._read[workspace_number] = (found, document)
         return document
 
+    def renew(self, connection: Connection) -> int:
+        """Encrypts with the first key all that older keys have encrypted; returns how many documents."""
+        count = 0
+        for workspace_number, sealed in alerts.all_sealed(connection).items():
+            renewed = self._sealer.renewed(sealed, purpose=_purpose(workspace_number))
+            if renewed is not None:
+                alerts.reseal(connection, workspace_number, renewed)
+                count += 1
+        return count
+
     def send(self, document: AlertsDocument, name: str, alert: Alert) -> None:
         """Tells one endpoint of an alert.
 

@@ -74,6 +74,18 @@ def sealed(connection: Connection, workspace_number: int) -> bytes | None:
     return None if found is None else bytes(found)
 
 
+def all_sealed(connection: Connection) -> dict[int, bytes]:
+    """Reads the encrypted documents by the numbers of their workspaces."""
+    rows = connection.execute(sa.select(alert_documents.c.workspace_number, alert_documents.c.sealed))
+    return {row.workspace_number: bytes(row.sealed) for row in rows}
+
+
+def reseal(connection: Connection, workspace_number: int, sealed: bytes) -> None:
+    """Writes the same document, encrypted with another key."""
+    own = sa.update(alert_documents).where(alert_documents.c.workspace_number == workspace_number)
+    connection.execute(own.values(sealed=sealed))
+
+
 def write(connection: Connection, stored: StoredRules, *, sealed: bytes, now: float) -> None:
     """Writes a document in place of the one that was there."""
     delete(connection, stored.workspace_number)

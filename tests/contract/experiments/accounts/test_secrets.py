@@ -224,3 +224,19 @@ def test_a_holder_has_a_hundred_secrets_at_most_and_a_workspace_takes_its_own_al
     world.store.run(lambda c: workspaces.delete(c, workspaces.get(c, number=world.workspace)))
     assert world.store.run(lambda c: alerts.sealed(c, world.workspace)) is None
     assert world.store.run(lambda c: c.execute(sa.select(table.c.name)).scalars().all()) == ["mine"]
+
+
+def test_a_new_key_before_the_old_one_takes_over_its_secrets(world: World) -> None:
+    new, old = bytes([1]) * 32, bytes(32)
+    world.put("hub", "of ada herself")
+    world.put("hub", "of the workspace", workspace=world.workspace)
+    world.put("lost", "by a key that is gone")
+    world.store.run(
+        lambda c: c.execute(sa.update(table).where(table.c.name == "lost").values(sealed=b"x" * 40))
+    )
+    rotated = Secrets(Sealer(new, old))
+    assert [world.store.run(rotated.renew) for _ in range(2)] == [2, 0]
+    world.names(["hub"])
+    assert world.given(world.with_key(new)) == {"hub": "of ada herself"}
+    with pytest.raises(FailedPreconditionError, match="not encrypted with"):
+        world.given(world.with_key(old))

@@ -62,6 +62,25 @@ def put(connection: Connection, holder: Holder, name: str, sealed: bytes, *, now
         connection.execute(named.values(sealed=sealed, updated_at=now))
 
 
+def every(connection: Connection) -> list[tuple[Holder, str, bytes]]:
+    """Reads all secrets: whose each is, its name, and its encrypted value."""
+    query = sa.select(table.c.user_number, table.c.workspace_number, table.c.name, table.c.sealed)
+    return [
+        (
+            Holder(user_number=row.user_number, workspace_number=row.workspace_number),
+            row.name,
+            bytes(row.sealed),
+        )
+        for row in connection.execute(query)
+    ]
+
+
+def reseal(connection: Connection, holder: Holder, name: str, sealed: bytes) -> None:
+    """Writes the same value, encrypted with another key."""
+    named = sa.update(table).where(_of(holder), table.c.name == name)
+    connection.execute(named.values(sealed=sealed))
+
+
 def delete(connection: Connection, holder: Holder, name: str) -> None:
     """Removes a secret.
 
