@@ -64,7 +64,66 @@ def test_a_line_that_is_redrawn_from_below_is_stored_once(redraw: str, size: int
 def test_two_lines_that_are_redrawn_from_below_are_few_lines(redraw: str, size: int) -> None:
     output = ("a 0%\nb 0%\n" + "".join(redraw.format(state) for state in range(50)) + "after\n").encode()
     chunks = [output[begin : begin + size] for begin in range(0, len(output), size)]
-    assert split(*chunks) == [b"a 0%", b"b 0%", b"b 49%", b"after"]
+    assert split(*chunks) == [b"a 0%", b"b 0%", b"a 49%", b"b 49%", b"after"]
+
+
+@pytest.mark.parametrize(
+    "redraw",
+    [
+        "\x1b7{}%\x1b8",
+        "\x1b[s{}%\x1b[u",
+        "\x1b7\x1b[24;1H\x1b[2K{}%\x1b8",
+        "\x1b7\x1b[24;0f{}%\x1b[K\x1b8",
+        "\x1b[?25l\r{}%\x1b[0J\x1b[?25h",
+        "\x1b[1A\r{}%\x1b[1B",
+        "\x1b[1F{}%\x1b[1E",
+    ],
+)
+@pytest.mark.parametrize("size", [1, 1000])
+def test_a_bar_that_goes_back_to_a_saved_place_is_one_line(redraw: str, size: int) -> None:
+    output = ("before\n" + "".join(redraw.format(state) for state in range(50)) + "\nafter\n").encode()
+    lines = split(*[output[begin : begin + size] for begin in range(0, len(output), size)])
+    assert [line for line in lines if line] in ([b"before", b"49%", b"after"], [b"before", b"after", b"49%"])
+
+
+def test_what_stands_before_a_saved_place_stays() -> None:
+    assert split(b"load \x1b7 10%\x1b8 50%\x1b8100%\nnext\n") == [b"load 100%", b"next"]
+
+
+@pytest.mark.parametrize("size", [1, 7, 10_000])
+def test_bars_of_rich_and_what_is_printed_above_them_are_few_lines(size: int) -> None:
+    again = "\r\x1b[2K\x1b[1A\x1b[2K"
+    bars = "\x1b[32mone\x1b[0m {0}%\ntwo {0}%"
+    output = "\x1b[?25l" + bars.format(0) + "".join(again + bars.format(done) for done in range(1, 30))
+    output += again + "a note\n" + bars.format(30)
+    output += "".join(again + bars.format(done) for done in range(31, 101)) + "\n\x1b[?25hafter\n"
+    data = output.encode()
+    assert split(*[data[begin : begin + size] for begin in range(0, len(data), size)]) == [
+        b"\x1b[32mone\x1b[0m 0%",
+        b"a note",
+        b"\x1b[32mone\x1b[0m 30%",
+        b"\x1b[32mone\x1b[0m 100%",
+        b"two 100%",
+        b"after",
+    ]
+
+
+def test_bars_of_ranks_below_each_other_do_not_mix() -> None:
+    data = b""
+    for done in range(30):
+        for rank in (0, 1):
+            data += b"[rank=%d] \r[rank=%d] epoch %d\n[rank=%d] \r[rank=%d] batch %d\x1b[A\r" % (
+                (rank, rank, done) * 2
+            )
+    lines = split(data)
+    assert lines[-4:] == [b"[rank=%d] %s 29" % (rank, bar) for rank in (0, 1) for bar in (b"epoch", b"batch")]
+    assert len(lines) == 6
+
+
+def test_pages_that_are_cleared_first_lose_no_line() -> None:
+    assert split(b"\x1b[H\x1b[2Jone\ntwo\n\x1b[2J\x1b[1;1Hone\nthree\n") == [b"one", b"two", b"one", b"three"]
+    # Goes to a row of the screen and never back.
+    assert split(b"\x1b[5;1Hhead\nline\nlast\n") == [b"line", b"last", b"head"]
 
 
 def test_what_erases_a_line_is_left_out() -> None:
@@ -127,6 +186,21 @@ def test_bytes_that_are_no_text_pass_unharmed() -> None:
     assert split(b"\xff\xfe\x00\n") == [b"\xff\xfe\x00"]
 
 
+MOVES = [b"\x1b[A", b"\x1b[2F", b"\x1b[B", b"\x1b7", b"\x1b8", b"\x1b[9;1H", b"\x1b[J", b"\x1b[2K"]
+
+
+@given(st.lists(st.sampled_from([b"a", b"b\n", b"\n", b"\r", b"[rank=1] ", *MOVES]), max_size=40), st.data())
+def test_however_the_cursor_moves_what_is_new_at_the_end_is_kept(
+    parts: list[bytes], data: st.DataObject
+) -> None:
+    whole = b"".join(parts) + b"\x1b[Hlast\n"
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(whole)), max_size=5)))
+    chunks = [whole[a:b] for a, b in zip([0, *cuts], [*cuts, len(whole)], strict=True)]
+    lines = split(*chunks)
+    assert any(line.endswith(b"last") for line in lines)
+    assert len(lines) <= whole.count(b"\n") + 100
+
+
 @given(st.lists(st.sampled_from([b"a", b"\n", b"\r", b"[rank=1] ", b" 5%", "é".encode(), b"   "])), st.data())
 def test_how_output_comes_in_pieces_changes_nothing(parts: list[bytes], data: st.DataObject) -> None:
     whole = b"".join(parts)
@@ -137,7 +211,7 @@ def test_how_output_comes_in_pieces_changes_nothing(parts: list[bytes], data: st
 
 @given(st.binary(max_size=200), st.integers(0, 3 * MAX_LINE))
 def test_without_returns_nothing_is_lost(tail: bytes, length: int) -> None:
-    whole = b"q" * length + tail.replace(b"\r", b"").replace(b"[", b"")
+    whole = b"q" * length + tail.replace(b"\r", b"").replace(b"\x1b", b"")
     assert b"".join(split(whole)) == whole.replace(b"\n", b"")
 
 
