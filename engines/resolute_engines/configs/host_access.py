@@ -6,9 +6,25 @@ import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic import AfterValidator
+
+from resolute.contracts.documents.rejections import reject
+from resolute.contracts.documents.section import Name
 from resolute.errors import Violation
+
+
+def _plain(path: str) -> str:
+    if not posixpath.isabs(path) or path != posixpath.normpath(path) or path.startswith("//"):
+        raise reject("an absolute path without . and .., and without a slash at its end")
+    if path == "/":
+        raise reject("a path below /, because / gives access to the whole machine")
+    return path
+
+
+HostPath = Annotated[Name, AfterValidator(_plain)]
+"""A path of the engine's machine, spelled in the one way by which it is compared."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Annotated, Any, ClassVar
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 from pydantic_core import PydanticCustomError
 
 from resolute.contracts.documents.rejections import reject
 from resolute.contracts.documents.section import ByteSize, Flag, Name, Number, Section, SmallCount, Text
+from resolute_engines.configs.host_access import HostPath
 from resolute_engines.protocol import MOST_WITHOUT_SLOTS
-
-
-def _plain(path: str) -> str:
-    if not posixpath.isabs(path) or path != posixpath.normpath(path) or path.startswith("//"):
-        raise reject("an absolute path without . and .., and without a slash at its end")
-    if path == "/":
-        raise reject("a path below /, because / gives access to the whole machine")
-    return path
-
-
-HostPath = Annotated[Name, AfterValidator(_plain)]
-"""A path of the engine's machine, spelled in the one way by which it is compared."""
 
 
 class ContainerEngineOptions(Section):

@@ -128,6 +128,7 @@ class KubernetesEngine:
                 unsupported_fields=unsupported_fields(pool),
                 requirements=requirements(pool, name=name),
                 warnings=(UnmountedStorage(pool.additions),),
+                checkpoint_directories=pool.checkpoint_directories,
             )
             for name, pool in self._pool_options.items()
         ]

@@ -16,6 +16,7 @@ from resolute_engines.configs.image import image_of
 from resolute_engines.configs.requirements import require
 from resolute_engines.kubernetes.objects import ASKED, FILES_VOLUME, PodGroup
 from resolute_engines.kubernetes.pod_spec.merge import merge_into_pod, overlay, refused_fields
+from resolute_engines.kubernetes.pod_spec.workspace_mounts import narrowed
 from resolute_engines.kubernetes.pods import CONTAINER, SENDER
 from resolute_engines.kubernetes.settings import KubernetesEngineOptions, KubernetesPoolOptions
 from resolute_engines.kubernetes.unsupported_fields import requirements
@@ -79,6 +80,8 @@ class PodRequest:
         for name, value in self._confinement().items():
             if name not in pod_context:
                 own["securityContext"].setdefault(name, value)
+        directories = self.pool.checkpoint_directories
+        own["volumeMounts"] = narrowed(own["volumeMounts"], directories, own=self.spec.checkpoint_directory)
         containers.insert(1, self._sender(own))
         return merged
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
+from typing_extensions import Self
 
 from resolute.contracts.documents.rejections import reject
 from resolute.contracts.documents.section import (
@@ -19,7 +20,10 @@ from resolute.contracts.documents.section import (
     Text,
 )
 from resolute.contracts.priorities import LEAST_PRIORITY
+from resolute_engines.configs.host_access import HostPath
 from resolute_engines.kubernetes.pod_spec.merge import refused_fields
+from resolute_engines.kubernetes.pod_spec.workspace_mounts import unmounted
+from resolute_engines.kubernetes.pods import CONTAINER
 from resolute_engines.protocol import MOST_ALLOCATIONS
 
 MOST_PREEMPTION_GRACE = 24 * 3600
@@ -93,6 +97,8 @@ class KubernetesPoolOptions(Section):
         allowed_pod_spec: Fields that configs may set in ``environment.pod_spec`` beside the harmless ones, by
             their paths, such as ``spec.volumes.hostPath``; ``*`` for all.
         allowed_secrets: Secrets of the namespace that configs may use there.
+        checkpoint_directories: Where ``pod_spec`` mounts directories for checkpoints of the type
+            ``shared_fs``; of each, a trial sees what is its workspace's.
     """
 
     image: Text = ""
@@ -109,6 +115,16 @@ class KubernetesPoolOptions(Section):
     pod_spec: Annotated[dict[str, Json], AfterValidator(_mergeable)] | None = None
     allowed_pod_spec: tuple[Name, ...] = ()
     allowed_secrets: tuple[Name, ...] = ()
+    checkpoint_directories: tuple[HostPath, ...] = ()
+
+    @model_validator(mode="after")
+    def _mounts_directories(self) -> Self:
+        for directory in unmounted(self.additions, self.checkpoint_directories):
+            raise reject(
+                f"a directory at which pod_spec mounts a volume for {CONTAINER}, without subPathExpr",
+                problem=f"checkpoint_directories: found {directory!r}",
+            )
+        return self
 
     @property
     def additions(self) -> Mapping[str, Any]:

@@ -17,6 +17,7 @@ from resolute_engines.configs.unsupported_fields import (
 )
 from resolute_engines.kubernetes.pod_spec.access import PodAccess
 from resolute_engines.kubernetes.pod_spec.merge import overlay, refused_fields
+from resolute_engines.kubernetes.pod_spec.workspace_mounts import claims
 from resolute_engines.kubernetes.pods import CONTAINER
 from resolute_engines.kubernetes.settings import KubernetesPoolOptions
 
@@ -74,6 +75,10 @@ def requirements(pool: KubernetesPoolOptions, *, name: str) -> tuple[ConfigRule,
         name: Its name.
     """
     access = PodAccess(
-        pool=name, allowed=pool.allowed_pod_spec, secrets=pool.allowed_secrets, pod_spec=pool.additions
+        pool=name,
+        allowed=pool.allowed_pod_spec,
+        secrets=pool.allowed_secrets,
+        pod_spec=pool.additions,
+        claims=frozenset(claims(pool.additions, pool.checkpoint_directories)),
     )
     return (_NODES, access)

@@ -41,13 +41,19 @@ class PodAccess:
     """Names of Secrets that configs may use."""
     pod_spec: Mapping[str, Any] = field(default_factory=dict)
     """What the pool adds to every Pod: what is the operator's there stays as it is."""
+    claims: frozenset[str] = frozenset()
+    """Claims with the checkpoints of all workspaces, which no config may use."""
 
     def faults(self, config: Mapping[str, Any]) -> Iterator[Violation]:
         """What is wrong with each field."""
         wanted = (config.get("environment") or {}).get("pod_spec") or {}
         if EVERYTHING in self.allowed:
             return
-        for path, problem in (*self._faults(wanted, POD_SPEC, ()), *self._faults_of_names(wanted)):
+        for path, problem in (
+            *self._faults(wanted, POD_SPEC, ()),
+            *self._faults_of_names(wanted),
+            *self._faults_of_claims(wanted),
+        ):
             yield Violation(f"environment.pod_spec.{path}", problem)
 
     def _faults(
@@ -121,6 +127,16 @@ class PodAccess:
                             f"found {used.get('name')!r}; name a volume of the same pod_spec, "
                             + self._remedy(("spec", part, uses, "name")),
                         )
+
+    def _faults_of_claims(self, wanted: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+        for number, volume in enumerate(_entries(_spec(wanted), "volumes")):
+            claim = volume.get("persistentVolumeClaim")
+            if isinstance(claim, Mapping) and claim.get("claimName") in self.claims:
+                problem = (
+                    f"{claim['claimName']!r} has the checkpoints of all workspaces: name another claim; "
+                    "with checkpoint_storage those of the experiment's workspace are mounted"
+                )
+                yield f"spec.volumes[{number}].persistentVolumeClaim.claimName", problem
 
     def _unlisted(self, steps: tuple[str, ...]) -> str:
         return f"pool {self.pool!r} does not let configs set it: leave it out, {self._remedy(steps)}"
