@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import resource
 import signal
-import socket
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,7 +15,6 @@ from resolute.contracts.run.exit_record import ExitRecord
 from resolute.contracts.run.shared_memory.flags import Flags
 from resolute.contracts.times import seconds_of
 from resolute.errors import ResoluteError
-from resolute.runtime.gpu_readings import Gpus
 from resolute.runtime.redaction import Secrets
 from resolute.spool.delivery.shipping import SpoolShipper
 from resolute.spool.line_writer import LineWriter
@@ -37,13 +35,8 @@ from resolute_launch.control_plane.connection import ControlPlaneConnection
 from resolute_launch.control_plane.signal_state import SignalState
 from resolute_launch.control_plane.signal_watcher import SignalWatcher
 from resolute_launch.exec import entrypoint
-from resolute_launch.gpus.idleness import Idleness, UtilizationPolicy
-from resolute_launch.gpus.meter import GpuMeter
 from resolute_launch.gpus.xid_errors import XidErrors
-from resolute_launch.hangs.watch import HangWatch
 from resolute_launch.interpreter._resolute_output import VARIABLE, name_pipes
-from resolute_launch.machine.meter import MachineMeter
-from resolute_launch.machine.readings import Readings
 from resolute_launch.processes.shutdown_sequence import ShutdownStep
 from resolute_launch.processes.signal_handlers import SignalHandlers
 from resolute_launch.supervisor import exit_summary
@@ -52,7 +45,7 @@ from resolute_launch.supervisor.exit_summary import Observations
 from resolute_launch.supervisor.joining.start_barrier import StartBarrier
 from resolute_launch.supervisor.late_lines import LateLines
 from resolute_launch.supervisor.lease import LeaseRenewer
-from resolute_launch.supervisor.machine_probe import MachineProbe, MetadataProbe
+from resolute_launch.supervisor.monitors import Monitors
 from resolute_launch.supervisor.phases import Phases
 from resolute_launch.supervisor.termination_policy import TerminationPolicy
 from resolute_launch.warm.client import WarmStart
@@ -63,7 +56,7 @@ _TICK_SECONDS = 0.25
 _LINGER_SECONDS = 0.5
 _PIPE_SECONDS = 5.0
 _REPORT_SECONDS = 5.0
-"""How long the end of a very short run waits for the record of its environment, and of its machine."""
+"""How long the end of a very short run waits for the record of its environment."""
 _log = logging.getLogger("resolute.supervisor")
 
 
@@ -136,31 +129,14 @@ class RunExecutor:
             clock=clock,
         )
         self._shutdown_sequence = self._termination_policy.shutdown_sequence
-        self._machine_probe = MachineProbe(
-            MetadataProbe.of(task.config),
-            notice=self._leave_machine,
-            log_line=self._output.log_line,
-            clock=clock,
-        )
         self._warm_start = WarmStart(task, interrupted=self._interrupted, log_line=self._output.log_line)
-        policy = UtilizationPolicy.of(task.config)
-        self._gpu_meter = GpuMeter(
-            lambda: Gpus(task.order.devices, clock=clock),
-            clock=clock,
-            idleness=None if policy is None else Idleness(policy, report=self._lease.report_idle),
-        )
-        self._machine_meter = MachineMeter(
-            lambda: Readings(task.order.devices, clock=clock),
-            report=connection.control.report_machine_usage,
-            node=task.order.agent_id or socket.gethostname(),
-            clock=clock,
-        )
-        self._hang_watch = HangWatch(
+        self._monitors = Monitors(
             task,
-            output=lambda: self._output.count,
-            log_line=self._output.log_line,
-            report=self._lease.report_hang,
-            end=self._end_hung,
+            control=connection.control,
+            lease=self._lease,
+            output=self._output,
+            leave_machine=self._leave_machine,
+            end_hung=self._end_hung,
             clock=clock,
         )
         self._phases = Phases(task, environ=environ, clock=clock)
@@ -183,24 +159,19 @@ class RunExecutor:
         self._signal_handlers.subscribe(self._wake.set)
         self._lease.start()
         self._signal_watcher.start()
-        self._machine_probe.start()
         self._shipping.start()
         try:
             _allow_core_files(self._task.config)
-            if self._task.order.devices:
-                self._gpu_meter.start()
-            self._machine_meter.start()
-            record = replace(self._execute(), gpu_usage=self._gpu_meter.stop())
+            self._monitors.start()
+            record = replace(self._execute(), gpu_usage=self._monitors.gpu_usage())
             record = self._with_left_out(record)
             self._write_exit_record(record)
             self._drain()
-            self._machine_meter.stop(_REPORT_SECONDS)
+            self._monitors.finish()
             self._run.remove_external_resources()
             return self._with_left_out(record)
         finally:
-            self._gpu_meter.stop()
-            self._machine_meter.stop(0.0)
-            self._machine_probe.stop()
+            self._monitors.stop()
             self._start_barrier.close()
             self._signal_watcher.stop()
             self._startup_hook.close()
@@ -320,14 +291,12 @@ class RunExecutor:
                 self._finish_hook()
             if self._start_barrier.try_release(child, argv):
                 self._lease.entrypoint_runs(child.pid)
-                self._hang_watch.start(child.tree)
-                self._gpu_meter.entrypoint_runs()
+                self._monitors.entrypoint_runs(child.tree)
                 self._phases.begin("entrypoint")
             self._shut_down(child)
             self._wait(min(_TICK_SECONDS, self._shutdown_sequence.seconds_until_due()))
         waiter.join()
-        self._hang_watch.stop()
-        self._observations.stood_still = self._hang_watch.early_diagnosis
+        self._observations.stood_still = self._monitors.entrypoint_ended()
 
     def _wait(self, seconds: float) -> None:
         self._wake.wait(seconds)
