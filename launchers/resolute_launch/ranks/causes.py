@@ -161,9 +161,14 @@ CAUSES = (
         "a server or another rank did not answer from node {node}; check that it runs, and the network",
     ),
     _cause(
+        r"No module named '?(?P<module>resolute|determined)\b(?!\.)",
+        "the Python of the entrypoint has no module {module}; begin the entrypoint with python3, which is "
+        "the one that Resolute is installed in, or install Resolute into the image",
+    ),
+    _cause(
         r"No module named '?(?P<module>[\w.]+)",
-        "Python has no module {module}; submit its directory with -i, or install it by "
-        "startup-hook.sh or the image",
+        "Python has no module {module}; submit its directory with -i, or install it: into the environment of "
+        "the cluster, by startup-hook.sh or into the image",
     ),
     _cause(
         r"cannot import name '(?P<name>\w+)' from '(?P<module>[\w.]+)'",

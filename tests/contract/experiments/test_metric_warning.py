@@ -13,6 +13,7 @@ from support.clocks import ManualClock
 from support.databases import migrate
 
 from resolute.api.metrics.v1 import metrics_service_pb2, summary_pb2
+from resolute.api.searcher.v1 import event_pb2, searcher_service_pb2
 from resolute.errors import UnavailableError
 from resolute_experiments.lifecycle import commands
 from resolute_experiments.lifecycle.metric_warning import PAUSED, MetricWarning
@@ -54,16 +55,29 @@ class Metrics:
         )
 
 
+class Searcher:
+    """A searcher service of which the log of a search has some completed operations, on a late page."""
+
+    def __init__(self, completed: int) -> None:
+        self.completed = completed
+
+    async def ListEvents(self, request: Any, timeout: float) -> Any:  # noqa: N802 - the contract names it
+        assert list(request.kinds) == ["validation_completed"]
+        if not request.page_token:
+            return searcher_service_pb2.ListEventsResponse(next_page_token="more")
+        return searcher_service_pb2.ListEventsResponse(entries=[event_pb2.LogEntry()] * self.completed)
+
+
 class Checked:
     """One experiment whose metric is ``loss``, and the warning of it."""
 
-    def __init__(self, database: Database, metrics: Metrics, **searcher: Any) -> None:
+    def __init__(self, database: Database, metrics: Metrics, *, completed: int = 0, **searcher: Any) -> None:
         self.store, self.metrics, self.clock = Store(database.engine), metrics, ManualClock()
         config = {"searcher": {"name": "single", "metric": "loss", "max_length": 1, **searcher}}
         self.store.run(lambda c: experiments.update(c, self.store.experiment_id, config=config))
         self._warning = MetricWarning(
             database,
-            clients=SimpleNamespace(metrics=metrics),  # type: ignore[arg-type]
+            clients=SimpleNamespace(metrics=metrics, searcher=Searcher(completed)),  # type: ignore[arg-type]
             notifier=Notifier(),
             clock=self.clock,
             timing=lambda: NOW,
@@ -117,8 +131,11 @@ def test_a_metric_beyond_the_first_page_is_found(database: Database) -> None:
     assert Checked(database, Metrics("a", "b", whole=False)).refresh()
 
 
-def test_no_validation_at_all_is_warned_of_when_a_search_by_reports_completes(database: Database) -> None:
-    checked = Checked(database, Metrics(), name="random", max_length=None)
+@pytest.mark.parametrize("searcher", [{"max_length": None}, {"max_length": 4}, {"name": "plugin"}])
+def test_no_validation_at_all_is_warned_of_when_a_search_completes(
+    database: Database, searcher: dict[str, Any]
+) -> None:
+    checked = Checked(database, Metrics(), **{"name": "random", **searcher})
     assert checked.refresh() == ""
     checked.state(ExperimentState.STOPPING_ERROR)
     assert checked.refresh(ending=True) == ""
@@ -133,7 +150,10 @@ def test_no_validation_at_all_is_warned_of_when_a_search_by_reports_completes(da
     "searcher",
     [
         pytest.param({"max_length": None}, id="one trial that trains by itself"),
-        pytest.param({"name": "random"}, id="operations, which are completed with the metric"),
+        pytest.param(
+            {"name": "random", "completed": 1}, id="operations, which are completed with the metric"
+        ),
+        pytest.param({"name": "custom"}, id="a program that is told what it wants to know"),
     ],
 )
 def test_some_scripts_may_report_no_validation(database: Database, searcher: dict[str, Any]) -> None:

@@ -25,8 +25,18 @@ def ask(prompt: str, *, piped: bool, confirm: bool = False) -> str:
         prompt: What a person is asked.
         piped: Read a line of standard input instead of asking.
         confirm: Ask twice, for a new one.
+
+    Raises:
+        click.UsageError: There is nobody to ask.
     """
     if piped:
         return sys.stdin.readline().rstrip("\r\n")
-    answer: str = click.prompt(prompt, hide_input=True, confirmation_prompt=confirm, err=True)
+    try:
+        answer: str = click.prompt(prompt, hide_input=True, confirmation_prompt=confirm, err=True)
+    except click.Abort:
+        if sys.stdin.isatty():
+            raise
+        raise click.UsageError(
+            "there is no terminal to ask for the password at; --password-stdin reads it from standard input."
+        ) from None
     return answer

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 
@@ -13,7 +15,15 @@ def confirm(question: str) -> None:
 
     Raises:
         click.ClickException: The answer is no; the command exits with 1.
-        click.Abort: Ctrl-C was pressed, or there is no terminal to answer at.
+        click.UsageError: There is no terminal to answer at.
+        click.Abort: Ctrl-C was pressed.
     """
-    if not click.confirm(question, err=True):
+    try:
+        agreed = click.confirm(question, err=True)
+    except click.Abort:
+        if sys.stdin.isatty():
+            raise
+        click.echo(err=True)
+        raise click.UsageError("there is no terminal to answer at; --yes answers.") from None
+    if not agreed:
         raise click.ClickException("nothing changed")

@@ -9,6 +9,7 @@ import structlog
 from sqlalchemy.engine import Connection
 
 from resolute.api.metrics.v1 import metrics_service_pb2
+from resolute.api.searcher.v1 import searcher_service_pb2
 from resolute.contracts.clock import Clock
 from resolute.contracts.documents.rejections import suggestion
 from resolute.errors import ResoluteError
@@ -119,9 +120,31 @@ class MetricWarning:
             shown = ", ".join([*names[:_SHOWN], *(["…"] if len(names) > _SHOWN else [])])
             hint = suggestion(metric, names)
             return f"{missing}; validations have: {shown}" + (f"; {hint}" if hint else "")
-        # A script that trains by itself may well validate nothing: `resolute run` submits such ones.
-        asked = experiment.state is ExperimentState.STOPPING_COMPLETED and _goes_by_metric(experiment)
-        return f"{missing}, nor any other validation metric" if ending and asked else ""
+        if (
+            ending
+            and experiment.state is ExperimentState.STOPPING_COMPLETED
+            and await self._blind(experiment)
+        ):
+            return f"{missing}, nor any other validation metric"
+        return ""
+
+    async def _blind(self, experiment: Experiment) -> bool:
+        """Whether a search without validations never learned what its trials reached."""
+        # A single script may well validate nothing, and the program of a custom search knows what it goes by.
+        if experiment.config["searcher"]["name"] in {"single", "custom"}:
+            return False
+        return not works_by_operations(experiment.config) or not await self._completed_any(experiment)
+
+    async def _completed_any(self, experiment: Experiment) -> bool:
+        """Whether a trial has completed an operation, which it does with the value of the metric."""
+        request = searcher_service_pb2.ListEventsRequest(
+            search_id=experiment.id, kinds=["validation_completed"], page_size=1
+        )
+        while True:
+            page = await self._clients.searcher.ListEvents(request, timeout=_DEADLINE_SECONDS)
+            if page.entries or not page.next_page_token:
+                return bool(page.entries)
+            request.page_token = page.next_page_token
 
     async def _reported(self, experiment: Experiment, *metrics: str) -> _Reported:
         """The validation metrics that were reported, of these if any are named."""
@@ -146,5 +169,5 @@ class _Reported:
 
 
 def _goes_by_metric(experiment: Experiment) -> bool:
-    # Operations are completed with the value of the metric: a search by operations that has ended knew it.
+    # Operations are completed with the value of the metric: a search by operations needs no report of it.
     return experiment.config["searcher"]["name"] != "single" and not works_by_operations(experiment.config)

@@ -22,6 +22,7 @@ _BY_ACCOUNT: Mapping[str, Mapping[str, tuple[str, ...]]] = {
             "AcknowledgeActions",
             "ReportEvents",
             "FenceTrial",
+            "ListEvents",
             "ExtendSearch",
             "RetryTrial",
             "DeleteSearch",
