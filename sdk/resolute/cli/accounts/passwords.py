@@ -27,7 +27,7 @@ def ask(prompt: str, *, piped: bool, confirm: bool = False) -> str:
         confirm: Ask twice, for a new one.
 
     Raises:
-        click.UsageError: There is nobody to ask.
+        click.UsageError: There is no terminal to ask at.
     """
     if piped:
         return sys.stdin.readline().rstrip("\r\n")
