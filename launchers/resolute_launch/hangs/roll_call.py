@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from resolute.contracts.files.regular_file import open_regular
 from resolute.contracts.processes import ProcessTree
 from resolute_launch.hangs.members import Member, members_of
 from resolute_launch.hangs.stacks import Stack, main_stack, parse_stacks
@@ -84,12 +85,12 @@ def _ask(member: Member, stacks_file: Path, deadline: float) -> str:
     try:
         if not member.identity.send(STACK_SIGNAL):
             return ""
+        end = _wait_for_answer(stacks_file, begin)
+        with open_regular(stacks_file) as file:
+            file.seek(begin)
+            return file.read(min(end - begin, _LONGEST)).decode(errors="replace")
     except OSError:
         return ""
-    end = _wait_for_answer(stacks_file, begin)
-    with stacks_file.open("rb") as file:
-        file.seek(begin)
-        return file.read(min(end - begin, _LONGEST)).decode(errors="replace")
 
 
 def _wait_for_answer(stacks_file: Path, begin: int) -> int:

@@ -97,7 +97,8 @@ class SpoolReader:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        # A pipe that a script has put in its place is as an empty file, and does not block.
+        self._file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         self._schemas: dict[int, tuple[Schema, struct.Struct]] = {}
         self.offset = 0
         self.sequence = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -34,3 +35,21 @@ Movement(Path({str(tmp_path / "m")!r}), rank=3).begin_phase()
     assert MovementTotal.read(tmp_path / "m") == MovementTotal(1, busy=False)
     again.step()
     assert MovementTotal.read(tmp_path / "m") == MovementTotal(2, busy=False), "no look misses it"
+
+
+def test_what_is_no_plain_file_is_passed_over_and_does_not_block(tmp_path: Path) -> None:
+    folder = tmp_path / "m"
+    Movement(folder, rank=0).step()
+    os.mkfifo(folder / "rank1")
+    (folder / "rank2").mkdir()
+    (folder / "rank3").symlink_to("/dev/zero")
+    program = f"""
+from pathlib import Path
+from resolute.contracts.run.shared_memory.movement import MovementTotal
+
+print(MovementTotal.read(Path({str(folder)!r})).count)
+"""
+    read = subprocess.run(
+        [sys.executable, "-c", program], check=True, timeout=60, stdout=subprocess.PIPE, text=True
+    )
+    assert read.stdout == "1\n"

@@ -206,7 +206,7 @@ def test_of_thousands_whom_one_change_wakes_few_look_at_once_and_services_among_
     asyncio.run(scenario())
 
 
-def test_a_client_that_does_not_read_keeps_nobody_from_looking() -> None:
+def test_a_client_that_does_not_read_keeps_no_other_from_looking() -> None:
     async def scenario() -> None:
         crowd = Crowd()
         crowd.go_on.set()

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from resolute.contracts.files.mapped_file import map_file
+from resolute.contracts.files.regular_file import open_regular
 
 _SIZE = 4096
 _COUNT = struct.Struct("<Q")
 _BUSY = 8
+_MOST_RANKS = 10_000
 
 
 class Movement:
@@ -63,9 +66,9 @@ class MovementTotal:
     def read(cls, folder: Path) -> MovementTotal:
         """Adds up what is in a folder; processes may write what they want there."""
         count, busy = 0, False
-        for path in folder.glob("rank*"):
+        for path in islice(folder.glob("rank*"), _MOST_RANKS):
             try:
-                with path.open("rb") as file:
+                with open_regular(path) as file:
                     content = file.read(_BUSY + 1)
             except OSError:
                 continue
