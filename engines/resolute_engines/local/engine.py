@@ -160,6 +160,7 @@ class LocalEngine:
 
     async def watch(self) -> AsyncIterator[ContainerReport]:
         """Reports each container whose supervisor ended, until ``close``."""
+        await asyncio.to_thread(self._fork_server.start)
         await self._deliveries.resume()
         while (report := await self._reports.get()) is not None:
             yield report

@@ -1,6 +1,7 @@
 """Starts supervisors as forks of one process that has imported what they need.
 
-That process is started for the first supervisor, and ends when this one does; supervisors outlive both.
+That process is started with the engine, so that the first supervisor finds its imports done, and again for a
+supervisor that finds it gone. It ends when this one does; supervisors outlive both.
 """
 
 from __future__ import annotations
@@ -37,6 +38,12 @@ class ForkServer:
         self._log = log
         self._mutex = threading.Lock()
         self._running: tuple[subprocess.Popen[bytes], socket.socket] | None = None
+
+    def start(self) -> None:
+        """Starts the process, unless it was started; it imports while this one goes on."""
+        # What prevents it, the first supervisor meets and tells.
+        with self._mutex, contextlib.suppress(OSError):
+            self._running = self._running or self._start()
 
     def fork(self, run: RunDirectory, lock: int) -> int:
         """Starts the supervisor of a run, in a session of its own.

@@ -50,7 +50,7 @@ from resolute_experiments.timing import Timing
 from resolute_experiments.topics import SCHEDULER_WAKEUP, SIGNAL_CHANGES, watched
 from resolute_serving.repetition import repeat
 
-_TICK_SECONDS = 2.0
+_TICK_SECONDS = 5.0
 """Between two looks while a trial runs: its progress is no event."""
 _LATE_SECONDS = 600.0
 """How long the end of an experiment waits for reports that a run left on its machine."""

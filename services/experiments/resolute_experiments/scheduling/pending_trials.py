@@ -13,6 +13,8 @@ from resolute_experiments.scheduling.policy import Request, Share
 from resolute_experiments.states import ExperimentState, TrialState
 from resolute_experiments.store.schema import experiments, trials, workspaces
 
+_LARGEST = 2**63 - 1
+
 
 def without_pool(connection: Connection, *, pools: Sequence[str]) -> dict[str, str]:
     """Reads which active experiments wait for a pool that is none of these, with its name."""
@@ -39,14 +41,16 @@ def pending_trials(
         without_slots: The same of an experiment whose trials want no slots.
         pools: Those that wait for one of these pools alone, by names that experiments have for it.
     """
-    place = sa.func.row_number().over(partition_by=trials.c.experiment_id, order_by=trials.c.number)
-    numbered = (
-        # The index has all of these: thousands of rows with their hyperparameters are not read.
-        sa.select(trials.c.experiment_id, trials.c.number, place.label("place"))
-        .where(trials.c.state == TrialState.QUEUED.value)
-        .subquery()
+    # One search of the index for each experiment: what waits behind its first trials is not even counted.
+    last = sa.case(
+        (experiments.c.slots_per_trial == 0, _number_in_queue(without_slots)),
+        else_=_number_in_queue(per_experiment),
     )
-    most = sa.case((experiments.c.slots_per_trial == 0, without_slots), else_=per_experiment)
+    first_ones = sa.and_(
+        trials.c.experiment_id == experiments.c.id,
+        trials.c.state == TrialState.QUEUED.value,
+        trials.c.number <= sa.func.coalesce(last, _LARGEST),
+    )
     query = (
         sa.select(
             trials.c.id,
@@ -61,22 +65,36 @@ def pending_trials(
             experiments.c.workspace,
             workspaces.c.slots.label("workspace_slots"),
         )
-        .select_from(numbered)
-        .join(trials, trials.c.number == numbered.c.number)
-        .join(experiments, experiments.c.id == trials.c.experiment_id)
+        .select_from(experiments)
+        # Outer, so that SQLite begins with the experiments, and not with thousands of trials.
+        .outerjoin(trials, first_ones)
         .outerjoin(workspaces, workspaces.c.name == experiments.c.workspace)
-        .where(numbered.c.place <= most, experiments.c.state == ExperimentState.ACTIVE.value)
-        .order_by(numbered.c.number)
+        .where(experiments.c.state == ExperimentState.ACTIVE.value)
+        .order_by(trials.c.number)
     )
     if pools:
         query = query.where(experiments.c.resource_pool.in_(pools))
-    rows = connection.execute(query).all()
+    rows = [row for row in connection.execute(query) if row.id is not None]
     since: dict[str, float] = {}
     for row in rows:
         since[row.experiment_id] = min(since.get(row.experiment_id, row.queued_at), row.queued_at)
     # Sorting keeps the order of rows that compare equal: that of an experiment's own trials.
     ordered = sorted(rows, key=lambda row: since[row.experiment_id])
     return [_request(row) for row in ordered]
+
+
+def _number_in_queue(place: int) -> sa.ScalarSelect[Any]:
+    """The number of the trial at a place, from one, in an experiment's own queue; NULL if that is shorter."""
+    queued = trials.alias()
+    return (
+        sa.select(queued.c.number)
+        .where(queued.c.experiment_id == experiments.c.id, queued.c.state == TrialState.QUEUED.value)
+        .order_by(queued.c.number)
+        .limit(1)
+        .offset(place - 1)
+        .correlate(experiments)
+        .scalar_subquery()
+    )
 
 
 def _request(row: Any) -> Request:

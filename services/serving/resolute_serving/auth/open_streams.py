@@ -36,7 +36,8 @@ class OpenStreams:
         self._verifier = verifier
         self._counts = StreamCounts(limits)
         self._sleep = sleep
-        self._streams: set[_Stream] = set()
+        # By token: thousands of streams have a few, which are asked for several times a second.
+        self._streams: dict[VerifiedToken, set[_Stream]] = {}
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -67,12 +68,13 @@ class OpenStreams:
             if token is None or task is None:
                 yield
             else:
-                with self._ended_with(_Stream(token, task)):
+                with self._ended_with(token, _Stream(task)):
                     yield
 
     @contextmanager
-    def _ended_with(self, stream: _Stream) -> Iterator[None]:
-        self._streams.add(stream)
+    def _ended_with(self, token: VerifiedToken, stream: _Stream) -> Iterator[None]:
+        streams = self._streams.setdefault(token, set())
+        streams.add(stream)
         try:
             yield
         except asyncio.CancelledError:
@@ -80,16 +82,17 @@ class OpenStreams:
                 raise
             raise stream.failure from None
         finally:
-            self._streams.discard(stream)
+            streams.discard(stream)
+            if not streams and self._streams.get(token) is streams:
+                del self._streams[token]
 
     async def check(self) -> None:
         """Ends the streams whose tokens have ended."""
-        # By token: thousands of streams have a few, and leases wait while this goes on.
-        for token in {stream.token for stream in self._streams}:
+        for token, streams in list(self._streams.items()):
             try:
                 await self._verifier.check_current(token)
             except ResoluteError as failure:
-                for stream in [stream for stream in self._streams if stream.token == token]:
+                for stream in list(streams):
                     if stream.failure is None:
                         stream.failure = failure
                         stream.task.cancel()
@@ -104,7 +107,6 @@ class OpenStreams:
 
 
 class _Stream:
-    def __init__(self, token: VerifiedToken, task: asyncio.Task[object]) -> None:
-        self.token = token
+    def __init__(self, task: asyncio.Task[object]) -> None:
         self.task = task
         self.failure: ResoluteError | None = None

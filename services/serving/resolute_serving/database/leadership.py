@@ -18,7 +18,6 @@ import structlog
 from sqlalchemy.exc import DBAPIError
 
 from resolute.contracts.clock import Clock
-from resolute_serving.database.beats import Beats
 from resolute_serving.database.engine import create_engine, typed_errors
 from resolute_serving.database.fence import Fence
 
@@ -207,6 +206,9 @@ class Term:
             )
 
     def _beat(self, lost: Callable[[], None]) -> None:
+        # Its driver is imported where a cluster has PostgreSQL alone.
+        from resolute_serving.database.beats import Beats
+
         with closing(Beats(self._engine.url, epoch=self.fence.epoch)) as beats:
             while not self._stopped.wait(BEAT_SECONDS):
                 # What the answer confirms is as old as this: the process may be stopped before it notes it.
