@@ -136,8 +136,9 @@ def test_people_places_and_models_come_too(client: Client) -> None:
         ("carol", "attic"): UserRole.ADMIN,
     }
     assert services.workspaces.get("attic").archived
+    assert [services.workspaces.get(name).owner for name in ("lab", "attic")] == ["carol", "dave"]
     project = services.workspaces.find_project("lab", "vision")
-    assert (project.description, "first this" in project.notes) == ("sees", True)
+    assert (project.description, "first this" in project.notes, project.owner) == ("sees", True, "dave")
     assert services.cluster.get_template("small").config == {"resources": {"slots_per_trial": 1}}
     assert services.config_policies.get().priority_limit == 10
     (model,) = services.models.list(ModelFilter())

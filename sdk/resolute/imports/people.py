@@ -55,9 +55,10 @@ class People:
             with self._report.noting(f"user {name!r}"):
                 usual = UserRole.MEMBER if roles_count else UserRole.EDITOR
                 role = cluster_roles.get((int(user["id"]), 0), usual)
-                self._services.access.create_user(name, UserRole.ADMIN if user.get("admin") else role)
-                if not user.get("active", True):
-                    self._services.access.update_user(name, active=False)
+                # Deactivated in the same call: an import that is killed leaves no user active who was not.
+                self._services.access.create_user(
+                    name, UserRole.ADMIN if user.get("admin") else role, active=bool(user.get("active", True))
+                )
                 self._report.add("users", new=1)
                 self._report.remark("passwords of users: each needs a new one, or a sign-in by OpenID")
                 if user.get("displayName"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import yaml
@@ -13,6 +13,8 @@ from resolute.errors import NotFoundError
 from resolute.imports.master import Master, Message
 from resolute.imports.report import Report
 
+_MOST_NOTES = 100_000
+"""Characters of a project's notes."""
 _NO_POLICIES = ConfigPoliciesRecord(invariant_config={}, max_slots=None, priority_limit=None)
 
 
@@ -33,10 +35,11 @@ def bring_places(master: Master, services: Services, report: Report) -> Places:
     """
     places = Places()
     here = {one.name: one for one in services.workspaces.list()}
+    users = {user.name: user.id for user in services.access.list_users()}
     for old in workspaces_of(master):
         name = str(old["name"])
         with report.noting(f"workspace {name!r}"):
-            workspace = here.get(name) or services.workspaces.create(name)
+            workspace = here.get(name) or services.workspaces.create(name, owner=_owner(old, users))
             report.add("workspaces", **({"known": 1} if name in here else {"new": 1}))
             places.workspaces[int(old["id"])] = workspace.id
             _remark_workspace(old, report)
@@ -48,7 +51,7 @@ def bring_places(master: Master, services: Services, report: Report) -> Places:
                     report.add("projects", known=1)
                     continue
                 with report.noting(f"project '{name}/{title}'"):
-                    _create_project(services, workspace.id, project)
+                    _create_project(services, workspace.id, project, report, owner=_owner(project, users))
                     report.add("projects", new=1)
     return places
 
@@ -121,15 +124,24 @@ def templates_of(master: Master) -> Iterator[Message]:
     yield from master.pages("/api/v1/templates", "templates", sortBy="SORT_BY_NAME")
 
 
-def _create_project(services: Services, workspace: int, project: Message) -> None:
+def _owner(old: Message, users: Mapping[str, int]) -> int | None:
+    """The user here whose a workspace or a project was there; None where there is none."""
+    return users.get(str(old.get("username") or ""))
+
+
+def _create_project(
+    services: Services, workspace: int, project: Message, report: Report, *, owner: int | None
+) -> None:
     description = str(project.get("description") or "")
-    created = services.workspaces.create_project(workspace, str(project["name"]), description=description)
-    notes = [
+    notes = "\n".join(
         f"# {note.get('name') or 'Notes'}\n\n{note.get('contents') or ''}\n"
         for note in project.get("notes") or []
-    ]
-    if notes:
-        services.workspaces.update_project(created.id, notes="\n".join(notes))
+    )
+    if len(notes) > _MOST_NOTES:
+        report.remark(f"notes of projects behind {_MOST_NOTES} characters")
+    services.workspaces.create_project(
+        workspace, str(project["name"]), description=description, notes=notes[:_MOST_NOTES], owner=owner
+    )
 
 
 def _remark_workspace(workspace: Message, report: Report) -> None:
@@ -137,5 +149,3 @@ def _remark_workspace(workspace: Message, report: Report) -> None:
         report.remark("checkpoint storages of workspaces: name them in a template, or in the configs")
     if workspace.get("agentUserGroup"):
         report.remark("agent users of workspaces: trials run as the user who started the cluster")
-    if workspace.get("username") not in {"admin", "determined", None}:
-        report.remark("owners of workspaces and projects: they belong to who imports them")

@@ -37,6 +37,8 @@ PROJECTS = (
         "workspaceId": 2,
         "name": "vision",
         "archived": False,
+        "username": "dave",
+        "userId": 4,
         "description": "sees",
         "notes": [{"name": "plan", "contents": "first this"}],
     },

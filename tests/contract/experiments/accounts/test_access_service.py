@@ -27,6 +27,7 @@ from resolute.errors import (
     AlreadyExistsError,
     ConflictError,
     InvalidArgumentError,
+    NotFoundError,
     PermissionDeniedError,
     UnauthenticatedError,
 )
@@ -51,6 +52,25 @@ def test_creating_calls_that_are_repeated_create_once(play: Callable[[Scenario],
         await admin.user("eve", request_id=request_id)
         with pytest.raises(AlreadyExistsError, match=request_id):
             await admin.user("eva", request_id=request_id)
+
+    play(scenario)
+
+
+def test_what_is_created_for_others_is_theirs_from_the_first_call(play: Callable[[Scenario], None]) -> None:
+    async def scenario(running: Running, admin: Calls) -> None:
+        ada = await admin.user("ada")
+        gone = await admin.user("gone", inactive=True)
+        assert not gone.active
+        vision = await admin.workspace("vision", owner_id=ada.user_id)
+        cats = await admin.project(vision.workspace_id, "cats", owner_id=gone.user_id, notes="# Plan")
+        assert (vision.owner_name, cats.owner_name, cats.notes) == ("ada", "gone", "# Plan")
+        issued = await admin.access.CreateToken(_access.CreateTokenRequest(user_id=ada.user_id))
+        async with calls(running, issued.bearer_token) as own:
+            assert (await own.workspace("text", owner_id=ada.user_id)).owner_name == "ada"
+            with pytest.raises(PermissionDeniedError, match="ask an admin"):
+                await own.workspace("speech", owner_id=gone.user_id)
+        with pytest.raises(NotFoundError):
+            await admin.workspace("speech", owner_id=999)
 
     play(scenario)
 

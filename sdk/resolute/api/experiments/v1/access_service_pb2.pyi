@@ -494,20 +494,24 @@ class CreateUserRequest(google.protobuf.message.Message):
     REQUEST_ID_FIELD_NUMBER: builtins.int
     NAME_FIELD_NUMBER: builtins.int
     ROLE_FIELD_NUMBER: builtins.int
+    INACTIVE_FIELD_NUMBER: builtins.int
     request_id: builtins.str
     """UUID that the client chooses for this creation and sends again when it repeats the call; empty if it never does."""
     name: builtins.str
     """Name: 1 to 128 letters, digits and . _ - @."""
     role: resolute.api.experiments.v1.user_pb2.UserRole.ValueType
     """What the user may do."""
+    inactive: builtins.bool
+    """Whether nobody may act as the user until UpdateUser says so."""
     def __init__(
         self,
         *,
         request_id: builtins.str = ...,
         name: builtins.str = ...,
         role: resolute.api.experiments.v1.user_pb2.UserRole.ValueType = ...,
+        inactive: builtins.bool = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["name", b"name", "request_id", b"request_id", "role", b"role"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["inactive", b"inactive", "name", b"name", "request_id", b"request_id", "role", b"role"]) -> None: ...
 
 global___CreateUserRequest = CreateUserRequest
 

@@ -24,17 +24,23 @@ class CreateWorkspaceRequest(google.protobuf.message.Message):
 
     REQUEST_ID_FIELD_NUMBER: builtins.int
     NAME_FIELD_NUMBER: builtins.int
+    OWNER_ID_FIELD_NUMBER: builtins.int
     request_id: builtins.str
     """UUID that the client chooses for this creation and sends again when it repeats the call; empty if it never does."""
     name: builtins.str
     """Name: 1 to 80 printable characters, not only spaces."""
+    owner_id: builtins.int
+    """Whose it is: a user whom an admin of the cluster names, who has no role in it by that; absent for the caller's."""
     def __init__(
         self,
         *,
         request_id: builtins.str = ...,
         name: builtins.str = ...,
+        owner_id: builtins.int | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["name", b"name", "request_id", b"request_id"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_owner_id", b"_owner_id", "owner_id", b"owner_id"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_owner_id", b"_owner_id", "name", b"name", "owner_id", b"owner_id", "request_id", b"request_id"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_owner_id", b"_owner_id"]) -> typing.Literal["owner_id"] | None: ...
 
 global___CreateWorkspaceRequest = CreateWorkspaceRequest
 
@@ -308,6 +314,8 @@ class CreateProjectRequest(google.protobuf.message.Message):
     WORKSPACE_ID_FIELD_NUMBER: builtins.int
     NAME_FIELD_NUMBER: builtins.int
     DESCRIPTION_FIELD_NUMBER: builtins.int
+    OWNER_ID_FIELD_NUMBER: builtins.int
+    NOTES_FIELD_NUMBER: builtins.int
     request_id: builtins.str
     """UUID that the client chooses for this creation and sends again when it repeats the call; empty if it never does."""
     workspace_id: builtins.int
@@ -316,6 +324,10 @@ class CreateProjectRequest(google.protobuf.message.Message):
     """Name: 1 to 80 printable characters, not only spaces."""
     description: builtins.str
     """What it is about: at most 10000 characters."""
+    owner_id: builtins.int
+    """Whose it is: a user whom an admin of the cluster names; absent for the caller's."""
+    notes: builtins.str
+    """Notes in Markdown: at most 100000 characters."""
     def __init__(
         self,
         *,
@@ -323,8 +335,12 @@ class CreateProjectRequest(google.protobuf.message.Message):
         workspace_id: builtins.int = ...,
         name: builtins.str = ...,
         description: builtins.str = ...,
+        owner_id: builtins.int | None = ...,
+        notes: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["description", b"description", "name", b"name", "request_id", b"request_id", "workspace_id", b"workspace_id"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_owner_id", b"_owner_id", "owner_id", b"owner_id"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_owner_id", b"_owner_id", "description", b"description", "name", b"name", "notes", b"notes", "owner_id", b"owner_id", "request_id", b"request_id", "workspace_id", b"workspace_id"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_owner_id", b"_owner_id"]) -> typing.Literal["owner_id"] | None: ...
 
 global___CreateProjectRequest = CreateProjectRequest
 

@@ -79,14 +79,21 @@ class Access:
         """Returns a code that signs the caller in once, within ten minutes."""
         return self._stub.CreateSignInCode(pb2.CreateSignInCodeRequest()).code
 
-    def create_user(self, name: str, role: UserRole) -> UserRecord:
+    def create_user(self, name: str, role: UserRole, *, active: bool = True) -> UserRecord:
         """Creates a user.
+
+        Args:
+            name: Its name.
+            role: What the user may do.
+            active: Whether anybody may act as the user.
 
         Raises:
             AlreadyExistsError: The name is taken.
             InvalidArgumentError: It is not a valid name.
         """
-        request = pb2.CreateUserRequest(request_id=str(uuid.uuid4()), name=name, role=role_number(role))
+        request = pb2.CreateUserRequest(
+            request_id=str(uuid.uuid4()), name=name, role=role_number(role), inactive=not active
+        )
         return _user(self._stub.CreateUser(request).user)
 
     def get_user(self, user: str | int) -> UserRecord:

@@ -28,14 +28,18 @@ class Workspaces:
     def __init__(self, session: Session) -> None:
         self._stub = session.stub(workspaces_service_pb2_grpc.WorkspacesServiceStub)
 
-    def create(self, name: str) -> WorkspaceRecord:
+    def create(self, name: str, *, owner: int | None = None) -> WorkspaceRecord:
         """Creates a workspace.
+
+        Args:
+            name: Its name.
+            owner: Id of the user whose it is, which admins of the cluster may name; None for the caller's.
 
         Raises:
             AlreadyExistsError: The name is taken.
             InvalidArgumentError: It is not a valid name.
         """
-        request = pb2.CreateWorkspaceRequest(request_id=str(uuid.uuid4()), name=name)
+        request = pb2.CreateWorkspaceRequest(request_id=str(uuid.uuid4()), name=name, owner_id=owner)
         return _workspace(self._stub.CreateWorkspace(request).workspace)
 
     def get(self, workspace: str | int) -> WorkspaceRecord:
@@ -93,8 +97,23 @@ class Workspaces:
         """
         self._stub.DeleteWorkspace(pb2.DeleteWorkspaceRequest(workspace_id=self.id_of(workspace)))
 
-    def create_project(self, workspace: str | int, name: str, *, description: str = "") -> ProjectRecord:
+    def create_project(
+        self,
+        workspace: str | int,
+        name: str,
+        *,
+        description: str = "",
+        notes: str = "",
+        owner: int | None = None,
+    ) -> ProjectRecord:
         """Creates a project.
+
+        Args:
+            workspace: Where.
+            name: Its name.
+            description: What it is about.
+            notes: Notes in Markdown.
+            owner: Id of the user whose it is, which admins of the cluster may name; None for the caller's.
 
         Raises:
             NotFoundError: The workspace does not exist.
@@ -105,6 +124,8 @@ class Workspaces:
             workspace_id=self.id_of(workspace),
             name=name,
             description=description,
+            notes=notes,
+            owner_id=owner,
         )
         return _project(self._stub.CreateProject(request).project)
 

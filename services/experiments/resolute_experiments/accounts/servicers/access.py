@@ -196,7 +196,7 @@ class UserHandlers:
 
         def work(connection: Connection) -> Account:
             def create() -> str:
-                made = users.create(connection, user, now=now)
+                made = users.create(connection, user, active=not request.inactive, now=now)
                 self._record(connection, "create_user", user.name, role=user.role.value)
                 return str(made.number)
 

@@ -10,6 +10,7 @@ from resolute.api.experiments.v1 import project_pb2
 from resolute.api.experiments.v1 import workspaces_service_pb2 as pb2
 from resolute.errors import FailedPreconditionError
 from resolute_experiments.accounts.names import check_label
+from resolute_experiments.accounts.owners import owner_of_new
 from resolute_experiments.accounts.servicers.workspace_messages import project_message, project_messages
 from resolute_experiments.accounts.store import projects, workspaces
 from resolute_experiments.accounts.store.projects import Project
@@ -18,7 +19,6 @@ from resolute_experiments.states import ENDED_EXPERIMENTS
 from resolute_experiments.store import audit, experiments
 from resolute_experiments.store import schema as tables
 from resolute_experiments.store.schema import IDEMPOTENCY_KEYS
-from resolute_serving.context import actor
 from resolute_serving.filters import any_of, equals, seen_in
 from resolute_serving.updates import check_etag, update_paths
 from resolute_serving.validation import check_length, required_id
@@ -45,6 +45,7 @@ class ProjectHandlers:
         workspace_id = required_id(request.workspace_id, field="workspace_id")
         check_label(request.name, field="name")
         check_length(request.description, field="description", most=_DESCRIPTION_LENGTH)
+        check_length(request.notes, field="notes", most=_NOTES_LENGTH)
         now = self._core.clock.time()
 
         def work(connection: Connection) -> project_pb2.Project:
@@ -54,7 +55,8 @@ class ProjectHandlers:
                     workspaces.get(connection, number=workspace_id).name,
                     request.name,
                     description=request.description,
-                    owner=actor(),
+                    notes=request.notes,
+                    owner=owner_of_new(connection, request),
                     now=now,
                 )
                 self._record(connection, "create_project", _label(made))

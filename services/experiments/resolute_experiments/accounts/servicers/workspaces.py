@@ -10,6 +10,7 @@ from sqlalchemy.engine import Connection
 from resolute.api.experiments.v1 import workspace_pb2
 from resolute.api.experiments.v1 import workspaces_service_pb2 as pb2
 from resolute_experiments.accounts.names import check_label
+from resolute_experiments.accounts.owners import owner_of_new
 from resolute_experiments.accounts.servicers.workspace_messages import (
     new_workspace_message,
     quota_of,
@@ -23,7 +24,7 @@ from resolute_experiments.context import ServiceContext
 from resolute_experiments.store import audit
 from resolute_experiments.store import schema as tables
 from resolute_experiments.store.schema import IDEMPOTENCY_KEYS
-from resolute_serving.context import Role, actor
+from resolute_serving.context import Role
 from resolute_serving.filters import any_of, equals, seen_in
 from resolute_serving.updates import check_etag, update_paths
 from resolute_serving.validation import required_id
@@ -54,8 +55,10 @@ class WorkspaceHandlers:
             created: list[Workspace] = []
 
             def create() -> str:
-                made = workspaces.create(connection, request.name, owner=actor(), now=now)
-                _lead(connection, made, now=now)
+                owner = owner_of_new(connection, request)
+                made = workspaces.create(connection, request.name, owner=owner, now=now)
+                if not request.HasField("owner_id"):
+                    _lead(connection, made, now=now)
                 audit.record(connection, "create_workspace", f"workspace {made.name}", now=now)
                 created.append(made)
                 return str(made.number)

@@ -49,11 +49,11 @@ def ensure_uncategorized(connection: Connection, *, owner: str, now: float) -> N
     if workspaces.find(connection, name) is None:
         workspaces.create(connection, name, owner=owner, now=now)
     if find(connection, name, name) is None:
-        create(connection, name, name, description="", owner=owner, now=now)
+        create(connection, name, name, description="", notes="", owner=owner, now=now)
 
 
 def create(
-    connection: Connection, workspace: str, name: str, *, description: str, owner: str, now: float
+    connection: Connection, workspace: str, name: str, *, description: str, notes: str, owner: str, now: float
 ) -> Project:
     """Writes a new project.
 
@@ -68,7 +68,7 @@ def create(
             workspace=workspace,
             name=name,
             description=description,
-            notes="",
+            notes=notes,
             owner=owner,
             archived=False,
             created_at=now,

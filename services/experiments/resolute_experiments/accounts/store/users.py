@@ -66,14 +66,14 @@ def ensure(connection: Connection, user: User, *, now: float) -> None:
         _insert(connection, user, now=now)
 
 
-def create(connection: Connection, user: User, *, now: float) -> Account:
+def create(connection: Connection, user: User, *, active: bool = True, now: float) -> Account:
     """Writes a new user.
 
     Raises:
         AlreadyExistsError: The name is taken.
     """
     _check_free(connection, user.name)
-    _insert(connection, user, now=now)
+    _insert(connection, user, active=active, now=now)
     return get(connection, name=user.name)
 
 
@@ -199,9 +199,9 @@ def _check_free(connection: Connection, name: str, *, own: int = 0) -> None:
         raise AlreadyExistsError(f"user {taken} exists already; choose another name", resource=name)
 
 
-def _insert(connection: Connection, user: User, *, now: float) -> None:
+def _insert(connection: Connection, user: User, *, active: bool = True, now: float) -> None:
     connection.execute(
         sa.insert(users).values(
-            name=user.name, role=user.role.value, created_at=now, active=True, password=""
+            name=user.name, role=user.role.value, created_at=now, active=active, password=""
         )
     )
