@@ -37,7 +37,7 @@ DETERMINED_NEEDS := appdirs==1.4.4 backoff==2.2.1 filelock==3.29.0 hdfs==2.7.3 l
 DETERMINED_CLIENTS := $(DETERMINED_RELEASES:%=.cache/determined/%/.installed)
 OPENID := .cache/oidc-provider/.installed-$(OPENID_VERSION)
 
-.PHONY: setup demo run-demo newest debian compose-demo backends azurite oidc-provider determined-clients test nightly check proto bench bench-page format deployment install-lines distributed changelog release chaos outage failover hangs retention gateway-kills soak slow-tests turn originals fuzz siege openapi clients front engines images build-images images-for-compose image-programs search-on-compose lock-images page check-page pictures docs audit sbom clean
+.PHONY: setup demo run-demo newest debian compose-demo backends azurite oidc-provider determined-clients test nightly check proto bench bench-page format deployment install-lines distributed changelog release chaos outage failover hangs retention gateway-kills soak slow-tests turn originals fuzz siege openapi clients front engines images build-images images-for-compose image-programs search-on-compose lock lock-images documented page check-page pictures docs audit sbom clean
 
 setup: $(STAMP)
 
@@ -344,6 +344,11 @@ soak: $(STAMP)
 # Of the suites above some, by turns: those of SEED=n, as far as MINUTES go, or those that SUITES='name name' names.
 turn: $(STAMP)
 	$(BIN)/python tools/turn.py $(if $(SEED),--seed $(SEED)) $(if $(MINUTES),--minutes $(MINUTES)) $(SUITES)
+
+# What documentation tells to run, once each in a fresh clone, with a table of what came of it in build/documented/table.md;
+# MINUTES=n leaves out what takes longer, NAMES='name name' runs those.
+documented: $(STAMP)
+	$(BIN)/python tools/documented.py $(if $(MINUTES),--minutes $(MINUTES)) $(NAMES)
 
 # Odd calls to every service, on SQLite and on PostgreSQL: none may fail inside.
 fuzz: $(STAMP)

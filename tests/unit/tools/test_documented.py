@@ -1,0 +1,41 @@
+"""What the nightly list of documented commands takes: everything, or it says why not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import documented
+import pytest
+
+
+def test_each_target_of_the_makefile_is_run_or_left_out_for_a_reason() -> None:
+    assert set(documented.MINUTES) | set(documented.LEFT_OUT) == set(documented.targets())
+    assert not set(documented.MINUTES) & set(documented.LEFT_OUT)
+
+
+def test_the_demo_is_first_and_what_removes_everything_is_last() -> None:
+    names = [command.name for command in documented.commands()]
+    assert names[:2] == ["demo", "setup"]
+    assert names[-1] == "clean"
+    assert "pages-pages" in names
+
+
+def test_what_failed_is_in_the_table_with_its_last_line(tmp_path: Path) -> None:
+    (tmp_path / "clone").mkdir()
+    good = documented.run(documented.Command("good", 1, "pwd\necho fine"), tmp_path / "clone")
+    bad = documented.run(documented.Command("bad", 1, "echo 'a | b'\nfalse"), tmp_path / "clone")
+    assert (good.exit_code, bad.exit_code) == (0, 1)
+    assert (tmp_path / "good.log").read_text() == f"{tmp_path}/clone\nfine\n"
+    page = documented.table([good, bad], {"turn": "elsewhere"})
+    assert "| `pwd; echo fine` |" in page
+    assert "**failed**: a \\| b |" in page
+    assert "| `turn` | elsewhere |" in page
+    assert "| README.md | `git clone" in page
+
+
+def test_one_that_takes_too_long_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "clone").mkdir()
+    monkeypatch.setattr(documented, "_LONGEST", 0.0001)
+    row = documented.run(documented.Command("slow", 1, "echo begun; sleep 600"), tmp_path / "clone")
+    assert row.exit_code is None
+    assert "**ended**" in row.text
