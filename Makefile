@@ -352,8 +352,8 @@ documented: $(STAMP)
 
 # Odd calls to every service, on SQLite and on PostgreSQL: none may fail inside.
 fuzz: $(STAMP)
-	PYTHONPATH=tests $(BIN)/python -m faults.fuzz.campaign --calls $(CALLS) $(if $(SEED),--seed $(SEED))
-	PYTHONPATH=tests $(BIN)/python -m faults.fuzz.campaign --calls $(CALLS) $(if $(SEED),--seed $(SEED)) --postgresql
+	PYTHONPATH=tests $(BIN)/python -m faults.fuzz.campaign --calls $(CALLS) $(if $(FIRST),--first $(FIRST)) $(if $(SEED),--seed $(SEED))
+	PYTHONPATH=tests $(BIN)/python -m faults.fuzz.campaign --calls $(CALLS) $(if $(FIRST),--first $(FIRST)) $(if $(SEED),--seed $(SEED)) --postgresql
 
 # Renewals of leases while callers ask for all that they may, on SQLite, on PostgreSQL, and with services apart.
 siege: $(STAMP)

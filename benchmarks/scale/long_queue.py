@@ -22,11 +22,13 @@ import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+import grpc
 from google.protobuf.field_mask_pb2 import FieldMask
 
 from benchmarks.embedded import Embedded, embedded
@@ -75,32 +77,37 @@ class Figure:
 
 def fill(running: Embedded, *, experiments: int, trials: int) -> float:
     """Submits experiments until all of their trials wait; returns the seconds that this took."""
-    stub = experiments_service_pb2_grpc.ExperimentsServiceStub(running.channel)
-    each = trials // experiments
-
-    def submit(number: int) -> None:
-        spec = experiments_service_pb2.ExperimentSpec(
-            config_yaml=_CONFIG.format(
-                number=number, trials=each if number else 1, priority=42 if number else 1
-            ),
-        )
-        stub.CreateExperiment(
-            experiments_service_pb2.CreateExperimentRequest(request_id=str(uuid.uuid4()), spec=spec)
-        )
 
     def all_wait() -> None:
-        submit(0)
-        with ThreadPoolExecutor(_SUBMITTERS) as pool:
-            list(pool.map(submit, range(1, experiments + 1)))
-        while queued(running) < each * experiments:
-            time.sleep(0.5)
+        submit(running.channel, 0, trials=1, priority=1)
+        submit_all(running.channel, experiments=experiments, trials=trials)
 
     return seconds(all_wait)
 
 
-def queued(running: Embedded) -> int:
+def submit(channel: grpc.Channel, number: int, *, trials: int, priority: int = 42) -> None:
+    """Submits one experiment."""
+    stub = experiments_service_pb2_grpc.ExperimentsServiceStub(channel)
+    spec = experiments_service_pb2.ExperimentSpec(
+        config_yaml=_CONFIG.format(number=number, trials=trials, priority=priority)
+    )
+    stub.CreateExperiment(
+        experiments_service_pb2.CreateExperimentRequest(request_id=str(uuid.uuid4()), spec=spec)
+    )
+
+
+def submit_all(channel: grpc.Channel, *, experiments: int, trials: int) -> None:
+    """Submits experiments from 1 on, and waits until all of their trials wait."""
+    each = trials // experiments
+    with ThreadPoolExecutor(_SUBMITTERS) as pool:
+        list(pool.map(partial(submit, channel, trials=each), range(1, experiments + 1)))
+    while queued(channel) < each * experiments:
+        time.sleep(0.5)
+
+
+def queued(channel: grpc.Channel) -> int:
     """Trials that wait."""
-    stub = cluster_service_pb2_grpc.ClusterServiceStub(running.channel)
+    stub = cluster_service_pb2_grpc.ClusterServiceStub(channel)
     return int(stub.GetCluster(cluster_service_pb2.GetClusterRequest()).queued_trials)
 
 

@@ -1,9 +1,11 @@
 """Many odd calls against all services, by every way in: none may fail inside, and the process may not grow.
 
-Run as ``make fuzz CALLS=20000``. They come over gRPC, by the gateway as Connect in JSON and binary and as
-gRPC-web, and as bytes that break the rules of HTTP/1.1 and HTTP/2. A seed decides every call; the ids of the
-objects that the calls name are new in each run. A call counts as having reached the domain when neither its
-token, nor its bounds, nor the reading of its fields ended it.
+Run as ``make fuzz CALLS=20000``. A long campaign says how far it is, and goes on from there by ``FIRST=n``
+with the same ``SEED``; parts with seeds of their own may run side by side. Calls come over gRPC, by the
+gateway as Connect in JSON and binary and as gRPC-web, and as bytes that break the rules of HTTP/1.1 and
+HTTP/2. A seed decides every call; the ids of the objects that the calls name are new in each run. A call
+counts as having reached the domain when neither its token, nor its bounds, nor the reading of its fields
+ended it.
 """
 
 from __future__ import annotations
@@ -126,12 +128,13 @@ class Campaign:
         self._weights = weights
         self.report = Report(seed)
 
-    async def run(self, folder: Path, *, calls: int, database_url: str = "") -> Report:
+    async def run(self, folder: Path, *, calls: int, first: int = 0, database_url: str = "") -> Report:
         """Serves all services and makes calls.
 
         Args:
             folder: Where databases and checkpoints lie.
             calls: How many.
+            first: How many of them are left out, because they were made before.
             database_url: PostgreSQL for all services; SQLite files in the folder by default.
         """
         with _collected_causes(self.report):
@@ -142,13 +145,14 @@ class Campaign:
                 caller = Caller(running)
                 ways = _ways(caller, running.address, http.port)
                 try:
-                    for first in range(0, calls, _WORLD_CALLS):
-                        world = await make_world(caller, folder, random.Random(f"{self._seed}/world/{first}"))
-                        numbers = iter(range(first, min(first + _WORLD_CALLS, calls)))
+                    for begin in range(first - first % _WORLD_CALLS, calls, _WORLD_CALLS):
+                        world = await make_world(caller, folder, random.Random(f"{self._seed}/world/{begin}"))
+                        numbers = iter(range(begin, min(begin + _WORLD_CALLS, calls)))
                         await asyncio.gather(
                             *(self._work(caller, ways, world, numbers) for _ in range(_PARALLEL))
                         )
                         self.report.memory.append(psutil.Process().memory_info().rss >> 20)
+                        _say_how_far(self.report, begin + _WORLD_CALLS)
                 finally:
                     await caller.channel.close()
                     end_processes(folder)
@@ -180,6 +184,12 @@ class Campaign:
         if code in _DEFECTS or code == "HTTP_500":
             what = ", ".join(changed) or "nothing"
             self.report.findings.append(Finding(number, name, f"{way}, {what}", f"{code} {detail}"))
+
+
+def _say_how_far(report: Report, calls: int) -> None:
+    failed = len(report.findings) + len(report.tracebacks)
+    sys.stdout.write(f"{calls} calls, {time.process_time():.0f} s of a processor, {failed} failed inside\n")
+    sys.stdout.flush()
 
 
 def _ways(caller: Caller, address: str, port: int) -> Mapping[str, Way]:
@@ -277,6 +287,7 @@ def main() -> None:
     """Runs one campaign and exits with 1 if anything is wrong."""
     parser = argparse.ArgumentParser(prog="make fuzz", description=__doc__)
     parser.add_argument("--calls", type=int, default=CALLS)
+    parser.add_argument("--first", type=int, default=0, help="how many of them were made before")
     parser.add_argument("--seed", type=int, default=secrets.randbelow(2**32))
     parser.add_argument("--only", default="", help="part of the names of the methods to call")
     parser.add_argument("--postgresql", action="store_true", help="on PostgreSQL in place of SQLite")
@@ -287,7 +298,9 @@ def main() -> None:
     database = new_postgres() if options.postgresql else nullcontext("")
     with tempfile.TemporaryDirectory(prefix="resolute-fuzz-") as folder, database as url:
         campaign = Campaign(options.seed, only=options.only)
-        report = asyncio.run(campaign.run(Path(folder), calls=options.calls, database_url=url))
+        report = asyncio.run(
+            campaign.run(Path(folder), calls=options.calls, first=options.first, database_url=url)
+        )
     sys.stdout.write(f"{describe(report)}\n{time.monotonic() - began:.0f} s\n")
     fine = (
         not (report.findings or report.tracebacks)
