@@ -17,6 +17,7 @@ CLASSES = (
     "Client",
     "Experiment",
     "Trial",
+    "Chart",
     "Checkpoint",
     "Model",
     "ModelVersion",

@@ -6,6 +6,7 @@ import { CheckpointsService } from "../gen/resolute/api/checkpoints/v1/checkpoin
 import { MediaService } from "../gen/resolute/api/checkpoints/v1/media_service_pb.js";
 import { ModelsService } from "../gen/resolute/api/checkpoints/v1/models_service_pb.js";
 import { AccessService } from "../gen/resolute/api/experiments/v1/access_service_pb.js";
+import { BoardsService } from "../gen/resolute/api/experiments/v1/boards_service_pb.js";
 import { ClusterService } from "../gen/resolute/api/experiments/v1/cluster_service_pb.js";
 import { ConfigPoliciesService } from "../gen/resolute/api/experiments/v1/config_policies_service_pb.js";
 import { ContinuationService } from "../gen/resolute/api/experiments/v1/continuation_service_pb.js";
@@ -23,6 +24,7 @@ import { SearcherService } from "../gen/resolute/api/searcher/v1/searcher_servic
 /** A client of each service that people and their programs call. */
 export interface Services {
   readonly access: Client<typeof AccessService>;
+  readonly boards: Client<typeof BoardsService>;
   readonly checkpoints: Client<typeof CheckpointsService>;
   readonly cluster: Client<typeof ClusterService>;
   readonly configPolicies: Client<typeof ConfigPoliciesService>;
@@ -45,6 +47,7 @@ export interface Services {
 export function servicesOver(transport: Transport): Services {
   return {
     access: createClient(AccessService, transport),
+    boards: createClient(BoardsService, transport),
     checkpoints: createClient(CheckpointsService, transport),
     cluster: createClient(ClusterService, transport),
     configPolicies: createClient(ConfigPoliciesService, transport),

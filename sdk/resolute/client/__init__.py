@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 from resolute.runtime.older_names import by_older_name
 
 if TYPE_CHECKING:
+    from resolute.client.charts.chart import Chart
     from resolute.client.client import Client
     from resolute.client.default_client import (
+        chart,
         create_experiment,
         create_model,
         create_user,
@@ -65,6 +67,7 @@ if TYPE_CHECKING:
     from resolute.client.submission.file_tree import ModelDefinitionError
 
 __all__ = [
+    "Chart",
     "Checkpoint",
     "CheckpointOrderBy",
     "CheckpointSortBy",
@@ -95,6 +98,7 @@ __all__ = [
     "UserRole",
     "ValidationMetrics",
     "Workspace",
+    "chart",
     "create_experiment",
     "create_model",
     "create_user",
@@ -123,6 +127,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "Chart": "charts.chart",
     "Client": "client",
     "DownloadMode": "downloads.sources",
     "Checkpoint": "objects.checkpoint",

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from resolute.client.charts.chart import Chart, read_chart
 from resolute.client.connection.endpoint import CERTIFICATE_NAME_VARIABLES, CERTIFICATE_VARIABLES
 from resolute.client.connection.session import Session
 from resolute.client.objects.checkpoint import Checkpoint
@@ -394,6 +395,36 @@ class Client:
             2
         """
         return Trial(self.services, self.services.trials.get(trial_id))
+
+    def chart(
+        self,
+        metric: str = "",
+        *,
+        trials: Sequence[int] = (),
+        experiments: Sequence[int] = (),
+        top: int = 10,
+        log: bool = False,
+    ) -> Chart:
+        """Draws a metric of trials, or of the best trials of experiments, as a notebook shows it.
+
+        Args:
+            metric: The metric with its group, such as ``training/loss``; of the group ``validation``
+                without one. Empty for the metric of the search.
+            trials: Numbers of trials.
+            experiments: Numbers of experiments.
+            top: How many trials of each experiment, the best first.
+            log: Whether the axis of values is logarithmic.
+
+        Raises:
+            InvalidArgumentError: Nothing is named, or more trials than a chart has room for.
+            NotFoundError: There is no such trial or experiment.
+
+        Examples:
+            >>> from resolute import client
+            >>> client.chart("training/loss", trials=[1])
+            <Chart of training/loss: trial 1>
+        """
+        return read_chart(self.services, metric, trials=trials, experiments=experiments, top=top, log=log)
 
     def get_checkpoint(self, uuid: str) -> Checkpoint:
         """Returns a committed checkpoint.

@@ -83,6 +83,7 @@ get_workspace = _SCRIPT.get_workspace
 list_workspaces = _SCRIPT.list_workspaces
 delete_workspace = _SCRIPT.delete_workspace
 get_trial = _SCRIPT.get_trial
+chart = _SCRIPT.chart
 get_checkpoint = _SCRIPT.get_checkpoint
 create_model = _SCRIPT.create_model
 get_model = _SCRIPT.get_model

@@ -15,6 +15,7 @@ from resolute.api.experiments.v1 import (
     access_service_pb2_grpc,
     alerts_service_pb2_grpc,
     allocations_service_pb2_grpc,
+    boards_service_pb2_grpc,
     cluster_service_pb2_grpc,
     config_policies_service_pb2_grpc,
     continuation_service_pb2_grpc,
@@ -36,6 +37,7 @@ from resolute_experiments.accounts.openid.id_tokens import IdTokenVerifier
 from resolute_experiments.accounts.refusal_log import RefusalLog
 from resolute_experiments.accounts.secrets import Secrets
 from resolute_experiments.accounts.servicers.access import UserHandlers
+from resolute_experiments.accounts.servicers.boards import BoardsServicer
 from resolute_experiments.accounts.servicers.projects import ProjectHandlers
 from resolute_experiments.accounts.servicers.roles import RolesServicer
 from resolute_experiments.accounts.servicers.secrets import SecretsServicer
@@ -127,6 +129,7 @@ class ExperimentsService:
             "ConfigPolicies",
             "Alerts",
             "Secrets",
+            "Boards",
             "Imports",
         )
     )
@@ -367,6 +370,7 @@ class ExperimentsService:
         alerts_service_pb2_grpc.add_AlertsServiceServicer_to_server(
             AlertsServicer(self._core, endpoints=self._endpoints, threads=self._endpoint_tests), server
         )
+        boards_service_pb2_grpc.add_BoardsServiceServicer_to_server(BoardsServicer(self._core), server)
         secrets_service_pb2_grpc.add_SecretsServiceServicer_to_server(
             SecretsServicer(self._core, self._secrets), server
         )

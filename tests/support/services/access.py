@@ -12,6 +12,7 @@ from support.services.in_process import Running
 from resolute.api.experiments.v1 import (
     access_service_pb2,
     access_service_pb2_grpc,
+    boards_service_pb2_grpc,
     cluster_service_pb2_grpc,
     project_pb2,
     user_pb2,
@@ -31,6 +32,7 @@ class Calls:
     access: Any
     places: Any
     cluster: Any
+    boards: Any
 
     async def user(self, name: str, **changes: Any) -> user_pb2.User:
         """Creates a user."""
@@ -58,6 +60,7 @@ async def calls(running: Running, token: str) -> AsyncIterator[Calls]:
             access_service_pb2_grpc.AccessServiceStub(channel),
             workspaces_service_pb2_grpc.WorkspacesServiceStub(channel),
             cluster_service_pb2_grpc.ClusterServiceStub(channel),
+            boards_service_pb2_grpc.BoardsServiceStub(channel),
         )
 
 

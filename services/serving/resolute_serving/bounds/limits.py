@@ -62,6 +62,7 @@ LIMITS: Mapping[str, RequestLimits] = {
     f"{_EXPERIMENTS}.ClusterService/SetTemplate": _LARGE,
     f"{_EXPERIMENTS}.AlertsService/SetAlerts": RequestLimits(message_bytes=128 * KIB, elements=10),
     f"{_EXPERIMENTS}.SecretsService/SetSecret": RequestLimits(message_bytes=64 * KIB, elements=10),
+    f"{_EXPERIMENTS}.BoardsService/SetBoard": RequestLimits(message_bytes=128 * KIB, elements=10),
     f"{_EXPERIMENTS}.ConfigPoliciesService/SetConfigPolicies": RequestLimits(
         message_bytes=128 * KIB, elements=10
     ),

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from resolute.errors import AlreadyExistsError, FailedPreconditionError, NotFoundError
-from resolute_experiments.accounts.store import usage, workspaces
+from resolute_experiments.accounts.store import boards, usage, workspaces
 from resolute_experiments.store.schema import experiments, projects, users
 from resolute_experiments.store.schema import workspaces as workspace_table
 from resolute_serving.pagination import Ordering
@@ -185,4 +185,5 @@ def delete(connection: Connection, project: Project) -> None:
     count = usage.experiments_of_projects(connection, [project.number])[project.number]
     default = project.name if project.workspace == workspaces.UNCATEGORIZED else ""
     workspaces.check_removable(f"project {project.name!r}", default, count)
+    boards.delete_all(connection, sa.select(projects.c.number).where(projects.c.number == project.number))
     connection.execute(sa.delete(projects).where(projects.c.number == project.number))

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from resolute.errors import AlreadyExistsError, FailedPreconditionError, NotFoundError
-from resolute_experiments.accounts.store import secrets, usage
+from resolute_experiments.accounts.store import boards, secrets, usage
 from resolute_experiments.store import alerts
 from resolute_experiments.store.schema import (
     config_policies,
@@ -204,7 +204,9 @@ def delete(connection: Connection, workspace: Workspace) -> None:
     """
     count = usage.of_workspaces(connection, [workspace.name])[workspace.name].experiments
     check_removable(f"workspace {workspace.name!r}", workspace.name, count)
-    connection.execute(sa.delete(projects).where(projects.c.workspace == workspace.name))
+    own_projects = projects.c.workspace == workspace.name
+    boards.delete_all(connection, sa.select(projects.c.number).where(own_projects))
+    connection.execute(sa.delete(projects).where(own_projects))
     roles = workspace_roles.c.workspace_number == workspace.number
     connection.execute(sa.delete(workspace_roles).where(roles))
     secrets.delete_all(connection, secrets.Holder(workspace_number=workspace.number))

@@ -2,6 +2,8 @@
 
 from resolute_experiments.store.schema.accounts import (
     audit,
+    board_versions,
+    boards,
     openid_identities,
     projects,
     secrets,
@@ -43,6 +45,8 @@ __all__ = [
     "alert_deliveries",
     "alert_documents",
     "audit",
+    "board_versions",
+    "boards",
     "config_policies",
     "containers",
     "continuations",

@@ -123,6 +123,32 @@ projects = sa.Table(
     sqlite_autoincrement=True,
 )
 
+# Views and reports that a project's people share; what a board shows is in its versions.
+boards = sa.Table(
+    "boards",
+    metadata,
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=True),
+    sa.Column("project_number", sa.Integer, nullable=False),
+    sa.Column("name", sa.String(80), nullable=False),
+    # The latest.
+    sa.Column("version", sa.Integer, nullable=False),
+    sa.UniqueConstraint("project_number", "name", name="boards_by_name"),
+    sqlite_autoincrement=True,
+)
+
+board_versions = sa.Table(
+    "board_versions",
+    metadata,
+    sa.Column("board_number", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("version", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("name", sa.String(80), nullable=False),
+    # One of both is there.
+    sa.Column("path", sa.Text),
+    sa.Column("report", sa.Text),
+    sa.Column("author", sa.Text, nullable=False),
+    sa.Column("created_at", sa.Float, nullable=False),
+)
+
 audit = sa.Table(
     "audit",
     metadata,

@@ -12,6 +12,8 @@ export const PREFIX = "board.";
 /** A user may have a hundred settings of all kinds. */
 export const MOST_BOARDS = 60;
 export const MOST_LETTERS = 200;
+/** Letters of the name of a board of a project. */
+export const MOST_NAME = 80;
 const ROOM = 4000;
 
 /** The boards among some settings, by their names. What cannot be read is left out. */
@@ -22,12 +24,17 @@ export function boardsOf(settings: readonly (readonly [name: string, value: stri
 function read(setting: string, value: string): Board | undefined {
   try {
     const { name, path } = JSON.parse(value) as { name?: unknown; path?: unknown };
-    // Of this page, whatever stands there: an address that begins with two slashes is that of another server.
-    return typeof name === "string" && typeof path === "string" ? { setting, name, path: path.replace(/^[/\\]+/, "") } : undefined;
+    return typeof name === "string" && typeof path === "string" ? { setting, name, path: pathWithin(path) } : undefined;
   } catch {
     return undefined;
   }
 }
+
+/** A path of this page, whatever stands there: an address that begins with two slashes is that of another server. */
+export const pathWithin = (path: string): string => path.replace(/^[/\\]+/, "");
+
+/** Where a board of a project is shown. */
+export const sharedPath = (projectId: bigint, boardId: bigint): string => `boards?project=${projectId}&board=${boardId}`;
 
 /** What a setting has of a board; nothing where it has no room for it. */
 export function written({ name, path }: Pick<Board, "name" | "path">): string | undefined {

@@ -9,15 +9,20 @@ const BAND = 0.18;
 const SCALE = 2;
 
 const isCut = (shape: Shape): boolean => shape.kind !== "text" && !!shape.cut;
-const escaped = (text: string): string => text.replace(/[&<>"]/g, (one) => `&#${one.charCodeAt(0)};`);
+/** A text within markup. */
+export const escaped = (text: string): string => text.replace(/[&<>"]/g, (one) => `&#${one.charCodeAt(0)};`);
 
-/** A picture as the text of an SVG document. */
-export function svgOf(picture: Picture): string {
+/**
+ * A picture as the text of an SVG document.
+ *
+ * @param clip Name of what cuts its lines: pictures within one document need names of their own.
+ */
+export function svgOf(picture: Picture, clip = "plot"): string {
   const { width, height, plot, shapes, colors } = picture;
-  const body = shapes.map((shape) => svgShape(shape, isCut(shape) ? ' clip-path="url(#plot)"' : "", colors.text));
+  const body = shapes.map((shape) => svgShape(shape, isCut(shape) ? ` clip-path="url(#${clip})"` : "", colors.text));
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-family="${FONT}" font-size="${SIZE}">`,
-    `<clipPath id="plot"><rect x="${plot.left}" y="${plot.top}" width="${plot.width}" height="${plot.height}"/></clipPath>`,
+    `<clipPath id="${clip}"><rect x="${plot.left}" y="${plot.top}" width="${plot.width}" height="${plot.height}"/></clipPath>`,
     `<rect width="${width}" height="${height}" fill="${colors.ground}"/>`,
     ...body,
     "</svg>\n",

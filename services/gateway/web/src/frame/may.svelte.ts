@@ -23,14 +23,14 @@ class Permissions {
     return session.user?.role === UserRole.MEMBER && this.#roles?.size === 0;
   }
 
-  /** Why the person may not change what is in a workspace; empty where they may, and before that is known. */
+  /** Why the person may not change what is in a workspace; empty where they may, and before that is known. Zero is the whole cluster. */
   edit(workspaceId: bigint, name: string): string {
-    return this.#refusal(UserRole.EDITOR, this.#roles?.get(workspaceId), `in the workspace ${name}`);
+    return this.#refusal(UserRole.EDITOR, this.#roles?.get(workspaceId), where(workspaceId, name));
   }
 
   /** Why the person may not do what admins of a workspace do; empty where they may. Zero is the whole cluster. */
   administer(workspaceId: bigint, name: string): string {
-    return this.#refusal(UserRole.ADMIN, this.#roles?.get(workspaceId), workspaceId ? `in the workspace ${name}` : "in the cluster");
+    return this.#refusal(UserRole.ADMIN, this.#roles?.get(workspaceId), where(workspaceId, name));
   }
 
   /** Why the person may not change anything anywhere; empty where they may change something. */
@@ -59,5 +59,7 @@ class Permissions {
     this.#roles = found;
   }
 }
+
+const where = (workspaceId: bigint, name: string): string => (workspaceId ? `in the workspace ${name}` : "in the cluster");
 
 export const may = new Permissions();

@@ -10,6 +10,9 @@ function read(): { view: View; query: URLSearchParams } {
   return { view: viewOf(pathname.slice(ROOT.length)), query: new URLSearchParams(search) };
 }
 
+/** What a view reads of its state, and changes of it. */
+export type Parameters = Pick<Route, "get" | "set">;
+
 class Route {
   #now = $state.raw(read());
 

@@ -237,6 +237,12 @@ _BY_SERVICE: Mapping[str, Mapping[str, Rule]] = {
         "DeleteSecret": Rule(user=(admin(WORKSPACE_OR_OWN),), personal=True),
         "GetRunSecrets": _trial(own_allocation),
     },
+    "resolute.api.experiments.v1.BoardsService": {
+        "SetBoard": _user(editor(PROJECT)),
+        "GetBoard": _user(viewer(PROJECT)),
+        "ListBoards": _user(viewer(LISTED)),
+        "DeleteBoard": _user(editor(PROJECT)),
+    },
     "resolute.api.experiments.v1.ConfigPoliciesService": {
         "SetConfigPolicies": _user(admin(WORKSPACE_OR_CLUSTER)),
         # Those of the cluster count for everybody, so that everybody may read them.

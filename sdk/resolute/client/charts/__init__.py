@@ -1,0 +1,1 @@
+"""Charts of metrics for notebooks and files, without a package that draws."""

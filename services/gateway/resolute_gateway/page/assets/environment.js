@@ -1,0 +1,1 @@
+import{b as i,w as a}from"./index.js";async function s({number:n,run:r},e){if(!r)return;const t={key:{case:"number",value:n}};return(await i.trials.getRunEnvironment({trial:t},a(e))).environment}export{s as r};
