@@ -1,4 +1,4 @@
-"""The built page in Chromium: workspaces and projects are made, experiments moved, versions of models named."""
+"""The built page in Chromium: places are made, experiments moved, and versions of models named."""
 
 from __future__ import annotations
 
@@ -82,6 +82,7 @@ async def name_a_version(visit: Visit) -> None:
     await page.get_by_role("button", name="Register").first.click()
     await dialog.get_by_label(re.compile("^Model")).fill("net")
     await dialog.get_by_role("button", name="Register").click()
+    await dialog.get_by_role("status").wait_for()
     await page.goto(f"{visit.url}/models?model=1")
     await page.get_by_role("button", name="Change version 1").click()
     await dialog.get_by_label("Name, as an alias of it").fill(f"best {MARKUP}")
