@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import pytest
@@ -42,6 +43,8 @@ def test_usual_sizes_are_taken() -> None:
     check_machine_usage(MachineUsage())
     check_machine_usage(usage())
     check_machine_usage(usage(periods=500, values=500, names=200))
+    unknown = MachineUsage.Series(name="cpu", values=[math.nan])
+    check_machine_usage(MachineUsage(start_time=1.7e9, seconds=[5.0], series=[unknown]))
 
 
 @pytest.mark.parametrize(
@@ -51,6 +54,17 @@ def test_usual_sizes_are_taken() -> None:
         (usage(names=201), "201 series"),
         (usage(name="n" * 101), "more than 100 characters"),
         (usage(values=3), "'cpu' has 3 values for 2 periods"),
+        # Who reads them computes with them: times of people, means, rounded numbers.
+        (MachineUsage(start_time=1e300), "begins at 1e[+]300"),
+        (MachineUsage(start_time=-1.0), "begins at -1"),
+        (MachineUsage(start_time=math.nan), "begins at nan"),
+        (MachineUsage(seconds=[5.0, 0.0]), "longer than 0 seconds"),
+        (MachineUsage(seconds=[math.inf]), "never ends"),
+        (MachineUsage(seconds=[math.nan]), "longer than 0 seconds"),
+        (
+            MachineUsage(seconds=[5.0], series=[MachineUsage.Series(name="cpu", values=[-math.inf])]),
+            "'cpu' has an infinite value",
+        ),
     ],
 )
 def test_more_is_refused(wrong: MachineUsage, message: str) -> None:

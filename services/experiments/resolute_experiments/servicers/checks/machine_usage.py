@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from math import isinf
+
 from resolute.api.experiments.v1.machine_usage_pb2 import MachineUsage
 from resolute_serving.validation import invalid
 
 _MAX_PERIODS = 500
 _MAX_SERIES = 200
 _MAX_NAME = 100
+_LATEST = 253_402_300_800.0
+"""Seconds from 1970 to the year 10000."""
 
 
 def check_machine_usage(usage: MachineUsage) -> None:
     """Checks the size and the shape of what a machine did.
 
     Raises:
-        InvalidArgumentError: It has too much of something, or lists of other lengths.
+        InvalidArgumentError: It has too much of something, lists of other lengths, or impossible numbers.
     """
     periods = len(usage.seconds)
     if periods > _MAX_PERIODS:
@@ -23,7 +27,14 @@ def check_machine_usage(usage: MachineUsage) -> None:
         raise invalid("usage.series", f"usage has {len(usage.series)} series; at most {_MAX_SERIES} are kept")
     if max(map(len, [usage.node, *(one.name for one in usage.series)])) > _MAX_NAME:
         raise invalid("usage.series", f"a name in usage has more than {_MAX_NAME} characters")
+    if not 0 <= usage.start_time < _LATEST:
+        raise invalid("usage.start_time", f"usage begins at {usage.start_time:g}, which is no Unix time")
+    if not all(0 < length < _LATEST for length in usage.seconds):
+        raise invalid("usage.seconds", "a period of usage is not longer than 0 seconds, or never ends")
     for one in usage.series:
+        # Not a number stands for what was not measured; programs that read infinities cannot show them.
+        if any(map(isinf, one.values)):
+            raise invalid("usage.series", f"series {one.name!r} has an infinite value; leave it out")
         if len(one.values) != periods:
             raise invalid(
                 "usage.series", f"series {one.name!r} has {len(one.values)} values for {periods} periods"
