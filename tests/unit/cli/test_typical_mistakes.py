@@ -17,6 +17,7 @@ COMMAND_LINES = {
     "experimnt list": "There is no command 'experimnt'. Did you mean experiment",
     "trial lst": "There is no command 'lst'. Did you mean list?",
     "compare 1": "There is no `resolute compare`: `resolute experiment compare` compares trials",
+    "trial compare 1 2": "There is no `resolute trial compare`: `resolute experiment compare` compares",
     "submit config.yaml": "`resolute experiment create` submits an experiment",
     "notebook start": "There is no `resolute notebook`: start it by `resolute command run`",
     "sweep": "a config with a searcher is a sweep: `resolute experiment create`",

@@ -65,7 +65,7 @@ def foreign_token() -> str:
     [
         ("rubbish", "error: the token is not valid ("),
         (foreign_token(), "error: the token was not issued by this cluster; log in here"),
-        ("", "error: the call carries no token; log in, or give one with the call"),
+        ("", "error: the call carries no token; log in by `resolute user login NAME`, or give"),
     ],
     ids=["wrong", "foreign", "missing"],
 )

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from resolute.cli.registry.counterparts import COUNTERPARTS
+from resolute.cli.registry.foreign_words import FOREIGN_WORDS
 from resolute.cli.registry.lazy import LazyCommand, LazyGroup
 from resolute.cli.registry.refused_options import explained
 from resolute.cli.registry.sections import ADMIN, SAME, SECTIONS
@@ -350,7 +351,12 @@ def experiment_label() -> None:
     """Add labels to an experiment, or remove them."""
 
 
-@click.group(cls=LazyGroup, entries=TRIAL_COMMANDS, counterparts=COUNTERPARTS["trial"])
+@click.group(
+    cls=LazyGroup,
+    entries=TRIAL_COMMANDS,
+    counterparts=COUNTERPARTS["trial"],
+    foreign={"compare": FOREIGN_WORDS["compare"]},
+)
 def trial() -> None:
     """Inspect the trials of experiments."""
 

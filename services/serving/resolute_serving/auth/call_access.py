@@ -72,7 +72,7 @@ class CallAccess:
         if not header:
             if not rule.public:
                 raise errors.UnauthenticatedError(
-                    "the call carries no token; log in, or give one with the call"
+                    "the call carries no token; log in by `resolute user login NAME`, or give one with it"
                 )
             return None
         scheme, _, text = header.partition(" ")
