@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from resolute.cli.display.local_time import local_time
 from resolute.cli.display.output import to_plain
 from resolute.cli.display.rendering import rendering
 from resolute.cli.display.terminal import direct, neutralised
@@ -207,7 +208,7 @@ class FoldedLines:
 
 def format_line(line: LineRecord) -> str:
     """Writes a line for people: when, which rank, what."""
-    time = line.time.astimezone().strftime("%Y-%m-%d %H:%M:%S") if line.time else "-"
+    time = local_time(line.time) if line.time else "-"
     rank = f" [rank={line.rank}]" if line.rank is not None else ""
     container = f" [{line.container}]" if line.container else ""
     prefix = _in_one_line(f"[{time}]{container}{rank} ", colours=False)

@@ -14,6 +14,7 @@ from typing import IO, TYPE_CHECKING, Any, Generic, TypeVar
 
 import click
 
+from resolute.cli.display.local_time import local_time
 from resolute.cli.display.rendering import rendering
 from resolute.cli.display.tables.csv_rows import write_rows
 from resolute.cli.display.tables.fitted_table import (
@@ -225,7 +226,7 @@ def format_value(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
     if isinstance(value, datetime):
-        return value.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+        return local_time(value)
     if isinstance(value, Enum):
         return word(value)
     if isinstance(value, (list, tuple)):

@@ -7,6 +7,7 @@ from datetime import datetime, timezone
 
 import click
 
+from resolute.cli.display.local_time import local_time
 from resolute.cli.display.output import Column, Format, format_option, print_fields, print_items, print_json
 from resolute.cli.insight.sentences import because, decided, happened, moved
 from resolute.cli.options.identifiers import EXPERIMENT, TRIAL
@@ -132,7 +133,7 @@ def _show(explanation: ExperimentExplanation) -> None:
 def _expected(explanation: ExperimentExplanation) -> str:
     if explanation.expected_end is None:
         return ""
-    return f"{explanation.expected_end.astimezone():%Y-%m-%d %H:%M:%S}, if it goes on at its pace so far"
+    return f"{local_time(explanation.expected_end)}, if it goes on at its pace so far"
 
 
 def _current(explanation: TrialExplanation) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path, PurePosixPath
 
 import click
 
+from resolute.cli.display.local_time import local_time
 from resolute.cli.display.output import Column, Format, format_option, print_items, print_json
 from resolute.cli.options.identifiers import TRIAL
 from resolute.cli.options.settings import Settings
@@ -41,7 +42,7 @@ def files(
     else:
         print_items(chosen, _COLUMNS, output=output)
         if held.hold_time is not None:
-            click.echo(f"Held until {held.hold_time.astimezone():%Y-%m-%d %H:%M:%S}", err=True)
+            click.echo(f"Held until {local_time(held.hold_time)}", err=True)
 
 
 _COLUMNS: tuple[Column[RunFileRecord], ...] = (

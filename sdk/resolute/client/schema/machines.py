@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timezone
 
 from resolute.api.experiments.v1.trials_service_pb2 import GetMachineUsageResponse
 
@@ -41,7 +41,7 @@ def machine_usage(container: GetMachineUsageResponse.Container) -> MachineUsage:
     return MachineUsage(
         container_rank=container.container_rank,
         node=usage.node,
-        start_time=datetime.fromtimestamp(usage.start_time).astimezone(),
+        start_time=datetime.fromtimestamp(usage.start_time, timezone.utc),
         seconds=tuple(usage.seconds),
         series={
             one.name: tuple(None if math.isnan(value) else value for value in one.values)

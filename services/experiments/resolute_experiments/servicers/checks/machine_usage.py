@@ -10,8 +10,8 @@ from resolute_serving.validation import invalid
 _MAX_PERIODS = 500
 _MAX_SERIES = 200
 _MAX_NAME = 100
-_LATEST = 253_402_300_800.0
-"""Seconds from 1970 to the year 10000."""
+_LATEST = 1e11
+"""Seconds from 1970 to some day in the year 5138, which all time zones can show."""
 
 
 def check_machine_usage(usage: MachineUsage) -> None:
