@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 from support.clusters.embedded import EmbeddedCluster, embedded
+from support.object_stores.azure import AzureServer, azure_server
+from support.object_stores.gcs import GcsServer, gcs_server
 from support.object_stores.s3 import S3Server, own_s3_server
 from support.old_cluster import content as made_up
 from support.old_cluster.content import Content, checkpoint_id
@@ -116,3 +118,56 @@ def test_copies_are_whole_and_all_that_is_needed(tmp_path: Path, monkeypatch: py
         # They are its own: what is deleted here is gone.
         client.services.checkpoints.delete([checkpoint_id(2, 30)])
         assert client.services.checkpoints.get(checkpoint_id(2, 30)).state.name == "DELETED"
+
+
+@dataclass(frozen=True, kw_only=True)
+class InBucket(Content):
+    """All experiments keep their checkpoints in one bucket of another provider."""
+
+    server: GcsServer | AzureServer
+    bucket: str
+
+    def storage(self, number: int) -> dict[str, Any]:
+        """Where the checkpoints of an experiment lie."""
+        return dict(self.server.section(self.bucket))
+
+    def write_files(self) -> None:
+        """Writes all checkpoints to the bucket."""
+        prefix = self.storage(1).get("prefix")
+        for experiment in range(1, self.experiments + 1):
+            for trial in self.trials_of(experiment):
+                for checkpoint in self.checkpoints_of(trial):
+                    files = self.files(trial, checkpoint["metadata"]["steps_completed"])
+                    for path, content in files.items():
+                        parts = [prefix, checkpoint["uuid"], path]
+                        self.server.put(self.bucket, "/".join(part for part in parts if part), content)
+
+
+@pytest.mark.parametrize("provider", ["gcs", "azure"])
+def test_copies_come_from_buckets_of_other_providers(provider: str, tmp_path: Path) -> None:
+    serving = {"gcs": gcs_server, "azure": azure_server}[provider]
+    with serving(tmp_path / "store") as server:
+        variables = server.variables()
+        if isinstance(server, GcsServer):
+            # Who runs the import has credentials for the old bucket, as for `gcloud` and others.
+            variables["GOOGLE_APPLICATION_CREDENTIALS"] = str(server.credentials)
+        with embedded(tmp_path / "h", **variables) as cluster, cluster.client() as client:
+            bucket = server.new_bucket()
+            content = InBucket(experiments=1, directory=tmp_path / "old", server=server, bucket=bucket)
+            content.write_files()
+            with serving_old_master(OldMaster(content)) as address:
+                status, said, failed = imported(cluster, address)
+                assert (status, failed.count("not imported")) == (0, 0), said + failed
+            server.stop()
+            copied = 0
+            for trial in content.trials_of(1):
+                for old in content.checkpoints_of(trial):
+                    found = client.services.checkpoints.get(old["uuid"])
+                    if old["state"] != "STATE_COMPLETED":
+                        continue
+                    assert isinstance(found.storage, DirectoryStorage)
+                    wanted = content.files(trial, old["metadata"]["steps_completed"])
+                    place = Path(found.storage.path) / old["uuid"]
+                    assert {name: (place / name).read_bytes() for name in wanted} == wanted
+                    copied += 1
+            assert copied >= 3

@@ -43,7 +43,9 @@ class IgnoreRules:
             self._spec = pathspec.GitIgnoreSpec.from_lines([*_ALWAYS, *lines])
         except OSError as error:
             raise InvalidArgumentError(f"cannot read {path}: {error.strerror}") from error
-        except ValueError as error:  # also UnicodeDecodeError, and pathspec's own errors
+        except UnicodeDecodeError as error:
+            raise InvalidArgumentError(f"{path} is no text in UTF-8: save it in that encoding") from error
+        except ValueError as error:  # also pathspec's own errors
             raise InvalidArgumentError(f"{path} is not a list of patterns: {error}") from error
 
     def skips(self, path: str, *, directory: bool) -> bool:
