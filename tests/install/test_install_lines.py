@@ -63,7 +63,9 @@ def test_what_pages_tell_to_install_serves(page: str, clone: Path) -> None:
     # The clone is made already, with an environment: by the page's own lines, where it has them.
     script = script.replace(f"git clone {REPOSITORY} && cd resolute\n", "")
     _run(f". .venv/bin/activate\n{script}", clone)
-    assert "resolute" in _run(". .venv/bin/activate; resolute version; pip check", clone)
+    said = _run(". .venv/bin/activate; resolute version; pip check", clone)
+    assert said.startswith("client ")
+    assert "No broken requirements found" in said
     if SERVES.search(script):
         said = _run(
             ". .venv/bin/activate; resolute up --detach --slots 1; resolute status; resolute doctor", clone
