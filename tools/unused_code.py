@@ -39,6 +39,7 @@ KEPT = {
     "_proc_gnusparse_10": "tarfile calls it",
     "_proc_sparse": "tarfile calls it",
     "capture_signals": "uvicorn calls it",
+    "_repr_html_": "notebooks call it",
     "add_registered_method_handlers": "code that gRPC generates calls it",
     "format_commands": "click calls it",
     "handle_error": "socketserver calls it",

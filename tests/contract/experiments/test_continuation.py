@@ -150,7 +150,13 @@ def test_what_is_asked_is_noted_with_the_state_that_it_may_go_back_to(store: Sto
         experiment = experiments.get(connection, experiment_id=store.experiment_id)
         workspaces.create(connection, experiment.workspace, owner="ada", now=1.0)
         projects.create(
-            connection, experiment.workspace, experiment.project, description="", owner="ada", now=1.0
+            connection,
+            experiment.workspace,
+            experiment.project,
+            description="",
+            notes="",
+            owner="ada",
+            now=1.0,
         )
         planning.begin(connection, experiment, plan, continuation_id=REQUEST, timing=NOW)
 

@@ -54,7 +54,7 @@ def place(connection: Connection) -> None:
     fill(connection, range(3))
     users.ensure(connection, user=User(OWNER, Role.EDITOR), now=1.0)
     workspaces.create(connection, WORKSPACE, owner=OWNER, now=1.0)
-    projects.create(connection, WORKSPACE, PROJECT, owner=OWNER, now=1.0, description="")
+    projects.create(connection, WORKSPACE, PROJECT, owner=OWNER, now=1.0, description="", notes="")
     experiments.update(connection, FIRST, owner=OWNER, workspace=WORKSPACE, project=PROJECT)
 
 

@@ -173,7 +173,9 @@ PASSED_ON = {
 def place(connection: Connection, experiment: experiments.Experiment) -> None:
     """Makes the workspace of an experiment, in which one may live."""
     workspaces.create(connection, experiment.workspace, owner="ada", now=1.0)
-    projects.create(connection, experiment.workspace, experiment.project, description="", owner="a", now=1.0)
+    projects.create(
+        connection, experiment.workspace, experiment.project, description="", notes="", owner="a", now=1.0
+    )
 
 
 def test_experiments_do_what_their_table_says(store: Store) -> None:

@@ -64,7 +64,7 @@ def submit(run: Run, *, workspace: str = "vision", project: str = "cats", state:
 
 def make(run: Run, workspace: str = "vision", project: str = "cats") -> None:
     run(lambda c: workspaces.create(c, workspace, owner="ada", now=2.0))
-    run(lambda c: projects.create(c, workspace, project, description="", owner="ada", now=2.0))
+    run(lambda c: projects.create(c, workspace, project, description="", notes="", owner="ada", now=2.0))
 
 
 def test_users_have_roles_and_are_let_in_or_not(run: Run) -> None:
@@ -204,9 +204,9 @@ def test_names_are_taken_once(run: Run) -> None:
     with pytest.raises(AlreadyExistsError, match="workspace 'vision' exists already"):
         run(lambda c: workspaces.create(c, "vision", owner="eve", now=3.0))
     with pytest.raises(AlreadyExistsError, match="project 'cats' exists already"):
-        run(lambda c: projects.create(c, "vision", "cats", description="", owner="eve", now=3.0))
+        run(lambda c: projects.create(c, "vision", "cats", description="", notes="", owner="eve", now=3.0))
     with pytest.raises(NotFoundError, match="workspace 'audio' does not exist"):
-        run(lambda c: projects.create(c, "audio", "cats", description="", owner="eve", now=3.0))
+        run(lambda c: projects.create(c, "audio", "cats", description="", notes="", owner="eve", now=3.0))
 
 
 def test_an_upgrade_makes_the_places_that_experiments_named_already(engine: Engine) -> None:

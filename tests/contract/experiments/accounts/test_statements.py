@@ -105,7 +105,7 @@ def add(connection: Connection, number: int) -> None:
         ),
     )
     workspace = workspaces.create(connection, name, owner=name, now=1.0)
-    projects.create(connection, name, name, description="", owner=name, now=1.0)
+    projects.create(connection, name, name, description="", notes="", owner=name, now=1.0)
     key = {"user": user.number, "workspace": workspace.number}
     workspace_roles.assign(connection, **key, role=Role.ADMIN, now=1.0)
     for state in ("ACTIVE", "COMPLETED"):
