@@ -8,6 +8,8 @@ import json
 import random
 import shutil
 import tarfile
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -145,13 +147,14 @@ class InBucket(Content):
 
 @pytest.mark.parametrize("provider", ["gcs", "azure"])
 def test_copies_come_from_buckets_of_other_providers(provider: str, tmp_path: Path) -> None:
-    serving = {"gcs": gcs_server, "azure": azure_server}[provider]
+    serving: Callable[[Path], AbstractContextManager[GcsServer | AzureServer]]
+    serving = gcs_server if provider == "gcs" else azure_server
     with serving(tmp_path / "store") as server:
         variables = server.variables()
         if isinstance(server, GcsServer):
             # Who runs the import has credentials for the old bucket, as for `gcloud` and others.
             variables["GOOGLE_APPLICATION_CREDENTIALS"] = str(server.credentials)
-        with embedded(tmp_path / "h", **variables) as cluster, cluster.client() as client:
+        with embedded(tmp_path / "h", slots=2, **variables) as cluster, cluster.client() as client:
             bucket = server.new_bucket()
             content = InBucket(experiments=1, directory=tmp_path / "old", server=server, bucket=bucket)
             content.write_files()
