@@ -20,6 +20,8 @@ from accelerate.utils import broadcast_object_list
 from resolute import core
 from resolute.core.reporting.train import TRAINING
 from resolute.pytorch.data.replayed_loader import ReplayedLoader
+from resolute.trials.batch_watch import BatchWatch
+from resolute.trials.throughput import Throughput
 
 __all__ = ["ResoluteTracker", "ResumableLoader"]
 
@@ -29,6 +31,10 @@ class ResoluteTracker(GeneralTracker):  # type: ignore[misc, unused-ignore]  # w
 
     Args:
         context: The Core API.
+
+    Attributes:
+        throughput: Takes what a ``ResumableLoader`` measures, and reports it whenever the script logs metrics
+            of training, in a trial of a cluster.
 
     Examples:
         >>> from accelerate import Accelerator
@@ -49,6 +55,7 @@ class ResoluteTracker(GeneralTracker):  # type: ignore[misc, unused-ignore]  # w
     def __init__(self, context: core.Context) -> None:
         super().__init__()
         self._train = context.train
+        self.throughput = Throughput(context)
 
     @property
     def tracker(self) -> core.TrainContext:
@@ -80,6 +87,8 @@ class ResoluteTracker(GeneralTracker):  # type: ignore[misc, unused-ignore]  # w
         if step is None:
             raise ValueError("accelerator.log() needs step=..., the number of steps completed")
         self._train.report_metrics(group, steps_completed=step, metrics=values)
+        if group == TRAINING:
+            self.throughput.report(step)
 
     def finish(self) -> None:
         """Waits until every report has arrived.
@@ -99,6 +108,8 @@ class ResumableLoader:
 
     Args:
         loader: What ``accelerator.prepare`` returned of a loader.
+        tracker: Where to report how fast training is and how much of it waits for data; default: nowhere.
+            What the script does between two batches counts as training.
 
     Attributes:
         epoch: Epochs that are over.
@@ -121,7 +132,10 @@ class ResumableLoader:
         2
     """
 
-    def __init__(self, loader: Any) -> None:
+    def __init__(self, loader: Any, tracker: ResoluteTracker | None = None) -> None:
+        self._watch = None if tracker is None else BatchWatch(tracker.throughput)
+        if tracker is not None and tracker.throughput.batch_size is None:
+            tracker.throughput.batch_size = getattr(loader, "total_batch_size", None)
         self._loader = ReplayedLoader(loader)
         (state,) = broadcast_object_list([self._loader.state(between_epochs=True)])
         self._loader.restore(state)
@@ -138,11 +152,26 @@ class ResumableLoader:
         if callable(getattr(self._loader, "set_epoch", None)):
             self._loader.set_epoch(self.epoch)
         self._loader.begin(self.epoch)
-        for number, batch in enumerate(self._loader, start=1):
+        for number, batch in enumerate(self._watched(trained), start=1):
             if number > trained:
                 self.batches = number
                 yield batch
         self.epoch, self.batches = self.epoch + 1, 0
+
+    def _watched(self, trained: int) -> Iterator[Any]:
+        """The batches of the epoch: of those that are not read once more, how long they are waited for."""
+        watch = self._watch
+        if watch is None:
+            yield from self._loader
+            return
+        watch.ready()
+        for number, batch in enumerate(self._loader, start=1):
+            watch.arrived()
+            yield batch
+            if number > trained:
+                watch.trained()
+            else:
+                watch.ready()
 
     def state_dict(self) -> dict[str, Any]:
         """Returns what ``accelerator.save_state`` keeps."""

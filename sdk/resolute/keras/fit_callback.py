@@ -13,10 +13,18 @@ from resolute import core
 from resolute.core.reporting.train import TRAINING, VALIDATION
 from resolute.info import trial_of
 from resolute.keras import random_state, weights
-from resolute.keras.library import callback_class, check_library, check_ranks, is_of_legacy
+from resolute.keras.library import (
+    backend_of,
+    callback_class,
+    check_library,
+    check_ranks,
+    is_of_legacy,
+)
 from resolute.keras.position import Position, begin_at
 from resolute.keras.progress_lines import ProgressLines
+from resolute.trials.batch_watch import BatchWatch
 from resolute.trials.code.source import copy_code
+from resolute.trials.throughput import Throughput
 from resolute.trials.trial_state import CODE_DIRECTORY
 
 _log = logging.getLogger("resolute.keras")
@@ -33,7 +41,7 @@ class ResoluteCallback(_ProgbarLogger):  # type: ignore[misc, unused-ignore]  # 
     """Makes a training by ``model.fit`` a trial. Give it among ``callbacks``.
 
     - Metrics are reported: ``training`` after each epoch, or after so many batches; ``validation`` whenever
-      the model is evaluated, by the names that Keras gives them.
+      the model is evaluated, by the names that Keras gives them; ``throughput`` with those of training.
     - Checkpoints are made after epochs and at the end, of the weights, the optimizer, random numbers and the
       position in training.
     - ``fit`` begins where the trial was: on the torch backend as if it had never stopped, on TensorFlow as
@@ -104,7 +112,9 @@ class ResoluteCallback(_ProgbarLogger):  # type: ignore[misc, unused-ignore]  # 
         self._training_length: int | None = None
         self._validation_length: int | None = None
         self._reported_validation = _NEVER
-        self._fitting = False
+        self._fitting = self._knows_wait = False
+        self._throughput = Throughput(core_context)
+        self._watch = BatchWatch(self._throughput)
 
     # What Keras calls.
 
@@ -128,12 +138,19 @@ class ResoluteCallback(_ProgbarLogger):  # type: ignore[misc, unused-ignore]  # 
             checkpoint, self._checkpoint = self._checkpoint, None
             self._restore(checkpoint)
         self._training_length = self.params.get("steps") or self._training_length
+        # Other backends fetch the batch within what the step is.
+        self._knows_wait = backend_of(self.model) == "torch"
 
     def on_epoch_begin(self, epoch: int, logs: Mapping[str, Any] | None = None) -> None:
         """Counts the epoch."""
         self._epoch, self._epoch_batches = epoch, 0
         self._set_status("training")
         self._lines.begin(self._training_heading(), self._training_length)
+        self._watch.ready()
+
+    def on_train_batch_begin(self, batch: int, logs: Mapping[str, Any] | None = None) -> None:
+        """Has the data of a batch."""
+        self._watch.arrived()
 
     def on_train_batch_end(self, batch: int, logs: Mapping[str, Any] | None = None) -> None:
         """Counts the batches, and reports where that is due."""
@@ -143,9 +160,11 @@ class ResoluteCallback(_ProgbarLogger):  # type: ignore[misc, unused-ignore]  # 
         before = self._steps
         self._steps += done - self._epoch_batches  # several, where Keras executes several at once
         self._epoch_batches = done
+        self._watch.trained(self._steps - before, knows_wait=self._knows_wait)
         if self._is_chief and self._period and self._steps // self._period > before // self._period:
             self._report(TRAINING, logs)
         self._lines.advance(self._training_heading(), done, self._training_length, logs)
+        self._watch.ready()
 
     def on_epoch_end(self, epoch: int, logs: Mapping[str, Any] | None = None) -> None:
         """Reports, makes a checkpoint where one is due, and asks whether to stop."""
@@ -282,6 +301,8 @@ class ResoluteCallback(_ProgbarLogger):  # type: ignore[misc, unused-ignore]  # 
         metrics = {name: value for name, value in (logs or {}).items() if name not in {"batch", "size"}}
         counts = {"epochs": self._epoch + 1, "batches": self._steps}
         self._core.train.report_metrics(group, steps_completed=self._steps, metrics={**counts, **metrics})
+        if group is TRAINING:
+            self._throughput.report(self._steps)
 
     def _set_status(self, status: str) -> None:
         if self._is_chief:

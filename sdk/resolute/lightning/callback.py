@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from resolute import core
 from resolute.core import Unit
 from resolute.core.reporting.train import TRAINING, VALIDATION
+from resolute.lightning.data_wait import DataWaitProfiler
 from resolute.lightning.position import EpochPosition
 from resolute.pytorch.lightning.library import find_library
 from resolute.trials.search_operations import SearchOperations
 from resolute.trials.stopping import StopCoordinator
+from resolute.trials.throughput import Throughput
 
 if TYPE_CHECKING:
     from lightning.pytorch import Callback, LightningModule, Trainer
@@ -33,6 +36,8 @@ class ResoluteCallback(Callback):  # type: ignore[misc, unused-ignore]  # withou
       after a batch that steps.
     - On a cluster whose search gives operations, training continues until none is left; the validation that
       completes each of them is done at its very end, whatever the trainer's own intervals say.
+    - In a trial of a cluster, how fast training is and how much of it waits for data is reported as group
+      ``throughput``, every ``log_every_n_steps`` batches and after epochs.
 
     Args:
         context: The Core API; with several ranks, made with a ``DistributedContext``.
@@ -78,6 +83,9 @@ class ResoluteCallback(Callback):  # type: ignore[misc, unused-ignore]  # withou
         self._validation_requested = False
         self._interval: int | None = None
         self._position = EpochPosition()
+        self._throughput = Throughput(context)
+        self._profiler: DataWaitProfiler | None = None
+        self._batch_began = 0.0
         self._files = contextlib.ExitStack()
         latest = latest_checkpoint or (context.info.latest_checkpoint if context.info else None)
         self.checkpoint_path: Path | None = None
@@ -121,6 +129,7 @@ class ResoluteCallback(Callback):  # type: ignore[misc, unused-ignore]  # withou
         self._position.begin_training(trainer, pl_module)
         self._files.close()
         self._saved = self.batches
+        self._begin_measuring(trainer)
         self.core.train.set_status("training")
         if self.search.is_over:
             trainer.should_stop = True
@@ -129,11 +138,18 @@ class ResoluteCallback(Callback):  # type: ignore[misc, unused-ignore]  # withou
         """Begins a pass of the loaders."""
         self._position.begin_epoch(trainer)
 
+    def on_train_batch_start(
+        self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int
+    ) -> None:
+        """Has the data of a batch."""
+        self._batch_began = time.monotonic()
+
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         """Counts, and asks whether to validate or to stop."""
         self.batches += 1
+        self._measure(trainer)
         if self.search.is_reached(batches=self.batches, epochs=_epochs(trainer)):
             self._request_validation(trainer)
         elif _is_between_steps(trainer, batch_idx) and self._stopping.at_step(self.batches):
@@ -158,6 +174,7 @@ class ResoluteCallback(Callback):  # type: ignore[misc, unused-ignore]  # withou
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Saves and asks whether to stop, where no validation did."""
+        self._throughput.report(self.batches)
         if self._saved < self.batches and not trainer.should_stop:
             self._save_and_check_stop(trainer)
 
@@ -166,8 +183,9 @@ class ResoluteCallback(Callback):  # type: ignore[misc, unused-ignore]  # withou
         self._save(trainer)
 
     def teardown(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
-        """Lets go of files, also after a failure."""
+        """Lets go of files and of the trainer's profiler, also after a failure."""
         self._files.close()
+        self._end_measuring(trainer)
 
     def state_dict(self) -> dict[str, Any]:
         """Returns what belongs to Lightning's checkpoint."""
@@ -178,6 +196,24 @@ class ResoluteCallback(Callback):  # type: ignore[misc, unused-ignore]  # withou
         self.batches = state_dict["batches"]
 
     # What is done.
+
+    def _begin_measuring(self, trainer: Any) -> None:  # Lightning declares no profiler
+        self._profiler = trainer.profiler = DataWaitProfiler(trainer.profiler)
+        size = getattr(trainer.train_dataloader, "batch_size", None)
+        if self._throughput.batch_size is None and isinstance(size, int):
+            self._throughput.batch_size = size * trainer.world_size
+
+    def _end_measuring(self, trainer: Any) -> None:
+        if self._profiler is not None:
+            trainer.profiler, self._profiler = self._profiler.inner, None
+
+    def _measure(self, trainer: Trainer) -> None:
+        waited = self._profiler.take_waited() if self._profiler is not None else None
+        seconds = time.monotonic() - self._batch_began + (waited or 0.0)
+        self._throughput.add(batches=1, seconds=seconds, waited=waited)
+        interval = getattr(trainer, "log_every_n_steps", 0)
+        if interval and self.batches % interval == 0:
+            self._throughput.report(self.batches)
 
     def _request_validation(self, trainer: Trainer) -> None:
         """Has Lightning validate after this batch, as it does before it stops early."""

@@ -15,8 +15,10 @@ from resolute.core import Unit
 from resolute.core.reporting.train import TRAINING, VALIDATION
 from resolute.info import trial_of
 from resolute.transformers.loader_check import warn_of_unrepeatable
+from resolute.trials.batch_watch import BatchWatch
 from resolute.trials.search_operations import SearchOperations
 from resolute.trials.stopping import StopCoordinator
+from resolute.trials.throughput import Throughput
 
 _log = logging.getLogger("resolute.transformers")
 USER_DATA_FILE = "my_data.json"
@@ -31,7 +33,8 @@ class ResoluteCallback(TrainerCallback):  # type: ignore[misc, unused-ignore]  #
     """Makes a training by Hugging Face's ``Trainer`` a trial.
 
     - What is logged is reported; names that begin with ``eval_`` belong to validations. Each group is
-      reported once after a step: what comes again, such as the summary at the end, is left out.
+      reported once after a step: what comes again, such as the summary at the end, is left out. With the
+      metrics of training comes how fast it is, and how much of it waits for data, as group ``throughput``.
     - Each checkpoint that the ``Trainer`` saves becomes one of the trial: ``checkpoint-<step>/`` and
       ``runs/`` of ``output_dir``.
     - When the trial is preempted, all ranks save and stop after the same step.
@@ -86,6 +89,8 @@ class ResoluteCallback(TrainerCallback):  # type: ignore[misc, unused-ignore]  #
         self._latest: dict[str, Any] = {}
         self._saved = -1
         self._completing = False
+        self._throughput = Throughput(core_context)
+        self._watch = BatchWatch(self._throughput)
         _check_length(args, self._search)
 
     # What the Trainer calls.
@@ -96,13 +101,29 @@ class ResoluteCallback(TrainerCallback):  # type: ignore[misc, unused-ignore]  #
         """Warns of data that a pause would deal otherwise; stops at once if the search wants no more."""
         self.core_context.train.set_status("training")
         warn_of_unrepeatable(kwargs.get("train_dataloader"))
+        if self._throughput.batch_size is None:
+            size = args.train_batch_size * args.gradient_accumulation_steps * args.world_size
+            self._throughput.batch_size = size
         if self._search.is_over:
             control.should_training_stop = True
+
+    def on_epoch_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        """Begins to wait for data."""
+        self._watch.ready()
+
+    def on_step_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        """Has the data of a step."""
+        self._watch.arrived()
 
     def on_step_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> None:
         """Follows a search that counts in batches, and asks whether to stop."""
+        self._watch.trained()
         if self._search.unit is Unit.BATCHES and self._is_reached(state):
             self._complete(state, control)
         elif not self._ends_epoch(state) and self._stopping.at_step(state.global_step):
@@ -131,6 +152,13 @@ class ResoluteCallback(TrainerCallback):  # type: ignore[misc, unused-ignore]  #
         self._report(dict(logs), state)
         if self._completing:
             self._complete(state, control)
+        self._watch.ready()
+
+    def on_evaluate(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        """Goes on with training: evaluations are no waiting for data."""
+        self._watch.ready()
 
     def on_save(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
@@ -152,6 +180,7 @@ class ResoluteCallback(TrainerCallback):  # type: ignore[misc, unused-ignore]  #
             shard=True,
             selector=lambda path: path.startswith((f"{directory}/", "runs/")),
         )
+        self._watch.ready()
 
     # What scripts may override or call.
 
@@ -205,6 +234,8 @@ class ResoluteCallback(TrainerCallback):  # type: ignore[misc, unused-ignore]  #
         train.report_metrics(
             group, steps_completed=state.global_step, metrics={**metrics, **self._counts(state)}
         )
+        if group is TRAINING:
+            self._throughput.report(state.global_step)
         if self._search.unit is not None:
             self._search.report_progress(batches=state.global_step, epochs=state.epoch or 0)
         elif group is not _TEST and state.max_steps > 0:

@@ -109,7 +109,7 @@ class TrainingLoop:
         self._policy = policy
         self._validate_first = validate_first
         self._metric = SearcherMetric.of(parts.core)
-        self._throughput = Throughput(parts.core, parts.segments, cost=parts.batch_cost)
+        self._throughput = Throughput(parts.core, cost=parts.batch_cost)
 
     def run(self, source: GoalSource) -> None:
         """Trains until there is no goal left, or until it must stop; either way a checkpoint is left behind.
@@ -148,12 +148,12 @@ class TrainingLoop:
         return progress.validated == progress.step or self._validate_reached_goal(goal)
 
     def _train_until(self, boundary: int) -> bool:
-        with self._throughput.measured(self._progress):
+        with self._throughput.measured(self._progress, self._parts.segments):
             return self._parts.segments.train_until(boundary, interrupted=self._parts.stopping.at_step)
 
     def _report_training(self) -> None:
         self._parts.reports.report_training(self._progress)
-        self._throughput.report(self._progress)
+        self._throughput.report(self._progress.step)
 
     def _run_boundary_tasks(self, goal: Goal) -> bool:
         """Report, validate, checkpoint, agree; returns whether to continue."""

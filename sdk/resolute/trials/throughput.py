@@ -25,22 +25,24 @@ class Waiting(Protocol):
 
 
 class Throughput:
-    """Measures training between two reports: neither validations nor checkpoints count.
+    """Adds up the time of training between two reports: neither validations nor checkpoints count.
 
     ``data_wait`` is the share of that time, from 0 to 1, for which the process waited for the next batch. A
     GPU may still have been busy with earlier batches then.
 
     Args:
         context: Where it reports.
-        segments: What trains.
         cost: Says what a batch costs.
         clock: Measures the time.
+
+    Attributes:
+        batch_size: Records of a batch of all slots together; None if not known. The hyperparameter
+            ``global_batch_size`` says so by itself.
     """
 
     def __init__(
         self,
         context: core.Context,
-        segments: Waiting,
         *,
         cost: Callable[[], BatchCost] = BatchCost,
         clock: Clock = SYSTEM_CLOCK,
@@ -48,32 +50,48 @@ class Throughput:
         self._train = context.train
         self._slots = context.distributed.size
         self._cost = cost
-        self._segments = segments
         self._clock = clock
         trial = trial_of(context.info)
         self._reports = trial is not None and context.distributed.rank == 0
         size = trial.hparams.get("global_batch_size") if trial is not None else None
-        self._batch_size = size if isinstance(size, int) else None
-        self._seconds = self._waited = 0.0
+        self.batch_size = size if isinstance(size, int) else None
+        self._seconds = 0.0
+        self._waited: float | None = 0.0
         self._batches = 0
 
     @contextmanager
-    def measured(self, progress: Progress) -> Iterator[None]:
+    def measured(self, progress: Progress, waiting: Waiting) -> Iterator[None]:
         """Measures the training that is done in the block."""
-        began, waited, step = self._clock.monotonic(), self._segments.waited_seconds, progress.step
+        began, waited, step = self._clock.monotonic(), waiting.waited_seconds, progress.step
         yield
-        self._seconds += self._clock.monotonic() - began
-        self._waited += self._segments.waited_seconds - waited
-        self._batches += progress.step - step
+        self.add(
+            batches=progress.step - step,
+            seconds=self._clock.monotonic() - began,
+            waited=waiting.waited_seconds - waited,
+        )
 
-    def report(self, progress: Progress) -> None:
+    def add(self, *, batches: int, seconds: float, waited: float | None) -> None:
+        """Adds batches that were trained.
+
+        Args:
+            batches: How many.
+            seconds: How long it took to get and to train them.
+            waited: Of that, how long training waited for them; None if that is not known.
+        """
+        self._batches += batches
+        self._seconds += seconds
+        self._waited = None if self._waited is None or waited is None else self._waited + waited
+
+    def report(self, step: int) -> None:
         """Reports what was measured since the last report, on the chief of a trial of a cluster."""
         if self._reports and self._batches and self._seconds > 0:
             rate = self._batches / self._seconds
-            metrics = {"data_wait": self._waited / self._seconds, "batches_per_second": rate}
-            if self._batch_size is not None:
-                metrics["samples_per_second"] = rate * self._batch_size
+            metrics = {"batches_per_second": rate}
+            if self._waited is not None:
+                metrics["data_wait"] = self._waited / self._seconds
+            if self.batch_size is not None:
+                metrics["samples_per_second"] = rate * self.batch_size
             metrics |= self._cost().rates(rate, slots=self._slots)
-            self._train.report_metrics(GROUP, steps_completed=progress.step, metrics=metrics)
+            self._train.report_metrics(GROUP, steps_completed=step, metrics=metrics)
         self._seconds = self._waited = 0.0
         self._batches = 0

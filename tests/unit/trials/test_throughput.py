@@ -39,15 +39,15 @@ def train(
     reported: Any, *, seconds: float = 10.0, waited: float = 3.8, cost: BatchCost = NOTHING_KNOWN
 ) -> Throughput:
     clock, segments, progress = ManualClock(), Segments(), Progress(100)
-    throughput = Throughput(reported, segments, cost=lambda: cost, clock=clock)
+    throughput = Throughput(reported, cost=lambda: cost, clock=clock)
     for _ in range(2):
-        with throughput.measured(progress):
+        with throughput.measured(progress, segments):
             progress.step += 10
             segments.waited_seconds += waited / 2
             clock.advance(seconds / 2)
         clock.advance(1000)  # a validation
-    throughput.report(progress)
-    throughput.report(progress)
+    throughput.report(progress.step)
+    throughput.report(progress.step)
     return throughput
 
 

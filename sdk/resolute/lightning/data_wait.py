@@ -1,0 +1,64 @@
+"""How long Lightning waits for the batches that it trains."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from resolute.pytorch.lightning.library import find_library
+
+if TYPE_CHECKING:
+    from lightning.pytorch.profilers import Profiler
+else:
+    Profiler = find_library().profilers.Profiler
+
+_FETCH = ".train_dataloader_next"
+"""How Lightning ends the name of that what fetches a batch."""
+
+
+class DataWaitProfiler(Profiler):  # type: ignore[misc, unused-ignore]  # without Lightning it is Any
+    """A profiler that does what another one does, and adds up how long batches are fetched.
+
+    Between the hooks of two batches there are other callbacks too, such as those that save.
+
+    Args:
+        inner: The trainer's own.
+    """
+
+    def __init__(self, inner: Profiler) -> None:
+        super().__init__()
+        self.inner = inner
+        self._waited = self._began = 0.0
+
+    def take_waited(self) -> float:
+        """Returns the seconds since the last call."""
+        waited, self._waited = self._waited, 0.0
+        return waited
+
+    def start(self, action_name: str) -> None:
+        """Begins an action."""
+        self.inner.start(action_name)
+        if action_name.endswith(_FETCH):
+            self._began = time.perf_counter()
+
+    def stop(self, action_name: str) -> None:
+        """Ends an action."""
+        if action_name.endswith(_FETCH):
+            self._waited += time.perf_counter() - self._began
+        self.inner.stop(action_name)
+
+    def setup(self, stage: str, local_rank: int | None = None, log_dir: str | None = None) -> None:
+        """Prepares the trainer's own."""
+        self.inner.setup(stage, local_rank, log_dir)
+
+    def teardown(self, stage: str | None) -> None:
+        """Ends the trainer's own."""
+        self.inner.teardown(stage)
+
+    def summary(self) -> str:
+        """What the trainer's own has found."""
+        return str(self.inner.summary())
+
+    def describe(self) -> None:
+        """Has the trainer's own say what it has found."""
+        self.inner.describe()

@@ -1,0 +1,39 @@
+"""How long the training of a library waits for batches, by the hooks that the library calls."""
+
+from __future__ import annotations
+
+from resolute.contracts.clock import SYSTEM_CLOCK, Clock
+from resolute.trials.throughput import Throughput
+
+
+class BatchWatch:
+    """Measures batch by batch: what is done between ``trained`` and the next ``ready`` does not count.
+
+    Args:
+        throughput: Takes what was measured.
+        clock: Measures the time.
+    """
+
+    def __init__(self, throughput: Throughput, *, clock: Clock = SYSTEM_CLOCK) -> None:
+        self._throughput, self._clock = throughput, clock
+        self._ready_at = self._arrived_at = clock.monotonic()
+
+    def ready(self) -> None:
+        """Training waits for a batch from now on."""
+        self._ready_at = self._clock.monotonic()
+
+    def arrived(self) -> None:
+        """The batch is there."""
+        self._arrived_at = self._clock.monotonic()
+
+    def trained(self, batches: int = 1, *, knows_wait: bool = True) -> None:
+        """The batch is trained, and training waits for the next one.
+
+        Args:
+            batches: How many were trained since ``ready``.
+            knows_wait: Whether ``arrived`` was called once they were there.
+        """
+        now = self._clock.monotonic()
+        waited = self._arrived_at - self._ready_at if knows_wait else None
+        self._throughput.add(batches=batches, seconds=now - self._ready_at, waited=waited)
+        self._ready_at = now
