@@ -39,9 +39,9 @@ from resolute_serving.observability.gauges import Gauge
 from resolute_serving.server.service import Environment
 
 _BLOB_THREADS = 8
-_REMOVAL_THREADS = 2
-_VERIFICATION_THREADS = 4
-_MEDIA_THREADS = 2
+_REMOVAL_THREADS = 4
+_VERIFICATION_THREADS = 8
+_MEDIA_THREADS = 4
 
 
 class CheckpointsService:

@@ -57,7 +57,9 @@ class Examiner:
 
     async def examine(self, storage: Storage) -> list[Finding]:
         """Examines a store; raises what ``examine`` raises."""
-        return await self._workers.run(lambda: examine(storage, stores=self._stores, clock=self._clock))
+        return await self._workers.run(
+            lambda: examine(storage, stores=self._stores, clock=self._clock), of=storage
+        )
 
 
 def examine(storage: Storage, *, stores: StoreFactory, clock: Clock) -> list[Finding]:

@@ -108,7 +108,7 @@ class Verifier:
             for batch in _batches([file for file in files if file.digest])
         )
         try:
-            faults_of_all = await asyncio.gather(*map(self._workers.run, work))
+            faults_of_all = await asyncio.gather(*(self._workers.run(part, of=store) for part in work))
         finally:
             over.set()
         return [fault for faults in faults_of_all for fault in faults]

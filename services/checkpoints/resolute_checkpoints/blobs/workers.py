@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from typing import BinaryIO, TypeVar
+from weakref import WeakValueDictionary
 
 from resolute.errors import UnavailableError
 
@@ -13,7 +15,7 @@ T = TypeVar("T")
 
 
 class BlobWorkers:
-    """A few threads of a name.
+    """A few threads of a name, of which one storage has at most half: it may hang for ever.
 
     Args:
         name: Begins the names of the threads.
@@ -22,18 +24,24 @@ class BlobWorkers:
 
     def __init__(self, *, name: str, threads: int) -> None:
         self._executor = ThreadPoolExecutor(threads, thread_name_prefix=name)
+        self._most = max(1, threads // 2)
+        self._shares: WeakValueDictionary[object, asyncio.Semaphore] = WeakValueDictionary()
 
-    async def run(self, work: Callable[[], T]) -> T:
+    async def run(self, work: Callable[[], T], *, of: object) -> T:
         """Runs work in a thread and returns its result.
+
+        Args:
+            work: The work.
+            of: The storage that it asks; while that has its share of the threads, the work waits.
 
         Raises:
             UnavailableError: The service stops.
         """
-        return await asyncio.wrap_future(self._submit(work))
+        return await asyncio.wrap_future(await self._submit(work, of))
 
-    async def open(self, work: Callable[[], BinaryIO]) -> BinaryIO:
+    async def open(self, work: Callable[[], BinaryIO], *, of: object) -> BinaryIO:
         """Runs work that opens a stream; the stream is closed if its caller is gone."""
-        future = self._submit(work)
+        future = await self._submit(work, of)
         try:
             return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
@@ -53,11 +61,23 @@ class BlobWorkers:
         """Lets the work under way end, drops what has not begun. Blocks until then."""
         self._executor.shutdown(cancel_futures=True)
 
-    def _submit(self, work: Callable[[], T]) -> Future[T]:
+    async def _submit(self, work: Callable[[], T], of: object) -> Future[T]:
+        share = self._shares.setdefault(of, asyncio.Semaphore(self._most))
+        await share.acquire()
         try:
-            return self._executor.submit(work)
+            future = self._executor.submit(work)
         except RuntimeError as error:
+            share.release()
             raise UnavailableError("the checkpoints service stops; try again") from error
+        loop = asyncio.get_running_loop()
+
+        def release(_: Future[T]) -> None:
+            # Not when the caller is gone: the thread may be stuck for longer. A loop may be closed by then.
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(share.release)
+
+        future.add_done_callback(release)
+        return future
 
 
 def _close_result(future: Future[BinaryIO]) -> None:

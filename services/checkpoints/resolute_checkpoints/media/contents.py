@@ -55,7 +55,7 @@ class Contents:
                 store.write_other(directory, item.digest, item.content)
 
         try:
-            await self._workers.run(work)
+            await self._workers.run(work, of=storage)
         except (UnavailableError, QuotaError, PermissionDeniedError) as error:
             raise FailedPreconditionError(f"media cannot be stored now: {error}") from error
 
@@ -75,12 +75,14 @@ class Contents:
                 raise DataLossError(f"the file {digest} is not what was logged; restore it from a copy")
             return content
 
-        return await self._workers.run(work)
+        return await self._workers.run(work, of=storage)
 
     async def remove(self, storage: Storage, experiment_id: str, digests: Sequence[str]) -> None:
         """Removes some contents. Safe to repeat."""
         directory = self._directory(experiment_id)
-        await self._workers.run(lambda: self._stores.open(storage).remove_files(directory, digests))
+        await self._workers.run(
+            lambda: self._stores.open(storage).remove_files(directory, digests), of=storage
+        )
 
     async def remove_all(self, storage: Storage, experiment_id: str) -> None:
         """Removes every content of an experiment. Safe to repeat.
@@ -89,7 +91,7 @@ class Contents:
             UnavailableError: The store does not answer.
         """
         directory = self._directory(experiment_id)
-        await self._workers.run(lambda: self._stores.open(storage).remove_others(directory))
+        await self._workers.run(lambda: self._stores.open(storage).remove_others(directory), of=storage)
 
     def _directory(self, experiment_id: str) -> str:
         return f"{self._cluster_id}/media/{experiment_id}"

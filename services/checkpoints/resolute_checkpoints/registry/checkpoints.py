@@ -112,7 +112,7 @@ class Registry:
 
         parts: frozenset[str] = frozenset()
         if await self._database.read(is_new):
-            parts = await self._workers.run(partial(self._require_place, begin))
+            parts = await self._workers.run(partial(self._require_place, begin), of=begin.storage)
 
         def work(connection: Connection) -> Checkpoint:
             if self._cluster_id in parts or records.existing(connection, sorted(parts)):
@@ -156,8 +156,9 @@ class Registry:
             return access.require_uploading(connection, checkpoint_id, principal, lock=False)
 
         checkpoint = await self._database.read(work)
+        storage = checkpoint.storage
         given = await self._workers.run(
-            lambda: self._stores.open(checkpoint.storage).upload_urls(checkpoint_id, files)
+            lambda: self._stores.open(storage).upload_urls(checkpoint_id, files), of=storage
         )
         begun = [OpenUpload(upload.path, upload.upload_id) for upload in given if upload.upload_id]
 
@@ -204,7 +205,9 @@ class Registry:
         )
         if checkpoint.state is not State.UPLOADING:
             return await self._database.read(lambda connection: _shown(connection, commit.checkpoint_id))
-        store, placed, faults = await self._workers.run(partial(self._finish, checkpoint, commit))
+        store, placed, faults = await self._workers.run(
+            partial(self._finish, checkpoint, commit), of=checkpoint.storage
+        )
         faults = faults or await self._verifier.damaged(store, checkpoint.checkpoint_id, placed)
         if faults:
             raise _incomplete(checkpoint, faults)
@@ -283,7 +286,7 @@ class Registry:
             below_roots: Whether a directory must lie below a root although the operator lists none.
         """
         try:
-            await self._workers.run(partial(self._stores.admit, storage, below_roots=below_roots))
+            await self._workers.run(partial(self._stores.admit, storage, below_roots=below_roots), of=storage)
         except (InvalidArgumentError, PermissionDeniedError) as error:
             return str(error)
         return ""
@@ -297,7 +300,8 @@ class Registry:
                 directory,
                 cluster_id=self._cluster_id,
                 workspace_id=workspace_id,
-            )
+            ),
+            of=DirectoryStorage(directory),
         )
 
     async def update_metadata(

@@ -88,8 +88,9 @@ class Downloads:
         seconds = _HOLD_SECONDS if isinstance(principal, TrialRun) else self._url_seconds
         await self.hold(checkpoint_id, seconds=seconds, principal=principal)
         checkpoint, files = await self._readable(checkpoint_id, paths, principal)
+        storage = checkpoint.storage
         homes = [file.home_in(checkpoint_id) for file in files]
-        urls = await self._workers.run(lambda: _urls(self._stores.open(checkpoint.storage), homes))
+        urls = await self._workers.run(lambda: _urls(self._stores.open(storage), homes), of=storage)
         return list(zip(files, urls, strict=False))
 
     async def read(
@@ -108,14 +109,16 @@ class Downloads:
         if not 0 <= offset <= file.size:
             message = f"offset is {offset}; {path!r} has {file.size} bytes"
             raise invalid("offset", message)
-        home = file.home_in(checkpoint_id)
+        storage, home = checkpoint.storage, file.home_in(checkpoint_id)
         stream = await self._workers.open(
-            lambda: self._stores.open(checkpoint.storage).open(home.checkpoint_id, home.path, offset=offset)
+            lambda: self._stores.open(storage).open(home.checkpoint_id, home.path, offset=offset), of=storage
         )
         position = offset
         try:
             while position < file.size:
-                data = await self._workers.run(partial(stream.read, min(CHUNK, file.size - position)))
+                data = await self._workers.run(
+                    partial(stream.read, min(CHUNK, file.size - position)), of=storage
+                )
                 if not data:
                     raise _truncated(checkpoint, file, position)
                 position += len(data)
@@ -125,7 +128,7 @@ class Downloads:
                         await self.hold(checkpoint_id, seconds=_HOLD_SECONDS, principal=principal)
                     held_at = self._clock.monotonic()
                 yield data
-            if await self._workers.run(partial(stream.read, 1)):
+            if await self._workers.run(partial(stream.read, 1), of=storage):
                 raise _grown(checkpoint, file)
         finally:
             self._workers.close_later(stream)

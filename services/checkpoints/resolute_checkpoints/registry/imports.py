@@ -86,10 +86,10 @@ class Imports:
             PermissionDeniedError: A storage lies outside of what the service may use.
         """
         for storage in dict.fromkeys(one.checkpoint.storage for one in imported):
-            await self._workers.run(partial(self._stores.admit, storage))
+            await self._workers.run(partial(self._stores.admit, storage), of=storage)
         for one in imported:
             if not one.checkpoint.inherited:
-                await self._workers.run(partial(self._require_files, one))
+                await self._workers.run(partial(self._require_files, one), of=one.checkpoint.storage)
         who = actor()
 
         def work(connection: Connection) -> int:

@@ -68,7 +68,9 @@ class Reuse:
         checkpoint, sizes, homes = await self._database.read(look)
         held: Mapping[str, Home] = {}
         if homes:
-            there = await self._workers.run(partial(self._still_stored, checkpoint, homes))
+            there = await self._workers.run(
+                partial(self._still_stored, checkpoint, homes), of=checkpoint.storage
+            )
             held = await self._database.write(lambda c: _hold(c, checkpoint_id, there, principal))
         unsure = (file for file in wanted if not file.digest and file.size in sizes)
         return Reusable(candidates=tuple(file.path for file in unsure), held=held)

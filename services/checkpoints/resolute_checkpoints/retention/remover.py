@@ -72,11 +72,11 @@ class Remover:
 
     async def remove_others(self, storage: Storage, directory: str) -> None:
         """Removes a directory of a storage in which no checkpoint is, with the threads for removals."""
-        await self._workers.run(lambda: self._stores.open(storage).remove_others(directory))
+        await self._workers.run(lambda: self._stores.open(storage).remove_others(directory), of=storage)
 
     async def _carry_out(self, removal: Removal) -> ResoluteError | None:
         try:
-            await self._workers.run(partial(self._erase, removal))
+            await self._workers.run(partial(self._erase, removal), of=removal.storage)
         except ResoluteError as error:
             await self._reschedule(removal, error)
             return error
