@@ -91,8 +91,7 @@ from resolute_serving.auth.tokens import TokenSigner
 from resolute_serving.context import Role, TrialRun, User
 from resolute_serving.database.remembered import Remembered
 from resolute_serving.notifier import Notifier
-from resolute_serving.observability.disk_forecast import DiskForecast
-from resolute_serving.observability.disks import full_disks
+from resolute_serving.observability.asked_disks import AskedDisks
 from resolute_serving.observability.gauges import Gauge
 from resolute_serving.server.handlers import combine_handlers
 from resolute_serving.server.service import Environment
@@ -135,7 +134,6 @@ class ExperimentsService:
     )
 
     def __init__(self, environment: Environment, settings: ExperimentsSettings) -> None:
-        self._directories = settings.directories(environment)
         self._environment = environment
         self._clock = environment.clock
         self._ended = environment.revoked
@@ -199,7 +197,7 @@ class ExperimentsService:
         self._endpoints = Endpoints(sealer, settings.alerts)
         self._endpoint_tests = BoundedThreads("alert-tests", threads=_ENDPOINT_TESTS)
         self._alert_delivery = AlertDelivery(self._core, self._endpoints)
-        self._disk_forecast = DiskForecast(self._directories, clock=environment.clock)
+        self._disks = AskedDisks(settings.directories(environment), clock=environment.clock)
         self._storage_quota = StorageQuota(self._core.database, self._clients)
         self._alert_watch = AlertWatch(
             self._core,
@@ -382,9 +380,7 @@ class ExperimentsService:
         cluster_service_pb2_grpc.add_ClusterServiceServicer_to_server(
             combine_handlers(
                 cluster_service_pb2_grpc.ClusterServiceServicer,
-                ClusterHandlers(
-                    self._core, self._fleet, directories=self._directories, reader=self._config_reader
-                ),
+                ClusterHandlers(self._core, self._fleet, disks=self._disks, reader=self._config_reader),
                 ServerHandlers(self._core, settings=self._settings.shown()),
             ),
             server,
@@ -394,9 +390,8 @@ class ExperimentsService:
         )
 
     async def _problems(self) -> Sequence[str]:
-        # A disk that hangs must not hold up the service.
-        full = await asyncio.to_thread(full_disks, self._directories)
-        return [*full, *await asyncio.to_thread(self._disk_forecast.problems), *self._fleet.problems()]
+        disks = await self._disks.problems()
+        return [*disks.now, *disks.soon, *self._fleet.problems()]
 
     def _admission(self) -> Admission:
         return Admission(

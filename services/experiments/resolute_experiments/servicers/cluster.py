@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
@@ -29,7 +26,8 @@ from resolute_experiments.topics import SCHEDULER_WAKEUP, SIGNAL_CHANGES
 from resolute_serving.auth.grants import current_grants
 from resolute_serving.auth.policy.resources import Kind, Resource
 from resolute_serving.filters import any_of
-from resolute_serving.observability.disks import full_database, full_disks
+from resolute_serving.observability.asked_disks import AskedDisks
+from resolute_serving.observability.disks import full_database
 from resolute_serving.validation import check_length, invalid
 
 _NAME_LENGTH = 200
@@ -51,17 +49,17 @@ class ClusterHandlers:
         core: ServiceContext,
         fleet: Fleet,
         *,
-        directories: Sequence[Path],
+        disks: AskedDisks,
         reader: ConfigReader,
     ) -> None:
         self._core = core
         self._reader = reader
         self._fleet = fleet
-        self._directories = directories
+        self._disks = disks
 
     async def GetCluster(self, request: pb2.GetClusterRequest, context: Any) -> pb2.GetClusterResponse:
         """Returns identity, version, slots and what they do."""
-        problems = await asyncio.to_thread(self._problems)
+        problems = await self._problems()
 
         def work(connection: Connection) -> pb2.GetClusterResponse:
             disabled = disabled_slots.read(connection)
@@ -102,8 +100,8 @@ class ClusterHandlers:
 
         return await self._core.database.read(work)
 
-    def _problems(self) -> list[str]:
-        problems = full_disks(self._directories)
+    async def _problems(self) -> list[str]:
+        problems = list((await self._disks.problems()).now)
         if self._core.database.disk_full and not problems:
             problems.append(full_database(self._core.database.name))
         return [*problems, *self._fleet.problems()]
