@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
 from collections.abc import Callable
 from contextlib import closing
@@ -96,12 +97,13 @@ class MachineMeter:
 
     def _usage(self, began: float) -> MachineUsage:
         periods = self._periods.all()
+        means = [period.means for period in periods]
         return MachineUsage(
             node=self._node,
             start_time=began,
             seconds=[period.seconds for period in periods],
             series=[
-                MachineUsage.Series(name=name, values=[period.mean(name) for period in periods])
+                MachineUsage.Series(name=name, values=[one.get(name, math.nan) for one in means])
                 for name in self._periods.names()
             ],
         )

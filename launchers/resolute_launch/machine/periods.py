@@ -18,23 +18,27 @@ class Period:
     """What was measured from a time to the next."""
 
     seconds: float
-    sums: Mapping[str, float]
-    """Each value times the seconds for which it was measured, by name."""
+    means: Mapping[str, float]
+    """By name."""
     weights: Mapping[str, float]
-    """These seconds."""
+    """The seconds for which each was measured."""
 
     def mean(self, name: str) -> float:
         """The mean of a value; NaN where it was not measured."""
-        weight = self.weights.get(name, 0.0)
-        return self.sums[name] / weight if weight else math.nan
+        return self.means.get(name, math.nan)
 
     def joined(self, after: Period) -> Period:
         """This period and the one after it as one."""
-        weights, sums = _added(self.weights, after.weights), _added(self.sums, after.sums)
+        weights = dict(self.weights)
+        means = dict(self.means)
+        for name, weight in after.weights.items():
+            total = weights[name] = weights.get(name, 0.0) + weight
+            before = means.get(name, 0.0)
+            means[name] = before + (after.means[name] - before) * (weight / total if total else 1.0)
         kept = _longest(weights)
         return Period(
             self.seconds + after.seconds,
-            {name: sums[name] for name in kept},
+            {name: means[name] for name in kept},
             {name: weights[name] for name in kept},
         )
 
@@ -55,10 +59,7 @@ class Periods:
 
     def add(self, seconds: float, values: Mapping[str, float]) -> None:
         """Adds what was measured over the last seconds."""
-        weights = dict.fromkeys(values, seconds)
-        self._periods.append(
-            Period(seconds, {name: value * seconds for name, value in values.items()}, weights)
-        )
+        self._periods.append(Period(seconds, dict(values), dict.fromkeys(values, seconds)))
         if len(self._periods) > self._most:
             self._put_together()
 
@@ -68,6 +69,9 @@ class Periods:
 
     def names(self) -> Sequence[str]:
         """What was measured in these periods: where there is too much, that which was measured longest."""
+        names = set[str]().union(*(period.means for period in self._periods))
+        if len(names) <= MOST_NAMES:
+            return sorted(names)
         weights = Counter[str]()
         for period in self._periods:
             weights.update(period.weights)
@@ -88,7 +92,3 @@ def _longest(weights: Mapping[str, float]) -> Iterable[str]:
     if len(weights) <= MOST_NAMES:
         return weights
     return sorted(weights, key=weights.__getitem__, reverse=True)[:MOST_NAMES]
-
-
-def _added(first: Mapping[str, float], second: Mapping[str, float]) -> dict[str, float]:
-    return {name: first.get(name, 0.0) + second.get(name, 0.0) for name in {**first, **second}}
