@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from resolute import core
+from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 from resolute.core import Unit
 from resolute.core.reporting.train import TRAINING, VALIDATION
 from resolute.lightning.data_wait import DataWaitProfiler
@@ -84,6 +84,7 @@ class ResoluteCallback(Callback):  # type: ignore[misc, unused-ignore]  # withou
         self._interval: int | None = None
         self._position = EpochPosition()
         self._throughput = Throughput(context)
+        self._clock: Clock = SYSTEM_CLOCK
         self._profiler: DataWaitProfiler | None = None
         self._batch_began = 0.0
         self._files = contextlib.ExitStack()
@@ -142,7 +143,7 @@ class ResoluteCallback(Callback):  # type: ignore[misc, unused-ignore]  # withou
         self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int
     ) -> None:
         """Has the data of a batch."""
-        self._batch_began = time.monotonic()
+        self._batch_began = self._clock.monotonic()
 
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
@@ -198,7 +199,7 @@ class ResoluteCallback(Callback):  # type: ignore[misc, unused-ignore]  # withou
     # What is done.
 
     def _begin_measuring(self, trainer: Any) -> None:  # Lightning declares no profiler
-        self._profiler = trainer.profiler = DataWaitProfiler(trainer.profiler)
+        self._profiler = trainer.profiler = DataWaitProfiler(trainer.profiler, clock=self._clock)
         size = getattr(trainer.train_dataloader, "batch_size", None)
         if self._throughput.batch_size is None and isinstance(size, int):
             self._throughput.batch_size = size * trainer.world_size
@@ -209,7 +210,7 @@ class ResoluteCallback(Callback):  # type: ignore[misc, unused-ignore]  # withou
 
     def _measure(self, trainer: Trainer) -> None:
         waited = self._profiler.take_waited() if self._profiler is not None else None
-        seconds = time.monotonic() - self._batch_began + (waited or 0.0)
+        seconds = self._clock.monotonic() - self._batch_began + (waited or 0.0)
         self._throughput.add(batches=1, seconds=seconds, waited=waited)
         interval = getattr(trainer, "log_every_n_steps", 0)
         if interval and self.batches % interval == 0:

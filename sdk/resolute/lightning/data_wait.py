@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
+from resolute.contracts.clock import Clock
 from resolute.pytorch.lightning.library import find_library
 
 if TYPE_CHECKING:
@@ -23,11 +23,13 @@ class DataWaitProfiler(Profiler):  # type: ignore[misc, unused-ignore]  # withou
 
     Args:
         inner: The trainer's own.
+        clock: Measures the time.
     """
 
-    def __init__(self, inner: Profiler) -> None:
+    def __init__(self, inner: Profiler, *, clock: Clock) -> None:
         super().__init__()
         self.inner = inner
+        self._clock = clock
         self._waited = self._began = 0.0
 
     def take_waited(self) -> float:
@@ -39,12 +41,12 @@ class DataWaitProfiler(Profiler):  # type: ignore[misc, unused-ignore]  # withou
         """Begins an action."""
         self.inner.start(action_name)
         if action_name.endswith(_FETCH):
-            self._began = time.perf_counter()
+            self._began = self._clock.monotonic()
 
     def stop(self, action_name: str) -> None:
         """Ends an action."""
         if action_name.endswith(_FETCH):
-            self._waited += time.perf_counter() - self._began
+            self._waited += self._clock.monotonic() - self._began
         self.inner.stop(action_name)
 
     def setup(self, stage: str, local_rank: int | None = None, log_dir: str | None = None) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ import lightning.pytorch as pl
 import pytest
 import torch
 from accelerate import Accelerator
+from support.clocks import ManualClock
 from support.training.lightning_modules import Line
 from support.training.transformers_models import Counting, arguments, make_model
 from support.training.trials import Recorder
@@ -32,18 +31,15 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:__array__ implementation doesn't accept:DeprecationWarning"),
 ]
 BATCHES, BATCH = 4, 4
-STALL = 0.15
-"""Seconds: long beside what a busy machine adds."""
-_NEVER = threading.Event()
+STALL, TRAINING = 3.8, 6.2
+"""Seconds of a batch."""
 
 
 class Stalling(Dataset[Any]):
-    """Records that take their time, as the disk of a busy machine does."""
+    """Records that take their time, as those of a slow disk do."""
 
-    def __init__(self, record: Callable[[int], Any]) -> None:
-        self._record = record
-        self.began = 0.0
-        self.stalled = 0.0
+    def __init__(self, record: Callable[[int], Any], clock: ManualClock) -> None:
+        self._record, self._clock = record, clock
 
     def __len__(self) -> int:
         return BATCHES * BATCH
@@ -52,23 +48,8 @@ class Stalling(Dataset[Any]):
         return self._record(index)
 
     def __getitems__(self, indices: list[int]) -> list[Any]:
-        began = time.monotonic()
-        self.began = self.began or began
-        _NEVER.wait(STALL)
-        batch = [self._record(index) for index in indices]
-        self.stalled += time.monotonic() - began
-        return batch
-
-
-class Timed(Recorder):
-    """Notes when throughput was reported."""
-
-    reported_at = 0.0
-
-    def report(self, group: str, steps: int, metrics: Any) -> None:
-        super().report(group, steps, metrics)
-        if group == "throughput":
-            self.reported_at = time.monotonic()
+        self._clock.advance(STALL)
+        return [self._record(index) for index in indices]
 
 
 @pytest.fixture
@@ -81,26 +62,24 @@ def context(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[core.Co
 
     monkeypatch.setattr(Throughput, "__init__", begin_in_a_trial)
     with core.init(checkpoint_storage=str(tmp_path / "checkpoints")) as made:
-        made.train._reporter = Timed()
+        made.train._reporter = Recorder()
         yield made
 
 
-def check(context: core.Context, data: Stalling, *, samples: bool = True) -> None:
-    """The share that was reported is that of the time which passed, whatever a busy machine adds to it."""
+def check(context: core.Context, *, samples: bool = True) -> None:
+    """What was reported is what was planted."""
     recorder = context.train._reporter
-    assert isinstance(recorder, Timed)
+    assert isinstance(recorder, Recorder)
     ((steps, metrics),) = recorder.of("throughput")
-    share = data.stalled / (recorder.reported_at - data.began)
     assert steps == BATCHES
-    assert metrics["data_wait"] == pytest.approx(share, abs=0.03)
-    assert 0.1 < share <= 0.4, "the stall was planted"
-    assert metrics["batches_per_second"] < 1 / STALL
-    if samples:
-        assert metrics["samples_per_second"] == pytest.approx(BATCH * metrics["batches_per_second"])
+    assert metrics["data_wait"] == pytest.approx(0.38)
+    assert metrics["batches_per_second"] == pytest.approx(0.1)
+    assert metrics.get("samples_per_second") == (pytest.approx(BATCH * 0.1) if samples else None)
 
 
-def train() -> None:
-    _NEVER.wait(STALL * 62 / 38)
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
 
 
 def pair(index: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -108,58 +87,75 @@ def pair(index: int) -> tuple[torch.Tensor, torch.Tensor]:
     return x, x.sum(dim=0, keepdim=True)
 
 
-def test_of_lightning_also_where_other_callbacks_take_their_time(context: core.Context) -> None:
+def test_of_lightning_also_where_other_callbacks_take_their_time(
+    context: core.Context, clock: ManualClock, tmp_path: Path
+) -> None:
+    class Saving(pl.Callback):
+        def on_train_batch_end(self, *_: Any) -> None:
+            clock.advance(100.0)
+
     class Slow(Line):
         def training_step(self, batch: Any, batch_idx: int) -> torch.Tensor:
-            train()
+            clock.advance(TRAINING)
             return super().training_step(batch, batch_idx)
 
-    data = Stalling(pair)
+    data = Stalling(pair, clock)
     callback = resolute.lightning.ResoluteCallback(context, save_validated=False)
+    callback._clock = clock
     quiet: dict[str, Any] = dict.fromkeys(("logger", "enable_progress_bar", "enable_model_summary"), False)
     trainer = pl.Trainer(
-        max_epochs=1, accelerator="cpu", devices=1, callbacks=[callback], log_every_n_steps=BATCHES, **quiet
+        max_epochs=1,
+        default_root_dir=tmp_path,
+        accelerator="cpu",
+        devices=1,
+        callbacks=[callback, Saving()],
+        log_every_n_steps=BATCHES,
+        **quiet,
     )
     trainer.fit(Slow(), DataLoader(data, batch_size=BATCH))
-    check(context, data)
+    check(context)
     assert not isinstance(trainer.profiler, resolute.lightning.data_wait.DataWaitProfiler)  # type: ignore[attr-defined]
 
 
-def test_of_transformers(context: core.Context, tmp_path: Path) -> None:
+def test_of_transformers(context: core.Context, clock: ManualClock, tmp_path: Path) -> None:
     class Slow(Trainer):  # type: ignore[misc, unused-ignore]
         def training_step(self, *args: Any, **options: Any) -> Any:
-            train()
+            clock.advance(TRAINING)
             return super().training_step(*args, **options)
 
-    data = Stalling(Counting().__getitem__)
+    data = Stalling(Counting().__getitem__, clock)
     options: dict[str, Any] = {"eval_strategy": "no", "num_train_epochs": 1, "logging_steps": BATCHES}
     args = arguments(tmp_path / "out", **options)
     callback = resolute.transformers.ResoluteCallback(context, args)
+    callback._watch._clock = clock
     Slow(model=make_model(), args=args, train_dataset=data, callbacks=[callback]).train()
-    check(context, data)
+    check(context)
 
 
-def test_of_keras(context: core.Context) -> None:
-    data = Stalling(pair)
+def test_of_keras(context: core.Context, clock: ManualClock) -> None:
+    data = Stalling(pair, clock)
 
     def loss(expected: Any, predicted: Any) -> Any:
-        train()
+        clock.advance(TRAINING)
         return keras.ops.mean((expected - predicted) ** 2)
 
     model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
     model.compile(optimizer="sgd", loss=loss)
     callback = resolute.keras.ResoluteCallback(context, train_metrics_report_period=BATCHES)
+    callback._watch._clock = clock
     model.fit(DataLoader(data, batch_size=BATCH), epochs=1, callbacks=[callback], verbose=0)
-    check(context, data, samples=False)
+    check(context, samples=False)
 
 
-def test_of_accelerate(context: core.Context) -> None:
-    data, tracker = Stalling(pair), ResoluteTracker(context)
+def test_of_accelerate(context: core.Context, clock: ManualClock) -> None:
+    data, tracker = Stalling(pair, clock), ResoluteTracker(context)
     accelerator = Accelerator(cpu=True, log_with=tracker)
     accelerator.init_trackers("any name")
     loader = ResumableLoader(accelerator.prepare(DataLoader(data, batch_size=BATCH)), tracker)
+    assert loader._watch is not None
+    loader._watch._clock = clock
     for _ in loader:
-        train()
+        clock.advance(TRAINING)
     accelerator.log({"loss": 0.5}, step=BATCHES)
-    check(context, data)
+    check(context)
     accelerator.end_training()

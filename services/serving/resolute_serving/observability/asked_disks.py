@@ -31,9 +31,9 @@ class _Question:
 
 
 class AskedDisks:
-    """Asks the disks in a thread: the server of a mount that stopped lets whoever asks wait for ever.
+    """Asks the disks in a thread: the server of a mount that stopped lets the caller wait for ever.
 
-    There is one thread at a time, whoever else wants to know.
+    There is one thread at a time, for all callers.
 
     Args:
         paths: Directories that are written to.
