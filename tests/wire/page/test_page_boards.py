@@ -92,7 +92,9 @@ async def look_from_elsewhere(visit: Visit) -> None:
 
 REPORT = f"""## Losses {MARKUP}
 
-<script>alert(2)</script> [out](javascript:alert(3)) and **both**:
+<script>alert(2)</script>
+
+[out](javascript:alert(3)) and **both**:
 
 ![Both {MARKUP}](compare?trials=1,2&metric=training/loss)
 
@@ -157,6 +159,8 @@ async def write_a_report(visit: Visit) -> None:
     await dialog.get_by_role("button", name="Save").click()
     await page.get_by_role("img", name="training/loss").locator("canvas").wait_for()
     await page.get_by_role("heading", name=re.compile("^Losses <img")).wait_for()
+    await page.get_by_text("out and both:").wait_for()
+    assert await page.locator("a[href^=javascript]").count() == 0
     for theme, width in (("light", 1440), ("dark", 1024), ("light", 390), ("dark", 390)):
         await page.emulate_media(color_scheme=theme)
         await page.set_viewport_size({"width": width, "height": 844})
