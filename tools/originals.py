@@ -80,14 +80,15 @@ def table(results: Iterable[Result]) -> str:
     lines = ["| release | ran unmodified | refused by name | failed | unknown |", "|---|---|---|---|---|"]
     for release, tried in by_release.items():
         counts = [
-            sum(one.outcome == name for one in tried) for name in ("ran", "refused", "failed", "unknown")
+            sum(program.outcome == name for program in tried)
+            for name in ("ran", "refused", "failed", "unknown")
         ]
         lines.append(f"| {release} | {counts[0]} of {len(tried)} | {counts[1]} | {counts[2]} | {counts[3]} |")
     lines += [
-        f"- {one.release} {one.program}: {one.outcome}: {one.reason}"
+        f"- {program.release} {program.program}: {program.outcome}: {program.reason}"
         for tried in by_release.values()
-        for one in tried
-        if one.outcome != "ran"
+        for program in tried
+        if program.outcome != "ran"
     ]
     return "\n".join(lines)
 

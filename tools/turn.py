@@ -71,7 +71,7 @@ def turn(suites: Sequence[Suite], *, seed: int, minutes: int) -> list[Suite]:
     first = seed % len(suites)
     chosen: list[Suite] = []
     for suite in (*suites[first:], *suites[:first]):
-        if sum(one.minutes for one in chosen) + suite.minutes <= minutes:
+        if sum(chosen_suite.minutes for chosen_suite in chosen) + suite.minutes <= minutes:
             chosen.append(suite)
     return chosen
 

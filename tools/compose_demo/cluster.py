@@ -40,9 +40,9 @@ class Ports:
         """Takes three free ones at an address."""
         with socket.socket() as first, socket.socket() as second, socket.socket() as third:
             taken = (first, second, third)
-            for one in taken:
-                one.bind((host, 0))
-            return cls(*(one.getsockname()[1] for one in taken))
+            for socket_ in taken:
+                socket_.bind((host, 0))
+            return cls(*(socket_.getsockname()[1] for socket_ in taken))
 
 
 @dataclass(frozen=True)

@@ -29,10 +29,12 @@ def _sections(command: click.Command, parent: click.Context, name: str) -> Itera
     yield f"{command.help or ''}\n"
     usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
     yield f"```text\n{usage}\n```\n"
-    options = [one for one in command.get_params(context) if isinstance(one, click.Option) and not one.hidden]
+    options = [
+        param for param in command.get_params(context) if isinstance(param, click.Option) and not param.hidden
+    ]
     if options:
         yield "| option | |\n|---|---|"
-        yield from (_option(one, context) for one in options)
+        yield from (_option(option, context) for option in options)
         yield ""
     if isinstance(command, click.Group):
         for below in command.list_commands(context):

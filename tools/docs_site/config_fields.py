@@ -32,7 +32,7 @@ def _models() -> list[type[Section]]:
         here = [
             one for _, one in inspect.getmembers(module, inspect.isclass) if one.__module__ == module.__name__
         ]
-        models += [one for one in here if issubclass(one, Section) and one.model_fields]
+        models += [model for model in here if issubclass(model, Section) and model.model_fields]
     return models
 
 

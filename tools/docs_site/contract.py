@@ -20,7 +20,10 @@ def pages() -> Iterator[tuple[str, str]]:
     """Yields the name and the text of a page for each service, and of their list."""
     rows = []
     for file in _files():
-        comments = {tuple(one.path): one.leading_comments.strip() for one in file.source_code_info.location}
+        comments = {
+            tuple(location.path): location.leading_comments.strip()
+            for location in file.source_code_info.location
+        }
         for number, service in enumerate(file.service):
             text = "\n".join(_service(file, service, (_SERVICE, number), comments))
             rows.append(f"| [{service.name}]({service.name}.md) | `{file.package}` |")

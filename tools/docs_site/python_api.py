@@ -30,7 +30,7 @@ def pages() -> Iterator[tuple[str, str]]:
     os.environ.setdefault("KERAS_BACKEND", "torch")
     for name in MODULES:
         module = import_module(name)
-        entries = [_entry(module, one) for one in public_names(module)]
+        entries = [_entry(module, public) for public in public_names(module)]
         intro = (inspect.getdoc(module) or "").partition("\n\n")[0]
         yield f"{name}.md", "\n".join([f"# {name}", "", intro, "", *entries])
     rows = [f"- [{name}]({name}.md)" for name in MODULES]

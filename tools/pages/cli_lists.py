@@ -81,7 +81,7 @@ def documented() -> list[Documented]:
         commands.append(
             Documented(
                 tuple(tuple(word.split("|")) for word in path.split()),
-                tuple(tuple(one.split("|")) for one in options.split()),
+                tuple(tuple(option.split("|")) for option in options.split()),
                 tuple(arguments.split()),
             )
         )

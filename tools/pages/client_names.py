@@ -109,7 +109,7 @@ def _lines(lists: Lists) -> Iterator[str]:
     for name in lists.same:
         by_owner.setdefault(name.owner, []).append(name.name.rpartition(".")[2])
     for owner, members in by_owner.items():
-        yield f"- {f'`{owner}`' if owner else 'functions'}: {', '.join(f'`{one}`' for one in members)}"
+        yield f"- {f'`{owner}`' if owner else 'functions'}: {', '.join(f'`{member}`' for member in members)}"
     for title, named in (("different", lists.different), ("refused", lists.refused)):
         yield f"\n| {title} | {'how' if title == 'different' else 'instead'} |\n|---|---|"
         by_text: dict[str, list[str]] = {}

@@ -50,12 +50,13 @@ def table(found: Sequence[Program]) -> str:
     """How many there are of each release, and what each is."""
     lines = ["| release | ran as they are | refused by name |", "|---|---|---|"]
     for release in RELEASES:
-        count = sum(release in one.releases for one in found)
+        count = sum(release in program.releases for program in found)
         lines.append(f"| {release} | {count} of {count} | 0 |")
     lines += ["", "| program | releases | what it tries |", "|---|---|---|"]
     lines += [
-        f"| `{one.name}` | {' to '.join(dict.fromkeys((one.first, one.last)))} | {one.subject} |"
-        for one in found
+        f"| `{program.name}` | {' to '.join(dict.fromkeys((program.first, program.last)))} "
+        f"| {program.subject} |"
+        for program in found
     ]
     return "\n".join(lines)
 

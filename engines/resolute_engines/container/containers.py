@@ -103,13 +103,13 @@ class Containers:
         A Podman that was killed while it removed one says so for ever, and goes on when it is asked to.
         """
         containers = []
-        for one in await self._listed("/containers/json", self.labels(allocation_id), all=True):
-            status = str(one["State"]).lower()
+        for found in await self._listed("/containers/json", self.labels(allocation_id), all=True):
+            status = str(found["State"]).lower()
             if status == _REMOVING:
                 with suppress(ConflictError):  # Docker's word for one that is being removed.
-                    await self._api.delete(f"/containers/{one['Id']}", force=True)
-            elif RANK in one["Labels"]:
-                name, rank = one["Names"][0].removeprefix("/"), int(one["Labels"][RANK])
+                    await self._api.delete(f"/containers/{found['Id']}", force=True)
+            elif RANK in found["Labels"]:
+                name, rank = found["Names"][0].removeprefix("/"), int(found["Labels"][RANK])
                 containers.append(
                     ListedContainer(name=name, rank=rank, status=status, allocation_id=allocation_id)
                 )
@@ -119,8 +119,8 @@ class Containers:
         """Every allocation of the cluster of which there is anything."""
         cluster = {CLUSTER: self._cluster_id}
         labels_of_all = [
-            *(one["Labels"] for one in await self._listed("/containers/json", cluster, all=True)),
-            *(one["Labels"] for one in await self._listed("/volumes", cluster)),
+            *(found["Labels"] for found in await self._listed("/containers/json", cluster, all=True)),
+            *(volume["Labels"] for volume in await self._listed("/volumes", cluster)),
             *(await self._networks(cluster)).values(),
         ]
         return sorted({labels[ALLOCATION] for labels in labels_of_all if ALLOCATION in labels})
@@ -128,18 +128,18 @@ class Containers:
     async def mounted(self) -> set[str]:
         """What of the engine's machine is mounted into containers, whosever they are."""
         sources = set[str]()
-        for one in await self._api.get("/containers/json", all=True) or ():
+        for found in await self._api.get("/containers/json", all=True) or ():
             with suppress(NotFoundError):  # It was removed meanwhile.
-                described = await self._api.get(f"/containers/{one['Id']}/json")
+                described = await self._api.get(f"/containers/{found['Id']}/json")
                 sources |= {str(mount.get("Source")) for mount in described.get("Mounts") or ()}
         return sources
 
     async def running_with(self, directory: str) -> list[str]:
         """Names of the cluster's running containers into which a directory is mounted."""
         names = []
-        for one in await self._listed("/containers/json", {CLUSTER: self._cluster_id}):
+        for found in await self._listed("/containers/json", {CLUSTER: self._cluster_id}):
             with suppress(NotFoundError):  # It was removed meanwhile.
-                described = await self._api.get(f"/containers/{one['Id']}/json")
+                described = await self._api.get(f"/containers/{found['Id']}/json")
                 if any(mount.get("Source") == directory for mount in described.get("Mounts") or ()):
                     names.append(str(described["Name"]).removeprefix("/"))
         return sorted(names)
@@ -149,7 +149,7 @@ class Containers:
         answer = await self._api.get(path, filters={"label": wanted}, **query)
         listed = (answer or {}).get("Volumes") if path == "/volumes" else answer
         # Podman lists volumes that have any of the labels.
-        return [one for one in listed or () if labels.items() <= (one.get("Labels") or {}).items()]
+        return [item for item in listed or () if labels.items() <= (item.get("Labels") or {}).items()]
 
     async def _networks(self, labels: Mapping[str, str]) -> dict[str, Mapping[str, str]]:
         listed = await self.networks.labels(f"{CLUSTER}={self._cluster_id}")
@@ -289,11 +289,11 @@ class Containers:
         await asyncio.gather(
             *(self._api.delete(f"/containers/{container['Id']}", force=True) for container in containers)
         )
-        for one in await self._listed("/volumes", labels):
+        for volume in await self._listed("/volumes", labels):
             # Of one that was half made no list tells, see `_make`.
-            for name in (one["Name"], *(f"{one['Name']}{end}" for end in (_ORPHAN_UPLOAD, _LISTING))):
+            for name in (volume["Name"], *(f"{volume['Name']}{end}" for end in (_ORPHAN_UPLOAD, _LISTING))):
                 await self._api.delete(f"/containers/{name}", force=True)
-            await self._api.delete(f"/volumes/{one['Name']}")
+            await self._api.delete(f"/volumes/{volume['Name']}")
         for name in await self._networks(labels):
             await self.networks.remove(name)
 

@@ -218,8 +218,8 @@ class ContainerEngine:
     async def stop(self, allocation_id: str, *, grace: float) -> None:
         """Sends SIGTERM to the supervisors, and kills what outlasts the grace; what waits just ends."""
         running = [container for container in await self._withdrawn(allocation_id) if container.running]
-        for one in running:
-            await self._containers.signal(one, "SIGTERM")
+        for running_container in running:
+            await self._containers.signal(running_container, "SIGTERM")
         if running:
             self._late_kills.plan(allocation_id, grace=grace)
 
@@ -228,7 +228,7 @@ class ContainerEngine:
         # One that is being started right now is waited for.
         async with self._lock(allocation_id):
             there = await self._containers.of(allocation_id)
-            self._pulls.withdraw(allocation_id, there={one.rank for one in there})
+            self._pulls.withdraw(allocation_id, there={found.rank for found in there})
         return there
 
     async def kill(self, allocation_id: str) -> None:
@@ -350,9 +350,9 @@ class ContainerEngine:
         async def look() -> ContainerReport | None:
             await self._api.until_stopped(container.name)
             there = [
-                one
-                for one in await self._containers.of(container.allocation_id)
-                if one.rank == container.rank
+                found
+                for found in await self._containers.of(container.allocation_id)
+                if found.rank == container.rank
             ]
             report = await self._containers.report(there[0]) if there else _gone(container)
             return report if report.state is ContainerState.ENDED else None

@@ -101,9 +101,9 @@ class Networks:
         query = {"label": [label]}
         if await self._api.is_podman():
             listed = await self._api.get(f"{_PODMAN}/json", filters=query)
-            return {one["name"]: one.get("labels") or {} for one in listed or ()}
+            return {network["name"]: network.get("labels") or {} for network in listed or ()}
         listed = await self._api.get("/networks", filters=query)
-        return {one["Name"]: one.get("Labels") or {} for one in listed or ()}
+        return {network["Name"]: network.get("Labels") or {} for network in listed or ()}
 
     async def remove(self, name: str) -> None:
         """Removes a network in which no container is any more."""

@@ -108,7 +108,7 @@ def remove_others(folder: Path, *, used: Collection[str]) -> None:
         folder: The runtime of what is installed here.
         used: Directories that containers have mounted, as the engine names them: it may follow links.
     """
-    kept = {os.path.realpath(one) for one in (str(folder), *used)}
+    kept = {os.path.realpath(path) for path in (str(folder), *used)}
     for other in folder.parent.iterdir():
         if os.path.realpath(other) not in kept:
             shutil.rmtree(other, ignore_errors=True)

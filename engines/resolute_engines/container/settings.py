@@ -70,7 +70,7 @@ class ContainerEngineOptions(Section):
 
 def _texts(value: Any) -> list[str]:
     """The texts of a list that was not validated yet."""
-    return [one for one in value if isinstance(one, str)] if isinstance(value, (list, tuple)) else []
+    return [item for item in value if isinstance(item, str)] if isinstance(value, (list, tuple)) else []
 
 
 class ContainerPoolOptions(Section):

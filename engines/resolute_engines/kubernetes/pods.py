@@ -190,7 +190,7 @@ def _memory_limit(manifest: Mapping[str, Any]) -> str:
     spec = manifest.get("spec") or {}
     containers = (each for each in spec.get("containers") or () if each["name"] == CONTAINER)
     own: Mapping[str, Any] = next(containers, {})
-    limits = [(one.get("resources") or {}).get("limits") or {} for one in (own, spec)]
+    limits = [(container.get("resources") or {}).get("limits") or {} for container in (own, spec)]
     return next((str(each["memory"]) for each in limits if "memory" in each), "")
 
 

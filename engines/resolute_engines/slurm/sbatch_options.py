@@ -106,7 +106,7 @@ def not_ours(options: str, *, flags: str = "") -> Callable[[str], str]:
         if option.startswith("--"):
             # The beginning of a long option stands for it, unless it is that of others too: `sbatch` refuses
             # those itself, and a single letter is that of several, but for --j.
-            begun = len(option) > len("--j") and any(one.startswith(option) for one in own)
+            begun = len(option) > len("--j") and any(name.startswith(option) for name in own)
             ours = begun or option in own
         else:
             ours = option[:1] + option[1:].lstrip(flags)[:1] in own

@@ -69,15 +69,15 @@ class Idleness:
         part.seconds += seconds
         part.measured += measured
         part.busy += busy
-        known = sum(one.seconds for one in self._parts)
+        known = sum(span.seconds for span in self._parts)
         while known - self._parts[0].seconds >= self._policy.seconds:
             known -= self._parts.popleft().seconds
         if known >= self._policy.seconds:
             self._judge(known)
 
     def _judge(self, seconds: float) -> None:
-        measured = sum(one.measured for one in self._parts)
-        share = sum(one.busy for one in self._parts) / measured if measured else None
+        measured = sum(part.measured for part in self._parts)
+        share = sum(part.busy for part in self._parts) / measured if measured else None
         idle = share is not None and share < self._policy.below
         if idle != self._idle:
             self._idle = idle

@@ -103,7 +103,7 @@ class MachineMeter:
             start_time=began,
             seconds=[period.seconds for period in periods],
             series=[
-                MachineUsage.Series(name=name, values=[one.get(name, math.nan) for one in means])
+                MachineUsage.Series(name=name, values=[mean.get(name, math.nan) for mean in means])
                 for name in self._periods.names()
             ],
         )

@@ -181,8 +181,8 @@ class _Parked:
         """Closes in a fork what is the parked process's alone."""
         self._selector.close()
         others = [*self._forks.values(), *self._ended_forks.values()]
-        for one in (self._listener, connection, *(other for _, other in others)):
-            one.close()
+        for descriptor in (self._listener, connection, *(other for _, other in others)):
+            descriptor.close()
 
     def _ended(self, process: int) -> None:
         """Tells how a fork ended; its process id stays taken until the supervisor is done with it."""

@@ -87,9 +87,9 @@ class Checkpoints:
             try:
                 self._send(batch)
             except (AlreadyExistsError, DataLossError, InvalidArgumentError):
-                for one in batch:
-                    with self._noting(one.checkpoint_id):
-                        self._send([one])
+                for checkpoint in batch:
+                    with self._noting(checkpoint.checkpoint_id):
+                        self._send([checkpoint])
         if self._refused:
             raise FailedPreconditionError(
                 f"{self._refused} of its checkpoints did not come: the next import tries them again"
@@ -125,17 +125,22 @@ class Checkpoints:
         storage: storage_pb2.Storage,
     ) -> Iterator[checkpoint_pb2.Checkpoint]:
         """Copies the files of those that are not here."""
-        known = {one.uuid for one in self._services.checkpoints.of_experiment(self._here.experiment_id)}
+        known = {
+            checkpoint.uuid
+            for checkpoint in self._services.checkpoints.of_experiment(self._here.experiment_id)
+        }
         copies = Copies(old_storage(section), storage_of(storage))
-        for one in read:
-            with self._noting(one.checkpoint_id):
-                if one.checkpoint_id not in known and one.files:
-                    files = [FileEntry(file.path, file.size, "") for file in one.files]
-                    copied = {file.path: file.digest for file in copies.bring(one.checkpoint_id, files)}
-                    for file in one.files:
+        for checkpoint in read:
+            with self._noting(checkpoint.checkpoint_id):
+                if checkpoint.checkpoint_id not in known and checkpoint.files:
+                    files = [FileEntry(file.path, file.size, "") for file in checkpoint.files]
+                    copied = {
+                        file.path: file.digest for file in copies.bring(checkpoint.checkpoint_id, files)
+                    }
+                    for file in checkpoint.files:
                         file.digest = copied[file.path]
                     self._report.add("checkpoints copied", new=1)
-                yield one
+                yield checkpoint
 
     @contextmanager
     def _noting(self, uuid: object) -> Iterator[None]:

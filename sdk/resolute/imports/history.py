@@ -90,7 +90,7 @@ class History:
                 wanted = {trial.number: trial for trial in trials if group in trial.groups}
                 self._bring_group(wanted, group, goal, pending)
         except NotFoundError:
-            if any(one.sent or one.reports for one in pending.values()):
+            if any(pending_trial.sent or pending_trial.reports for pending_trial in pending.values()):
                 raise
             # A release before there were streams of metrics.
             for trial in trials:

@@ -24,7 +24,7 @@ def remark_left_behind(master: Master, report: Report) -> None:
             found = master.get(f"/api/v1/{name}").get(name) or []
         except (NotFoundError, FailedPreconditionError):  # the release lacks them, or does not show them
             continue
-        report.remark(text, sum(one.get("state") not in _ENDED for one in found))
+        report.remark(text, sum(item.get("state") not in _ENDED for item in found))
     _remark_policies_of_tasks(master, report)
     report.remark("pins; usage by the hour; audit logs; tasks that have ended")
     report.remark("decisions of searches: configs say how they searched, and metrics what came of it")

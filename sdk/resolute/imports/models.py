@@ -41,8 +41,8 @@ def bring_models(
             model_id = OldName(cluster_id, "model", int(old["id"])).id
             workspace = workspaces.get(int(old.get("workspaceId") or 1))
             model = _model(old, model_id, workspace=workspace, users=users)
-            versions = [_version(one, users) for one in _versions_of(master, old)]
-            kept = [one for one in versions if _is_here(services, one.checkpoint.checkpoint_id)]
+            versions = [_version(version, users) for version in _versions_of(master, old)]
+            kept = [version for version in versions if _is_here(services, version.checkpoint.checkpoint_id)]
             report.remark("versions of models whose checkpoints are not here", len(versions) - len(kept))
             found = batches(kept, most=_MOST_AT_ONCE, size=model_pb2.ModelVersion.ByteSize)
             for batch in list(found) or [[]]:

@@ -95,8 +95,8 @@ class People:
         for user in self._users():
             with self._report.noting(f"roles of user {user.get('username')!r}"):
                 for role in self._roles_of(int(user["id"])):
-                    for one in role.get("userRoleAssignments") or []:
-                        self._note(found, int(user["id"]), one["roleAssignment"], role["role"])
+                    for assignment in role.get("userRoleAssignments") or []:
+                        self._note(found, int(user["id"]), assignment["roleAssignment"], role["role"])
         for group in self._groups():
             with self._report.noting(f"roles of group {group.get('name')!r}"):
                 self._note_group(found, group)
@@ -110,7 +110,9 @@ class People:
         answer = self._master.get(f"/api/v1/roles/search/by-group/{group['groupId']}")
         titles = {role["roleId"]: role for role in answer.get("roles") or []}
         for summary in answer.get("assignments") or []:
-            scopes = [{"scopeWorkspaceId": one} for one in summary.get("scopeWorkspaceIds") or []]
+            scopes = [
+                {"scopeWorkspaceId": workspace_id} for workspace_id in summary.get("scopeWorkspaceIds") or []
+            ]
             scopes += [{"scopeCluster": True}] if summary.get("scopeCluster") else []
             for member in members:
                 for scope in scopes:
@@ -127,8 +129,8 @@ class People:
             found = list(self._master.search("/api/v1/groups/search", "groups"))
         except NotFoundError:
             return
-        for one in found:
-            yield self._master.get(f"/api/v1/groups/{one['group']['groupId']}")["group"]
+        for assignment in found:
+            yield self._master.get(f"/api/v1/groups/{assignment['group']['groupId']}")["group"]
 
     def _note(self, found: Assigned, user: int, scope: Message, role: Message) -> None:
         title = str(role.get("name", ""))

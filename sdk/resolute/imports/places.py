@@ -34,7 +34,7 @@ def bring_places(master: Master, services: Services, report: Report) -> Places:
     One that is refused is in the report, and so are its experiments then: elsewhere others could read them.
     """
     places = Places()
-    here = {one.name: one for one in services.workspaces.list()}
+    here = {existing.name: existing for existing in services.workspaces.list()}
     users = {user.name: user.id for user in services.access.list_users()}
     for old in workspaces_of(master):
         name = str(old["name"])
@@ -43,7 +43,9 @@ def bring_places(master: Master, services: Services, report: Report) -> Places:
             report.add("workspaces", **({"known": 1} if name in here else {"new": 1}))
             places.workspaces[int(old["id"])] = workspace.id
             _remark_workspace(old, report)
-            known = {one.name for one in services.workspaces.list_projects(workspace.id)}
+            known = {
+                listed_project.name for listed_project in services.workspaces.list_projects(workspace.id)
+            }
             for project in projects_of(master, old):
                 title = str(project["name"])
                 places.projects[int(project["id"])] = (name, title)
@@ -62,7 +64,11 @@ def archive_places(master: Master, services: Services, places: Places) -> None:
         number = places.workspaces.get(int(old["id"]))
         if number is None:  # refused, or created there since the import began
             continue
-        archived = {str(one["name"]) for one in projects_of(master, old) if one.get("archived")}
+        archived = {
+            str(listed_project["name"])
+            for listed_project in projects_of(master, old)
+            if listed_project.get("archived")
+        }
         for project in services.workspaces.list_projects(number):
             if project.name in archived and not project.archived:
                 services.workspaces.update_project(project.id, archived=True)

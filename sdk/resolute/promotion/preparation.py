@@ -55,7 +55,7 @@ def prepare(source: Services, target: Services, key: str, *, directory: Path) ->
         NotFoundError: There is no such trial.
         FailedPreconditionError: Both are one cluster, or the trial is running.
     """
-    cluster_id, target_id = (one.cluster.get().cluster_id for one in (source, target))
+    cluster_id, target_id = (side.cluster.get().cluster_id for side in (source, target))
     if target_id == cluster_id:
         raise FailedPreconditionError(
             "the trial is on that cluster already; `resolute trial continue` goes on with it there"

@@ -96,9 +96,9 @@ def promote(
 def _attempt(promotion: Promotion) -> tuple[Attempt, list[str]]:
     """Finds the attempt to go on with, or makes one that is not saved yet; with warnings."""
     written = [
-        one
-        for one in promotion.source.checkpoints.of_trial(promotion.trial.uuid)
-        if one.state is CheckpointState.COMPLETED
+        checkpoint
+        for checkpoint in promotion.source.checkpoints.of_trial(promotion.trial.uuid)
+        if checkpoint.state is CheckpointState.COMPLETED
     ]
     newest = max(written, key=lambda one: one.steps_completed, default=None)
     attempt = Attempt.load(promotion.place)

@@ -144,7 +144,7 @@ class Gpus:
             running = self._nvml.nvmlDeviceGetComputeRunningProcesses(handle)
         except self._nvml.NVMLError:
             return {}
-        return {one.pid: float(one.usedGpuMemory or 0) for one in running}
+        return {process.pid: float(process.usedGpuMemory or 0) for process in running}
 
     def _work_by_process(self, name: str, handle: Any) -> dict[int, float]:
         try:
@@ -152,9 +152,9 @@ class Gpus:
         except self._nvml.NVMLError:
             return {}
         by_process: dict[int, list[int]] = {}
-        for one in samples:
-            by_process.setdefault(one.pid, []).append(one.smUtil)
-            self._samples_until[name] = max(self._samples_until.get(name, 0), one.timeStamp)
+        for sample in samples:
+            by_process.setdefault(sample.pid, []).append(sample.smUtil)
+            self._samples_until[name] = max(self._samples_until.get(name, 0), sample.timeStamp)
         return {pid: sum(shares) / len(shares) for pid, shares in by_process.items()}
 
     def _energy(self, handle: Any) -> float | None:

@@ -130,7 +130,7 @@ class Servicer(MetricsServiceServicer):
             series = read_page(connection, wanted[first:], within=within, most=most)
             done = first + len(series)
             return api.ListSeriesResponse(
-                series=[to_points(one.points, one.total) for one in series],
+                series=[to_points(curve.points, curve.total) for curve in series],
                 next_page_token=encode_token(request, done) if done < len(wanted) else "",
             )
 
@@ -205,7 +205,7 @@ class Servicer(MetricsServiceServicer):
         trials = parse_trials(request.trial_ids)
         found = await self._database.read(lambda link: last_steps(link, trials))
         kind = api.ListLastStepsResponse.LastSteps
-        return api.ListLastStepsResponse(trials=[to_message(kind, one) for one in found])
+        return api.ListLastStepsResponse(trials=[to_message(kind, steps) for steps in found])
 
     async def ListDroppedReports(
         self, request: api.ListDroppedReportsRequest, context: Any

@@ -154,10 +154,10 @@ def _assignments(services: Services, user: str) -> list[Assignment]:
         Assignment(role.name, "") for role in ROLES if role.in_cluster and role.role is account.role
     ]
     in_workspaces = [
-        Assignment(role.name, one.workspace)
-        for one in services.roles.list(user=account.id)
+        Assignment(role.name, assignment.workspace)
+        for assignment in services.roles.list(user=account.id)
         for role in ROLES
-        if role.in_workspace and role.role is one.role
+        if role.in_workspace and role.role is assignment.role
     ]
     return in_cluster + in_workspaces
 

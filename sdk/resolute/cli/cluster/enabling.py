@@ -138,7 +138,7 @@ def _one(machine: _Machine, number: int, *, pool: str) -> _Choice:
     def choose(cluster: ClusterRecord) -> _Chosen:
         target = _pool(cluster, _one_pool(machine, pool))
         place = (machine.number, number)
-        there = [one for one in _slots(cluster, target) if (one.node, one.slot_id) == place]
+        there = [slot for slot in _slots(cluster, target) if (slot.node, slot.slot_id) == place]
         if not there and not target.placed_by_engine:
             raise click.UsageError(
                 f"Machine {machine.number} of pool {target.name!r} has no slot {number}; "

@@ -81,9 +81,9 @@ def update(
     behind_of: str | None,
 ) -> None:
     """Change the position of experiment ID in the queue. Trials of lower priority may be preempted."""
-    if sum(one is not None for one in (priority, ahead_of, behind_of)) > 1:
+    if sum(value is not None for value in (priority, ahead_of, behind_of)) > 1:
         raise click.UsageError("--priority, --ahead-of and --behind-of exclude each other.")
-    if all(one is None for one in (priority, weight, max_slots, ahead_of, behind_of)):
+    if all(value is None for value in (priority, weight, max_slots, ahead_of, behind_of)):
         raise click.UsageError(
             "nothing to change; give --priority, --ahead-of, --behind-of, --weight or --max-slots"
         )

@@ -82,7 +82,7 @@ def _listed(project: ProjectRecord) -> dict[str, Any]:
 
 def _active(project: ProjectRecord) -> int:
     jobs = {job.experiment_id for job in services().jobs.list()}
-    return sum(one.id in jobs for one in experiments.of_project(project)) if jobs else 0
+    return sum(experiment.id in jobs for experiment in experiments.of_project(project)) if jobs else 0
 
 
 def _token(token: TokenRecord) -> dict[str, Any]:
@@ -161,7 +161,7 @@ def _assigned(assignments: Sequence[Assignment]) -> dict[str, Any]:
 
 
 def _workspace_ids() -> dict[str, int]:
-    return {one.name: one.id for one in services().workspaces.list()}
+    return {workspace.name: workspace.id for workspace in services().workspaces.list()}
 
 
 def _members(members: Sequence[Member]) -> dict[str, Any]:
@@ -174,15 +174,15 @@ def _members(members: Sequence[Member]) -> dict[str, Any]:
                 "groupRoleAssignments": [],
                 "role": _role(by_role[value]),
                 "userRoleAssignments": [
-                    {"roleAssignment": {"role": _role(by_role[value])}, "userId": users[one.user].id}
-                    for one in here
-                    if one.role == value
+                    {"roleAssignment": {"role": _role(by_role[value])}, "userId": users[assignment.user].id}
+                    for assignment in here
+                    if assignment.role == value
                 ],
             }
-            for value in dict.fromkeys(one.role for one in here)
+            for value in dict.fromkeys(assignment.role for assignment in here)
         ],
         "groups": [],
-        "usersAssignedDirectly": [_user(users[one.user]) for one in here],
+        "usersAssignedDirectly": [_user(users[assignment.user]) for assignment in here],
     }
 
 
@@ -237,14 +237,16 @@ _TOKENS = (
     Heading("Token Type", lambda token: token["tokenType"].removeprefix("TOKEN_TYPE_")),
 )
 
-_PROJECT_LIST = Rendering(lambda found: [_listed(one) for one in found], (Table(_PROJECTS),))
+_PROJECT_LIST = Rendering(lambda found: [_listed(project) for project in found], (Table(_PROJECTS),))
 _TOKEN_LIST = Rendering(
-    lambda found: [_token(one) for one in found],
-    (Table(_TOKENS, lambda found: [_token(one) for one in found]),),
+    lambda found: [_token(token) for token in found],
+    (Table(_TOKENS, lambda found: [_token(token) for token in found]),),
 )
 RENDERINGS = {
-    "user list": Rendering(lambda found: [_user(one) for one in found], (Table(_USERS),)),
-    "workspace list": Rendering(lambda found: [_workspace(one) for one in found], (Table(_WORKSPACES),)),
+    "user list": Rendering(lambda found: [_user(user) for user in found], (Table(_USERS),)),
+    "workspace list": Rendering(
+        lambda found: [_workspace(workspace) for workspace in found], (Table(_WORKSPACES),)
+    ),
     "workspace create": Rendering(_workspace),
     "workspace edit": Rendering(_workspace),
     "workspace describe": Rendering(lambda found: _workspace(found["workspace"])),

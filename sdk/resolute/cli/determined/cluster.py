@@ -66,8 +66,8 @@ def _tasks(trials: Sequence[TrialRecord]) -> dict[str, dict[str, Any]]:
     jobs = {job.experiment_id: job for job in services().jobs.list()}
     slots = services().cluster.get().slots
     tasks = dict[str, dict[str, Any]]()
-    for one in trials:
-        trial = services().trials.get(one.uuid)
+    for holder in trials:
+        trial = services().trials.get(holder.uuid)
         if not trial.runs:
             continue
         run, job = trial.runs[-1], jobs.get(trial.experiment_id)

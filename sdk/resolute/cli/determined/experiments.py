@@ -149,14 +149,16 @@ _DESCRIBED_TRIALS = (
     Heading("H-Params", lambda trial: indented(trial.hparams)),
 )
 
-_AS_LIST = Rendering(lambda found: [document(one) for one in found], (Table((*_PLACE, *_LIST)),))
+_AS_LIST = Rendering(
+    lambda found: [document(experiment) for experiment in found], (Table((*_PLACE, *_LIST)),)
+)
 RENDERINGS = {
     "experiment list": _AS_LIST,
     "project list-experiments": _AS_LIST,
     "experiment describe": Rendering(
-        lambda found: [_described(one) for one in found],
+        lambda found: [_described(experiment) for experiment in found],
         (
-            Table(_DESCRIBED, lambda found: [one.experiment for one in found], "Experiment:"),
+            Table(_DESCRIBED, lambda found: [experiment.experiment for experiment in found], "Experiment:"),
             Table(_DESCRIBED_TRIALS, _every_trial, "\nTrials:"),
             Table(
                 lambda steps: metrics.step_headings(steps, metrics=_wants_metrics()), _steps, "\nWorkloads:"

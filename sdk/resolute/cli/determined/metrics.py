@@ -142,13 +142,19 @@ def resources(checkpoint: CheckpointRecord) -> dict[str, str]:
 def summaries(found: Iterable[MetricSummary]) -> dict[str, Any]:
     """Summaries of metrics as JSON, by group and name."""
     groups: dict[str, dict[str, Any]] = defaultdict(dict)
-    for one in found:
-        known = {"count": one.count, "last": one.last, "max": one.max, "mean": one.mean, "min": one.min}
-        total = None if one.mean is None else one.mean * one.count
-        groups[_GROUPS.get(one.group, one.group)][one.name] = {
+    for report in found:
+        known = {
+            "count": report.count,
+            "last": report.last,
+            "max": report.max,
+            "mean": report.mean,
+            "min": report.min,
+        }
+        total = None if report.mean is None else report.mean * report.count
+        groups[_GROUPS.get(report.group, report.group)][report.name] = {
             **known,
             "sum": total,
-            "type": "string" if isinstance(one.last, str) else "number",
+            "type": "string" if isinstance(report.last, str) else "number",
         }
     return dict(groups)
 

@@ -107,13 +107,13 @@ _VERSIONS = (
 
 RENDERINGS = {
     "model create": Rendering(_document),
-    "model list": Rendering(lambda found: [_document(one) for one in found], (Table(_LIST),)),
+    "model list": Rendering(lambda found: [_document(model) for model in found], (Table(_LIST),)),
     "model describe": Rendering(lambda found: _document(found["model"])),
     "model list-versions": Rendering(
         _versions,
         (
             Table(_DESCRIBED, lambda _: [_model()]),
-            Table(_VERSIONS, lambda found: [(one, _validated(one)) for one in found], "\n"),
+            Table(_VERSIONS, lambda found: [(version, _validated(version)) for version in found], "\n"),
         ),
     ),
     "model register-version": Rendering(lambda found: {"modelVersion": _version(found, _model())}),

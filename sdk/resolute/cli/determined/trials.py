@@ -163,8 +163,8 @@ RENDERINGS = {
     "trial describe": Rendering(
         _described,
         (
-            Table(_DESCRIBED, lambda found: [one.trial for one in found]),
-            Table(_WORKLOADS, lambda found: _workloads([one.trial for one in found]), "\nWorkloads:"),
+            Table(_DESCRIBED, lambda found: [row.trial for row in found]),
+            Table(_WORKLOADS, lambda found: _workloads([row.trial for row in found]), "\nWorkloads:"),
         ),
     ),
     "trial logs": _LOGS,

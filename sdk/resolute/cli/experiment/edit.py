@@ -78,7 +78,9 @@ def set_max_slots(settings: Settings, experiment_id: str, max_slots: int) -> Non
 @click.pass_obj
 def add_label(settings: Settings, experiment_id: str, label: str) -> None:
     """Add LABEL to experiment ID."""
-    _change_labels(settings, experiment_id, lambda labels: [*(one for one in labels if one != label), label])
+    _change_labels(
+        settings, experiment_id, lambda labels: [*(kept for kept in labels if kept != label), label]
+    )
 
 
 @click.command(name="remove")
@@ -87,7 +89,7 @@ def add_label(settings: Settings, experiment_id: str, label: str) -> None:
 @click.pass_obj
 def remove_label(settings: Settings, experiment_id: str, label: str) -> None:
     """Remove LABEL from experiment ID."""
-    _change_labels(settings, experiment_id, lambda labels: [one for one in labels if one != label])
+    _change_labels(settings, experiment_id, lambda labels: [kept for kept in labels if kept != label])
 
 
 def _change_labels(

@@ -31,10 +31,10 @@ def find(settings: Settings, kind: str, number: int) -> None:
         ListImportedRequest(trial_number=number) if trial else ListImportedRequest(experiment_number=number)
     )
     found = settings.services().imports.find(request)
-    for one in found:
-        old = OldName.parse(one.external_id)
+    for moved in found:
+        old = OldName.parse(moved.external_id)
         if old is not None:
-            click.echo(f"{kind} {number} of cluster {old.cluster_id} is {kind} {one.number} here")
+            click.echo(f"{kind} {number} of cluster {old.cluster_id} is {kind} {moved.number} here")
     if not found:
         raise click.ClickException(f"no {kind} {number} was imported; `resolute import table` lists what was")
 

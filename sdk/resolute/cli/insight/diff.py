@@ -57,7 +57,7 @@ def diff(ctx: click.Context, a: RunKey, b: RunKey, output: Format) -> None:
         print_json({"differs": result.differs, "comparison": result})
     elif output is Format.CSV:
         print_items(
-            [(name, one) for name in _SECTIONS for one in getattr(result, name)],
+            [(name, change) for name in _SECTIONS for change in getattr(result, name)],
             _CSV_COLUMNS,
             output=output,
         )

@@ -125,7 +125,10 @@ def _show(explanation: ExperimentExplanation) -> None:
     )
     click.echo()
     if explanation.recent:
-        recent = [_Line(one.event.time, decided(one), because(one)) for one in explanation.recent]
+        recent = [
+            _Line(decision.event.time, decided(decision), because(decision))
+            for decision in explanation.recent
+        ]
         print_items(recent, _LINE_COLUMNS, output=Format.TABLE, title="Last decisions of the search")
         click.echo()
 

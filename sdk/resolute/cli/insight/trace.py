@@ -66,14 +66,14 @@ def trace(
 
 def _export(exporting: SpanExport) -> None:
     missing = set()
-    for one in exporting.follow():
-        name = f"{one.trial}.{one.run}"
-        if one.trace_id:
+    for span in exporting.follow():
+        name = f"{span.trial}.{span.run}"
+        if span.trace_id:
             missing.discard(name)
-            click.echo(f"{name}: sent as trace {one.trace_id}")
+            click.echo(f"{name}: sent as trace {span.trace_id}")
         else:
             missing.add(name)
-            click.echo(f"{name}: {one.failure}", err=True)
+            click.echo(f"{name}: {span.failure}", err=True)
     if missing:
         raise click.exceptions.Exit(1)
 

@@ -70,7 +70,7 @@ class ReadTools:
     def explain_experiment(self, experiment: Key) -> dict[str, Any]:
         """Explain what an experiment does next, what waits for what, and the last decisions of its search."""
         explanation = explain_experiment(self._services, str(experiment))
-        recent = [f"{decided(one)}: {because(one)}" for one in explanation.recent]
+        recent = [f"{decided(decision)}: {because(decision)}" for decision in explanation.recent]
         return {"explanation": explanation, "recent_decisions": recent}
 
     def explain_trial(self, trial: Key) -> dict[str, Any]:
@@ -104,13 +104,13 @@ class ReadTools:
             )
             rows = [
                 {
-                    "trial": one.id,
-                    "state": one.state,
-                    "best": best_value(one),
-                    "at_step": best_steps(one),
-                    "hyperparameters": one.hparams,
+                    "trial": trial.id,
+                    "state": trial.state,
+                    "best": best_value(trial),
+                    "at_step": best_steps(trial),
+                    "hyperparameters": trial.hparams,
                 }
-                for one in ranked
+                for trial in ranked
             ]
             facts = {"experiment": record.id, "name": record.name, "state": record.shown_state}
             compared.append({**facts, "metric": record.searcher_metric, **page("trials", rows, limit)})

@@ -49,7 +49,10 @@ def _from_cluster(known: Callable[[Services], Iterable[tuple[object, str]]]) -> 
 
 
 def _experiments(services: Services) -> Iterator[tuple[object, str]]:
-    return ((one.id, f"{one.name} {one.state.name}") for one in services.experiments.list(limit=_NEWEST))
+    return (
+        (experiment.id, f"{experiment.name} {experiment.state.name}")
+        for experiment in services.experiments.list(limit=_NEWEST)
+    )
 
 
 def _trials(services: Services) -> Iterator[tuple[object, str]]:
@@ -61,7 +64,7 @@ def _trials(services: Services) -> Iterator[tuple[object, str]]:
 def _models(services: Services) -> Iterator[tuple[object, str]]:
     from resolute.client.remote.models import ModelFilter
 
-    return ((one.name, one.description) for one in services.models.list(ModelFilter()))
+    return ((model.name, model.description) for model in services.models.list(ModelFilter()))
 
 
 experiments = _from_cluster(_experiments)
@@ -69,9 +72,13 @@ experiments = _from_cluster(_experiments)
 trials = _from_cluster(_trials)
 """Numbers of the newest trials."""
 models = _from_cluster(_models)
-workspaces = _from_cluster(lambda services: ((one.name, "") for one in services.workspaces.list()))
-users = _from_cluster(lambda services: ((one.name, one.role.name) for one in services.access.list_users()))
-templates = _from_cluster(lambda services: ((one.name, "") for one in services.cluster.list_templates()))
+workspaces = _from_cluster(
+    lambda services: ((workspace.name, "") for workspace in services.workspaces.list())
+)
+users = _from_cluster(lambda services: ((user.name, user.role.name) for user in services.access.list_users()))
+templates = _from_cluster(
+    lambda services: ((template.name, "") for template in services.cluster.list_templates())
+)
 
 
 def projects(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -80,7 +87,7 @@ def projects(ctx: click.Context, parameter: click.Parameter, incomplete: str) ->
     if not workspace:
         return []
     listed = _from_cluster(
-        lambda services: ((one.name, "") for one in services.workspaces.list_projects(workspace))
+        lambda services: ((project.name, "") for project in services.workspaces.list_projects(workspace))
     )
     return listed(ctx, parameter, incomplete)
 

@@ -116,9 +116,9 @@ def _lines(plan: Continuation, *, new: bool) -> Iterator[str]:
     yield f"search state:  {_search(plan, new=new)}"
     if plan.changed_fields:
         yield f"config:        changes {', '.join(plan.changed_fields)}"
-    for one in [] if new else plan.trials[:_MOST_TRIALS]:
-        where = f"goes on at step {one.trial.steps_completed}" if one.keeps_weights else "begins anew"
-        yield f"trial {one.trial.id} ({one.trial.state.name}) {where}"
+    for trial in [] if new else plan.trials[:_MOST_TRIALS]:
+        where = f"goes on at step {trial.trial.steps_completed}" if trial.keeps_weights else "begins anew"
+        yield f"trial {trial.trial.id} ({trial.trial.state.name}) {where}"
     if not new and len(plan.trials) > _MOST_TRIALS:
         yield f"… and {len(plan.trials) - _MOST_TRIALS} more trials"
     for warning in plan.warnings:

@@ -103,7 +103,7 @@ class Keys(_KeysType):
         """Offers what the last of them may be."""
         before, comma, last = incomplete.rpartition(",")
         found = self._each.shell_complete(ctx, param, last)
-        return [CompletionItem(f"{before}{comma}{one.value}", help=one.help) for one in found]
+        return [CompletionItem(f"{before}{comma}{item.value}", help=item.help) for item in found]
 
 
 def keys_argument(

@@ -100,7 +100,7 @@ class Contexts:
         Raises:
             NotFoundError: There is none of this name.
         """
-        contexts = {one.name: one for one in self.all()}
+        contexts = {context.name: context for context in self.all()}
         if name not in contexts:
             known = f"the contexts are {', '.join(contexts)}" if contexts else "there are no contexts"
             raise NotFoundError(
@@ -141,7 +141,7 @@ class Contexts:
         """
         with self._locked():
             self.get(name)
-            self._write([one for one in self.all() if one.name != name])
+            self._write([context for context in self.all() if context.name != name])
 
     @contextmanager
     def _locked(self) -> Iterator[None]:

@@ -105,12 +105,13 @@ def what_if(
             f"no trial of experiment {experiment.id} has reported a validation to its search, "
             "so there are no curves to simulate it with; simulate its config on synthetic curves instead"
         )
-    result = searches.simulate(spec, curves=[one.curve for one in recorded], slots=slots)
+    result = searches.simulate(spec, curves=[trial.curve for trial in recorded], slots=slots)
     outcomes = _outcomes(result, recorded)
     smaller = experiment.smaller_is_better
     return WhatIf(
         recorded=_summary(
-            [(one.trial, one.curve.lengths[-1], one.curve.metrics[-1]) for one in recorded], smaller=smaller
+            [(trial.trial, trial.curve.lengths[-1], trial.curve.metrics[-1]) for trial in recorded],
+            smaller=smaller,
         ),
         other=_summary(
             [(outcome.recorded, outcome.length, outcome.metric) for outcome in outcomes], smaller=smaller

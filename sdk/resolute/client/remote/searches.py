@@ -236,7 +236,7 @@ class Searches:
             searcher_service_pb2.PollEventsRequest(search_id=search_id, max_wait=max_wait),
             timeout=wait + _POLL_MARGIN_SECONDS,
         )
-        progress = {one.trial_key: one.progress for one in result.progress}
+        progress = {trial.trial_key: trial.progress for trial in result.progress}
         return PendingEvents(tuple(result.events), progress, result.over)
 
     def post(self, search_id: str, operations: Sequence[operation_pb2.Operation], *, answers: int) -> None:

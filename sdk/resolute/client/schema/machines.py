@@ -44,7 +44,7 @@ def machine_usage(container: GetMachineUsageResponse.Container) -> MachineUsage:
         start_time=datetime.fromtimestamp(usage.start_time, timezone.utc),
         seconds=tuple(usage.seconds),
         series={
-            one.name: tuple(None if math.isnan(value) else value for value in one.values)
-            for one in usage.series
+            series.name: tuple(None if math.isnan(value) else value for value in series.values)
+            for series in usage.series
         },
     )

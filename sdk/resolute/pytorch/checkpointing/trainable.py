@@ -21,7 +21,9 @@ def trainable(context: PyTorchTrialContext) -> dict[str, Any]:
         for index, parameter in enumerate(model.parameters())
     }
     return {
-        "requires_grad": [[one.requires_grad for one in model.parameters()] for model in context.models],
+        "requires_grad": [
+            [weight.requires_grad for weight in model.parameters()] for model in context.models
+        ],
         "groups": [
             [[places.get(id(one)) for one in group["params"]] for group in optimizer.param_groups]
             for optimizer in context.optimizers

@@ -52,7 +52,7 @@ def walk(
         without: Objects that are not looked into.
         enters: Whether an object is looked into.
     """
-    seen = {id(one): one for one in without}  # kept, so that no identity is used again
+    seen = {id(held): held for held in without}  # kept, so that no identity is used again
     level: list[tuple[str, object]] = [("", owner)]
     for _ in range(_DEPTH):
         inner: list[tuple[str, object]] = []
@@ -151,7 +151,7 @@ def _content(holder: object) -> Iterator[tuple[str, object]]:
         yield from vars(holder).items() if is_of_script(holder.__module__) else ()
     elif isinstance(holder, _BOUND):
         inner = (getattr(holder, name, None) for name in ("__self__", "__func__", "fget"))
-        yield from (("__self__", one) for one in inner if one is not None)
+        yield from (("__self__", held) for held in inner if held is not None)
     else:
         yield from attributes(holder)
 

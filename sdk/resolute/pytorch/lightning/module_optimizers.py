@@ -37,13 +37,13 @@ def read_optimizers(returned: Any) -> tuple[list[Optimizer], list[ScheduleOf]]:
     if isinstance(returned, (list, tuple)) and len(returned) == 2 and isinstance(returned[0], (list, tuple)):
         optimizers, schedulers = list(returned[0]), list(returned[1])
     else:
-        for one in returned if isinstance(returned, (list, tuple)) else [returned]:
-            if isinstance(one, Mapping):
-                optimizers.append(one["optimizer"])
-                if one.get("lr_scheduler") is not None:
-                    schedulers.append(one["lr_scheduler"])
-            elif isinstance(one, Optimizer):
-                optimizers.append(one)
+        for item in returned if isinstance(returned, (list, tuple)) else [returned]:
+            if isinstance(item, Mapping):
+                optimizers.append(item["optimizer"])
+                if item.get("lr_scheduler") is not None:
+                    schedulers.append(item["lr_scheduler"])
+            elif isinstance(item, Optimizer):
+                optimizers.append(item)
     if not optimizers:
         raise InvalidModelException("configure_optimizers returns no optimizer: LightningAdapter needs one")
     schedules = [_read_scheduler(scheduler) for scheduler in schedulers]

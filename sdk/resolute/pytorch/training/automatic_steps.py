@@ -55,9 +55,11 @@ class AutomaticSteps:
         context = self._context
         only = context.optimizers[0] if len(context.optimizers) == 1 else None
         parameters: list[Any] = (
-            [one for one in parameters_of(only) if one.requires_grad] if only is not None else []
+            [parameter for parameter in parameters_of(only) if parameter.requires_grad]
+            if only is not None
+            else []
         )
-        handles = [one.register_hook(self._note) for one in parameters]
+        handles = [parameter.register_hook(self._note) for parameter in parameters]
         try:
             returned = self._trial.train_batch(batch, epoch, step)
         finally:

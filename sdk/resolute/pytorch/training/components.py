@@ -203,9 +203,9 @@ def warn_of_first_batch(
         callbacks: Its callbacks; they may know the place, or learn it at the start.
     """
     informed = [
-        one
-        for one in callbacks.values()
-        if overrides(one, "on_trial_startup") or overrides(one, "state_dict")
+        callback
+        for callback in callbacks.values()
+        if overrides(callback, "on_trial_startup") or overrides(callback, "state_dict")
     ]
     if not (context._asked_for_initial_batch or informed or is_stateful_loader(loader)):
         _log.warning(

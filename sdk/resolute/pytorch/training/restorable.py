@@ -65,7 +65,7 @@ def check_wrapped(
             raise InvalidExperimentException(
                 f"{unsaved}: keep what context.wrap_optimizer(optimizer) returns"
             )
-        if isinstance(value, _SCHEDULERS) and not any(value is one for one in schedulers):
+        if isinstance(value, _SCHEDULERS) and not any(value is scheduler for scheduler in schedulers):
             raise InvalidExperimentException(
                 f"{unsaved}: pass it to context.wrap_lr_scheduler(), with LRScheduler.StepMode.MANUAL_STEP "
                 "if the trial steps it"
@@ -82,7 +82,9 @@ def check_wrapped(
 def wrapped_schedulers(context: PyTorchTrialContext) -> list[Any]:
     """Returns the wrapped schedulers, and those that they are made of."""
     outer = [scheduler.scheduler for scheduler in context.lr_schedulers]
-    inner = [one for scheduler in outer for one in getattr(scheduler, "_schedulers", ())]
+    inner = [
+        inner_scheduler for scheduler in outer for inner_scheduler in getattr(scheduler, "_schedulers", ())
+    ]
     return [*outer, *inner]
 
 
@@ -93,7 +95,7 @@ def _held(
     inner = getattr(trial, "trial", None)
     owners = [trial, inner] if hasattr(inner, "build_model") else [trial]
     for owner in owners:
-        others = [one for one in owners if one is not owner]
+        others = [other for other in owners if other is not owner]
         for path, value in walk(owner, without=(context, *others), enters=_may_train):
             yield f"self{path}", value
     for name, callback in callbacks.items():

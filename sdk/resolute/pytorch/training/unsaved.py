@@ -48,7 +48,7 @@ class UnsavedStateWarning(PyTorchCallback):
         self._trial = trial
         self._context = context
         self.callbacks = dict(callbacks)
-        self._kept_objects = [one for one in kept if one is not None]
+        self._kept_objects = [held for held in kept if held is not None]
         self._schedulers = list(schedulers)
         self._data: object = None
         self._first: dict[str, Hashable] = {}
@@ -117,7 +117,7 @@ class UnsavedStateWarning(PyTorchCallback):
 
     def _remembered_by_functions(self) -> Iterator[tuple[str, object]]:
         owners = {"self": self._trial}
-        owners |= {type(one).__name__: one for one in self._schedulers}
+        owners |= {type(scheduler).__name__: scheduler for scheduler in self._schedulers}
         owners |= {
             f"callback {name!r}": one
             for name, one in self.callbacks.items()
@@ -125,7 +125,7 @@ class UnsavedStateWarning(PyTorchCallback):
         }
         without = (self._context, *self._context.models, *self._kept_objects)
         for name, owner in owners.items():
-            others = [one for one in without if one is not owner]
+            others = [other for other in without if other is not owner]
             yield from state_of_functions(name, owner, without=others)
 
     def _kept(self) -> Iterator[int]:

@@ -85,17 +85,17 @@ class Imports:
             NotFoundError: An experiment was deleted here.
             PermissionDeniedError: A storage lies outside of what the service may use.
         """
-        for storage in dict.fromkeys(one.checkpoint.storage for one in imported):
+        for storage in dict.fromkeys(item.checkpoint.storage for item in imported):
             await self._workers.run(partial(self._stores.admit, storage), of=storage)
-        for one in imported:
-            if not one.checkpoint.inherited:
-                await self._workers.run(partial(self._require_files, one), of=one.checkpoint.storage)
+        for item in imported:
+            if not item.checkpoint.inherited:
+                await self._workers.run(partial(self._require_files, item), of=item.checkpoint.storage)
         who = actor()
 
         def work(connection: Connection) -> int:
-            known = set(records.existing(connection, [one.checkpoint.checkpoint_id for one in imported]))
-            new = [one for one in imported if one.checkpoint.checkpoint_id not in known]
-            counts = Counter(one.checkpoint.owner.experiment_id for one in new)
+            known = set(records.existing(connection, [item.checkpoint.checkpoint_id for item in imported]))
+            new = [item for item in imported if item.checkpoint.checkpoint_id not in known]
+            counts = Counter(item.checkpoint.owner.experiment_id for item in new)
             for experiment_id, count in sorted(counts.items()):
                 fencing.require_experiment(connection, experiment_id, lock=True)
                 audit.record(
@@ -106,7 +106,7 @@ class Imports:
                     now=self._clock.time(),
                     count=count,
                 )
-            records.insert_committed(connection, [(one.checkpoint, one.manifest) for one in new])
+            records.insert_committed(connection, [(item.checkpoint, item.manifest) for item in new])
             return len(new)
 
         return await self._database.write(work)
@@ -160,7 +160,7 @@ class Imports:
                     now=self._clock.time(),
                     count=len(new),
                 )
-            models.raise_next_version(connection, model, [one.number for one in imported.versions])
+            models.raise_next_version(connection, model, [earlier.number for earlier in imported.versions])
             return models.find(connection, key)
 
         return await self._database.write(work)

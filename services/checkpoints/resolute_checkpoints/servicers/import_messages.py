@@ -26,8 +26,8 @@ def to_imported_checkpoints(request: checkpoints.ImportCheckpointsRequest) -> li
         InvalidArgumentError: A field is wrong.
     """
     checkpoint_messages.require_count(request.checkpoints, field="checkpoints", limit=_MOST)
-    wanted = [_to_checkpoint(one, request) for one in request.checkpoints]
-    check_unique((one.checkpoint.checkpoint_id for one in wanted), field="checkpoints.checkpoint_id")
+    wanted = [_to_checkpoint(checkpoint, request) for checkpoint in request.checkpoints]
+    check_unique((item.checkpoint.checkpoint_id for item in wanted), field="checkpoints.checkpoint_id")
     return wanted
 
 
@@ -38,7 +38,7 @@ def to_imported_model(request: models.ImportModelRequest) -> ImportedModel:
         InvalidArgumentError: A field is wrong.
     """
     checkpoint_messages.require_count(request.versions, field="versions", limit=_MOST)
-    check_unique((one.number for one in request.versions), field="versions.number")
+    check_unique((version.number for version in request.versions), field="versions.number")
     model = request.model
     return ImportedModel(
         model_id=parse_uuid(model.model_id, field="model.model_id"),

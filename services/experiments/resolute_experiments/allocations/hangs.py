@@ -36,13 +36,13 @@ def note_hang(
         RunSupersededError: The run is over; what kept it says nothing of the one after it.
     """
     run = living_run(connection, allocation_id)
-    before = [one for one in runs.containers_of(connection, allocation_id) if one.hang]
+    before = [container for container in runs.containers_of(connection, allocation_id) if container.hang]
     runs.update_container(connection, allocation_id, rank, hang=sentence)
     containers = runs.containers_of(connection, allocation_id)
     sentences = [
-        one.hang if len(containers) == 1 else f"container {one.container_rank}: {one.hang}"
-        for one in containers
-        if one.hang
+        container.hang if len(containers) == 1 else f"container {container.container_rank}: {container.hang}"
+        for container in containers
+        if container.hang
     ]
     trial = trials.get(connection, trial_id=run.trial_id)
     if not sentences:

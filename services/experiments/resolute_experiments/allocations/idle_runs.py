@@ -40,7 +40,10 @@ def note_idle(
         return
     text = containers[0].idle
     if len(containers) > 1:
-        text = "; ".join(f"container {one.container_rank}: {one.idle}" for one in containers)
+        text = "; ".join(
+            f"container {idle_container.container_rank}: {idle_container.idle}"
+            for idle_container in containers
+        )
     runs.update(connection, allocation_id, idle=text)
     trials.update(connection, trial, explanation=f"{_BEGINS}{text}")
     raise_of_idle(connection, trial, text, now=timing.now)

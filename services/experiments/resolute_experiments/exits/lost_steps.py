@@ -34,7 +34,7 @@ async def reached_steps(run: Run, *, clients: Clients) -> int | None:
             "how many steps are lost is not known", allocation=run.allocation_id, reason=str(failure)
         )
         return None
-    return next((int(one.steps) for one in found if one.run == run.run), 0)
+    return next((int(found_steps.steps) for found_steps in found if found_steps.run == run.run), 0)
 
 
 def barren_ends(run: Run, exit_: Exit, *, kept_steps: int, earlier: Sequence[Run]) -> int:
@@ -50,8 +50,8 @@ def barren_ends(run: Run, exit_: Exit, *, kept_steps: int, earlier: Sequence[Run
         The number with this run; zero if it was announced, or left a checkpoint of a later step.
     """
     count, later = 0, kept_steps
-    codes = [None if exit_.lost else exit_.exit_code, *(one.exit_code for one in reversed(earlier))]
-    began_at = [*(one.kept_steps for one in reversed(earlier)), 0]
+    codes = [None if exit_.lost else exit_.exit_code, *(past.exit_code for past in reversed(earlier))]
+    began_at = [*(past.kept_steps for past in reversed(earlier)), 0]
     for one, code, began in zip([run, *reversed(earlier)], codes, began_at, strict=True):
         if one.preempt or code not in {None, KILLED, TERMINATED} or began != later:
             break

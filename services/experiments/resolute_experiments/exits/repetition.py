@@ -80,7 +80,7 @@ def why_not_again(now: Failure, exit_: Exit, *, earlier: Sequence[Run]) -> str:
     if before and before[-1].kind == now.kind and before[-1].steps == now.steps:
         where = f"at step {now.steps}" if now.steps else "before the first report"
         return f"not repeated: same error {where} in runs {before[-1].run} and {now.run}"
-    began = [one for one in earlier if one.outcome is not RunOutcome.LOST]
+    began = [past for past in earlier if past.outcome is not RunOutcome.LOST]
     if _NEVER_MENDED.fullmatch(now.error) and not now.steps and not any(map(_reached, began)):
         return f"not repeated: {now.error[:_SHOWN]!r} before the first report comes again until it is mended"
     return ""

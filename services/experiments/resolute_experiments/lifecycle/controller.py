@@ -243,7 +243,7 @@ class ExperimentController:
     async def _process_ended_runs(self, experiment: Experiment) -> None:
         under_way = await self._database.read(self._runs_under_way)
         self._running = bool(under_way)
-        ended = [one for one in under_way if all(container.over for container in one[1])]
+        ended = [entry for entry in under_way if all(container.over for container in entry[1])]
         if ended:
             # Before any end is published, so that who reads the log then has it whole.
             await self._machines.deliver_lines([run for run, _ in ended])
@@ -293,7 +293,7 @@ class ExperimentController:
                 return False
             # The state is read again: a pause or a cancel may have come while the services were being sealed.
             state = experiments.get(connection, experiment_id=self._id).state
-            earlier = [one for one in runs.of_trial(connection, trial.id) if one.run < run.run]
+            earlier = [past for past in runs.of_trial(connection, trial.id) if past.run < run.run]
             not_repeated = ""
             if not experiment.config.get("repeat_same_failure") and run.good_steps is None:
                 now = Failure(run=run.run, text=failure, steps=evidence.steps(trial))

@@ -152,8 +152,8 @@ class MetricWarning:
             experiment_id=experiment.id, groups=[_GROUP], names=metrics, page_size=_PAGE
         )
         response = await self._clients.metrics.ListSummaries(request, timeout=_DEADLINE_SECONDS)
-        numbers = {one.name for one in response.summaries if one.count or one.nonfinite_count}
-        others = {one.name for one in response.summaries} - numbers
+        numbers = {summary.name for summary in response.summaries if summary.count or summary.nonfinite_count}
+        others = {summary.name for summary in response.summaries} - numbers
         return _Reported(frozenset(numbers), frozenset(others), complete=not response.next_page_token)
 
 

@@ -133,7 +133,7 @@ def reported_changes(
     due: Sequence[DueTrial], answers: Iterable[metrics_service_pb2.ListLastStepsResponse.LastSteps]
 ) -> list[tuple[DueTrial, ReportedSteps | None]]:
     """Finds of which trials something is to be written: steps that are new, or that they were looked at."""
-    found = {one.trial_id: one for one in answers}
+    found = {reported.trial_id: reported for reported in answers}
     changes: list[tuple[DueTrial, ReportedSteps | None]] = []
     for trial in due:
         answer = found.get(trial.trial_id)

@@ -96,8 +96,8 @@ class Progress:
 
             def of_trial(connection: Connection) -> float | None:
                 ends = (
-                    estimated_end(one, experiment.config)
-                    for one in trials.unfinished(connection, experiment.id)
+                    estimated_end(trial, experiment.config)
+                    for trial in trials.unfinished(connection, experiment.id)
                 )
                 return next(ends, None)
 

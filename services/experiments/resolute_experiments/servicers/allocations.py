@@ -106,7 +106,7 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
                 trial=trials.get(connection, trial_id=run.trial_id),
                 experiment=experiments.get(connection, experiment_id=run.experiment_id),
                 workspace=workspaces.of_experiment(connection, run.experiment_id),
-                earlier=[one for one in runs.of_trial(connection, run.trial_id) if one.run < run.run],
+                earlier=[past for past in runs.of_trial(connection, run.trial_id) if past.run < run.run],
                 terms=LaunchParameters(
                     cluster_id=self._core.cluster_id,
                     lease_ttl=self._leases.ttl,

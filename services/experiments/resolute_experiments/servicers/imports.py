@@ -132,8 +132,8 @@ class ImportsServicer(imports_service_pb2_grpc.ImportsServiceServicer):
         read = partial(find, number=number, visible=current_grants.get().visible)
         return pb2.ListImportedResponse(
             found=[
-                pb2.ListImportedResponse.Found(external_id=one.external_id, number=one.number, id=one.id)
-                for one in await self._core.database.read(read)
+                pb2.ListImportedResponse.Found(external_id=row.external_id, number=row.number, id=row.id)
+                for row in await self._core.database.read(read)
             ]
         )
 

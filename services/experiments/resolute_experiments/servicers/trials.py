@@ -367,7 +367,7 @@ def _usage(content: bytes, *, newest: bool) -> MachineUsage:
         node=whole.node,
         start_time=whole.start_time + sum(whole.seconds[:-1]),
         seconds=whole.seconds[-1:],
-        series=[MachineUsage.Series(name=one.name, values=one.values[-1:]) for one in whole.series],
+        series=[MachineUsage.Series(name=series.name, values=series.values[-1:]) for series in whole.series],
     )
 
 

@@ -45,7 +45,7 @@ class MergedWatches:
         """
         wanted = wanted_by(request)
         news: asyncio.Queue[pb.WatchResponse | ResoluteError] = asyncio.Queue(_BUFFERED)
-        readers = [asyncio.create_task(self._read(one, metadata, news)) for one in wanted]
+        readers = [asyncio.create_task(self._read(stream, metadata, news)) for stream in wanted]
         self._open.add(news)
         under_way = len(wanted)
         try:

@@ -201,8 +201,8 @@ def _remember(
         connection.execute(
             refusals_table.insert(),
             [
-                {"source_key": admission.source_key, "sequence": one.sequence, "message": one.message}
-                for one in refused
+                {"source_key": admission.source_key, "sequence": report.sequence, "message": report.message}
+                for report in refused
             ],
         )
 

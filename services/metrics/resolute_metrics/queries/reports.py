@@ -38,7 +38,7 @@ def is_report_position(value: Any) -> bool:
     if not isinstance(value, list) or len(value) != 5 or not is_text(value[0]):
         return False
     # Steps may be negative.
-    return all(type(one) is int and -(2**63) <= one < 2**63 for one in value[1:])
+    return all(type(number) is int and -(2**63) <= number < 2**63 for number in value[1:])
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,9 +127,9 @@ def estimate(results: Sequence[TrialResult], space: Space) -> Estimate:
     shown = _spread(results, MAX_TRIALS)
     names, omitted = _names(shown)
     empty = Estimate(importances=(), trials=len(shown), omitted=omitted)
-    if len(shown) < MIN_TRIALS or not names or len({one.metric for one in shown}) == 1:
+    if len(shown) < MIN_TRIALS or not names or len({trial.metric for trial in shown}) == 1:
         return empty
-    axes = {name: _axis(_at(space, name), [one.hparams[name] for one in shown]) for name in names}
+    axes = {name: _axis(_at(space, name), [trial.hparams[name] for trial in shown]) for name in names}
     trials = _trials(shown, axes)
     shares = _shares(trials, trees=_TREES)
     errors = _errors(trials, names)
@@ -240,4 +240,4 @@ def _errors(trials: Sequence[FrozenTrial], names: Sequence[str]) -> dict[str, fl
     """Standard errors of shares, by the bootstrap."""
     chance = random.Random(_SEED)  # noqa: S311 - no secret is drawn
     drawn = [_shares(chance.choices(trials, k=len(trials)), trees=_TREES_OF_SAMPLE) for _ in range(_SAMPLES)]
-    return {name: statistics.stdev(one.get(name, 0.0) for one in drawn) for name in names}
+    return {name: statistics.stdev(importances.get(name, 0.0) for importances in drawn) for name in names}

@@ -142,5 +142,5 @@ class _Selection:
 
 def _trial_keys(entry: log_pb2.LoggedEvent) -> set[str]:
     """Returns the keys of the trials that an entry is about."""
-    kinds = [(one, one.WhichOneof("kind")) for one in (entry.event, *entry.operations)]
+    kinds = [(message, message.WhichOneof("kind")) for message in (entry.event, *entry.operations)]
     return {getattr(getattr(one, kind), "request_id", "") for one, kind in kinds if kind}

@@ -54,7 +54,7 @@ def _split(value: Any, pieces: list[str]) -> Any:
         return {_MARK: [isinstance(value, Mapping), first, len(pieces)]}
     if isinstance(value, Mapping):
         return {name: _split(one, pieces) for name, one in value.items()}
-    return [_split(one, pieces) for one in value]
+    return [_split(item, pieces) for item in value]
 
 
 def _pieces(value: Mapping[str, Any] | Sequence[Any]) -> Iterator[dict[str, Any] | list[Any]]:
@@ -69,7 +69,7 @@ def _pieces(value: Mapping[str, Any] | Sequence[Any]) -> Iterator[dict[str, Any]
 
 def _join(value: Any, pieces: Sequence[bytes]) -> Any:
     if isinstance(value, list):
-        return [_join(one, pieces) for one in value]
+        return [_join(item, pieces) for item in value]
     if not isinstance(value, dict):
         return value
     if _MARK not in value:

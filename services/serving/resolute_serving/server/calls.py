@@ -90,7 +90,7 @@ class Calls(grpc.GenericRpcHandler):
         if call is None:
             details = _Details(method)
             found = (handlers.service(details) for handlers in self._handlers)
-            handler = next((one for one in found if one is not None), None)
+            handler = next((handler_ for handler_ in found if handler_ is not None), None)
             if handler is None:
                 return None
             lookup = self._lookups.get(method.split("/")[1])

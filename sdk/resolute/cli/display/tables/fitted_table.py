@@ -106,13 +106,17 @@ def _fit(columns: Sequence[FittedColumn], room: int) -> tuple[list[FittedColumn]
     """Shortens texts, widest first, then leaves columns out from the right."""
     shown, omitted = list(columns), list[str]()
     while _total(shown) > room:
-        texts = [one for one in shown if not one.whole and one.width > max(_NARROWEST, len(one.name))]
+        texts = [
+            column
+            for column in shown
+            if not column.whole and column.width > max(_NARROWEST, len(column.name))
+        ]
         if texts:
             widest = max(texts, key=lambda one: one.width)
             least = max(_NARROWEST, len(widest.name))
             _shorten(widest, max(least, widest.width - (_total(shown) - room)))
             continue
-        spare = [one for one in shown[1:] if not one.kept]
+        spare = [column for column in shown[1:] if not column.kept]
         if not spare:
             break  # a terminal too narrow for the least that can be shown
         shown.remove(spare[-1])

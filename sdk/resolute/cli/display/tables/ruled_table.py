@@ -40,7 +40,7 @@ def cells_of(table: Table, value: Any) -> tuple[list[str], list[list[Any]]]:
     all_headings = table.headings(rows) if callable(table.headings) else table.headings
     shown = [heading for heading in all_headings if not heading.when or context.params.get(heading.when)]
     headings = choice.of_columns(shown)
-    cells = [[one.value(row) for one in headings] for row in choice.sorted(rows, shown)]
+    cells = [[column.value(row) for column in headings] for row in choice.sorted(rows, shown)]
     return [heading.name for heading in headings], cells
 
 

@@ -53,4 +53,4 @@ class MediaLog:
     def dropped(self, trial_uuid: str) -> str:
         """Says what was dropped of a trial's media because of a limit; empty if nothing was."""
         request = media_service_pb2.ListMediaNamesRequest(trial_ids=[trial_uuid])
-        return "".join(one.explanation for one in self._stub.ListMediaNames(request).dropped)
+        return "".join(dropped.explanation for dropped in self._stub.ListMediaNames(request).dropped)

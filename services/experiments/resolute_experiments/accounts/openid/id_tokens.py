@@ -149,7 +149,7 @@ class IdTokenVerifier:
         return Identity(
             subject=subject,
             name=str(claims.get(self.settings.name_claim, "")),
-            groups=frozenset(one for one in listed if isinstance(one, str)),
+            groups=frozenset(group for group in listed if isinstance(group, str)),
         )
 
 

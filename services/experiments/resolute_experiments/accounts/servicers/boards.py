@@ -73,7 +73,9 @@ class BoardsServicer(BoardsServiceServicer):
             return board, boards.versions(connection, number)
 
         board, versions = await self._core.database.read(work)
-        return pb2.GetBoardResponse(board=_message(board), versions=[_message(one) for one in versions])
+        return pb2.GetBoardResponse(
+            board=_message(board), versions=[_message(version) for version in versions]
+        )
 
     async def ListBoards(self, request: pb2.ListBoardsRequest, context: Any) -> pb2.ListBoardsResponse:
         """Lists boards."""

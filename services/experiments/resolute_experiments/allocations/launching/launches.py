@@ -171,7 +171,9 @@ class Launches:
             await self._launch(run, containers)
 
     async def _launch(self, run: runs.Run, containers: Sequence[runs.Container]) -> None:
-        pool = next(one for one in self._contact.engine.pools() if one.name == run.resource_pool)
+        pool = next(
+            candidate for candidate in self._contact.engine.pools() if candidate.name == run.resource_pool
+        )
         spec = await self._specs.allocation(run, containers, pool=pool)
         try:
             await self._contact.ask(self._contact.engine.launch(spec))

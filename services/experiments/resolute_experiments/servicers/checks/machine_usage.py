@@ -25,17 +25,18 @@ def check_machine_usage(usage: MachineUsage) -> None:
         raise invalid("usage.seconds", f"usage has {periods} periods; at most {_MAX_PERIODS} are kept")
     if len(usage.series) > _MAX_SERIES:
         raise invalid("usage.series", f"usage has {len(usage.series)} series; at most {_MAX_SERIES} are kept")
-    if max(map(len, [usage.node, *(one.name for one in usage.series)])) > _MAX_NAME:
+    if max(map(len, [usage.node, *(series.name for series in usage.series)])) > _MAX_NAME:
         raise invalid("usage.series", f"a name in usage has more than {_MAX_NAME} characters")
     if not 0 <= usage.start_time < _LATEST:
         raise invalid("usage.start_time", f"usage begins at {usage.start_time:g}, which is no Unix time")
     if not all(0 < length < _LATEST for length in usage.seconds):
         raise invalid("usage.seconds", "a period of usage is not longer than 0 seconds, or never ends")
-    for one in usage.series:
+    for series in usage.series:
         # Not a number stands for what was not measured; programs that read infinities cannot show them.
-        if any(map(isinf, one.values)):
-            raise invalid("usage.series", f"series {one.name!r} has an infinite value; leave it out")
-        if len(one.values) != periods:
+        if any(map(isinf, series.values)):
+            raise invalid("usage.series", f"series {series.name!r} has an infinite value; leave it out")
+        if len(series.values) != periods:
             raise invalid(
-                "usage.series", f"series {one.name!r} has {len(one.values)} values for {periods} periods"
+                "usage.series",
+                f"series {series.name!r} has {len(series.values)} values for {periods} periods",
             )

@@ -109,7 +109,7 @@ class Watch:
             yield response
 
     async def _look(self, turn: Turn[_Subscription | _Queue]) -> AsyncGenerator[Response, None]:
-        due = [one for one in turn.due if isinstance(one, _Subscription)]
+        due = [subscription for subscription in turn.due if isinstance(subscription, _Subscription)]
         for batch in _batches(await self._changed(due)):
             read = await self._core.database.read(partial(self._read_changes, batch=batch))
             for one, changes, seen in read:
@@ -130,16 +130,23 @@ class Watch:
         ]
 
     async def _changed(self, due: list[_Subscription]) -> list[_Subscription]:
-        ids = {one.experiment_id for one in due}
+        ids = {subscription.experiment_id for subscription in due}
         revisions = await self._revisions.read(ids)
-        return [one for one in due if revisions[one.experiment_id] > one.seen]
+        return [
+            subscription for subscription in due if revisions[subscription.experiment_id] > subscription.seen
+        ]
 
     def _read_changes(self, connection: Connection, batch: Sequence[_Subscription]) -> list[_Change]:
-        ids = [one.experiment_id for one in batch]
+        ids = [subscription.experiment_id for subscription in batch]
         found, counts = experiments.known(connection, ids), experiments.trial_counts(connection, ids)
         return [
-            self._read_change(connection, one, found[one.experiment_id], counts.get(one.experiment_id, {}))
-            for one in batch
+            self._read_change(
+                connection,
+                subscription,
+                found[subscription.experiment_id],
+                counts.get(subscription.experiment_id, {}),
+            )
+            for subscription in batch
         ]
 
     def _read_change(
@@ -186,8 +193,8 @@ class Watch:
 
 def _batches(changed: Sequence[_Subscription]) -> Iterator[Sequence[_Subscription]]:
     """What is read at once: many experiments, but only the trials of one, of which there can be many."""
-    bare = [one for one in changed if not one.include_trials]
-    yield from ([one] for one in changed if one.include_trials)
+    bare = [subscription for subscription in changed if not subscription.include_trials]
+    yield from ([subscription] for subscription in changed if subscription.include_trials)
     yield from (bare[start : start + _AT_ONCE] for start in range(0, len(bare), _AT_ONCE))
 
 

@@ -54,15 +54,15 @@ def store(connection: Connection, changes: Collection[TrialValidations], *, revi
     revisions = experiments.touch_all(connection, {change.experiment_id for change in changes})
     rows = [
         {
-            "trial": one.trial_id,
-            "best": one.best_value,
-            "best_at": one.best_steps,
-            "last": one.last_value,
-            "last_at": one.last_steps,
-            "changed": revisions[one.experiment_id],
+            "trial": changed.trial_id,
+            "best": changed.best_value,
+            "best_at": changed.best_steps,
+            "last": changed.last_value,
+            "last_at": changed.last_steps,
+            "changed": revisions[changed.experiment_id],
         }
-        for one in changes
-        if one.experiment_id in revisions
+        for changed in changes
+        if changed.experiment_id in revisions
     ]
     if rows:
         connection.execute(_UPDATE, rows)

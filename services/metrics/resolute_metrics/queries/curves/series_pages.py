@@ -69,10 +69,10 @@ def _streams_of(
     connection: Connection, wanted: Sequence[SeriesName]
 ) -> Iterator[tuple[str, list[Stream], list[Stream]]]:
     """The name of each series, the streams that have it, and all streams of its trial and group."""
-    keys = INTAKE.find_trials(connection, sorted({one.trial_id for one in wanted}))
+    keys = INTAKE.find_trials(connection, sorted({series.trial_id for series in wanted}))
     by_group: dict[tuple[int, str], list[Stream]] = {}
-    for stream in streams.load(connection, keys.values(), groups={one.group for one in wanted}):
+    for stream in streams.load(connection, keys.values(), groups={series.group for series in wanted}):
         by_group.setdefault((stream.trial_key, stream.group), []).append(stream)
-    for one in wanted:
-        known = by_group.get((keys.get(one.trial_id, 0), one.group), [])
-        yield one.name, [stream for stream in known if one.name in stream.names], known
+    for series in wanted:
+        known = by_group.get((keys.get(series.trial_id, 0), series.group), [])
+        yield series.name, [stream for stream in known if series.name in stream.names], known

@@ -62,11 +62,11 @@ TRIALS = Scope(
 )
 TRIALS_BY_ID = Scope(TRIALS.text, lambda request: named(Kind.TRIAL, request.trial_ids))
 TRIALS_OF_SERIES = Scope(
-    TRIALS.text, lambda request: named(Kind.TRIAL, [one.trial_id for one in request.series])
+    TRIALS.text, lambda request: named(Kind.TRIAL, [series.trial_id for series in request.series])
 )
 LOGS = Scope(
     "the workspaces of the trials and experiments",
-    lambda request: [each for one in request.subscriptions for each in _log(one.filter)],
+    lambda request: [each for subscription in request.subscriptions for each in _log(subscription.filter)],
 )
 LOG = Scope("the workspace of the trial or the experiment", lambda request: _log(request.filter))
 EXPERIMENT_AND_TRIALS = Scope(
