@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -37,20 +38,20 @@ SUBMISSIONS = {
 }
 """Overrides of the config, with what the command says."""
 LINES = {
-    "e delete 1": (2, "there is no terminal to answer at; --yes answers"),
-    "e delete 99 --yes": (1, "experiment 99 does not exist; `resolute experiment list --all` shows"),
-    "e activate 1": (1, "experiment 1 is COMPLETED and cannot become ACTIVE; only a PAUSED"),
-    "e kill 1": (1, "only an experiment that has not ended can be killed"),
-    "e download 1": (1, "experiment 1 has no checkpoint"),
-    "trial download 1": (2, "Give exactly one of --best, --latest and --uuid"),
-    "trial plot 1 accuracy": (2, "the trial never reported accuracy; its metrics are: loss"),
+    "e delete EXPERIMENT": (2, "there is no terminal to answer at; --yes answers"),
+    "e delete 999999 --yes": (1, "experiment 999999 does not exist; `resolute experiment list --all` shows"),
+    "e activate EXPERIMENT": (1, "is COMPLETED and cannot become ACTIVE; only a PAUSED"),
+    "e kill EXPERIMENT": (1, "only an experiment that has not ended can be killed"),
+    "e download EXPERIMENT": (1, "has no checkpoint"),
+    "trial download TRIAL": (2, "Give exactly one of --best, --latest and --uuid"),
+    "trial plot TRIAL accuracy": (2, "the trial never reported accuracy; its metrics are: loss"),
     "e create .": (1, "cannot read the config .: Is a directory; check the path"),
     "e create config.yaml -i nowhere": (1, "cannot read nowhere: No such file or directory"),
     "e create config.yaml --template none": (1, "`resolute template list` lists all templates"),
     "user login nobody": (2, "--password-stdin reads it from standard input"),
     "up --detach": (1, "stop it with `resolute down`, or let RESOLUTE_HOME name another directory"),
 }
-"""Commands after one experiment, with their exit codes and what they say."""
+"""Commands about an ended experiment and its first trial, with their exit codes and what they say."""
 
 
 @pytest.fixture
@@ -65,14 +66,17 @@ def code(tmp_path: Path) -> Path:
 
 @pytest.mark.timeout(400)
 def test_mistakes_on_a_cluster_are_told(cluster: EmbeddedCluster, code: Path) -> None:
-    cluster.det("e", "create", "config.yaml", "-f", cwd=code)
+    said = cluster.det("e", "create", "config.yaml", "-f", cwd=code).stdout
+    experiment = re.search(r"experiment (\d+)", said)[1]  # type: ignore[index]
+    trial = min(cluster.json("t", "list", experiment), key=lambda row: row["id"])["id"]
     wrong = {}
     for override, wanted in SUBMISSIONS.items():
         done = cluster.det(*SUBMIT, override, cwd=code, check=False)
         if done.returncode != 1 or wanted not in done.stdout + done.stderr:
             wrong[override] = done
     for line, (exit_code, wanted) in LINES.items():
-        done = cluster.det(*line.split(), cwd=code, check=False)
+        words = line.replace("EXPERIMENT", experiment).replace("TRIAL", str(trial)).split()
+        done = cluster.det(*words, cwd=code, check=False)
         if done.returncode != exit_code or wanted not in done.stdout + done.stderr:
             wrong[line] = done
     assert not wrong

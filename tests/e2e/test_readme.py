@@ -17,7 +17,8 @@ PAGES = ("README.md", PAGE)
 def test_few_blocks_are_left_out_and_each_says_why() -> None:
     left_out = [block for page in PAGES for block in blocks_of(page) if block.reason]
     assert len(left_out) <= 2
-    assert all("make" in block.code for block in left_out)
+    # The targets that run these pages, and the installation, which `make install-lines` runs.
+    assert all("make" in block.code or "pip install" in block.code for block in left_out)
 
 
 def test_what_is_left_out_are_targets_that_exist() -> None:

@@ -38,6 +38,7 @@ class ForkServer:
         self._log = log
         self._mutex = threading.Lock()
         self._running: tuple[subprocess.Popen[bytes], socket.socket] | None = None
+        self._closed = False
 
     def start(self) -> None:
         """Starts the process, unless it was started; it imports while this one goes on."""
@@ -72,8 +73,9 @@ class ForkServer:
                 raise
 
     def close(self) -> None:
-        """Ends the process; its supervisors continue."""
+        """Ends the process; its supervisors continue. None is started any more."""
         with self._mutex:
+            self._closed = True
             self._stop()
 
     def _send(self, run: RunDirectory, descriptors: list[int]) -> bool:
@@ -90,6 +92,8 @@ class ForkServer:
         return True
 
     def _start(self) -> tuple[subprocess.Popen[bytes], socket.socket]:
+        if self._closed:
+            raise OSError("the engine was closed")
         self._log.parent.mkdir(parents=True, exist_ok=True)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.settimeout(_ANSWER_SECONDS)

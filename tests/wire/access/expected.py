@@ -6,6 +6,7 @@ from resolute_serving.context import Role
 
 WORKSPACE_VIEWER = frozenset(
     [
+        "GetBoard",
         "GetConfigPolicies",
         "GetExperiment",
         "WatchExperiments",
@@ -92,6 +93,8 @@ WORKSPACE_EDITOR = frozenset(
         "UpdateVersion",
         "DeleteVersion",
         "ListSecrets",
+        "SetBoard",
+        "DeleteBoard",
     ]
 )
 """Calls that change what they name, and what is for those who write configs."""
@@ -114,7 +117,7 @@ CONFIG_EDITOR = frozenset(
     ["CreateExperiment", "CreateExperimentInChunks", "BeginRun", "ForkExperiment", "ContinueTrial"]
 )
 """Calls that place an experiment where a config says."""
-LISTS = frozenset(["ListImported", "ListWorkspaces", "GetCluster"])
+LISTS = frozenset(["ListBoards", "ListImported", "ListWorkspaces", "GetCluster"])
 """Calls that name nothing, and show what the caller may see."""
 ANYWHERE_EDITOR = frozenset(["CheckStorage"])
 CLUSTER: dict[str, Role] = {

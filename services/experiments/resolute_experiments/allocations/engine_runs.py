@@ -117,7 +117,7 @@ class EngineRuns:
             _log.exception("what became of some runs is not known yet", engine=self.contact.name)
 
     async def run(self) -> None:
-        """Watches the engine until the service stops."""
+        """Watches the engine until the service stops; closing it is left to the caller."""
         watcher = asyncio.create_task(self._watch.run(), name=f"watch-{self.contact.name}")
         backoff = LoggedBackoff(_log, "a look at the machines failed", engine=self.contact.name)
         try:
@@ -131,7 +131,6 @@ class EngineRuns:
                     # A lease that runs out is noticed then, not at the next tick.
                     await changes.wait(min(_TICK_SECONDS, self._leases.seconds_until_next()))
         finally:
-            await self.engine.close()
             watcher.cancel()
             await asyncio.gather(watcher, return_exceptions=True)
 

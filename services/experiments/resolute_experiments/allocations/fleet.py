@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import structlog
 
 from resolute.errors import UnavailableError
+from resolute_engines.kit.attempts import try_each
 from resolute_engines.protocol import RunFile
 from resolute_experiments.allocations.engine_runs import EngineRuns
 from resolute_experiments.allocations.pools import Pools
@@ -83,6 +84,8 @@ class Fleet:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            # Not in the tasks: one that is cancelled while it closes its engine leaves that half closed.
+            await try_each(lambda each: each.engine.close(), self._engines)
 
     async def unreported(self, experiment: Experiment) -> Sequence[str]:
         """Names the allocations of the experiment's engine of which reports have not all arrived.
