@@ -7,7 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 _BATCHES = "use smaller batches, gradient accumulation or activation checkpointing"
-_NODE = "this points at node {node}, not at the script: if it comes again there, have the node looked at"
+_NODE = (
+    "this points at node {node}, not at the script: run it again, and if it comes again there, have the node "
+    "looked at"
+)
+_STACK = "set PYTHONFAULTHANDLER=1 in environment.environment_variables to see in which call"
+_SIGN_IN = "store a valid token of it by `resolute secret set` and name it in environment.secrets"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +34,8 @@ CAUSES = (
         r"CUDA out of memory\. Tried to allocate (?P<wanted>[\d.]+ \w+)\. GPU (?P<gpu>\d+) has a "
         r"total capacity of "
         r"(?P<total>[\d.]+ \w+) of which (?P<free>[\d.]+ \w+) is free",
-        f"GPU {{gpu}} ran out of memory: {{wanted}} more were wanted and {{free}} of {{total}} were "
-        f"free; {_BATCHES}",
+        f"GPU {{gpu}} ran out of memory: {{wanted}} more were wanted and {{free}} of {{total}} were free; "
+        f"{_BATCHES}",
     ),
     _cause(
         r"(?:CUDA|HIP|XPU|MPS backend) out of memory|CUDA_ERROR_OUT_OF_MEMORY|CUBLAS_STATUS_ALLOC_FAILED"
@@ -53,14 +58,13 @@ CAUSES = (
     _cause(
         r"ncclRemoteError|remote process exited or there was a network error",
         "another rank went away while NCCL talked to it: the first rank that failed, or the node or "
-        "network between "
-        "them, is the cause; see the log of the others",
+        "network between them, is the cause; see the log of the others",
     ),
     _cause(
         r"Watchdog caught collective operation timeout: WorkNCCL\(SeqNum=\d+, OpType=(?P<operation>\w+)",
-        "a collective of NCCL ({operation}) was not joined by all ranks in time: one of them hung or "
-        "was slower than "
-        "the time limit; see who waited for whom in the log",
+        "a collective of NCCL ({operation}) was not joined by all ranks in time: one of them hung or was "
+        "slower than the time limit; see who waited for whom in the log, and raise the timeout of "
+        "init_process_group if a rank is only slow",
     ),
     _cause(
         r"ncclSystemError|ncclUnhandledCudaError|ncclInternalError|NCCL WARN",
@@ -68,21 +72,18 @@ CAUSES = (
     ),
     _cause(
         r"device-side assert triggered",
-        "a kernel got values out of range, most often an index such as a class or a token beyond the "
-        "size of its layer; "
-        "run it on a CPU, or with CUDA_LAUNCH_BLOCKING=1, to see where",
+        "a kernel got values out of range, most often an index such as a class or a token beyond the size "
+        "of its layer; run it on a CPU, or with CUDA_LAUNCH_BLOCKING=1, to see where",
     ),
     _cause(
         r"CUDA error: an illegal memory access",
         "a kernel read memory that is not its own: a defect of an extension or of a library; "
-        "CUDA_LAUNCH_BLOCKING=1 "
-        "shows where",
+        "CUDA_LAUNCH_BLOCKING=1 shows where",
     ),
     _cause(
         r"CUDA driver version is insufficient|driver on your system is too old",
-        "the driver of node {node} is older than the CUDA of the image; take an image of an older "
-        "CUDA, or update the "
-        "driver",
+        "the driver of node {node} is older than the CUDA of the image; take an image of an older CUDA, "
+        "or update the driver",
     ),
     _cause(
         r"no kernel image is available for execution",
@@ -94,71 +95,77 @@ CAUSES = (
     ),
     _cause(
         r"no CUDA-capable device|No CUDA GPUs are available",
-        "no GPU is visible to the script; ask for slots of a pool with GPUs, and leave "
-        "CUDA_VISIBLE_DEVICES alone",
+        "no GPU is visible to the script; ask for them by resources.slots_per_trial and "
+        "resources.resource_pool, and leave CUDA_VISIBLE_DEVICES alone",
     ),
     _cause(
         r"DataLoader worker \(pid.*\) is killed by signal: Bus error|insufficient shared memory",
-        "the shared memory of the container (/dev/shm) is full; raise resources.shm_size, or use "
-        "fewer workers of data "
-        "loaders",
+        "the shared memory of the container (/dev/shm) is full; raise resources.shm_size, or use fewer "
+        "workers of data loaders",
     ),
     _cause(
         r"DataLoader worker \(pid.*\) (?:is killed by signal: Killed|exited unexpectedly)",
-        "a worker of a data loader was killed, most often for lack of memory; use fewer workers, or "
-        "more memory",
+        "a worker of a data loader was killed, most often for lack of memory; use fewer workers, or more "
+        "memory",
     ),
     _cause(
         r"can't allocate memory: you tried to allocate (?P<wanted>\d+) bytes",
-        f"the machine had no {{wanted}} bytes of memory left; {_BATCHES}, or more memory",
+        "an allocation of {wanted} bytes of main memory (RAM, not of a GPU) failed on node {node}; use "
+        "smaller batches or fewer workers of data loaders, or a node with more; a size far beyond your "
+        "data is most often a wrong shape",
     ),
     _cause(
         r"^MemoryError\b|Cannot allocate memory|std::bad_alloc",
-        f"the machine had no memory left; {_BATCHES}, or more memory",
+        "the main memory (RAM, not that of a GPU) of node {node} was used up; use smaller batches or "
+        "fewer workers of data loaders, or a node with more",
     ),
     _cause(
         r"No space left on device",
-        "a disk of node {node} is full; `resolute doctor` there shows which, and retention of "
-        "checkpoints frees space",
+        "a disk of node {node} is full; `resolute doctor` there shows which, and retention of checkpoints "
+        "frees space",
     ),
     _cause(
-        r"Disk quota exceeded", "the quota of a directory is used up; delete files there, or have it raised"
+        r"Disk quota exceeded",
+        "the quota of the directory that the last line of the traceback writes to is used up; delete "
+        "files there, or ask its administrator for more",
     ),
     _cause(
         r"Too many open files",
-        "the limit of open files is reached; close files, or use fewer workers or another sharing "
-        "strategy of tensors",
+        "the limit of open files is reached; close files, use fewer workers, or call "
+        "torch.multiprocessing.set_sharing_strategy('file_system')",
     ),
     _cause(
         r"Stale file handle|Input/output error",
-        "a disk or a network file system of node {node} failed; the next run reads it again, and if "
-        "it comes again the "
-        "node or the store is to be repaired",
+        "a disk or a network file system of node {node} failed; a restart reads it again; if it comes "
+        "again, have an administrator repair the node or the store",
     ),
     _cause(
         r"Address already in use",
-        "a port is taken on node {node}, most often by processes of an earlier run; the next run "
-        "takes other ports",
+        "a port is taken on node {node}, most often by processes of an earlier run; each restart takes "
+        "other ports: if none is left, submit again",
     ),
     _cause(
         r"Connection closed by peer|Connection reset by peer",
-        "another rank or server went away in the middle of a connection: the first rank that failed "
-        "is the cause; see "
-        "the log of the others",
+        "another rank or server went away in the middle of a connection: the first rank that failed is "
+        "the cause; see the log of the others",
     ),
     _cause(
         r"Temporary failure in name resolution|Name or service not known|getaddrinfo failed",
-        "a name could not be looked up from node {node}; check the name and the network, or put the "
-        "data where no "
-        "network is needed",
+        "a host name could not be looked up from node {node}; the traceback has the name: correct it, or "
+        "the network of the node, or put the data where no network is needed",
+    ),
+    _cause(
+        r"\b40[13] Client Error.*https?://(?P<server>[^/\s]+)",
+        f"the server {{server}} refused access; {_SIGN_IN}",
     ),
     _cause(
         r"\b40[13] (?:Client Error|Forbidden|Unauthorized)|GatedRepoError|Access denied",
-        "a server refused access; give the run a valid token by environment.environment_variables",
+        f"the server that the traceback names refused access; {_SIGN_IN}",
     ),
     _cause(
         r"Connection refused|timed out|TimeoutError",
-        "a server or another rank did not answer from node {node}; check that it runs, and the network",
+        "the server or rank whose address the traceback has did not answer node {node}; check that it "
+        "runs, and that the node can reach it",
     ),
     _cause(
         r"No module named '?(?P<module>resolute|determined)\b(?!\.)",
@@ -167,13 +174,13 @@ CAUSES = (
     ),
     _cause(
         r"No module named '?(?P<module>[\w.]+)",
-        "Python has no module {module}; submit its directory with -i, or install it: into the environment of "
-        "the cluster, by startup-hook.sh or into the image",
+        "Python has no module {module}; submit its directory with -i, or install it: into the environment "
+        "of the cluster, by startup-hook.sh or into the image",
     ),
     _cause(
         r"cannot import name '(?P<name>\w+)' from '(?P<module>[\w.]+)'",
-        "the module {module} of this environment has no {name}: its version is another than the "
-        "script wants; pin it",
+        "the module {module} of this environment has no {name}: correct the name, or have startup-hook.sh "
+        "or the image install the version of {module} that the script was written for",
     ),
     _cause(
         r"can't open file '?(?P<file>[^':]+)",
@@ -182,8 +189,8 @@ CAUSES = (
     ),
     _cause(
         r"(?:^|: )(?P<command>[\w./-]+): (?:command )?not found",
-        "there is no command {command}; correct the entrypoint, or install it by startup-hook.sh or "
-        "the image",
+        "there is no command {command}; correct the entrypoint, or install it by startup-hook.sh or the "
+        "image",
     ),
     _cause(
         r"error: unrecognized arguments: (?P<arguments>.+)",
@@ -191,7 +198,8 @@ CAUSES = (
     ),
     _cause(
         r"^(?:\w*SyntaxError|IndentationError|TabError): (?P<why>.+)",
-        "the code cannot be read ({why}); correct the line above",
+        "the code cannot be read ({why}); correct it in the file and line that the traceback names, and "
+        "submit it again",
     ),
     _cause(
         r"FileNotFoundError: .*: '(?P<file>[^']+)'",
@@ -204,33 +212,41 @@ CAUSES = (
     _cause(
         r"Error\(s\) in loading state_dict for (?P<model>\w+)",
         "the checkpoint was written by another model than {model} now is; give both the same "
-        "hyperparameters, or begin "
-        "without it",
+        "hyperparameters, or begin without it",
     ),
     _cause(
         r"shapes cannot be multiplied|size of tensor|mismatch in shape|expected input.* to have \d+ channels",
-        "two tensors do not fit each other; a layer's size, or a hyperparameter that sets it, is wrong",
+        "two tensors do not fit each other in the line that the traceback names; correct the size of the "
+        "layer there, or the hyperparameter that sets it",
     ),
     _cause(
         r"DATA_LOSS|checksum mismatch|PytorchStreamReader failed|unexpected EOF",
-        "a file that was read is damaged or incomplete; restore from another checkpoint, or write it again",
+        "the file that the traceback names is damaged or incomplete; if it is of a checkpoint, go on from "
+        "an earlier one; if it is data, write it again",
     ),
 )
 """Kinds of failures; the first that is found counts."""
 _BY_SIGNAL: Mapping[int, str] = {
     132: (
-        "a library uses instructions that the processor of node {node} does not have; take one that "
-        "was built for it"
+        f"a compiled library uses instructions that the processor of node {{node}} does not have "
+        f"(SIGILL); {_STACK}, then install a build of that library for this processor, or train on other "
+        "nodes"
     ),
-    134: "a library gave up (SIGABRT): the lines before say why",
+    134: (
+        "a compiled library gave up (SIGABRT): the lines before this one have its reason; correct what "
+        f"it complains of, or {_STACK} if they have none"
+    ),
     135: (
-        "a mapped file or shared memory could not be read (SIGBUS): a disk or /dev/shm is full; "
-        "raise resources.shm_size"
+        "a mapped file or shared memory could not be read (SIGBUS): /dev/shm or a disk of node {node} is "
+        "full; raise resources.shm_size, or free space on the disk that `resolute doctor` shows there"
     ),
-    136: "a library divided by zero or computed what its processor refuses (SIGFPE)",
+    136: (
+        f"a compiled library divided by zero, or computed what its processor refuses (SIGFPE); {_STACK}, "
+        "and correct the sizes or values that it is given there"
+    ),
     139: (
-        "a library read memory that is not its own (SIGSEGV): a defect of an extension, or versions "
-        "that do not fit"
+        "a compiled library read memory that is not its own (SIGSEGV), by a defect or beside another "
+        f"version than it was built for; {_STACK}, then reinstall or pin that library"
     ),
 }
 """By the exit code of what a signal ended."""

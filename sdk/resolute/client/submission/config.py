@@ -19,7 +19,9 @@ from resolute.errors import InvalidConfigError
 _YAML_ADVICE = {
     "<stream end>": "a bracket, a brace or a quote before it is not closed",
     "'\\t'": "indent with spaces, not with tabs",
-    "mapping values are not allowed": "a text with ': ' in it needs quotes, and fields of a map one column",
+    "mapping values are not allowed": (
+        "put a text with ': ' in it into quotes, or begin the fields of a map in one column"
+    ),
     "expected <block end>": "fields of one map stand in one column",
 }
 """What to do about common problems, by a part of what the parser says."""

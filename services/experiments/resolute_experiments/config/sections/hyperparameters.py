@@ -66,6 +66,13 @@ class IntRange(Section):
 
     _ordered = field_validator("maxval")(_above_minval)
 
+    @field_validator("minval", "maxval", mode="before")
+    @classmethod
+    def _has_no_fraction(cls, bound: Any) -> Any:
+        if isinstance(bound, float) and not bound.is_integer():
+            raise reject("an integer, because type is int; type: double takes fractions")
+        return bound
+
 
 class DoubleRange(Section):
     """A number from ``minval`` up to ``maxval``.

@@ -6,7 +6,7 @@ import re
 from typing import Annotated, Any, ClassVar, TypeAlias
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from resolute.contracts.documents.rejections import reject
 from resolute.contracts.documents.section import (
@@ -94,6 +94,15 @@ class Preemptible(Section):
         return {"enabled": data} if isinstance(data, bool) else data
 
 
+def _urgency(value: Any) -> Any:
+    if isinstance(value, str):
+        raise reject(f"an integer from 1, the most urgent, to {LEAST_PRIORITY}")
+    return value
+
+
+Priority: TypeAlias = Annotated[Int, BeforeValidator(_urgency), Field(ge=1, le=LEAST_PRIORITY)]
+
+
 class Resources(Section):
     """What a trial needs.
 
@@ -114,7 +123,7 @@ class Resources(Section):
     slots_per_trial: SmallCount = 1
     max_slots: SmallCount | None = None
     weight: Annotated[Number, Field(gt=0)] = 1
-    priority: Annotated[Int, Field(ge=1, le=LEAST_PRIORITY)] | None = None
+    priority: Priority | None = None
     resource_pool: Text = ""
     shm_size: ByteSize | None = None
     devices: Devices = ()
