@@ -11,6 +11,7 @@ _NODE = (
     "this points at node {node}, not at the script: run it again, and if it comes again there, have the node "
     "looked at"
 )
+_BLOCKING = "set CUDA_LAUNCH_BLOCKING=1 in environment.environment_variables"
 _STACK = "set PYTHONFAULTHANDLER=1 in environment.environment_variables to see in which call"
 _SIGN_IN = "store a valid token of it by `resolute secret set` and name it in environment.secrets"
 
@@ -62,9 +63,9 @@ CAUSES = (
     ),
     _cause(
         r"Watchdog caught collective operation timeout: WorkNCCL\(SeqNum=\d+, OpType=(?P<operation>\w+)",
-        "a collective of NCCL ({operation}) was not joined by all ranks in time: one of them hung or was "
-        "slower than the time limit; see who waited for whom in the log, and raise the timeout of "
-        "init_process_group if a rank is only slow",
+        "a collective of NCCL ({operation}) was not joined by all ranks in time; the log says which rank "
+        "the others waited for and where: correct what it does there, or raise the timeout of "
+        "init_process_group if it is only slow",
     ),
     _cause(
         r"ncclSystemError|ncclUnhandledCudaError|ncclInternalError|NCCL WARN",
@@ -73,12 +74,12 @@ CAUSES = (
     _cause(
         r"device-side assert triggered",
         "a kernel got values out of range, most often an index such as a class or a token beyond the size "
-        "of its layer; run it on a CPU, or with CUDA_LAUNCH_BLOCKING=1, to see where",
+        f"of its layer; {_BLOCKING} to see where, and correct the values or the layer there",
     ),
     _cause(
         r"CUDA error: an illegal memory access",
         "a kernel read memory that is not its own: a defect of an extension or of a library; "
-        "CUDA_LAUNCH_BLOCKING=1 shows where",
+        f"{_BLOCKING} to see in which call, then reinstall that library or take another version",
     ),
     _cause(
         r"CUDA driver version is insufficient|driver on your system is too old",
@@ -121,8 +122,8 @@ CAUSES = (
     ),
     _cause(
         r"No space left on device",
-        "a disk of node {node} is full; `resolute doctor` there shows which, and retention of checkpoints "
-        "frees space",
+        "a disk of node {node} is full; `resolute doctor` there shows which: free space on it, or let "
+        "checkpoint_storage.save_trial_latest and save_trial_best keep fewer checkpoints",
     ),
     _cause(
         r"Disk quota exceeded",
@@ -146,8 +147,8 @@ CAUSES = (
     ),
     _cause(
         r"Connection closed by peer|Connection reset by peer",
-        "another rank or server went away in the middle of a connection: the first rank that failed is "
-        "the cause; see the log of the others",
+        "another rank, or the server that the traceback names, went away in the middle of a connection: "
+        "correct what the rank that failed first says in the log, or try again when the server is back",
     ),
     _cause(
         r"Temporary failure in name resolution|Name or service not known|getaddrinfo failed",
