@@ -35,7 +35,7 @@ CAUSES = (
         r"CUDA out of memory\. Tried to allocate (?P<wanted>[\d.]+ \w+)\. GPU (?P<gpu>\d+) has a "
         r"total capacity of "
         r"(?P<total>[\d.]+ \w+) of which (?P<free>[\d.]+ \w+) is free",
-        f"GPU {{gpu}} ran out of memory: {{wanted}} more were wanted and {{free}} of {{total}} were free; "
+        "GPU {gpu} ran out of memory: {wanted} more were wanted and {free} of {total} were free; "
         f"{_BATCHES}",
     ),
     _cause(
@@ -58,8 +58,9 @@ CAUSES = (
     ),
     _cause(
         r"ncclRemoteError|remote process exited or there was a network error",
-        "another rank went away while NCCL talked to it: the first rank that failed, or the node or "
-        "network between them, is the cause; see the log of the others",
+        "another rank ended, or its node lost the network, while NCCL talked to it: correct what the rank "
+        "that failed first says in the log; if none failed, run it again, and have the network of the "
+        "nodes looked at if it comes again",
     ),
     _cause(
         r"Watchdog caught collective operation timeout: WorkNCCL\(SeqNum=\d+, OpType=(?P<operation>\w+)",
@@ -78,13 +79,13 @@ CAUSES = (
     ),
     _cause(
         r"CUDA error: an illegal memory access",
-        "a kernel read memory that is not its own: a defect of an extension or of a library; "
-        f"{_BLOCKING} to see in which call, then reinstall that library or take another version",
+        f"a kernel read memory that is not its own: a defect of an extension or of a library; {_BLOCKING} "
+        "to see in which call, then reinstall that library or take another version",
     ),
     _cause(
         r"CUDA driver version is insufficient|driver on your system is too old",
-        "the driver of node {node} is older than the CUDA of the image; take an image of an older CUDA, "
-        "or update the driver",
+        "the driver of node {node} is older than the CUDA of the image; take an image of an older CUDA, or "
+        "update the driver",
     ),
     _cause(
         r"no kernel image is available for execution",
@@ -106,8 +107,8 @@ CAUSES = (
     ),
     _cause(
         r"DataLoader worker \(pid.*\) (?:is killed by signal: Killed|exited unexpectedly)",
-        "a worker of a data loader was killed, most often for lack of memory; use fewer workers, or more "
-        "memory",
+        "a worker of a data loader was killed, most often because the main memory (RAM) was used up: use "
+        "fewer workers (num_workers) or smaller batches, or a node with more memory",
     ),
     _cause(
         r"can't allocate memory: you tried to allocate (?P<wanted>\d+) bytes",
@@ -117,8 +118,8 @@ CAUSES = (
     ),
     _cause(
         r"^MemoryError\b|Cannot allocate memory|std::bad_alloc",
-        "the main memory (RAM, not that of a GPU) of node {node} was used up; use smaller batches or "
-        "fewer workers of data loaders, or a node with more",
+        "the main memory (RAM, not that of a GPU) of node {node} was used up; use smaller batches or fewer "
+        "workers of data loaders, or a node with more",
     ),
     _cause(
         r"No space left on device",
@@ -127,8 +128,8 @@ CAUSES = (
     ),
     _cause(
         r"Disk quota exceeded",
-        "the quota of the directory that the last line of the traceback writes to is used up; delete "
-        "files there, or ask its administrator for more",
+        "the quota of the directory that the last line of the traceback writes to is used up; delete files "
+        "there, or ask its administrator for more",
     ),
     _cause(
         r"Too many open files",
@@ -136,19 +137,24 @@ CAUSES = (
         "torch.multiprocessing.set_sharing_strategy('file_system')",
     ),
     _cause(
-        r"Stale file handle|Input/output error",
-        "a disk or a network file system of node {node} failed; a restart reads it again; if it comes "
-        "again, have an administrator repair the node or the store",
+        r"Stale file handle",
+        "a network file system of node {node} lost a file that was open; run it again, and if it comes "
+        "again have an administrator mount that file system anew",
+    ),
+    _cause(
+        r"Input/output error",
+        "a disk of node {node} failed to read or write; run it again, and if it comes again there have an "
+        "administrator replace the disk",
     ),
     _cause(
         r"Address already in use",
-        "a port is taken on node {node}, most often by processes of an earlier run; each restart takes "
-        "other ports: if none is left, submit again",
+        "a port is taken on node {node}, most often by processes of an earlier run; a restart of the trial "
+        "takes another port by itself: otherwise submit it again",
     ),
     _cause(
         r"Connection closed by peer|Connection reset by peer",
-        "another rank, or the server that the traceback names, went away in the middle of a connection: "
-        "correct what the rank that failed first says in the log, or try again when the server is back",
+        "the other end of a connection went away: if a rank failed before, its lines in the log say what "
+        "to correct; if none did, it was the server that the traceback names: try again when that is back",
     ),
     _cause(
         r"Temporary failure in name resolution|Name or service not known|getaddrinfo failed",
@@ -179,9 +185,9 @@ CAUSES = (
         "of the cluster, by startup-hook.sh or into the image",
     ),
     _cause(
-        r"cannot import name '(?P<name>\w+)' from '(?P<module>[\w.]+)'",
+        r"cannot import name '(?P<name>\w+)' from '(?P<module>(?P<package>\w+)[\w.]*)'",
         "the module {module} of this environment has no {name}: correct the name, or have startup-hook.sh "
-        "or the image install the version of {module} that the script was written for",
+        "or the image install the version of {package} that the script was written for",
     ),
     _cause(
         r"can't open file '?(?P<file>[^':]+)",
@@ -229,13 +235,12 @@ CAUSES = (
 """Kinds of failures; the first that is found counts."""
 _BY_SIGNAL: Mapping[int, str] = {
     132: (
-        f"a compiled library uses instructions that the processor of node {{node}} does not have "
-        f"(SIGILL); {_STACK}, then install a build of that library for this processor, or train on other "
-        "nodes"
+        "a compiled library uses instructions that the processor of node {node} does not have (SIGILL); "
+        f"{_STACK}, then install a build of that library for this processor, or train on other nodes"
     ),
     134: (
-        "a compiled library gave up (SIGABRT): the lines before this one have its reason; correct what "
-        f"it complains of, or {_STACK} if they have none"
+        "a compiled library found an error and ended the process (SIGABRT); the lines before this one have "
+        f"its message: correct what it names. If there is none, {_STACK}, then reinstall or pin that library"
     ),
     135: (
         "a mapped file or shared memory could not be read (SIGBUS): /dev/shm or a disk of node {node} is "
