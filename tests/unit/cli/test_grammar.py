@@ -95,7 +95,10 @@ def test_names_can_be_shortened(
         (("user", "link"), "There is no `resolute user link-with-agent-user`: trials run as the user"),
         (("task", "co"), "There is no `resolute task config`: `resolute experiment config` prints"),
         (("task", "cle"), "There is no `resolute task cleanup-logs`: logs are kept"),
-        (("notebook", "start"), "There is no `resolute notebook`: start it by `resolute command run`"),
+        (
+            ("notebook", "start"),
+            "There is no `resolute notebook`: start it by `resolute command run COMMAND`",
+        ),
         (("res", "agg"), "There is no `resolute res`: `resolute workspace list` shows the slots in use"),
         (("d", "local", "cluster-up"), "There is no `resolute d`: `resolute up` starts a cluster"),
         (("sweep",), "There is no `resolute sweep`: a config with a searcher is a sweep"),

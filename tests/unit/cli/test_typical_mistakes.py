@@ -19,7 +19,7 @@ COMMAND_LINES = {
     "compare 1": "There is no `resolute compare`: `resolute experiment compare` compares trials",
     "trial compare 1 2": "There is no `resolute trial compare`: `resolute experiment compare` compares",
     "submit config.yaml": "`resolute experiment create` submits an experiment",
-    "notebook start": "`resolute notebook`: start it by `resolute command run jupyter lab`",
+    "notebook start": "`resolute notebook`: start it by `resolute command run COMMAND`, such as jupyter",
     "sweep": "a config with a searcher is a sweep: `resolute experiment create`",
     "squeue": "`resolute job list` lists the queue",
     "stop": "`resolute experiment cancel` ends an experiment, `resolute down` the cluster",

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 
 _NO_POOLS = "pools belong to all workspaces; `resolute resource-pool list` shows them"
 _NOTEBOOK = (
-    "start it by `resolute command run jupyter lab`; its log has the address: `resolute command logs ID`"
+    "start it by `resolute command run COMMAND`, such as jupyter lab; "
+    "its log has the address: `resolute command logs ID`"
 )
 _SHELL = "log in to the machine; `resolute command run` runs single commands on slots"
 _RETENTION = "logs are kept for as long as the operator sets; see docs/metrics-and-logs.md, Retention"
