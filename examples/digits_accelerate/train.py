@@ -119,8 +119,8 @@ def main():
         accelerator = Accelerator(
             log_with=ResoluteTracker(context),
             cpu=not torch.cuda.is_available(),  # without GPUs it looks for other ranks only on request
-            # A batch is shared among the ranks, so that several train as one does.
-            dataloader_config=DataLoaderConfiguration(split_batches=True),
+            # So that several ranks train as one does, a batch is shared, and the order follows from the seed.
+            dataloader_config=DataLoaderConfiguration(split_batches=True, use_seedable_sampler=True),
         )
         accelerator.init_trackers("digits")
         training = Training(accelerator, hparams, seed=0 if info is None else info.trial.trial_seed)

@@ -16,9 +16,9 @@ from resolute_launch.gpus.idleness import Idleness, UtilizationPolicy
 from resolute_launch.gpus.meter import GpuMeter
 from resolute_launch.hangs.watch import HangWatch
 from resolute_launch.machine.meter import MachineMeter
+from resolute_launch.machine.probe import MachineProbe, MetadataProbe
 from resolute_launch.machine.readings import Readings
 from resolute_launch.supervisor.lease import LeaseRenewer
-from resolute_launch.supervisor.machine_probe import MachineProbe, MetadataProbe
 
 _REPORT_SECONDS = 5.0
 """How long the end of a very short run waits for the report of its machine."""

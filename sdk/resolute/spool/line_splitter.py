@@ -16,6 +16,8 @@ from resolute.spool.screen import DRAWS, MOVES, Screen
 MAX_LINE = 8 << 10
 """Most bytes of one line; longer ones become several."""
 
+_MOST_SCREENS = 1000
+"""Of ranks that draw at the same time: a script may write any prefix."""
 _PREFIX = re.compile(rb"\[rank=\d+\] ?")
 _COLUMN_ONE = re.compile(rb"\x1b\[[01]?G")
 _PARTIAL = re.compile(rb"\x1b(\[[\d;?]{0,9})?\Z")
@@ -89,6 +91,10 @@ class LineSplitter:
             screen = self._write(moved)
             for line in screen.move(move):
                 yield self._prefix + line
+            if len(self._screens) > _MOST_SCREENS:
+                oldest = next(iter(self._screens))
+                for state in self._screens.pop(oldest).changes():
+                    yield oldest + state
         self._rest += data[begin:]
         if self._moved == b"\n" and all(screen.idle for screen in self._screens.values()):
             self._screens.clear()

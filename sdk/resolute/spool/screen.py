@@ -118,9 +118,9 @@ class Screen:
             self._go_to(len(self._rows) - 1)
 
     def _go_up(self, steps: int) -> None:
-        above = max(steps - self._number, 0)
+        above = max(min(steps - self._number, _MOST_ROWS - len(self._rows)), 0)
         self._rows[:0] = [_Row() for _ in range(above)]
-        self._go_to(self._number + above - steps)
+        self._go_to(max(self._number + above - steps, 0))
 
     def _go_to(self, number: int, before: bytes = b"") -> None:
         self._number = min(number, len(self._rows) - 1)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from support.file_systems import small_file_system
 from support.object_stores.proxy import FINE, Disturbance, ProxyRequest, StoreProxy
-from support.training.rank_threads import rank_outcomes
+from support.training.rank_threads import rank_outcomes, written
 
 from resolute.contracts.object_stores.factory import open_bucket
 from resolute.contracts.object_stores.location import BucketStorage
@@ -148,6 +148,8 @@ def test_a_rank_that_dies_after_the_commit_takes_nothing_back(
 
         return allgather
 
+    all_wrote = written(2)
+
     def work(dist: DistributedContext) -> None:
         checkpoint = DummyCheckpointContext(dist, DirectoryStore(folder))
         if dist.rank:
@@ -161,6 +163,7 @@ def test_a_rank_that_dies_after_the_commit_takes_nothing_back(
                 for name, data in CONTENT.items():
                     (path / name).parent.mkdir(exist_ok=True)
                     (path / name).write_bytes(data)
+            all_wrote()
 
     chief, killed = rank_outcomes(2, work)
     assert isinstance(chief, CollectiveError), chief

@@ -56,3 +56,16 @@ def rank_results(
         if isinstance(outcome, Exception):
             raise outcome
     return outcomes
+
+
+def written(size: int) -> Callable[[], None]:
+    """A call in which each rank waits until all have written.
+
+    Ranks that are threads share the open files of their process: what one writes looks open to another.
+    """
+    barrier = threading.Barrier(size)
+
+    def wait() -> None:
+        barrier.wait(DEADLINE)
+
+    return wait

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.training.rank_threads import rank_outcomes, rank_results
+from support.training.rank_threads import rank_outcomes, rank_results, written
 
 from resolute.core import CheckpointContext, DistributedContext, DownloadMode, DummyCheckpointContext
 from resolute.core.checkpoint.files.manifest import list_directory
@@ -148,10 +148,13 @@ def test_workers_do_not_upload_alone(store: DirectoryStore, tmp_path: Path) -> N
 
 
 def test_all_ranks_write_to_a_stored_path(store: DirectoryStore) -> None:
+    all_wrote = written(3)
+
     def work(dist: DistributedContext) -> str:
         context = DummyCheckpointContext(dist, store)
         with context.store_path({"steps_completed": 1}, shard=True) as (path, checkpoint):
             (path / f"shard{dist.rank}").write_text("x")
+            all_wrote()
         return checkpoint
 
     checkpoints = rank_results(3, work)
@@ -160,10 +163,13 @@ def test_all_ranks_write_to_a_stored_path(store: DirectoryStore) -> None:
 
 
 def test_a_failure_of_one_rank_is_a_failure_of_all(store: DirectoryStore, tmp_path: Path) -> None:
+    all_wrote = written(2)
+
     def work(dist: DistributedContext) -> None:
         context = DummyCheckpointContext(dist, store)
         with context.store_path({"steps_completed": 1}, shard=True) as (path, _):
             (path / f"shard{dist.rank}").write_text("x")
+            all_wrote()
             if dist.rank == 1:
                 raise KeyError("of the script")
 

@@ -11,7 +11,7 @@ from support.clocks import ManualClock
 from support.metadata_server import metadata_server
 
 from resolute.contracts.clock import SYSTEM_CLOCK
-from resolute_launch.supervisor.machine_probe import MetadataProbe
+from resolute_launch.machine.probe import MetadataProbe
 
 
 def probe(url: str, *, status: int = 200, contains: str = "", timeout: float = 5.0) -> MetadataProbe:

@@ -250,3 +250,17 @@ def test_the_last_state_of_each_bar_that_stays_is_kept() -> None:
 def test_a_sequence_that_ends_the_stream_is_kept() -> None:
     splitter = LineSplitter()
     assert [*splitter.feed(b"text\x1b[3"), *splitter.finish()] == [b"text\x1b[3"]
+
+
+def test_rows_above_the_first_are_bounded() -> None:
+    splitter = LineSplitter()
+    assert [*splitter.feed(b"\x1b[99A" * 1000)] == []
+    (screen,) = splitter._screens.values()
+    assert len(screen._rows) == 100
+
+
+def test_of_too_many_ranks_that_draw_at_the_same_time_the_oldest_is_shown_as_it_is() -> None:
+    splitter = LineSplitter()
+    lines = list(splitter.feed(b"".join(b"[rank=%d] half\r" % rank for rank in range(1002))))
+    assert lines == [b"[rank=0] half", b"[rank=1] half"]
+    assert len(splitter._screens) == 1000
