@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
+import importlib
 import importlib.util
 import json
 import os
@@ -335,6 +335,13 @@ def _serve(
 ) -> None:
     # Looking for garbage, of which imports make none, would take a quarter of the start.
     gc.disable()
+    # structlog loads it for tracebacks in color, fifty modules; the log is JSON.
+    if "rich" not in sys.modules:
+        sys.modules["rich"] = None  # type: ignore[assignment]
+        importlib.import_module("structlog")
+        del sys.modules["rich"]
+    import asyncio
+
     from resolute_embedded.cluster import Options, serve
     from resolute_embedded.home.identity import require_original
     from resolute_embedded.home.turns import served_alone

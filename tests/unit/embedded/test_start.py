@@ -20,6 +20,7 @@ LATER = (
     "ray",
     "resolute_gateway.http_gateway",
     "smtplib",
+    "sqlalchemy.dialects.postgresql",
     "starlette",
     "torch",
     "urllib3",

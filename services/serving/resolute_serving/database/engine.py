@@ -18,11 +18,11 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from contextvars import copy_context
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Connection, Engine, make_url
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, OperationalError
 
@@ -345,7 +345,8 @@ def insert_new(connection: Connection, table: sa.Table, values: dict[str, Any]) 
 
 @lru_cache(maxsize=64)
 def _insert_new(table: sa.Table, columns: tuple[str, ...], dialect: str) -> PreparedStatement:
-    insert = postgresql.insert if dialect == "postgresql" else sqlite.insert
+    # PostgreSQL's dialect has thirty modules, which a home with files of SQLite does without.
+    insert: Any = import_module(f"sqlalchemy.dialects.{dialect}").insert
     return PreparedStatement(insert(table).on_conflict_do_nothing(), columns=columns)
 
 
