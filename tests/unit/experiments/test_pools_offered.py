@@ -28,8 +28,16 @@ def test_a_pool_that_is_not_there_is_refused_by_name() -> None:
         NAMED.chosen(config("gpu"))
 
 
-def test_where_no_settings_name_pools_every_name_is_this_machine() -> None:
-    assert PoolsOffered(pools=(HERE,)).chosen(config("gpu")) is HERE
+def test_a_pool_that_is_nearly_there_is_suggested() -> None:
+    with pytest.raises(InvalidConfigError, match=r"default, far; did you mean 'default'\?"):
+        NAMED.chosen(config("defualt"))
+
+
+def test_where_no_settings_name_pools_there_is_one() -> None:
+    alone = PoolsOffered(pools=(HERE,))
+    assert alone.chosen(config()) is alone.chosen(config("default")) is HERE
+    with pytest.raises(InvalidConfigError, match=r"found 'gpu'; expected 'default', the only pool of this"):
+        alone.chosen(config("gpu"))
 
 
 @pytest.mark.parametrize(

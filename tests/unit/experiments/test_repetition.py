@@ -112,11 +112,20 @@ def test_what_the_script_did_not_cause_is_repeated(exit_: Exit) -> None:
         "urllib.error.URLError: <urlopen error [Errno -3] Temporary failure in name resolution>",
         "torch.distributed.DistBackendError: NCCL error in init.cpp",
         "RuntimeError: CUDA error: an illegal memory access was encountered",
-        "OSError: [Errno 28] No space left on device",
+        "OSError: [Errno 5] Input/output error: '/data/train.bin'",
     ],
 )
 def test_what_may_pass_is_repeated(error: str) -> None:
     assert judged(error, run_that_failed(1, error, steps=9), steps=9) == ""
+
+
+@pytest.mark.parametrize(
+    "error",
+    ["OSError: [Errno 28] No space left on device: 'shard-7.bin'", "OSError: [Errno 122] Disk quota exceeded"],
+)
+def test_a_disk_that_stays_full_is_tried_once_more(error: str) -> None:
+    assert judged(error, steps=9) == ""
+    assert judged(error, run_that_failed(1, error, steps=9), steps=9).endswith("at step 9 in runs 1 and 2")
 
 
 def test_an_end_without_an_error_is_repeated() -> None:

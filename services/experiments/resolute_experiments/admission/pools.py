@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from resolute.contracts.documents.refusals import refused_config
+from resolute.contracts.documents.rejections import suggestion
 from resolute.errors import Violation
 from resolute_engines.configs.requirements import ConfigRule
 from resolute_engines.configs.unsupported_fields import UnsupportedField
@@ -42,7 +43,7 @@ class PoolsOffered:
     pools: Sequence[PoolTerms]
     """All of them, the default one first."""
     named: bool = False
-    """Whether the settings name them. If not, this machine is the only pool, whatever configs call it."""
+    """Whether the settings name them. If not, this machine is the only one."""
 
     def chosen(self, config: Mapping[str, Any]) -> PoolTerms:
         """The pool that a config asks for.
@@ -50,16 +51,18 @@ class PoolsOffered:
         Raises:
             InvalidConfigError: There is none of this name.
         """
-        wanted = config["resources"].get("resource_pool") if self.named else ""
+        wanted = config["resources"].get("resource_pool")
         if not wanted:
             return self.pools[0]
-        for pool in self.pools:
-            if pool.name == wanted:
-                return pool
-        there = ", ".join(sorted(pool.name for pool in self.pools))
-        raise refused_config(
-            Violation("resources.resource_pool", f"found {wanted!r}; expected one of the pools: {there}")
-        )
+        pools = {pool.name: pool for pool in self.pools}
+        if wanted not in pools:
+            expected = f"one of the pools: {', '.join(sorted(pools))}"
+            if len(pools) == 1:
+                expected = f"{self.pools[0].name!r}, the only pool of this cluster, or nothing"
+            hint = suggestion(wanted, pools)
+            reason = f"found {wanted!r}; expected {expected}{hint and f'; {hint}'}"
+            raise refused_config(Violation("resources.resource_pool", reason))
+        return pools[wanted]
 
     def check_slots(self, config: Mapping[str, Any]) -> None:
         """Checks that the pool of a config can ever run its trials.

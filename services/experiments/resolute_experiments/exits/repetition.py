@@ -30,7 +30,7 @@ _NEVER_MENDED = re.compile(
 _PASSING = re.compile(
     r"connect|network|resolve|resolution|unreachable|time[d]? ?out|timeout|temporar|unavailable|try again"
     r"|too many requests|reset by peer|broken pipe|ssl|urlopen|http|socket|rendezvous|address already in use"
-    r"|no space left|quota|input/output error|stale file handle|nccl|gloo|cuda error|ecc|xid|hip error",
+    r"|input/output error|stale file handle|nccl|gloo|cuda error|ecc|xid|hip error",
     re.IGNORECASE,
 )
 _OF_THIS_RUN = re.compile(r"0x[0-9a-fA-F]+|(?:/[^\s/'\"]+)+/")
