@@ -1,7 +1,6 @@
 """Where the commands `resolute` and `det` begin.
 
-Outside of the package, since Ctrl-C may come while that is imported: which takes long where its files are on a slow
-disk.
+Outside of the package, since Ctrl-C may come while that is imported, which takes long on a slow disk.
 """
 
 from __future__ import annotations

@@ -121,7 +121,7 @@ def test_what_may_pass_is_repeated(error: str) -> None:
 
 @pytest.mark.parametrize(
     "error",
-    ["OSError: [Errno 28] No space left on device: 'shard-7.bin'", "OSError: [Errno 122] Disk quota exceeded"],
+    ["OSError: [Errno 28] No space left on device: '7.bin'", "OSError: [Errno 122] Disk quota exceeded"],
 )
 def test_a_disk_that_stays_full_is_tried_once_more(error: str) -> None:
     assert judged(error, steps=9) == ""
