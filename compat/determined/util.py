@@ -17,9 +17,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from determined._masked_config import mask_checkpoint_storage, mask_config_dict
 from determined._older_names import attribute
 from resolute.runtime.batch_sizes import calculate_batch_sizes
-from resolute.runtime.masked_config import mask_checkpoint_storage, mask_config_dict
 
 __all__ = [
     "calculate_batch_sizes",

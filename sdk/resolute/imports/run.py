@@ -12,7 +12,6 @@ from resolute.imports.batches import batches
 from resolute.imports.checkpoints import Checkpoints
 from resolute.imports.experiments import ExperimentHere, Experiments, experiments_of, has_ended
 from resolute.imports.history import History, TrialHere
-from resolute.imports.left_behind import remark_left_behind
 from resolute.imports.master import Master, Message
 from resolute.imports.models import bring_models, models_of
 from resolute.imports.people import People
@@ -25,7 +24,7 @@ from resolute.imports.places import (
     templates_of,
     workspaces_of,
 )
-from resolute.imports.report import Report
+from resolute.imports.report import Report, remark_left_behind
 
 _TRIALS_AT_ONCE = 25
 _MOST_BEGUN = 16

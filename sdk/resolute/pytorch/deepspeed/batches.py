@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from resolute.pytorch.data.skipping import SkippedBatches
 from resolute.pytorch.deepspeed.context import DeepSpeedTrialContext
 from resolute.pytorch.deepspeed.trial import DeepSpeedTrial
 from resolute.pytorch.metrics.aggregation import Metrics, TrainingMetrics
 from resolute.pytorch.training.batches import RepeatingLoader
 from resolute.pytorch.training.validation import evaluate_and_reduce
 from resolute.pytorch.trial.callbacks import Callbacks
-from resolute.trials.skipping import SkippedBatches
 
 _NOTHING: dict[str, Any] = {}
 """The metrics of a rank that has none to report."""

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from resolute.pytorch.backends.exchange_options import naming_ddp_options
+from resolute.pytorch.data.skipping import SkippedBatches
 from resolute.pytorch.metrics.aggregation import TrainingMetrics
 from resolute.pytorch.training.automatic_steps import AutomaticSteps
 from resolute.pytorch.trial.context import PyTorchTrialContext
 from resolute.pytorch.trial.definition import PyTorchTrial
-from resolute.trials.skipping import SkippedBatches
 
 _END = object()
 _PASSES = 2
