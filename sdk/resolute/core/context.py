@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 _log = logging.getLogger("resolute.core")
+_TITLE, _DESCRIPTION = 200, 3000
+"""Most characters of an alert."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +151,8 @@ class Context:
         Training continues also where the cluster cannot be reached.
 
         Args:
-            title: A few words.
-            description: More words.
+            title: A few words, cut after 200 characters.
+            description: More words, cut after 3000.
             level: ``debug``, ``info``, ``warn`` or ``error``.
 
         Raises:
@@ -164,9 +166,10 @@ class Context:
         }
         if level not in number:
             raise ValueError(f"level is {level!r}; {', '.join(number)} were expected")
-        _log.log(number[level], "alert: %s", ": ".join(map(str, filter(None, (title, description)))))
+        short, text = str(title or "")[:_TITLE], str(description or "")[:_DESCRIPTION]
+        _log.log(number[level], "alert: %s", ": ".join(filter(None, (short, text))))
         if self._parts.raise_alert is not None:
-            self._parts.raise_alert(title or "", description or "", level)
+            self._parts.raise_alert(short, text, level)
 
     def __enter__(self) -> Self:
         self.start()

@@ -19,7 +19,10 @@ from google.protobuf.message import DecodeError
 from google.protobuf.message_factory import GetMessageClass
 from support.contract_methods import path
 
-_CALL_SECONDS = 30.0
+from resolute_gateway.rpc.procedure import DEFAULT_DEADLINE
+
+_CALL_SECONDS = 2 * DEFAULT_DEADLINE
+"""Longer than the gateway may take to answer, however busy this machine is."""
 _STREAM_SECONDS = 0.2
 _LAST_OF_CONNECT, _LAST_OF_WEB = 2, 128
 """Flags of the envelope that ends a stream of each protocol."""

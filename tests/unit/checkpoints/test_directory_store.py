@@ -283,3 +283,16 @@ def test_each_directory_of_a_checkpoint_is_resolved_once(
     assert store.faults(ID, files) == []
     within = [path for path in map(str, resolved) if path.startswith(f"{root / ID}/")]
     assert len(within) == len(set(within)) == 20
+
+
+def test_a_file_system_that_takes_no_files_is_named_as_such_and_not_as_full() -> None:
+    with pytest.raises(FailedPreconditionError, match="/proc takes no new files"):
+        DirectoryStore(Path("/proc/checkpoints")).require_free(ID)
+
+
+def test_a_file_system_that_knows_no_size_is_not_full(
+    root: Path, store: DirectoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "statvfs", lambda _: os.statvfs_result([4096, 4096, 0, 0, 0, 0, 0, 0, 0, 255]))
+    store.require_free(ID)
+    assert list(root.iterdir()) == []

@@ -237,7 +237,9 @@ def test_alerts_reach_the_log(caplog: pytest.LogCaptureFixture) -> None:
         context.alert(title="Attention", description="loss explodes", level="warn")
         with pytest.raises(ValueError, match="level is 'loud'"):
             context.alert(level="loud")
+        context.alert(title="t" * 100_000, description="d" * 100_000, level="warn")
     assert "alert: Attention: loss explodes" in caplog.text
+    assert f"alert: {'t' * 200}: {'d' * 3000}\n" in caplog.text
 
 
 def test_sigusr1_shows_where_the_script_is(capfd: pytest.CaptureFixture[str]) -> None:

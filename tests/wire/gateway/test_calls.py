@@ -168,6 +168,45 @@ def test_a_deadline_passes_and_there_is_one_where_none_is_given() -> None:
     run(scenario)
 
 
+@pytest.mark.parametrize("way", ["to_binary", "to_json"])
+def test_a_call_ends_at_its_deadline_although_its_messages_still_wait_to_be_converted(
+    way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def wait(*_: Any, **__: Any) -> bytes:
+        await asyncio.Event().wait()
+        return b""
+
+    async def scenario() -> None:
+        async with scripted_grpc(unary={CLUSTER: answer}) as address, gateway(address) as http:
+            late = await http.json(CLUSTER, {})
+        assert (late.status, late.json()["code"]) == (504, "deadline_exceeded")
+
+    monkeypatch.setattr("resolute_gateway.rpc.procedure.DEFAULT_DEADLINE", 0.5)
+    monkeypatch.setattr(f"resolute_gateway.rpc.json_conversion.JsonConversion.{way}", wait)
+    run(scenario)
+
+
+def test_a_stream_ends_at_its_deadline_although_its_request_still_waits_to_be_converted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def wait(*_: Any, **__: Any) -> bytes:
+        await asyncio.Event().wait()
+        return b""
+
+    async def stream(data: bytes, context: Any) -> AsyncIterator[bytes]:
+        yield b""
+
+    async def scenario() -> None:
+        async with scripted_grpc(streams={WATCH: stream}) as address, gateway(address) as http:
+            late = await http.post(WATCH, framed(b"{}"), kind="application/connect+json")
+        ((flags, end),) = frames(late.data)
+        assert (flags, json.loads(end)["error"]["code"]) == (END_OF_STREAM, "deadline_exceeded")
+
+    monkeypatch.setattr("resolute_gateway.rpc.procedure.DEFAULT_DEADLINE", 0.5)
+    monkeypatch.setattr("resolute_gateway.rpc.json_conversion.JsonConversion.to_binary", wait)
+    run(scenario)
+
+
 def test_a_call_ends_with_its_client() -> None:
     async def scenario() -> None:
         began, ended = asyncio.Event(), asyncio.Event()

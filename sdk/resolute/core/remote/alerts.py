@@ -13,7 +13,6 @@ from resolute.errors import ResoluteError, UnavailableError
 
 _SECONDS = 10.0
 _DEADLINE = 5.0
-_TITLE, _TEXT = 200, 3000
 _log = logging.getLogger("resolute.core")
 
 
@@ -32,8 +31,8 @@ class RemoteAlerts:
         request = alerts.RaiseAlertRequest(
             trial_id=self._session.connection.trial_id,
             alert_id=str(uuid.uuid4()),
-            title=valid_unicode(str(title))[:_TITLE],
-            text=valid_unicode(str(text))[:_TEXT],
+            title=valid_unicode(str(title)),
+            text=valid_unicode(str(text)),
             level=level,
         )
         try:

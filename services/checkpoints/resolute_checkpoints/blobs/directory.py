@@ -7,6 +7,7 @@ import os
 import shutil
 import stat
 import sys
+import tempfile
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -250,11 +251,26 @@ def _require_room(directory: Path) -> None:
     # The first checkpoint makes the directory itself.
     present = next(parent for parent in (directory, *directory.parents) if parent.is_dir())
     room = os.statvfs(present)
+    if not room.f_blocks:
+        # /proc and /sys, which take no files, and file systems over a network that know no size.
+        _require_writable(present, directory)
+        return
     # File systems without a table of files report that it holds none.
     if room.f_bavail * room.f_frsize < _LEAST_ROOM or (room.f_files and not room.f_favail):
         raise UnavailableError(
             f"the disk that holds {directory} is full; free some space there, and the checkpoint is begun"
         )
+
+
+def _require_writable(present: Path, directory: Path) -> None:
+    try:
+        with tempfile.TemporaryFile(dir=present):
+            pass
+    except OSError as error:
+        raise FailedPreconditionError(
+            f"{directory} can hold no checkpoint: {present} takes no new files ({error.strerror}); name "
+            "another directory"
+        ) from error
 
 
 def _remove_entry(base: Path, path: str) -> None:

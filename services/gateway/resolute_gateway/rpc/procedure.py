@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
@@ -24,9 +25,11 @@ from resolute_gateway.web.callers import current_caller
 from resolute_serving.auth.forwarded_peers import PEER_HEADER, ForwardedPeers
 from resolute_serving.bounds.limits import limits_of
 from resolute_serving.server.calls import TRACE_HEADER
+from resolute_serving.server.channels.deadlines import in_time
 
 DEFAULT_DEADLINE = 60.0
-"""Seconds that a call with one answer may take when its caller names no other limit."""
+"""Seconds that a call with one answer, and the reading of any request, may take when its caller names no
+other limit."""
 _PASSED_PREFIX = "x-resolute-"
 _log = structlog.get_logger("gateway")
 
@@ -66,15 +69,15 @@ class Procedure:
     async def unary(self, request: Encoded, context: RequestContext[Any, Any]) -> Encoded:
         """Makes a call with one answer."""
         with self._failures():
-            metadata = self._metadata(context)
-            data = await self._binary(request, metadata)
-            timeout = _timeout(context)
-            answer = await self._unary(
-                data,
-                metadata=metadata,
-                timeout=DEFAULT_DEADLINE if timeout is None else timeout,
-            )
-            return await self._encoded(answer, json=request.json)
+            seconds = _seconds(context)
+            answering = self._answer(request, self._metadata(context), seconds)
+            return await in_time(answering, seconds, self._method.full_name)
+
+    async def _answer(self, request: Encoded, metadata: Metadata, seconds: float) -> Encoded:
+        ends = time.monotonic() + seconds
+        data = await self._binary(request, metadata)
+        answer = await self._unary(data, metadata=metadata, timeout=max(0.0, ends - time.monotonic()))
+        return await self._encoded(answer, json=request.json)
 
     async def server_stream(
         self, request: Encoded, context: RequestContext[Any, Any]
@@ -82,7 +85,8 @@ class Procedure:
         """Makes a call with a stream of answers, which ends with its caller."""
         with self._failures():
             metadata = self._metadata(context)
-            data = await self._binary(request, metadata)
+            reading = self._binary(request, metadata)
+            data = await in_time(reading, _seconds(context), self._method.full_name)
             call = self._stream(data, metadata=metadata, timeout=_timeout(context))
             with self._streams.opened(call):
                 async for answer in call:
@@ -139,6 +143,11 @@ class Procedure:
             raise from_error(
                 InternalError(f"the gateway failed inside; its log has the cause under {correlation}")
             ) from error
+
+
+def _seconds(context: RequestContext[Any, Any]) -> float:
+    timeout = _timeout(context)
+    return DEFAULT_DEADLINE if timeout is None else timeout
 
 
 def _timeout(context: RequestContext[Any, Any]) -> float | None:

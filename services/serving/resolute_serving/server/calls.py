@@ -219,8 +219,7 @@ class Call:
         if not hasattr(responses, "__aiter__"):
             await responses  # health and reflection write to the context themselves
             return
-        # Its client learns that the stream is open, though news may be long in coming.
-        await context.send_initial_metadata(())
+        await _open(context)
         async with aclosing(responses):
             async for response in responses:
                 if isinstance(current_principal.get(), User):
@@ -252,6 +251,17 @@ class Call:
         _line.write(self._method, code, seconds, **facts)
         if gate.spans is not None:
             send_call(gate.spans, self._method, code, seconds)
+
+
+async def _open(context: Any) -> None:
+    """Tells the client of a stream that it is open, though news may be long in coming."""
+    sending = asyncio.ensure_future(context.send_initial_metadata(()))
+    try:
+        await asyncio.shield(sending)
+    except asyncio.CancelledError:
+        # While it sends these, gRPC takes no status: the client would never learn why its stream ends.
+        await sending
+        raise
 
 
 async def _write(context: Any, response: Any) -> None:

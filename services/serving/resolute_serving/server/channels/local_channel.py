@@ -20,6 +20,7 @@ from resolute.contracts.calls.error_status import from_status
 from resolute.contracts.calls.retries import Retries
 from resolute_serving.context import current_trace, new_trace
 from resolute_serving.server.calls import TRACE_HEADER, Call, Calls
+from resolute_serving.server.channels.deadlines import in_time
 
 _WAITING_RESPONSES = 16
 """Responses of a stream that wait for its reader."""
@@ -53,7 +54,9 @@ class LocalChannel:
             while True:
                 context = _Context(self._metadata(), retries.seconds_left)
                 try:
-                    return await _in_time(self._find(method).single(request, context), context, method)
+                    return await in_time(
+                        self._find(method).single(request, context), context.time_remaining(), method
+                    )
                 except errors.ResoluteError as failure:
                     pause = retries.pause_after(failure.status)
                     if pause is None:
@@ -67,7 +70,7 @@ class LocalChannel:
 
         def call(request: Message, *, timeout: float | None = None) -> LocalStream:
             context = _Context(self._metadata(), timeout)
-            serving = _in_time(self._find(method).stream(request, context), context, method)
+            serving = in_time(self._find(method).stream(request, context), timeout, method)
             return LocalStream(serving, context)
 
         return call
@@ -113,33 +116,6 @@ class LocalStream:
             await self._task
         finally:
             self._task.cancel()
-
-
-async def _in_time(work: Coroutine[Any, Any, Any], context: _Context, method: str) -> Any:
-    """Runs a handler in a task of its own, whose context is that of its call, until its deadline.
-
-    Raises:
-        DeadlineError: It did not end in time.
-    """
-    # Unlike wait_for of Python before 3.12, this never swallows the cancellation of its caller.
-    task = asyncio.ensure_future(work)
-    seconds = context.time_remaining()
-    late = False
-
-    def end() -> None:
-        nonlocal late
-        late = task.cancel()
-
-    timer = None if seconds is None else asyncio.get_running_loop().call_later(seconds, end)
-    try:
-        return await task
-    except asyncio.CancelledError:
-        if not late:
-            raise
-        raise errors.DeadlineError(f"{method} did not end within its deadline; try again") from None
-    finally:
-        if timer is not None:
-            timer.cancel()
 
 
 class _Context:
