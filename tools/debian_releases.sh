@@ -15,6 +15,7 @@ for release in "${releases[@]}"; do
     root=$PWD/.cache/debian/$release
     if [[ ! -x $root/usr/bin/make ]]; then
         rm -rf "$root"
+        mkdir -p "$root"
         # A mirror may be some weeks old; what it has is signed all the same.
         mmdebstrap --quiet --variant=apt --aptopt='Acquire::Check-Valid-Until "false"' \
             --include=ca-certificates,git,make,procps,python3,python3-venv "$release" "$root"
