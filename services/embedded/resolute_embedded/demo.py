@@ -195,16 +195,18 @@ def _shown(value: Any) -> str:
 def _say_what_to_look_at(experiment: Experiment, directory: Path, *, kept: bool) -> None:
     endpoint = Home.from_environment(os.environ).read_endpoint()
     lines = [f"  {directory / 'best'}: the best model; {_digits()}: the code that trained it"]
+    # `make demo` has an environment of its own, which no shell has activated.
+    program = "resolute" if shutil.which("resolute") == str(_program()) else str(_program())
     if kept and endpoint is not None:
-        here = f"RESOLUTE_HOME={os.environ['RESOLUTE_HOME']} resolute"
+        here = f"RESOLUTE_HOME={os.environ['RESOLUTE_HOME']} {program}"
         if endpoint.http_url:
             page = f"{endpoint.http_url}/experiments/{experiment.id}"
             lines.append(f"  {page}: the search, once `{here} open` has signed you in")
         lines.append(f"  {here} trial list: the same in the terminal")
         lines.append(f"  {here} down: stops the cluster")
     else:
-        lines.append("  the search in the browser: `resolute demo --keep`, or `make demo KEEP=1` in a clone")
-    lines.append("  a script of your own: `resolute up --detach`, then `resolute init`, and docs/tour.md")
+        lines.append(f"  the search in the browser: `{program} demo --keep`, in a clone `make demo KEEP=1`")
+    lines.append(f"  a script of your own: `{program} up --detach`, then `{program} init`, and docs/tour.md")
     console.print("\nWhat to look at:", *lines, sep="\n", soft_wrap=True)
 
 
@@ -224,9 +226,12 @@ def _use_own_home(directory: Path) -> None:
     (directory / _MARKER).touch()
 
 
+def _program() -> Path:
+    return Path(sys.executable).with_name("resolute")
+
+
 def _resolute(*arguments: str, check: bool = True, quiet: bool = False) -> None:
-    program = Path(sys.executable).with_name("resolute")
-    subprocess.run([program, *arguments], check=check, stdout=subprocess.DEVNULL if quiet else None)
+    subprocess.run([_program(), *arguments], check=check, stdout=subprocess.DEVNULL if quiet else None)
 
 
 def _config(digits: Path) -> dict[str, Any]:
