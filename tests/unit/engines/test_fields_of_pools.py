@@ -54,7 +54,7 @@ def offered(tmp_path_factory: pytest.TempPathFactory) -> PoolsOffered:
     )
     engines = [create_engine(one, environment) for one in read_resource_settings(folder / FILE_NAME).engines]
     return PoolsOffered(
-        pools=[terms_of(pool, engine=engine) for engine in engines for pool in engine.pools()],
+        pools=[terms_of(pool, named=True, engine=engine) for engine in engines for pool in engine.pools()],
         named=True,
     )
 

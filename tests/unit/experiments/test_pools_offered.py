@@ -33,11 +33,8 @@ def test_a_pool_that_is_nearly_there_is_suggested() -> None:
         NAMED.chosen(config("defualt"))
 
 
-def test_where_no_settings_name_pools_there_is_one() -> None:
-    alone = PoolsOffered(pools=(HERE,))
-    assert alone.chosen(config()) is alone.chosen(config("default")) is HERE
-    with pytest.raises(InvalidConfigError, match=r"found 'gpu'; expected 'default', the only pool of this"):
-        alone.chosen(config("gpu"))
+def test_where_no_settings_name_pools_every_name_is_this_machine() -> None:
+    assert PoolsOffered(pools=(HERE,)).chosen(config("gpu")) is HERE
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ class PoolsOffered:
     pools: Sequence[PoolTerms]
     """All of them, the default one first."""
     named: bool = False
-    """Whether the settings name them. If not, this machine is the only one."""
+    """Whether the settings name them. If not, this machine is the only pool, whatever configs call it."""
 
     def chosen(self, config: Mapping[str, Any]) -> PoolTerms:
         """The pool that a config asks for.
@@ -51,17 +51,14 @@ class PoolsOffered:
         Raises:
             InvalidConfigError: There is none of this name.
         """
-        wanted = config["resources"].get("resource_pool")
+        wanted = config["resources"].get("resource_pool") if self.named else ""
         if not wanted:
             return self.pools[0]
         pools = {pool.name: pool for pool in self.pools}
         if wanted not in pools:
-            expected = f"one of the pools: {', '.join(sorted(pools))}"
-            if len(pools) == 1:
-                expected = f"{self.pools[0].name!r}, the only pool of this cluster, or nothing"
             hint = suggestion(wanted, pools)
-            reason = f"found {wanted!r}; expected {expected}{hint and f'; {hint}'}"
-            raise refused_config(Violation("resources.resource_pool", reason))
+            reason = f"found {wanted!r}; expected one of the pools: {', '.join(sorted(pools))}"
+            raise refused_config(Violation("resources.resource_pool", f"{reason}{hint and f'; {hint}'}"))
         return pools[wanted]
 
     def check_slots(self, config: Mapping[str, Any]) -> None:

@@ -11,6 +11,8 @@ from resolute_engines.protocol import Engine, KeepsRunFiles, Placement, Pool
 from resolute_experiments.admission.pools import PoolsOffered, PoolTerms
 from resolute_experiments.allocations.engine_runs import EngineRuns
 
+_CHOICE = "resources.resource_pool"
+
 
 class Pools:
     """The pools, as they are now.
@@ -24,7 +26,7 @@ class Pools:
     def __init__(self, engines: Sequence[EngineRuns], *, default: str, named: bool) -> None:
         self._engines = engines
         self.named = named
-        """Whether the settings name the pools. If not, there is one."""
+        """Whether the settings name the pools. If not, there is one, whatever configs call it."""
         self.default = default
         """Where experiments run that name no pool."""
 
@@ -73,15 +75,18 @@ class Pools:
 
     def offered(self) -> PoolsOffered:
         """What configs may ask of the pools."""
-        terms = tuple(terms_of(pool, engine=self.engine_of(pool.name).engine) for pool in self.all())
+        terms = tuple(
+            terms_of(pool, named=self.named, engine=self.engine_of(pool.name).engine) for pool in self.all()
+        )
         return PoolsOffered(pools=terms, named=self.named)
 
 
-def terms_of(pool: Pool, *, engine: Engine) -> PoolTerms:
+def terms_of(pool: Pool, *, named: bool, engine: Engine) -> PoolTerms:
     """What configs may ask of a pool.
 
     Args:
         pool: The pool, as it is now.
+        named: Whether the settings name the pools, so that configs choose among them.
         engine: What runs trials there.
     """
     requirements = pool.requirements
@@ -96,7 +101,7 @@ def terms_of(pool: Pool, *, engine: Engine) -> PoolTerms:
         most_slots=most,
         largest_node=largest,
         runs_here=pool.runs_here,
-        supported_fields=pool.supported_fields,
+        supported_fields=pool.supported_fields | ({_CHOICE} if named else set()),
         unsupported_fields=pool.unsupported_fields,
         requirements=requirements,
         warnings=pool.warnings,

@@ -84,6 +84,7 @@ class Ineffective:
 
 _NO_CONTAINER = "trials run as processes of this host, not in containers"
 _NOT_BY_ENGINE = "the engine of its pool does not do it"
+_NO_POOLS = "this host is the only node, there are no pools to choose from"
 _NO_BATCH_SYSTEM = "trials do not run under a batch system"
 _ONLY_TRIAL_CLASS = "only the Trial APIs read it, and the entrypoint is a command of its own"
 _KEYS_OF_SERVICE = (
@@ -114,6 +115,7 @@ LOCAL_PROCESSES: tuple[Ineffective, ...] = (
     Ineffective("bind_mounts", _NO_CONTAINER),
     Ineffective("resources.devices", _NO_CONTAINER),
     Ineffective("resources.shm_size", _NO_CONTAINER),
+    Ineffective("resources.resource_pool", _NO_POOLS),
     Ineffective("resources.native_parallel", _OLD),
     Ineffective("resources.agent_label", _OLD),
     Ineffective("checkpoint_storage.access_key", _KEYS_OF_SERVICE, _has_bucket),

@@ -27,6 +27,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "bind_mounts": {"bind_mounts": [{"host_path": "/a", "container_path": "/b"}]},
     "resources.devices": {"resources": {"devices": ["/dev/a:/dev/a"]}},
     "resources.shm_size": {"resources": {"shm_size": "1 GiB"}},
+    "resources.resource_pool": {"resources": {"resource_pool": "a100"}},
     "resources.is_single_node": {"resources": {"is_single_node": False}},
     "resources.native_parallel": {"resources": {"native_parallel": True}},
     "resources.agent_label": {"resources": {"agent_label": "x"}},
@@ -146,24 +147,24 @@ def test_fields_of_the_trial_apis_have_an_effect_on_trial_classes(accept: Accept
 
 def test_what_the_cluster_sets_is_no_fault_of_the_user(good: dict[str, Any]) -> None:
     defaults = {
-        "resources": {"shm_size": "4 GiB"},
+        "resources": {"shm_size": "4 GiB", "resource_pool": "a"},
         "environment": {"image": "cluster/image"},
         "bind_mounts": [{"host_path": "/a", "container_path": "/a"}],
     }
     layer = Layer("cluster defaults", defaults)
     assert ineffective_fields(parse_config(good, layers=[layer]), cluster_defaults=defaults) == []
-    changed = parse_config({**good, "resources": {"shm_size": "8 GiB"}}, layers=[layer])
+    changed = parse_config({**good, "resources": {"resource_pool": "b"}}, layers=[layer])
     paths = [warning.path for warning in ineffective_fields(changed, cluster_defaults=defaults)]
-    assert paths == ["resources.shm_size"]
+    assert paths == ["resources.resource_pool"]
 
 
 def test_a_config_that_was_stored_gives_the_same_warnings(accept: Accept) -> None:
-    config = accept(environment={"image": "x"}, resources={"shm_size": 4096})
+    config = accept(environment={"image": "x"}, resources={"resource_pool": "a"})
     assert ineffective_fields(parse_config(config.to_dict())) == ineffective_fields(config)
 
 
 def test_an_engine_that_honours_a_field_takes_its_row_away(accept: Accept) -> None:
-    config = accept(environment={"image": "x"}, resources={"shm_size": 4096})
-    table = [row for row in LOCAL_PROCESSES if row.path != "environment.image"]
+    config = accept(resources={"resource_pool": "a", "shm_size": 4096})
+    table = [row for row in LOCAL_PROCESSES if row.path != "resources.resource_pool"]
     paths = [warning.path for warning in ineffective_fields(config, table=table)]
     assert paths == ["resources.shm_size"]
