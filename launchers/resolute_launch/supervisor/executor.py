@@ -92,30 +92,16 @@ class RunExecutor:
         signal_state = SignalState(
             self._flags, clock=clock, preemption_timeout=seconds_of(task.spec.preemption_timeout)
         )
-        self._secrets = secrets = Secrets(task.order.token, task.run.read_token())
-        self._start_barrier = StartBarrier(
-            task,
-            control=connection.control,
-            observations=self._observations,
-            notify=notify,
-            secrets=secrets,
-            clock=clock,
-        )
+        self._secrets = Secrets(task.order.token, task.run.read_token())
+        self._start_barrier = self._open_barrier()
         self._writer = LineWriter(task.run.spool, clock=clock)
-        self._output = OutputCollector(
-            task.run,
-            self._writer,
-            clock=clock,
-            barrier=barrier_file(task.run),
-            secrets=secrets,
-            hook_finished=self._start_barrier.mark_hook_finished,
-        )
+        self._output = self._collect_output()
         self._shipping = SpoolShipper(connection.channel, task.run.spool, run_identity(task), clock=clock)
         self._late_lines = LateLines(
             self._shipping, task.run.spool, seconds=task.order.log_wait_seconds, clock=clock
         )
         self._lease = LeaseRenewer(
-            task, connection, signal_state=signal_state, secrets=secrets, notify=notify, clock=clock
+            task, connection, signal_state=signal_state, secrets=self._secrets, notify=notify, clock=clock
         )
         self._signal_watcher = SignalWatcher(connection.control, signal_state, notify=notify)
         self._termination_policy = TerminationPolicy(
@@ -130,15 +116,7 @@ class RunExecutor:
         )
         self._shutdown_sequence = self._termination_policy.shutdown_sequence
         self._warm_start = WarmStart(task, interrupted=self._interrupted, log_line=self._output.log_line)
-        self._monitors = Monitors(
-            task,
-            control=connection.control,
-            lease=self._lease,
-            output=self._output,
-            leave_machine=self._leave_machine,
-            end_hung=self._end_hung,
-            clock=clock,
-        )
+        self._monitors = self._open_monitors()
         self._phases = Phases(task, environ=environ, clock=clock)
         self._environment = EnvironmentReport(connection.control)
         self._startup_hook = StartupHook(
@@ -148,6 +126,37 @@ class RunExecutor:
             wait=self._wait,
             log_line=self._output.log_line,
             clock=clock,
+        )
+
+    def _open_barrier(self) -> StartBarrier:
+        return StartBarrier(
+            self._task,
+            control=self._connection.control,
+            observations=self._observations,
+            notify=self._wake.set,
+            secrets=self._secrets,
+            clock=self._clock,
+        )
+
+    def _collect_output(self) -> OutputCollector:
+        return OutputCollector(
+            self._run,
+            self._writer,
+            clock=self._clock,
+            barrier=barrier_file(self._run),
+            secrets=self._secrets,
+            hook_finished=self._start_barrier.mark_hook_finished,
+        )
+
+    def _open_monitors(self) -> Monitors:
+        return Monitors(
+            self._task,
+            control=self._connection.control,
+            lease=self._lease,
+            output=self._output,
+            leave_machine=self._leave_machine,
+            end_hung=self._end_hung,
+            clock=self._clock,
         )
 
     def execute(self) -> ExitRecord:

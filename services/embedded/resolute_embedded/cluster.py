@@ -113,22 +113,14 @@ async def serve(state: StateDirectory, options: Options, *, ready: Ready, term: 
         for blueprint in SUPPORTING_SERVICES
     ]
     if term is not None:
-        if term.runs_are_elsewhere:
-            await experiments.lose_runs_of_this_machine()
-        await asyncio.to_thread(term.note_runs)
+        await _take_over_runs(experiments, term)
     verifier = TokenVerifier(OwnKeys(keys, revoked), cluster_id=cluster_id, clock=SYSTEM_CLOCK)
     server = Server(
         [*others, experiments],
         verifier=verifier,
         peers=forwarded,
         refusals=refusals,
-        settings=ServerSettings(
-            port=port,
-            second=None if remote is None else remote.listener,
-            metrics_port=options.metrics_port,
-            oldest_client=oldest_client(os.environ),
-            streams=StreamLimits.from_environment(os.environ),
-        ),
+        settings=_server_settings(options, port=port, remote=remote),
     )
     peers.serve_here(server.calls)
     await server.start()
@@ -141,6 +133,22 @@ async def serve(state: StateDirectory, options: Options, *, ready: Ready, term: 
     await server.stop()
     await peers.close()
     state.home.endpoint_file.unlink(missing_ok=True)
+
+
+def _server_settings(options: Options, *, port: int, remote: RemoteAccess | None) -> ServerSettings:
+    return ServerSettings(
+        port=port,
+        second=None if remote is None else remote.listener,
+        metrics_port=options.metrics_port,
+        oldest_client=oldest_client(os.environ),
+        streams=StreamLimits.from_environment(os.environ),
+    )
+
+
+async def _take_over_runs(experiments: ExperimentsService, term: Term) -> None:
+    if term.runs_are_elsewhere:
+        await experiments.lose_runs_of_this_machine()
+    await asyncio.to_thread(term.note_runs)
 
 
 def _environment(

@@ -157,15 +157,7 @@ class ExperimentsService:
         self._run_spans = RunSpans(os.environ)
         self._fleet = self._open_fleet(environment, settings)
         self._wait_reasons = WaitReasons(self._fleet.wait_reason)
-        self._scheduler = Scheduler(
-            self._core.database,
-            fleet=self._fleet,
-            notifier=self._core.notifier,
-            clock=environment.clock,
-            wait_reasons=self._wait_reasons,
-            preemption_timeout=settings.preemption_timeout,
-            spans=self._run_spans,
-        )
+        self._scheduler = self._open_scheduler()
         self._gauges = ServiceGauges(
             self._core.database, fleet=self._fleet, scheduler=self._scheduler, clock=environment.clock
         )
@@ -176,14 +168,7 @@ class ExperimentsService:
             clock=environment.clock,
         )
         self._guard_watch = GuardWatch(self._core, clients=self._clients)
-        self._controllers = Controllers(
-            self._core,
-            clients=self._clients,
-            lease_ttl=settings.lease_ttl,
-            machines=self._fleet,
-            metrics_copy=self._metrics_copy,
-            guard=self._guard_watch,
-        )
+        self._controllers = self._open_controllers()
         self._heartbeats = HeartbeatMonitor(self._core, adopt=self._controllers.adopt)
         self._deferred_retention = DeferredRetention(
             self._core, clients=self._clients, unreported=self._fleet.unreported
@@ -199,15 +184,7 @@ class ExperimentsService:
         self._alert_delivery = AlertDelivery(self._core, self._endpoints)
         self._disks = AskedDisks(settings.directories(environment), clock=environment.clock)
         self._storage_quota = StorageQuota(self._core.database, self._clients)
-        self._alert_watch = AlertWatch(
-            self._core,
-            Observed(
-                problems=self._problems,
-                nodes=self._fleet.pools.node_counts,
-                certificates=Certificates(settings.certificates).ends,
-                storage=self._storage_quota.used,
-            ),
-        )
+        self._alert_watch = self._open_alert_watch()
         self._idempotency_sweeper = IDEMPOTENCY_KEYS.sweeper(self._core.database, clock=environment.clock)
         self._refusal_log = RefusalLog(self._core.database, environment.refusals, clock=environment.clock)
         self._revoked = Remembered(self._core.database, self._read_revoked)
@@ -246,6 +223,38 @@ class ExperimentsService:
         resources = settings.resources or ONLY_LOCAL
         return Fleet(
             engines, default_pool=resources.default_pool, pools_are_named=settings.resources is not None
+        )
+
+    def _open_scheduler(self) -> Scheduler:
+        return Scheduler(
+            self._core.database,
+            fleet=self._fleet,
+            notifier=self._core.notifier,
+            clock=self._clock,
+            wait_reasons=self._wait_reasons,
+            preemption_timeout=self._settings.preemption_timeout,
+            spans=self._run_spans,
+        )
+
+    def _open_controllers(self) -> Controllers:
+        return Controllers(
+            self._core,
+            clients=self._clients,
+            lease_ttl=self._settings.lease_ttl,
+            machines=self._fleet,
+            metrics_copy=self._metrics_copy,
+            guard=self._guard_watch,
+        )
+
+    def _open_alert_watch(self) -> AlertWatch:
+        return AlertWatch(
+            self._core,
+            Observed(
+                problems=self._problems,
+                nodes=self._fleet.pools.node_counts,
+                certificates=Certificates(self._settings.certificates).ends,
+                storage=self._storage_quota.used,
+            ),
         )
 
     @property

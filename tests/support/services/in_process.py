@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import grpc
@@ -129,24 +129,19 @@ async def serving(
     port = port or free_port()
     address = f"127.0.0.1:{port}"
     peers = Peers({"*": address, **(addresses or {})}, token=token, tls=peer_tls)
-    services = []
     revoked, refusals = RevokedTokens(), Refusals(clock)
-    for blueprint in blueprints:
-        url = database_url or f"sqlite:///{tmp_path / blueprint.name}.sqlite"
-        if blueprint.package:
-            _migrate(blueprint, url)
-        environment = _OpenEnvironment(
-            checkpoints_root=checkpoints_root,
-            database_url=url if blueprint.package else "",
-            data_directory=tmp_path / "data" / blueprint.name,
-            peers=peers,
-            cluster_id=cluster_id,
-            clock=clock,
-            revoked=revoked,
-            refusals=refusals,
-            role_seconds=role_seconds,
-        )
-        services.append(blueprint.create(environment))
+    common = _OpenEnvironment(
+        checkpoints_root=checkpoints_root,
+        database_url=database_url,
+        data_directory=tmp_path / "data",
+        peers=peers,
+        cluster_id=cluster_id,
+        clock=clock,
+        revoked=revoked,
+        refusals=refusals,
+        role_seconds=role_seconds,
+    )
+    services = [_create(blueprint, common, tmp_path) for blueprint in blueprints]
     verifier = TokenVerifier(
         StaticKeys({signer.key_id: signer.public_key}, revoked), cluster_id=cluster_id, clock=token_clock
     )
@@ -166,6 +161,18 @@ async def serving(
     finally:
         await server.stop()
         await peers.close()
+
+
+def _create(blueprint: Blueprint, common: Environment, tmp_path: Path) -> Service:
+    url = common.database_url or f"sqlite:///{tmp_path / blueprint.name}.sqlite"
+    if blueprint.package:
+        _migrate(blueprint, url)
+    environment = replace(
+        common,
+        database_url=url if blueprint.package else "",
+        data_directory=common.data_directory / blueprint.name,
+    )
+    return blueprint.create(environment)
 
 
 def _migrate(blueprint: Blueprint, url: str) -> None:

@@ -82,19 +82,8 @@ def assemble(
     flags = Flags.create(run_directory.flags_file)
     movement = Movement(run_directory.movement, rank=distributed.rank)
     watch = watch_progress(movement.advance)
-    source = f"rank{distributed.rank}"
-    reports = ReportWriter(
-        run_directory.spool,
-        name=source,
-        limit=limit_from_environment(),
-        omissions=strictness.omissions(run_directory.spool / f"{source}{LEFT_OUT_SUFFIX}"),
-    )
-    if isinstance(checkpoint_storage, BucketStorage) and checkpoint_storage.has_secrets:
-        _log.warning(
-            "the credentials in checkpoint_storage are not used on a cluster, "
-            "whose checkpoints service has its own"
-        )
-    storage = checkpoint_storage or storage_of(parse_connection_storage(connection.storage))
+    reports = _open_reports(run_directory, rank=distributed.rank, strictness=strictness)
+    storage = _storage(connection, wanted=checkpoint_storage)
     tensorboard = _tensorboard(info, distributed, storage=storage, reports=reports, mode=tensorboard_mode)
     make_record = UnmanagedTrialRecord if connection.unmanaged else RemoteTrialRecord
     if distributed.rank == 0:
@@ -134,6 +123,25 @@ def assemble(
         # What a script does after the end of its context says nothing any more.
         closers=(reports.close, session.close, movement.begin_phase),
     )
+
+
+def _open_reports(run: RunDirectory, *, rank: int, strictness: Strictness) -> ReportWriter:
+    source = f"rank{rank}"
+    return ReportWriter(
+        run.spool,
+        name=source,
+        limit=limit_from_environment(),
+        omissions=strictness.omissions(run.spool / f"{source}{LEFT_OUT_SUFFIX}"),
+    )
+
+
+def _storage(connection: Connection, *, wanted: Storage | None) -> Storage:
+    if isinstance(wanted, BucketStorage) and wanted.has_secrets:
+        _log.warning(
+            "the credentials in checkpoint_storage are not used on a cluster, "
+            "whose checkpoints service has its own"
+        )
+    return wanted or storage_of(parse_connection_storage(connection.storage))
 
 
 def _note_ready(run: RunDirectory) -> None:

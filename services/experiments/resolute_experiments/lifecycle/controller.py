@@ -272,20 +272,8 @@ class ExperimentController:
         if experiment.config.get("guard"):
             await self._guard.look_at(before.id)
             run, before = await self._database.read(lambda c: _run_and_trial(c, allocation_id))
-        sealed = await self._seal(run, by_operations=works_by_operations(experiment.config))
-        exit_, failure = summarize_exit(
-            run, containers, now=self._clock.time(), notice_seconds=self._lease_ttl
-        )
-        unfinished = exit_.lost or exit_.acknowledged or exit_.exit_code != 0
-        evidence = Evidence(
-            exit=exit_,
-            failure=failure if run.good_steps is None else run.guard,
-            sealed=sealed,
-            reached_steps=await reached_steps(run, clients=self._clients) if unfinished else None,
-            findings=await evaluate_log_policies(
-                experiment.config, run, containers, self._clients, failed=bool(failure and exit_.exit_code)
-            ),
-        )
+        evidence = await self._evidence(experiment, run, containers)
+        exit_, sealed = evidence.exit, evidence.sealed
 
         def work(connection: Connection) -> bool:
             trial = trials.get(connection, trial_id=run.trial_id)
@@ -296,7 +284,7 @@ class ExperimentController:
             earlier = [past for past in runs.of_trial(connection, trial.id) if past.run < run.run]
             not_repeated = ""
             if not experiment.config.get("repeat_same_failure") and run.good_steps is None:
-                now = Failure(run=run.run, text=failure, steps=evidence.steps(trial))
+                now = Failure(run=run.run, text=evidence.failure, steps=evidence.steps(trial))
                 not_repeated = why_not_again(now, exit_, earlier=earlier)
             facts = ExitFacts(
                 exit=exit_,
@@ -330,6 +318,22 @@ class ExperimentController:
             return True
 
         return await self._database.write(work)
+
+    async def _evidence(self, experiment: Experiment, run: Run, containers: list[Container]) -> Evidence:
+        sealed = await self._seal(run, by_operations=works_by_operations(experiment.config))
+        exit_, failure = summarize_exit(
+            run, containers, now=self._clock.time(), notice_seconds=self._lease_ttl
+        )
+        unfinished = exit_.lost or exit_.acknowledged or exit_.exit_code != 0
+        return Evidence(
+            exit=exit_,
+            failure=failure if run.good_steps is None else run.guard,
+            sealed=sealed,
+            reached_steps=await reached_steps(run, clients=self._clients) if unfinished else None,
+            findings=await evaluate_log_policies(
+                experiment.config, run, containers, self._clients, failed=bool(failure and exit_.exit_code)
+            ),
+        )
 
     async def _seal(self, run: Run, *, by_operations: bool) -> SealResult:
         fence = searcher_service_pb2.FenceTrialRequest(trial_id=run.trial_id, min_run=run.run + 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -119,6 +120,12 @@ def update(connection: Connection, experiment: Experiment, change: Change, *, no
 
 
 def _read(connection: Connection, condition: sa.ColumnElement[bool], held: dict[str, int]) -> list[Job]:
+    return [
+        _job(row, held_slots=held.get(row.experiment_id, 0)) for row in connection.execute(_query(condition))
+    ]
+
+
+def _query(condition: sa.ColumnElement[bool]) -> sa.Select[Any]:
     e, t = experiments_table.c, trials_table.c
     queued = t.state == TrialState.QUEUED.value
     allocated = t.state.in_([state.value for state in ALLOCATED_TRIALS])
@@ -133,7 +140,7 @@ def _read(connection: Connection, condition: sa.ColumnElement[bool], held: dict[
         .group_by(t.experiment_id)
         .subquery()
     )
-    query = (
+    return (
         sa.select(
             e.id.label("experiment_id"),
             e.number,
@@ -161,25 +168,25 @@ def _read(connection: Connection, condition: sa.ColumnElement[bool], held: dict[
         .outerjoin(workspaces, workspaces.c.name == e.workspace)
         .where(condition)
     )
-    return [
-        Job(
-            experiment_id=row.experiment_id,
-            number=row.number,
-            name=row.name,
-            kind=ExperimentKind(row.kind),
-            owner=row.owner,
-            owner_id=row.owner_id,
-            workspace_id=row.workspace_id,
-            edit_revision=row.edit_revision,
-            state=ExperimentState(row.state),
-            share=Share(max_slots=row.max_slots, priority=row.priority, weight=row.weight),
-            slots_per_trial=row.slots_per_trial,
-            held_slots=held.get(row.experiment_id, 0),
-            queued=row.queued or 0,
-            allocated=row.allocated or 0,
-            progress=row.progress,
-            estimated_end_at=row.estimated_end_at,
-            waits_since=row.created_at if row.since is None else row.since,
-        )
-        for row in connection.execute(query)
-    ]
+
+
+def _job(row: sa.Row[Any], *, held_slots: int) -> Job:
+    return Job(
+        experiment_id=row.experiment_id,
+        number=row.number,
+        name=row.name,
+        kind=ExperimentKind(row.kind),
+        owner=row.owner,
+        owner_id=row.owner_id,
+        workspace_id=row.workspace_id,
+        edit_revision=row.edit_revision,
+        state=ExperimentState(row.state),
+        share=Share(max_slots=row.max_slots, priority=row.priority, weight=row.weight),
+        slots_per_trial=row.slots_per_trial,
+        held_slots=held_slots,
+        queued=row.queued or 0,
+        allocated=row.allocated or 0,
+        progress=row.progress,
+        estimated_end_at=row.estimated_end_at,
+        waits_since=row.created_at if row.since is None else row.since,
+    )
