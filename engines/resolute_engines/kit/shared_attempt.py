@@ -33,7 +33,7 @@ class SharedAttempt(Generic[T]):
         self._task: asyncio.Task[T] | None = None
 
     async def outcome(self) -> T:
-        """Returns what comes of the attempt that is under way, or of a new one.
+        """Returns the result of the attempt that is under way, or of a new one.
 
         Raises:
             DeadlineError: It takes too long; it goes on.
