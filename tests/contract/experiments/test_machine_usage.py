@@ -9,10 +9,13 @@ import pytest
 from contract.experiments.test_lifecycle import Store
 from support.databases import migrate
 
+from resolute.api.experiments.v1.allocations_service_pb2 import ReportMachineUsageRequest
 from resolute.api.experiments.v1.machine_usage_pb2 import MachineUsage
 from resolute.errors import InvalidArgumentError
 from resolute_experiments.servicers.checks.machine_usage import check_machine_usage
 from resolute_experiments.store import experiments, runs
+from resolute_serving.bounds.limits import limits_of
+from resolute_serving.bounds.requests import read_message
 from resolute_serving.database.engine import create_engine
 
 
@@ -45,6 +48,13 @@ def test_usual_sizes_are_taken() -> None:
     check_machine_usage(usage(periods=500, values=500, names=200))
     unknown = MachineUsage.Series(name="cpu", values=[math.nan])
     check_machine_usage(MachineUsage(start_time=1.7e9, seconds=[5.0], series=[unknown]))
+
+
+def test_the_largest_that_is_kept_passes_the_bounds_of_requests_too() -> None:
+    request = ReportMachineUsageRequest(usage=usage(periods=500, values=500, names=200, name="n" * 100))
+    limits = limits_of("/resolute.api.experiments.v1.AllocationsService/ReportMachineUsage")
+    read = read_message(request.SerializeToString(), ReportMachineUsageRequest.FromString, limits)
+    check_machine_usage(read.usage)
 
 
 @pytest.mark.parametrize(

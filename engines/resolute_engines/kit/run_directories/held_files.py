@@ -75,6 +75,8 @@ def read_file(runs: Path, allocation_id: str, path: str, *, offset: int, size: i
             raise missing(path) from error
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise missing(path)
+        if offset >= os.fstat(descriptor).st_size:
+            return b""  # a place that no file can have is an error to the system
         return os.pread(descriptor, size, offset)
 
 

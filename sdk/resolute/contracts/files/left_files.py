@@ -12,6 +12,8 @@ LISTING = "files.json"
 """The file of a run directory that lists the others, where they are only seen from a container."""
 MOST_FILES = 10_000
 """How many are listed of a run directory."""
+MOST_ENTRIES = 100_000
+"""How many files and folders are looked at to list them: a script may have made any number."""
 _FOLDERS = ("work", "flight")
 _FILES = ("stacks", "supervisor.log", "exit.json")
 _DEPTH = 64
@@ -34,20 +36,21 @@ def _left(run: Path) -> Iterator[tuple[str, int]]:
     for name in _FILES:
         if (size := _size(run / name)) is not None:
             yield name, size
+    budget = iter(range(MOST_ENTRIES))
     for name in _FOLDERS:
-        yield from _below(run / name, name, depth=_DEPTH)
+        yield from _below(run / name, name, depth=_DEPTH, budget=budget)
 
 
-def _below(folder: Path, path: str, *, depth: int) -> Iterator[tuple[str, int]]:
+def _below(folder: Path, path: str, *, depth: int, budget: Iterator[int]) -> Iterator[tuple[str, int]]:
     if not depth or folder.is_symlink() or not folder.is_dir():
         return
     with os.scandir(folder) as entries:
-        listed = sorted(entries, key=lambda entry: entry.name)
-    for entry in listed:
+        looked_at = [entry for _, entry in zip(budget, entries, strict=False)]
+    for entry in sorted(looked_at, key=lambda entry: entry.name):
         if not entry.name.isprintable():
             continue  # names that are no text have no place in a message
         if entry.is_dir(follow_symlinks=False):
-            yield from _below(folder / entry.name, f"{path}/{entry.name}", depth=depth - 1)
+            yield from _below(folder / entry.name, f"{path}/{entry.name}", depth=depth - 1, budget=budget)
         elif entry.is_file(follow_symlinks=False):
             yield f"{path}/{entry.name}", entry.stat(follow_symlinks=False).st_size
 

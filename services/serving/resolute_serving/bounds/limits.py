@@ -67,6 +67,8 @@ LIMITS: Mapping[str, RequestLimits] = {
         message_bytes=128 * KIB, elements=10
     ),
     f"{_EXPERIMENTS}.TrialsService/BeginRun": RequestLimits(message_bytes=2 * MIB, elements=50_000),
+    # 200 series of 500 periods, which the service checks.
+    f"{_EXPERIMENTS}.AllocationsService/ReportMachineUsage": RequestLimits(elements=110_000),
     f"{_EXPERIMENTS}.ImportsService/ImportExperiment": RequestLimits(
         message_bytes=MAX_MESSAGE_BYTES, stream_bytes=516 * MIB
     ),

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from resolute.api.experiments.v1.trials_service_pb2 import ListRunFilesResponse
+from resolute.contracts.files import left_files
 from resolute.errors import NotFoundError
 from resolute_engines.kit.run_directories.held_files import list_files, read_file
 
@@ -90,3 +93,41 @@ def test_a_file_is_read_part_by_part(runs: Path) -> None:
 def test_nothing_else_can_be_read(runs: Path, path: str) -> None:
     with pytest.raises(NotFoundError, match="is none of the files that the run left"):
         read_file(runs, RUN, path, offset=0, size=100)
+
+
+@pytest.mark.parametrize("offset", [7, 8, 2**62, 2**63 - 1])
+def test_nothing_is_read_behind_the_end(runs: Path, offset: int) -> None:
+    assert read_file(runs, RUN, "0/work/out/nan.pt", offset=offset, size=1 << 20) == b""
+
+
+def test_of_countless_files_and_folders_some_are_looked_at(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_at = 0
+
+    class Counted:
+        def __init__(self, entries: Any) -> None:
+            self._entries = entries
+
+        def __enter__(self) -> Iterator[Any]:
+            return self._counted()
+
+        def _counted(self) -> Iterator[Any]:
+            nonlocal looked_at
+            for entry in self._entries:
+                looked_at += 1
+                yield entry
+
+        def __exit__(self, *_: object) -> None:
+            self._entries.close()
+
+    monkeypatch.setattr(left_files, "MOST_ENTRIES", 30)
+    real = os.scandir
+    monkeypatch.setattr(os, "scandir", lambda folder: Counted(real(folder)))
+    for number in range(20):
+        (runs / RUN / "0" / "work" / "empty" / str(number) / "empty").mkdir(parents=True)
+    for number in range(50):
+        (runs / RUN / "0" / "work" / "many" / str(number)).parent.mkdir(exist_ok=True)
+        (runs / RUN / "0" / "work" / "many" / str(number)).touch()
+    list_files(runs, RUN)
+    assert looked_at <= 30
