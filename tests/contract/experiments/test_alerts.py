@@ -20,7 +20,12 @@ from support.databases import migrate
 from support.services.experiments_context import context
 
 from resolute.api.experiments.v1 import alerts_service_pb2 as pb2
-from resolute.errors import FailedPreconditionError, InvalidArgumentError, UnavailableError
+from resolute.errors import (
+    FailedPreconditionError,
+    InvalidArgumentError,
+    QuotaError,
+    UnavailableError,
+)
 from resolute_embedded.network.self_signed import self_signed
 from resolute_experiments.accounts.store import tokens, workspaces
 from resolute_experiments.accounts.store.tokens import IssuedToken
@@ -32,7 +37,7 @@ from resolute_experiments.alerts.settings import AlertSettings
 from resolute_experiments.alerts.watching import AlertWatch, Observed
 from resolute_experiments.exits.policy import Decision, Exit
 from resolute_experiments.exits.recording import Evidence, record_run_exit
-from resolute_experiments.servicers.alerts import AlertsServicer
+from resolute_experiments.servicers.alerts import MOST_A_MINUTE, AlertsServicer
 from resolute_experiments.states import ExperimentState, RunEvent, TrialEvent, TrialState
 from resolute_experiments.store import alerts as alerts_table
 from resolute_experiments.store import experiments, runs, trials
@@ -58,8 +63,8 @@ def database(database_url: str) -> Iterator[Database]:
     made.close()
 
 
-def servicer(database: Database, key: bytes) -> AlertsServicer:
-    core = context(database, ManualClock())
+def servicer(database: Database, key: bytes, clock: ManualClock | None = None) -> AlertsServicer:
+    core = context(database, clock or ManualClock())
     settings = AlertSettings(allowed=networks("127.0.0.1"))
     threads = BoundedThreads("tests", threads=1)
     return AlertsServicer(core, endpoints=Endpoints(Sealer(key), settings), threads=threads)
@@ -100,6 +105,26 @@ def test_alerts_are_set_again_after_the_key_was_lost(database: Database) -> None
         set_alerts(alerts, shown)
     assert set_alerts(alerts, text) == shown
     assert asyncio.run(alerts.GetAlerts(pb2.GetAlertsRequest(), None)).alerts_yaml == shown
+
+
+def test_a_script_raises_some_alerts_a_minute_and_others_go_on(database: Database) -> None:
+    store, clock = Store(database.engine), ManualClock(1000.0)
+    loud, other = store.create_trial(), store.create_trial()
+    alerts = servicer(database, bytes(32), clock)
+    set_alerts(alerts, DOCUMENT.replace("RULE", "alert").replace(", seconds: 60", ""))
+
+    def raised(trial: str) -> None:
+        request = pb2.RaiseAlertRequest(trial_id=trial, alert_id=str(uuid.uuid4()), level="info")
+        asyncio.run(alerts.RaiseAlert(request, None))
+
+    for _ in range(MOST_A_MINUTE):
+        raised(loud)
+    with pytest.raises(QuotaError, match=f"{MOST_A_MINUTE} alerts within a minute"):
+        raised(loud)
+    raised(other)
+    clock.advance(60.0)
+    raised(loud)
+    assert len(store.run(lambda c: alerts_table.latest(c, CLUSTER, limit=100))) == MOST_A_MINUTE + 2
 
 
 @pytest.mark.parametrize("kind", ["problem", "token", "certificate"])

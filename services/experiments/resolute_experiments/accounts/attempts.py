@@ -8,23 +8,20 @@ cookie): their attempts are counted separately, so that others cannot lock a use
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from resolute.contracts.clock import Clock
 from resolute.errors import QuotaError
+from resolute_experiments.window import Window
 
 MOST_FOR_A_NAME = 5
 """Attempts for one name, or from one known device, within a minute."""
 MOST_FOR_A_PEER = 30
 """Attempts from one address within a minute, whatever the names."""
-_WINDOW_SECONDS = 60.0
 _AT_ONCE = 2
 """Hashes that are computed at the same time; each takes a core."""
 _MOST_WAITING = 50
-_REMEMBERED = 20_000
-"""Keys that are remembered: more than there can be attempts within a minute."""
 
 
 class SignInAttempts:
@@ -35,8 +32,8 @@ class SignInAttempts:
     """
 
     def __init__(self, clock: Clock) -> None:
-        self._by_name = _Window(clock, most=MOST_FOR_A_NAME)
-        self._by_peer = _Window(clock, most=MOST_FOR_A_PEER)
+        self._by_name = Window(clock, most=MOST_FOR_A_NAME)
+        self._by_peer = Window(clock, most=MOST_FOR_A_PEER)
         self._hashing = asyncio.Semaphore(_AT_ONCE)
         self._waiting = 0
 
@@ -77,35 +74,3 @@ class SignInAttempts:
             yield succeeded
         finally:
             self._hashing.release()
-
-
-class _Window:
-    """Counts what happened within the last minute, by key."""
-
-    def __init__(self, clock: Clock, *, most: int) -> None:
-        self._clock = clock
-        self._most = most
-        self._moments: OrderedDict[str, deque[float]] = OrderedDict()
-
-    def full(self, key: str) -> bool:
-        """Whether no more may happen now."""
-        moments = self._moments.get(key, deque())
-        since = self._clock.monotonic() - _WINDOW_SECONDS
-        while moments and moments[0] <= since:
-            moments.popleft()
-        return len(moments) >= self._most
-
-    def add(self, key: str) -> float:
-        """Counts one, and returns its moment."""
-        moment = self._clock.monotonic()
-        self._moments.setdefault(key, deque()).append(moment)
-        self._moments.move_to_end(key)
-        while len(self._moments) > _REMEMBERED:
-            self._moments.popitem(last=False)
-        return moment
-
-    def remove(self, key: str, moment: float) -> None:
-        """Forgets one that was counted."""
-        moments = self._moments.get(key)
-        if moments and moment in moments:
-            moments.remove(moment)

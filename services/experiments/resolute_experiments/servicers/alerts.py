@@ -10,7 +10,7 @@ from sqlalchemy.engine import Connection
 
 from resolute.api.experiments.v1 import alerts_service_pb2 as pb2
 from resolute.api.experiments.v1.alerts_service_pb2_grpc import AlertsServiceServicer
-from resolute.errors import FailedPreconditionError
+from resolute.errors import FailedPreconditionError, QuotaError
 from resolute_experiments.accounts.store import workspaces
 from resolute_experiments.alerts import raising
 from resolute_experiments.alerts.alert import LEVELS, Alert
@@ -21,11 +21,14 @@ from resolute_experiments.servicers.messages.experiments import timestamp
 from resolute_experiments.store import alerts, audit, experiments, trials
 from resolute_experiments.store.alerts import CLUSTER, Delivery, StoredRules
 from resolute_experiments.topics import ALERTS
+from resolute_experiments.window import Window
 from resolute_serving.validation import check_length, invalid
 from resolute_serving.workers.threads import BoundedThreads
 
 _LONGEST = 64 * 1024
 _LISTED = 100
+MOST_A_MINUTE = 30
+"""How many alerts the script of a trial may raise: each goes to all endpoints of a rule, and stays a week."""
 
 
 class AlertsServicer(AlertsServiceServicer):
@@ -41,6 +44,7 @@ class AlertsServicer(AlertsServiceServicer):
         self._core = core
         self._endpoints = endpoints
         self._threads = threads
+        self._raised = Window(core.clock, most=MOST_A_MINUTE)
 
     async def SetAlerts(self, request: pb2.SetAlertsRequest, context: Any) -> pb2.SetAlertsResponse:
         """Sets alerts in place of all that were there."""
@@ -100,6 +104,12 @@ class AlertsServicer(AlertsServiceServicer):
             check_length(getattr(request, field), field=field, most=most)
         if request.level not in LEVELS:
             raise invalid("level", f"level is {request.level!r}; it must be one of {', '.join(LEVELS)}")
+        if self._raised.full(request.trial_id):
+            raise QuotaError(
+                f"the trial has raised {MOST_A_MINUTE} alerts within a minute, as many as it may; raise them "
+                "for what people must look at, and log the rest"
+            )
+        self._raised.add(request.trial_id)
         now = self._core.clock.time()
 
         def work(connection: Connection) -> None:
