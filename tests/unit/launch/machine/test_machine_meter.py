@@ -122,7 +122,7 @@ def test_links_of_gpus_are_rates_by_the_clock(tmp_path: Path) -> None:
         f"clock = ManualClock(); readings = Readings(['{DEVICE}'], clock=clock); "
         "first = readings.read(); clock.advance(8.0); print(json.dumps([first, readings.read()]))"
     )
-    environ = {"LD_LIBRARY_PATH": str(plant(tmp_path)), "PYTHONPATH": str(Path(__file__).parents[2])}
+    environ = {"LD_LIBRARY_PATH": str(plant(tmp_path)), "PYTHONPATH": str(Path(__file__).parents[3])}
     done = subprocess.run(
         [sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=True
     )

@@ -64,7 +64,7 @@ except OSError as failure:
 runs[0].close()
 print(set(ReservedPorts("127.0.0.2").numbers) == set(runs[0].numbers))
 """
-    launchers = Path(__file__).parents[3] / "launchers"
+    launchers = Path(__file__).parents[4] / "launchers"
     command = FEW_PORTS + f'env PYTHONPATH={launchers} {sys.executable} -c "$1"'
     done = subprocess.run([*OF_ITS_OWN, command, "sh", script], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

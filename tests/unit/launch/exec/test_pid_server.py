@@ -12,7 +12,7 @@ import pytest
 from support.ports import free_port
 from support.waiting import wait_until
 
-COMPAT = Path(__file__).resolve().parents[3] / "compat"
+COMPAT = Path(__file__).resolve().parents[4] / "compat"
 SERVER = [sys.executable, "-m", "determined.exec.pid_server"]
 CLIENT = f"{sys.executable} -m determined.exec.pid_client"
 SIGNALLED = 128 + signal.SIGTERM

@@ -13,7 +13,7 @@ import pytest
 from resolute import import_from_path
 from resolute_launch.exec.harness import load_class
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 MODEL = """
 import torch
 from determined.pytorch import DataLoader, PyTorchTrial

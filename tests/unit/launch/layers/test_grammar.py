@@ -204,7 +204,7 @@ def test_the_documented_names_reach_the_layers(module: str) -> None:
 def by_its_documented_name(
     module: str, *arguments: str, **variables: str
 ) -> subprocess.CompletedProcess[str]:
-    environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3] / "compat"), **variables}
+    environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[4] / "compat"), **variables}
     command = [sys.executable, "-m", module, *arguments]
     return subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
 

@@ -12,7 +12,7 @@ import pytest
 
 from resolute.info import ClusterInfo, RendezvousInfo, ResourcesInfo, TrialInfo
 
-COMPAT = Path(__file__).resolve().parents[3] / "compat"
+COMPAT = Path(__file__).resolve().parents[4] / "compat"
 
 
 def launch(directory: Path, entrypoint: Any, *, on_cluster: bool = True) -> subprocess.CompletedProcess[str]:

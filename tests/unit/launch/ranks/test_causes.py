@@ -12,7 +12,7 @@ from resolute_launch.gpus.xid_errors import XidErrors
 from resolute_launch.ranks.causes import CAUSES, cause_of
 from resolute_launch.ranks.failures import OutputTail, RankEnd, describe
 
-PAGE = Path(__file__).parents[3] / "docs" / "failures.md"
+PAGE = Path(__file__).parents[4] / "docs" / "failures.md"
 ROWS = [
     (int(row["code"]), row["line"], row["sentence"])
     for row in re.finditer(
