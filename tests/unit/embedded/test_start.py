@@ -18,6 +18,8 @@ LATER = (
     "optuna",
     "pandas",
     "ray",
+    "resolute_experiments.config.experiment",
+    "resolute_experiments.config.sections.searcher",
     "resolute_gateway.http_gateway",
     "smtplib",
     "sqlalchemy.dialects.postgresql",
@@ -26,17 +28,18 @@ LATER = (
     "urllib3",
     "uvicorn",
 )
-"""HTTP, object stores, other engines, mails, migrations of old homes: most starts do without them."""
+"""HTTP, object stores, other engines, mails, migrations of old homes, configs: starts do without them."""
 PROGRAM = """
 import asyncio, json, os, signal, sys
 from resolute.client.connection.home import Home
 from resolute_embedded.cluster import Options, serve
 from resolute_embedded.home.state_directory import StateDirectory
-from resolute_experiments.config.sections import searcher
 
 def ready(address, slots, lines):
+    modules = sorted(sys.modules)
+    from resolute_experiments.config.sections import searcher
     built = [name for name, model in vars(searcher).items() if getattr(model, "__pydantic_complete__", False)]
-    print(json.dumps({"modules": sorted(sys.modules), "built": built}))
+    print(json.dumps({"modules": modules, "built": built}))
     asyncio.get_running_loop().call_soon(os.kill, os.getpid(), signal.SIGTERM)
 
 state = StateDirectory(Home.from_environment(os.environ))

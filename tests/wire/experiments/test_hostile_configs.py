@@ -17,7 +17,7 @@ from resolute.api.experiments.v1 import cluster_service_pb2 as cluster
 from resolute.api.experiments.v1 import experiments_service_pb2 as experiments
 from resolute.contracts.values import to_value
 from resolute.errors import InvalidArgumentError, NotFoundError, QuotaError, ResoluteError
-from resolute_experiments.admission.preparation import SMALL_CHARACTERS
+from resolute_experiments.admission.config_reader import SMALL_CHARACTERS
 from resolute_serving.context import TrialRun
 
 RUN = TrialRun(trial_id="none", run=1, experiment_id="none", allocation_id="none", workspace="none")

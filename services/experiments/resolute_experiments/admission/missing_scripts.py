@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import PurePosixPath
 
 from resolute.errors import Violation
-from resolute_experiments.config import ExperimentConfig
+from resolute_experiments.config.experiment import ExperimentConfig
 from resolute_experiments.config.sections.entrypoint import is_trial_class
 
 _HOOK = "startup-hook.sh"

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.engine import Connection
 
@@ -30,15 +30,10 @@ from resolute_experiments.accounts.store.workspaces import UNCATEGORIZED
 from resolute_experiments.accounts.workspace_quotas import admit, require_editor
 from resolute_experiments.admission import model_definition
 from resolute_experiments.admission.config_policies import Enforced
-from resolute_experiments.admission.missing_scripts import missing_script
-from resolute_experiments.admission.preparation import Accepted, Admission, ConfigReader
+from resolute_experiments.admission.config_reader import Accepted, Admission, ConfigReader
 from resolute_experiments.admission.storage_roots import StorageRoots
 from resolute_experiments.clients import Clients
-from resolute_experiments.config import (
-    ExperimentConfig,
-    Layer,
-)
-from resolute_experiments.config.sections.searcher import PluginSearcher
+from resolute_experiments.config.layer import Layer
 from resolute_experiments.specs.search import search_spec
 from resolute_experiments.specs.storage import without_secrets
 from resolute_experiments.states import ExperimentState
@@ -49,6 +44,9 @@ from resolute_serving.auth.grants import current_grants
 from resolute_serving.auth.policy.resources import Kind, Resource
 from resolute_serving.context import actor
 from resolute_serving.database.engine import Database
+
+if TYPE_CHECKING:
+    from resolute_experiments.config.experiment import ExperimentConfig
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,6 +177,8 @@ class Submissions:
 
     async def _check_method(self, config: ExperimentConfig) -> None:
         """Refuses a search whose method, of another distribution, is not there or fails as it is made."""
+        from resolute_experiments.config.sections.searcher import PluginSearcher  # loaded with the config
+
         if not isinstance(config.searcher, PluginSearcher):
             return
         spec = search_spec(config.to_dict())
@@ -275,6 +275,8 @@ class Submissions:
 
 def _checked_model_definition(archive: bytes, accepted: Accepted) -> str:
     """Refuses files that cannot be run, and returns their digest; may take seconds."""
+    from resolute_experiments.admission.missing_scripts import missing_script  # loaded with the config
+
     files = model_definition.check(archive)
     if violation := missing_script(accepted.config, files, runs_here=accepted.runs_here):
         raise refused_config(violation)

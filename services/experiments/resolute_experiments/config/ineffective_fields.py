@@ -12,7 +12,8 @@ from typing import Any
 
 from resolute.contracts.documents.section import Section
 from resolute_experiments.config.experiment import ExperimentConfig
-from resolute_experiments.config.loading.parse import Layer, parse_config
+from resolute_experiments.config.layer import Layer
+from resolute_experiments.config.loading.parse import parse_config
 from resolute_experiments.config.sections.entrypoint import runs_trial_class
 from resolute_experiments.config.sections.searcher import HalvingSearcher
 from resolute_experiments.config.sections.storage import AzureStorage, S3Storage, SharedFsStorage

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from resolute.contracts.hyperparameters import constants
-from resolute_experiments.config import Layer
+from resolute_experiments.config.layer import Layer
 from resolute_experiments.store.experiments import Experiment
 from resolute_experiments.store.trials import Trial
 

@@ -15,7 +15,6 @@ from resolute.api.logs.v1 import line_pb2
 from resolute.api.logs.v1 import logs_service_pb2 as logs_pb2
 from resolute.errors import InvalidArgumentError
 from resolute_experiments.clients import Clients
-from resolute_experiments.config.sections.log_policies import DEFAULT_LOG_POLICIES
 from resolute_experiments.store.runs import Container, Run
 
 _DEADLINE = 30.0
@@ -84,6 +83,9 @@ def _action(policy: Mapping[str, Any]) -> str | None:
 
 
 def _is_default(policy: Mapping[str, Any]) -> bool:
+    # Here: the models of configs are not loaded by the start of a cluster.
+    from resolute_experiments.config.sections.log_policies import DEFAULT_LOG_POLICIES
+
     given = {field: value for field, value in policy.items() if value is not None}
     return given in DEFAULT_LOG_POLICIES
 

@@ -12,8 +12,10 @@ from random import Random
 from typing import Any
 
 from resolute.contracts.documents.document import read_document
+from resolute.contracts.documents.faults import ConfigError
 from resolute.errors import InvalidConfigError
-from resolute_experiments.config import ConfigError, Layer, parse_config
+from resolute_experiments.config.layer import Layer
+from resolute_experiments.config.loading.parse import parse_config
 from resolute_experiments.specs.storage import partial_without_secrets, without_secrets
 
 _NO_METRIC = "loss"

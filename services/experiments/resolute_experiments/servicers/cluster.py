@@ -13,7 +13,7 @@ from resolute.contracts import distribution
 from resolute.contracts.values import to_value
 from resolute_engines.protocol import Placement
 from resolute_experiments.accounts.store import locations
-from resolute_experiments.admission.preparation import ConfigReader
+from resolute_experiments.admission.config_reader import ConfigReader
 from resolute_experiments.allocations.fleet import Fleet
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.scheduling.disabling import disable, enable

@@ -11,8 +11,7 @@ from resolute.api.experiments.v1 import config_policies_service_pb2 as pb2
 from resolute.api.experiments.v1.config_policies_service_pb2_grpc import ConfigPoliciesServiceServicer
 from resolute.contracts.values import to_value
 from resolute_experiments.accounts.store import workspaces
-from resolute_experiments.admission.policy_documents import overlaps
-from resolute_experiments.admission.preparation import ConfigReader
+from resolute_experiments.admission.config_reader import ConfigReader
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.servicers.messages.experiments import timestamp
 from resolute_experiments.store import audit, config_policies
@@ -55,6 +54,8 @@ class ConfigPoliciesServicer(ConfigPoliciesServiceServicer):
             audit.record(connection, "set_config_policies", policies.label, now=now)
 
         await self._core.database.write(work)
+        from resolute_experiments.admission.policy_documents import overlaps  # loaded with the models
+
         return pb2.SetConfigPoliciesResponse(policies=_message(policies), warnings=overlaps(policies, above))
 
     async def GetConfigPolicies(

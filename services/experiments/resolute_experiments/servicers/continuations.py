@@ -21,7 +21,7 @@ from resolute_experiments.accounts import secrets
 from resolute_experiments.accounts.storage_quotas import StorageQuota
 from resolute_experiments.admission.storage_roots import StorageRoots
 from resolute_experiments.admission.submissions import Submission, Submissions
-from resolute_experiments.config import Layer
+from resolute_experiments.config.layer import Layer
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.continuation import derived_configs, planning
 from resolute_experiments.servicers.checks.sizes import check_config_size

@@ -18,7 +18,7 @@ from resolute.contracts.values import to_mapping
 from resolute.errors import DataLossError
 from resolute_experiments.accounts.store.workspaces import UNCATEGORIZED
 from resolute_experiments.admission import model_definition
-from resolute_experiments.admission.preparation import ConfigReader
+from resolute_experiments.admission.config_reader import ConfigReader
 from resolute_experiments.admission.storage_roots import StorageRoots
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.imports import finding, imported

@@ -17,7 +17,7 @@ from resolute.contracts.values import to_mapping, to_value
 from resolute.errors import InvalidArgumentError, NotFoundError, RunSupersededError
 from resolute_experiments.accounts.storage_quotas import StorageQuota
 from resolute_experiments.accounts.store import users
-from resolute_experiments.admission.preparation import ConfigReader
+from resolute_experiments.admission.config_reader import ConfigReader
 from resolute_experiments.admission.storage_roots import StorageRoots
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.lifecycle import commands

@@ -8,15 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from resolute.api.checkpoints.v1 import storage_pb2
-from resolute_experiments.config.sections.environment import RegistryAuth
-from resolute_experiments.config.sections.storage import AzureStorage, S3Storage
 from resolute_experiments.specs.azure_account import account_url
 
-_SECRETS = {
-    "checkpoint_storage": S3Storage.hidden | AzureStorage.hidden,
-    "registry_auth": RegistryAuth.hidden,
-}
-"""Fields that are not kept, by the section that they are in."""
 _PROVIDERS = {
     "s3": storage_pb2.Storage.PROVIDER_S3,
     "gcs": storage_pb2.Storage.PROVIDER_GCS,
@@ -85,10 +78,18 @@ def partial_without_secrets(part: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _without(config: Mapping[str, Any], name: str) -> dict[str, Any]:
+    # Here: the models of configs are not loaded by the start of a cluster.
+    from resolute_experiments.config.sections.environment import RegistryAuth
+    from resolute_experiments.config.sections.storage import AzureStorage, S3Storage
+
+    hidden = {
+        "checkpoint_storage": S3Storage.hidden | AzureStorage.hidden,
+        "registry_auth": RegistryAuth.hidden,
+    }[name]
     section = config[name]
     if section is None:
         return dict(config)
-    return {**config, name: {k: None if k in _SECRETS[name] else v for k, v in section.items()}}
+    return {**config, name: {k: None if k in hidden else v for k, v in section.items()}}
 
 
 def _bucket(

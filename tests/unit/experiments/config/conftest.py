@@ -5,7 +5,10 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from resolute_experiments.config import ConfigError, ExperimentConfig, Layer, parse_config
+from resolute.contracts.documents.faults import ConfigError
+from resolute_experiments.config.experiment import ExperimentConfig
+from resolute_experiments.config.layer import Layer
+from resolute_experiments.config.loading.parse import parse_config
 
 Accept: TypeAlias = Callable[..., ExperimentConfig]
 Refuse: TypeAlias = Callable[..., list[str]]

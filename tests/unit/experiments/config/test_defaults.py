@@ -4,8 +4,9 @@ import random
 import re
 from typing import Any
 
-from resolute_experiments.config import Layer, parse_config
+from resolute_experiments.config.layer import Layer
 from resolute_experiments.config.loading.defaults import SEEDS, pet_name
+from resolute_experiments.config.loading.parse import parse_config
 
 
 def nameless(good: dict[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from resolute_experiments.config import ConfigError
+from resolute.contracts.documents.faults import ConfigError
 from resolute_experiments.config.ineffective_fields import ineffective_fields
 from resolute_experiments.config.loading.parse import parse_config
 from resolute_experiments.config.loading.steps import steps_warning

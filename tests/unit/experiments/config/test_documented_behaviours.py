@@ -9,7 +9,9 @@ import pytest
 import yaml
 from unit.experiments.config.conftest import with_changes
 
-from resolute_experiments.config import ConfigError, Layer, parse_config
+from resolute.contracts.documents.faults import ConfigError
+from resolute_experiments.config.layer import Layer
+from resolute_experiments.config.loading.parse import parse_config
 
 ROWS: list[dict[str, Any]] = yaml.safe_load(
     (Path(__file__).parent / "documented_behaviours.yaml").read_text()

@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 from unit.experiments.config.conftest import Accept
 
-from resolute_experiments.config import LOCAL_PROCESSES, Ineffective, Layer, ineffective_fields, parse_config
+from resolute_experiments.config.ineffective_fields import LOCAL_PROCESSES, Ineffective, ineffective_fields
+from resolute_experiments.config.layer import Layer
+from resolute_experiments.config.loading.parse import parse_config
 
 ASHA = {
     "name": "adaptive_asha",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from resolute_experiments.config import is_trial_class, runs_trial_class
+from resolute_experiments.config.sections.entrypoint import is_trial_class, runs_trial_class
 
 
 @pytest.mark.parametrize("entrypoint", ["model_def:Trial", "a.b.c:T_1", "__init__:T"])

@@ -5,8 +5,14 @@ from typing import Any
 import pytest
 from unit.experiments.config.conftest import Accept, Refuse
 
-from resolute_experiments.config import Categorical, Const, DoubleRange, IntRange, LogRange
-from resolute_experiments.config.sections.hyperparameters import leaves
+from resolute_experiments.config.sections.hyperparameters import (
+    Categorical,
+    Const,
+    DoubleRange,
+    IntRange,
+    LogRange,
+    leaves,
+)
 
 GRID = {"name": "grid", "metric": "loss", "max_length": 1}
 

@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
+from resolute.contracts.documents.faults import ConfigError
 from resolute_experiments.admission.missing_scripts import missing_script
-from resolute_experiments.config import ConfigError, ExperimentConfig, parse_config
 from resolute_experiments.config.doubtful_values import doubtful_values
+from resolute_experiments.config.experiment import ExperimentConfig
+from resolute_experiments.config.loading.parse import parse_config
 
 RANDOM = {"name": "random", "metric": "loss", "max_length": 1, "max_trials": 2}
 VARIES = {"lr": {"type": "double", "minval": 0, "maxval": 1}}

@@ -5,7 +5,10 @@ from typing import Any
 import pytest
 from unit.experiments.config.conftest import Accept, Refuse
 
-from resolute_experiments.config import ConfigError, Fault, Layer, S3Storage, SharedFsStorage, parse_config
+from resolute.contracts.documents.faults import ConfigError, Fault
+from resolute_experiments.config.layer import Layer
+from resolute_experiments.config.loading.parse import parse_config
+from resolute_experiments.config.sections.storage import S3Storage, SharedFsStorage
 
 CLUSTER = Layer("cluster defaults", {"checkpoint_storage": {"type": "shared_fs", "host_path": "/cluster"}})
 

@@ -7,10 +7,12 @@ from typing import Any, get_args, get_origin
 
 import pytest
 
+from resolute.contracts.documents.faults import ConfigError
 from resolute.contracts.documents.section import Section
-from resolute_experiments.config import ConfigError, Layer, ineffective_fields, parse_config
 from resolute_experiments.config.experiment import ExperimentConfig
-from resolute_experiments.config.ineffective_fields import LOCAL_PROCESSES
+from resolute_experiments.config.ineffective_fields import LOCAL_PROCESSES, ineffective_fields
+from resolute_experiments.config.layer import Layer
+from resolute_experiments.config.loading.parse import parse_config
 from resolute_experiments.config.sections.hyperparameters import KINDS
 from resolute_experiments.config.sections.length import UNITS
 from resolute_experiments.config.sections.searcher import REMOVED, SEARCHERS

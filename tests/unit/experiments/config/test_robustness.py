@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from resolute.contracts.documents.faults import ConfigError
 from resolute.contracts.documents.section import Section
-from resolute_experiments.config import ConfigError, Layer, parse_config
 from resolute_experiments.config.experiment import ExperimentConfig
+from resolute_experiments.config.layer import Layer
+from resolute_experiments.config.loading.parse import parse_config
 from resolute_experiments.config.sections.hyperparameters import KINDS
 from resolute_experiments.config.sections.searcher import REMOVED, SEARCHERS
 from resolute_experiments.config.sections.storage import STORAGES

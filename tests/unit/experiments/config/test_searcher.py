@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 from unit.experiments.config.conftest import Accept, Refuse
 
-from resolute_experiments.config import (
+from resolute_experiments.config.sections.length import Length
+from resolute_experiments.config.sections.searcher import (
     AdaptiveAshaSearcher,
     AsyncHalvingSearcher,
     CustomSearcher,
     GridSearcher,
-    Length,
     RandomSearcher,
     SingleSearcher,
 )

@@ -7,7 +7,7 @@ import pytest
 import yaml
 from unit.experiments.config.conftest import Accept, Refuse
 
-from resolute_experiments.config import Length
+from resolute_experiments.config.sections.length import Length
 
 ENGINES = Path(__file__).resolve().parents[4] / "docs" / "engines.md"
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from resolute_experiments.config import ConfigError
+from resolute.contracts.documents.faults import ConfigError
 from resolute_experiments.config.loading.parse import parse_config
 from resolute_experiments.config.loading.steps import steps_warning
 from resolute_experiments.config.sections.length import Length

@@ -5,7 +5,13 @@ from typing import Any
 import pytest
 from unit.experiments.config.conftest import Accept, Refuse
 
-from resolute_experiments.config import AzureStorage, DirectoryStorage, GcsStorage, S3Storage, SharedFsStorage
+from resolute_experiments.config.sections.storage import (
+    AzureStorage,
+    DirectoryStorage,
+    GcsStorage,
+    S3Storage,
+    SharedFsStorage,
+)
 
 
 @pytest.mark.parametrize(

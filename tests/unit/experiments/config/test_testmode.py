@@ -4,8 +4,11 @@ from typing import Any
 
 from unit.experiments.config.conftest import Accept
 
-from resolute_experiments.config import Const, Length, SingleSearcher, parse_config, to_test_mode
-from resolute_experiments.config.sections.hyperparameters import leaves
+from resolute_experiments.config.loading.parse import parse_config
+from resolute_experiments.config.sections.hyperparameters import Const, leaves
+from resolute_experiments.config.sections.length import Length
+from resolute_experiments.config.sections.searcher import SingleSearcher
+from resolute_experiments.config.test_mode import to_test_mode
 
 SPACE = {
     "c": 3,

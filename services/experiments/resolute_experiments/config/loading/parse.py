@@ -20,23 +20,11 @@ from resolute.contracts.documents.document import read_document
 from resolute.contracts.documents.faults import ConfigError, Fault
 from resolute.contracts.documents.rejections import faults_of
 from resolute_experiments.config.experiment import ExperimentConfig
+from resolute_experiments.config.layer import Layer
 from resolute_experiments.config.loading.canonical import canonical
 from resolute_experiments.config.loading.cross_checks import cross_faults
 from resolute_experiments.config.loading.defaults import lowest_layer, with_own_defaults
 from resolute_experiments.config.loading.merge import merge
-
-
-@dataclass(frozen=True, slots=True)
-class Layer:
-    """Config below the user's own.
-
-    Attributes:
-        name: What messages call it, such as ``template 'gpu'``.
-        content: Its fields, as YAML or as data; any of them may be missing.
-    """
-
-    name: str
-    content: str | bytes | Mapping[str, Any]
 
 
 @dataclass(slots=True)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field, PlainValidator, WithJsonSchema
@@ -13,33 +11,9 @@ from pydantic_core import PydanticCustomError
 
 from resolute.contracts.documents.rejections import reject
 from resolute.contracts.documents.section import Count, Flag, Name, Section, SmallCount
+from resolute_experiments.config.sections.supervision.relative import Relative
 
-MOST_VALUES = 1000
-"""Of so many values at most a median is taken."""
-_RELATIVE = re.compile(r"(?P<factor>[0-9]+(?:\.[0-9]+)?) ?x median of (?P<values>[0-9]{1,4})")
 _EXPECTED = 'a number, or a multiple such as "3 x median of 200", of at most 1000 values'
-
-
-@dataclass(frozen=True, slots=True)
-class Relative:
-    """A bound that moves with the metric.
-
-    Attributes:
-        factor: How many times the median, more than 1.
-        values: Of how many good values before, 2 or more.
-    """
-
-    factor: float
-    values: int
-
-    @classmethod
-    def parse(cls, text: str) -> Relative | None:
-        """Reads ``3 x median of 200``; None if it is something else."""
-        match = _RELATIVE.fullmatch(text.strip())
-        if match is None:
-            return None
-        factor, values = float(match["factor"]), int(match["values"])
-        return cls(factor, values) if factor > 1 and 2 <= values <= MOST_VALUES else None
 
 
 def _bound(value: Any) -> int | float | str:
