@@ -37,7 +37,7 @@ DETERMINED_NEEDS := appdirs==1.4.4 backoff==2.2.1 filelock==3.29.0 hdfs==2.7.3 l
 DETERMINED_CLIENTS := $(DETERMINED_RELEASES:%=.cache/determined/%/.installed)
 OPENID := .cache/oidc-provider/.installed-$(OPENID_VERSION)
 
-.PHONY: setup demo run-demo newest debian compose-demo backends azurite oidc-provider determined-clients test nightly check proto bench bench-page format deployment install-lines distributed changelog release chaos outage failover hangs retention gateway-kills soak slow-tests turn originals fuzz siege openapi clients front engines images build-images images-for-compose image-programs search-on-compose lock lock-images documented page check-page pictures docs audit sbom clean
+.PHONY: setup demo run-demo newest debian compose-demo backends azurite oidc-provider determined-clients test nightly check proto bench bench-page format deployment install-lines distributed changelog release chaos outage failover hangs retention gateway-kills soak slow-tests turn originals fuzz siege openapi clients front engines images build-images images-for-compose image-programs search-on-compose lock lock-images documented page page-in-firefox check-page pictures docs audit sbom clean
 
 setup: $(STAMP)
 
@@ -122,6 +122,7 @@ nightly: $(STAMP) $(VENV)/.distributed
 	$(MAKE) openapi
 	$(MAKE) clients
 	$(MAKE) front
+	$(MAKE) page-in-firefox
 	$(MAKE) engines WHOLE=1
 	$(MAKE) images
 	$(MAKE) siege
@@ -370,6 +371,10 @@ page: $(STAMP)
 # Pictures of every view, wide and narrow, light and dark, of a cluster that trains: to be looked at when views change.
 pictures: page
 	PYTHONPATH=tests $(BIN)/python -m page_pictures build/pictures
+
+# The main ways through the page in Firefox ESR, which playwright drives by WebDriver BiDi: `apt-get install firefox-esr`.
+page-in-firefox: $(STAMP)
+	RESOLUTE_TEST_BROWSER=firefox $(PYTEST) --whole $(addprefix tests/wire/page/test_page_,in_browser.py questions.py media.py)
 
 # Types and unit tests of the page, and whether what is built of it is what its sources make.
 check-page: $(STAMP)

@@ -1,17 +1,23 @@
-"""The system's Chromium, driven by playwright, with the page of the gateway in it."""
+"""The system's Chromium, or its Firefox, driven by playwright, with the page of the gateway in it."""
 
 from __future__ import annotations
 
 import importlib.util
+import os
 import shutil
+import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 from support.backends import missing
+from support.firefox import PROGRAM as FIREFOX
+from support.firefox import firefox
 
 PATIENCE_MS = 60_000
+IN_FIREFOX = os.environ.get("RESOLUTE_TEST_BROWSER") == "firefox"
+"""Whether tests of the page run in Firefox and not in Chromium; `make page-in-firefox` sets it."""
 _AXE = Path(__file__).parents[2] / "services/gateway/web/node_modules/axe-core/axe.min.js"
 
 
@@ -25,11 +31,13 @@ def need_browser(built: Path) -> None:
         missing("the page is not built: `make page` builds it, with Node 20.19 or newer")
     if importlib.util.find_spec("playwright") is None or not shutil.which("chromium"):
         missing("Chromium or playwright is not here: `make backends setup` installs them")
+    if IN_FIREFOX and not shutil.which(FIREFOX):
+        missing("Firefox is not here: `apt-get install firefox-esr` installs it")
 
 
 @asynccontextmanager
 async def browser_page() -> AsyncIterator[Any]:
-    """An empty tab of Chromium; fails at its end if a script failed, or an error was written into a console.
+    """An empty tab; fails at its end if a script failed, or an error was written into a console.
 
     Where the network refuses, browsers write one, whatever the page does: that does not count.
     """
@@ -46,22 +54,31 @@ async def browser_page() -> AsyncIterator[Any]:
         page.on("dialog", lambda dialog: problems.append(f"markup was run: {dialog.message}"))
         page.on("console", heard)
 
-    async with async_playwright() as playwright:
-        # Containers have no sandbox for root, and little shared memory.
-        browser = await playwright.chromium.launch(
-            executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-dev-shm-usage"]
-        )
+    async with async_playwright() as playwright, _browser(playwright) as browser:
         # Where a proxy is in front, its certificate is signed by an authority of the test.
         context = await browser.new_context(reduced_motion="reduce", ignore_https_errors=True)
         await context.add_init_script(path=_AXE)
         context.set_default_timeout(PATIENCE_MS)
         context.on("page", opened)
-        page = await context.new_page()
-        try:
-            yield page
-        finally:
-            await browser.close()
+        yield await context.new_page()
     assert not problems, problems
+
+
+@asynccontextmanager
+async def _browser(playwright: Any) -> AsyncIterator[Any]:
+    if IN_FIREFOX:
+        with tempfile.TemporaryDirectory() as folder:
+            async with firefox(playwright, Path(folder)) as browser:
+                yield browser
+        return
+    # Containers have no sandbox for root, and little shared memory.
+    browser = await playwright.chromium.launch(
+        executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-dev-shm-usage"]
+    )
+    try:
+        yield browser
+    finally:
+        await browser.close()
 
 
 async def assert_accessible(page: Any) -> None:

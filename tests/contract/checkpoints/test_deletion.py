@@ -28,6 +28,7 @@ from resolute.errors import (
 from resolute_checkpoints.domain.checkpoint import State
 from resolute_checkpoints.retention.remover import CLAIM_SECONDS
 from resolute_checkpoints.store import rows as stored
+from resolute_checkpoints.store import usage
 from resolute_checkpoints.store.files import removals
 from resolute_checkpoints.store.schema import checkpoints, files
 
@@ -60,6 +61,26 @@ def test_a_workspace_takes_what_its_readable_checkpoints_take(url: str, root: Pa
             assert await w.storage_usage(VISION) == 3
 
     asyncio.run(scenario())
+
+
+def test_the_experiments_that_take_most_come_first(url: str, root: Path) -> None:
+    async def scenario() -> None:
+        async with registry_harness(url, root) as w:
+            large, small = EXPERIMENT, new_id()
+            await w.store({"a": b"1" * 3}, experiment_id=small)
+            kept = await w.store({"a": b"1" * 100}, experiment_id=large)
+            await w.store({"a": b"2" * 50}, experiment_id=large)
+            await w.store({"a": b"1" * 1000}, workspace_id=VISION + 1)
+            assert await list_usage(w) == [(large, 2, 150), (small, 1, 3)]
+            await w.deletions.delete([kept], [], principal=SERVICE)
+            assert await list_usage(w) == [(large, 1, 50), (small, 1, 3)]
+
+    asyncio.run(scenario())
+
+
+async def list_usage(w: RegistryHarness) -> list[tuple[str, int, int]]:
+    found = await w.database.read(lambda connection: usage.of_experiments(connection, VISION))
+    return [(one.experiment_id, one.checkpoint_count, one.checkpoint_bytes) for one in found]
 
 
 def test_bytes_that_checkpoints_share_count_once_and_until_nobody_has_them(url: str, root: Path) -> None:

@@ -30,6 +30,7 @@ from resolute_checkpoints.media.intake import Intake, Outcome, known_contents
 from resolute_checkpoints.media.limits import MediaLimits
 from resolute_checkpoints.media.parsing import parse_batch
 from resolute_checkpoints.media.values import ROW_BYTES
+from resolute_checkpoints.store import usage
 from resolute_checkpoints.store.files import inheritance
 from resolute_checkpoints.store.schema import media
 from resolute_serving.ingestion.byte_limits import ByteLimits
@@ -136,6 +137,8 @@ def test_the_same_content_is_stored_and_counted_once_in_an_experiment(url: str, 
             assert len(files(root)) == 1
             used = await w.storage_usage(VISION)
             assert 6000 < used < 2 * 6000
+            [one] = await w.database.read(lambda connection: usage.of_experiments(connection, VISION))
+            assert (one.checkpoint_count, one.checkpoint_bytes, one.media_bytes) == (0, 0, used)
             for trial in (TRIAL, OTHER_TRIAL):
                 for one in await listed(w, trial):
                     find = partial(queries.find, trial_id=trial, media_id=one.media_id)

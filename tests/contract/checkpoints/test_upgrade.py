@@ -12,7 +12,7 @@ from support.clocks import ManualClock
 
 from resolute_checkpoints.domain.model import Changes, ModelKey, NewVersion
 from resolute_checkpoints.registry.models import Models
-from resolute_checkpoints.store import identities, records
+from resolute_checkpoints.store import identities, usage
 from resolute_serving.database import migrations
 from resolute_serving.database.engine import Database
 
@@ -91,7 +91,7 @@ def test_rows_from_before_ids_and_revisions_get_both(database_url: str) -> None:
             await database.write(partial(identities.assign, workspaces=ids, users=ids))
             model = await models.get(key)
             assert (model.workspace_id, model.author.user_id, model.revision) == (5, 7, 0), "ids stay"
-        assert await database.read(lambda c: records.storage_usage(c, 5)) == 7
+        assert await database.read(lambda c: usage.of_workspace(c, 5)) == 7
         version = await models.version(key, 1)
         assert (version.author.user_id, version.author.name, version.comment) == (None, "eve", "first")
         assert (await models.update_version(key, 1, Changes(values={"name": "golden"}))).revision == 1

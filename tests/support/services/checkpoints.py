@@ -30,7 +30,7 @@ from resolute_checkpoints.retention.deletion import Deletions
 from resolute_checkpoints.retention.remover import Remover
 from resolute_checkpoints.service import CheckpointsService
 from resolute_checkpoints.settings import CheckpointSettings
-from resolute_checkpoints.store import records
+from resolute_checkpoints.store import records, usage
 from resolute_serving.context import Principal, ServiceAccount, TrialRun
 from resolute_serving.database.engine import Database
 from resolute_serving.server.service import Environment
@@ -104,7 +104,7 @@ class RegistryHarness:
 
     async def storage_usage(self, workspace_id: int) -> int:
         """Bytes of a workspace's checkpoints."""
-        return await self.database.read(lambda connection: records.storage_usage(connection, workspace_id))
+        return await self.database.read(lambda connection: usage.of_workspace(connection, workspace_id))
 
     async def begin(
         self,

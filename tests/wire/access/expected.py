@@ -37,6 +37,7 @@ WORKSPACE_VIEWER = frozenset(
         "GetCheckpoint",
         "GetLatestCheckpoint",
         "ListCheckpoints",
+        "ListStorageUsage",
         "ListFiles",
         "PresignDownloads",
         "ReadFile",

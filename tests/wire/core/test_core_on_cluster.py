@@ -6,6 +6,7 @@ import threading
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 from support.clusters.trial_cluster import Trial
 
@@ -322,6 +323,17 @@ def test_events_for_tensorboard_lie_beside_the_checkpoints(trial: Trial) -> None
             pass
     kept = trial.path / "checkpoints" / "cluster" / "tensorboard" / "experiment" / "7" / "trial" / "12"
     assert [path.name.startswith("events.out.tfevents") for path in kept.iterdir()] == [True]
+
+
+def test_pictures_in_files_for_tensorboard_become_media(trial: Trial) -> None:
+    writers = pytest.importorskip("torch.utils.tensorboard")
+    with core.init() as context:
+        with writers.SummaryWriter(context.train.get_tensorboard_path()) as writer:
+            writer.add_image("sample", np.zeros((3, 4, 4), dtype=np.uint8), 5)
+        assert not list(trial.path.rglob("*.media"))
+    [spool] = trial.path.rglob("*.media")
+    assert b"sample" in spool.read_bytes()
+    assert b"\x89PNG" in spool.read_bytes()
 
 
 def test_metadata_lie_beside_the_files(trial: Trial) -> None:

@@ -38,6 +38,8 @@ VIEWS = (
     ("/trials/1", "img", "training/loss"),
     ("/trials/1?tab=logs", "button", "Follow"),
     ("/trials/1?tab=runs", "heading", "What happened"),
+    ("/trials/1?tab=machine", "tab", "Machine"),
+    ("/trials/1?tab=media", "tab", "Media"),
     ("/trials/1?tab=why", "listitem", ""),
     ("/trials/1?tab=details", "heading", "Environment"),
     ("/compare?trials=1,2", "img", "training/loss"),
@@ -51,6 +53,7 @@ VIEWS = (
     ("/tokens", "cell", "of a browser"),
     ("/cluster", "link", MARKUP),
     ("/cluster?tab=workspaces", "cell", "Uncategorized"),
+    ("/cluster?tab=storage", "link", MARKUP),
     ("/cluster?tab=alerts", "tab", "Alerts"),
     ("/cluster?tab=users", "cell", "admin"),
 )

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from resolute.core.media.arrays import to_array
+
+_RANGES = 64
+"""In how many a histogram of other ranges is drawn."""
 
 
 def histogram_content(values: Any, *, bins: int) -> bytes:
@@ -28,4 +32,30 @@ def histogram_content(values: Any, *, bins: int) -> bytes:
     counts, edges = np.histogram(finite, bins=bins)
     left_out = int(array.size - finite.size)
     content = {"counts": counts.tolist(), "edges": edges.tolist(), "left_out": left_out}
+    return json.dumps(content, separators=(",", ":")).encode()
+
+
+def ranges_content(ranges: Sequence[tuple[float, float, float]]) -> bytes:
+    """Returns a histogram of counts in ranges of any width, in which values count as spread evenly.
+
+    Args:
+        ranges: From, to and count, ascending. Empty ones at both ends are left out.
+
+    Raises:
+        ValueError: No range has a value.
+    """
+    import numpy as np
+
+    filled = [number for number, (_, _, count) in enumerate(ranges) if count]
+    if not filled:
+        raise ValueError("it has no values; log it once there are some")
+    lefts, rights, counts = np.asarray(ranges[filled[0] : filled[-1] + 1], dtype=np.float64).T
+    least, most = float(lefts[0]), float(rights[-1])
+    if not most > least:
+        least, most = least - 0.5, most + 0.5
+        lefts, rights = np.full_like(lefts, least), np.full_like(rights, most)
+    edges = np.linspace(least, most, _RANGES + 1)
+    shares = (edges[:, np.newaxis] - lefts) / np.maximum(rights - lefts, np.finfo(np.float64).tiny)
+    below = (np.clip(shares, 0, 1) * counts).sum(axis=1)
+    content = {"counts": np.diff(below).round(2).tolist(), "edges": edges.tolist(), "left_out": 0}
     return json.dumps(content, separators=(",", ":")).encode()

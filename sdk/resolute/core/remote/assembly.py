@@ -40,6 +40,7 @@ from resolute.core.searcher import (
 from resolute.core.system_metrics import MachineSampler
 from resolute.core.tensorboard import AutoTensorboard, ManualTensorboard, Tensorboard, TensorboardMode
 from resolute.core.tensorboard.destinations import DirectoryDestination
+from resolute.core.tensorboard.event_media import EventMedia
 from resolute.core.tensorboard.event_thread import EventThread
 from resolute.core.tensorboard.events import EventFile, SpoolTail
 from resolute.core.tensorboard.file_copier import FileCopier
@@ -216,11 +217,13 @@ def _tensorboard(
     mode: TensorboardMode,
 ) -> Tensorboard:
     path = Path(tempfile.gettempdir()) / f"tensorboard-{info.allocation_id}-{distributed.rank}"
-    copier = FileCopier(_tensorboard_destination(info, storage))
+    chief = distributed.rank == 0 and importlib.util.find_spec("tensorboard") is not None
+    media = EventMedia(reports) if chief else None
+    copier = FileCopier(_tensorboard_destination(info, storage), media=media)
     if TensorboardMode(mode) is TensorboardMode.MANUAL:
         return ManualTensorboard(path, copier, rank=distributed.rank)
     events = None
-    if distributed.rank == 0 and importlib.util.find_spec("tensorboard") is not None:
+    if chief:
         tail = SpoolTail(reports.path.parent, reports.pattern)
         events = EventThread(tail, EventFile(path), copy=lambda: copier.copy(path))
     return AutoTensorboard(path, copier, events=events)

@@ -14,6 +14,8 @@ from resolute.spool.reader import Record, SpoolReader
 from resolute.spool.values import split_numbers
 
 _FILE_VERSION = "brain.Event:2"
+REPORTS_SUFFIX = ".reports"
+"""Ends the names of files that have reports alone."""
 
 
 class EventFile:
@@ -59,7 +61,7 @@ class EventFile:
     def _open(self, time: float) -> None:
         self._directory.mkdir(parents=True, exist_ok=True)
         # Never the name that a writer of the script's own would take within the same second.
-        name = f"events.out.tfevents.{int(time):010d}.{socket.gethostname()}.{os.getpid()}.reports"
+        name = f"events.out.tfevents.{int(time):010d}.{socket.gethostname()}.{os.getpid()}{REPORTS_SUFFIX}"
         self._writer = self._record_writer((self._directory / name).open("wb"))
         self._append(wall_time=time, file_version=_FILE_VERSION)
 

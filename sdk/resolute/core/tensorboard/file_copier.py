@@ -1,4 +1,4 @@
-"""Copies changed files to their destination."""
+"""Copies changed files to their destination, and logs the media that are in them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from resolute.core.tensorboard.destinations import Destination
+from resolute.core.tensorboard.event_media import EventMedia
 from resolute.errors import ResoluteError
 
 _log = logging.getLogger("resolute.core")
@@ -18,10 +19,13 @@ class FileCopier:
 
     Args:
         destination: Where files go; None where the storage takes no such files, then nothing is copied.
+        media: Logs the images and so on that event files have; None where TensorBoard is not installed, and
+            on ranks but the chief's.
     """
 
-    def __init__(self, destination: Destination | None) -> None:
+    def __init__(self, destination: Destination | None, *, media: EventMedia | None = None) -> None:
         self._destination = destination
+        self._media = media
         self._seen: dict[Path, tuple[int, int]] = {}
         self._lock = threading.Lock()
 
@@ -41,6 +45,8 @@ class FileCopier:
             select: Says of each file whether it is copied; None for all.
             rename: Gives a relative path its path at the destination; None keeps it.
         """
+        if self._media is not None:
+            self._media.collect(source)
         if self._destination is None:
             return
         with self._lock:

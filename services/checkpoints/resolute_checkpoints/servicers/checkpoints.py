@@ -26,7 +26,7 @@ from resolute_checkpoints.servicers import checkpoint_messages
 from resolute_checkpoints.servicers.chunked_commits import ChunkedCommits
 from resolute_checkpoints.servicers.identifiers import parse_uuid
 from resolute_checkpoints.servicers.import_messages import to_imported_checkpoints
-from resolute_checkpoints.store import identities, ranks, records
+from resolute_checkpoints.store import identities, ranks, records, usage
 from resolute_checkpoints.store.records import CheckpointFilter
 from resolute_serving.context import TrialRun, current_principal
 from resolute_serving.database.engine import Database
@@ -333,9 +333,28 @@ class CheckpointsServicer(CheckpointsServiceServicer):
     ) -> messages.GetStorageUsageResponse:
         """Returns how much the checkpoints of a workspace take."""
         used = await self._database.read(
-            lambda connection: records.storage_usage(connection, request.workspace_id)
+            lambda connection: usage.of_workspace(connection, request.workspace_id)
         )
         return messages.GetStorageUsageResponse(bytes=used)
+
+    async def ListStorageUsage(
+        self, request: messages.ListStorageUsageRequest, context: Any
+    ) -> messages.ListStorageUsageResponse:
+        """Returns which experiments of a workspace take most."""
+        found = await self._database.read(
+            lambda connection: usage.of_experiments(connection, request.workspace_id)
+        )
+        return messages.ListStorageUsageResponse(
+            experiments=[
+                messages.ListStorageUsageResponse.ExperimentUsage(
+                    experiment_id=one.experiment_id,
+                    checkpoint_count=one.checkpoint_count,
+                    checkpoint_bytes=one.checkpoint_bytes,
+                    media_bytes=one.media_bytes,
+                )
+                for one in found
+            ]
+        )
 
     async def ListUnrankedCheckpoints(
         self, request: messages.ListUnrankedCheckpointsRequest, context: Any

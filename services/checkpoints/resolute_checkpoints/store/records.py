@@ -19,7 +19,7 @@ from resolute_checkpoints.domain.checkpoint import (
 )
 from resolute_checkpoints.domain.manifest import Manifest
 from resolute_checkpoints.store import rows
-from resolute_checkpoints.store.schema import MEDIA_INTAKE, checkpoints, files
+from resolute_checkpoints.store.schema import checkpoints, files
 from resolute_checkpoints.store.sizes import text_bytes
 from resolute_serving.database.engine import insert_new
 from resolute_serving.pagination import Ordering
@@ -70,32 +70,6 @@ def existing(connection: Connection, ids: Collection[str]) -> list[str]:
     """Those of some identifiers that checkpoints have, or had."""
     query = sa.select(checkpoints.c.checkpoint_id).where(checkpoints.c.checkpoint_id.in_(ids))
     return list(connection.execute(query).scalars()) if ids else []
-
-
-def storage_usage(connection: Connection, workspace_id: int) -> int:
-    """Sums up the bytes of checkpoints and media that were written in a workspace.
-
-    What several checkpoints share, or several media of an experiment, counts once.
-
-    Rows of files go after the files: what is being deleted counts until it is gone, and so do the bytes of a
-    deleted checkpoint that others share.
-    """
-    homes = (
-        sa.select(sa.func.max(files.c.size).label("size"))
-        .select_from(files.join(checkpoints, files.c.checkpoint_id == checkpoints.c.checkpoint_id))
-        .where(checkpoints.c.workspace_id == workspace_id)
-        .group_by(
-            sa.func.coalesce(files.c.home_id, files.c.checkpoint_id),
-            sa.func.coalesce(files.c.home_path, files.c.path),
-        )
-        .subquery()
-    )
-    total = sa.func.coalesce(sa.func.sum(homes.c.size), 0)
-    trials = MEDIA_INTAKE.trials
-    logged = sa.select(sa.func.coalesce(sa.func.sum(trials.c.bytes), 0)).where(
-        trials.c.workspace == workspace_id
-    )
-    return sum(int(connection.execute(query).scalar_one()) for query in (sa.select(total), logged))
 
 
 def find(

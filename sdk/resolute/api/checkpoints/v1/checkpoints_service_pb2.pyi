@@ -1204,6 +1204,72 @@ class GetStorageUsageResponse(google.protobuf.message.Message):
 global___GetStorageUsageResponse = GetStorageUsageResponse
 
 @typing.final
+class ListStorageUsageRequest(google.protobuf.message.Message):
+    """Request of ListStorageUsage."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    WORKSPACE_ID_FIELD_NUMBER: builtins.int
+    workspace_id: builtins.int
+    """Id of the workspace that the checkpoints and media were written in."""
+    def __init__(
+        self,
+        *,
+        workspace_id: builtins.int = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["workspace_id", b"workspace_id"]) -> None: ...
+
+global___ListStorageUsageRequest = ListStorageUsageRequest
+
+@typing.final
+class ListStorageUsageResponse(google.protobuf.message.Message):
+    """Response of ListStorageUsage."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    @typing.final
+    class ExperimentUsage(google.protobuf.message.Message):
+        """What one experiment uses."""
+
+        DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+        EXPERIMENT_ID_FIELD_NUMBER: builtins.int
+        CHECKPOINT_COUNT_FIELD_NUMBER: builtins.int
+        CHECKPOINT_BYTES_FIELD_NUMBER: builtins.int
+        MEDIA_BYTES_FIELD_NUMBER: builtins.int
+        experiment_id: builtins.str
+        """UUID of the experiment."""
+        checkpoint_count: builtins.int
+        """Its checkpoints whose files are not removed."""
+        checkpoint_bytes: builtins.int
+        """Bytes of their files; an object that several of them share counts once, and one that another experiment shares for each."""
+        media_bytes: builtins.int
+        """Bytes of its images, tables and so on."""
+        def __init__(
+            self,
+            *,
+            experiment_id: builtins.str = ...,
+            checkpoint_count: builtins.int = ...,
+            checkpoint_bytes: builtins.int = ...,
+            media_bytes: builtins.int = ...,
+        ) -> None: ...
+        def ClearField(self, field_name: typing.Literal["checkpoint_bytes", b"checkpoint_bytes", "checkpoint_count", b"checkpoint_count", "experiment_id", b"experiment_id", "media_bytes", b"media_bytes"]) -> None: ...
+
+    EXPERIMENTS_FIELD_NUMBER: builtins.int
+    @property
+    def experiments(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___ListStorageUsageResponse.ExperimentUsage]:
+        """Those that use most, the largest first; at most 100."""
+
+    def __init__(
+        self,
+        *,
+        experiments: collections.abc.Iterable[global___ListStorageUsageResponse.ExperimentUsage] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["experiments", b"experiments"]) -> None: ...
+
+global___ListStorageUsageResponse = ListStorageUsageResponse
+
+@typing.final
 class RetentionRules(google.protobuf.message.Message):
     """What to keep of the checkpoints of an experiment. Kept is whatever one of the rules keeps."""
 

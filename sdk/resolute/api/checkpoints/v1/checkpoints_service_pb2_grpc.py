@@ -149,6 +149,11 @@ class CheckpointsServiceStub(object):
                 request_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.GetStorageUsageRequest.SerializeToString,
                 response_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.GetStorageUsageResponse.FromString,
                 _registered_method=True)
+        self.ListStorageUsage = channel.unary_unary(
+                '/resolute.api.checkpoints.v1.CheckpointsService/ListStorageUsage',
+                request_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.ListStorageUsageRequest.SerializeToString,
+                response_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.ListStorageUsageResponse.FromString,
+                _registered_method=True)
         self.ListUnrankedCheckpoints = channel.unary_unary(
                 '/resolute.api.checkpoints.v1.CheckpointsService/ListUnrankedCheckpoints',
                 request_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.ListUnrankedCheckpointsRequest.SerializeToString,
@@ -364,6 +369,13 @@ class CheckpointsServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListStorageUsage(self, request, context):
+        """Lists the experiments of a workspace that use most storage.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ListUnrankedCheckpoints(self, request, context):
         """Names the trials with checkpoints that were committed after retention last looked at them.
         """
@@ -528,6 +540,11 @@ def add_CheckpointsServiceServicer_to_server(servicer, server):
                     servicer.GetStorageUsage,
                     request_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.GetStorageUsageRequest.FromString,
                     response_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.GetStorageUsageResponse.SerializeToString,
+            ),
+            'ListStorageUsage': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListStorageUsage,
+                    request_deserializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.ListStorageUsageRequest.FromString,
+                    response_serializer=resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.ListStorageUsageResponse.SerializeToString,
             ),
             'ListUnrankedCheckpoints': grpc.unary_unary_rpc_method_handler(
                     servicer.ListUnrankedCheckpoints,
@@ -1164,6 +1181,33 @@ class CheckpointsService(object):
             '/resolute.api.checkpoints.v1.CheckpointsService/GetStorageUsage',
             resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.GetStorageUsageRequest.SerializeToString,
             resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.GetStorageUsageResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListStorageUsage(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/resolute.api.checkpoints.v1.CheckpointsService/ListStorageUsage',
+            resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.ListStorageUsageRequest.SerializeToString,
+            resolute_dot_api_dot_checkpoints_dot_v1_dot_checkpoints__service__pb2.ListStorageUsageResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -185,6 +185,12 @@ class CheckpointsServiceStub:
     ]
     """Returns how much storage the checkpoints of a workspace use."""
 
+    ListStorageUsage: grpc.UnaryUnaryMultiCallable[
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.ListStorageUsageRequest,
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.ListStorageUsageResponse,
+    ]
+    """Lists the experiments of a workspace that use most storage."""
+
     ListUnrankedCheckpoints: grpc.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.ListUnrankedCheckpointsRequest,
         resolute.api.checkpoints.v1.checkpoints_service_pb2.ListUnrankedCheckpointsResponse,
@@ -399,6 +405,12 @@ class CheckpointsServiceAsyncStub:
         resolute.api.checkpoints.v1.checkpoints_service_pb2.GetStorageUsageResponse,
     ]
     """Returns how much storage the checkpoints of a workspace use."""
+
+    ListStorageUsage: grpc.aio.UnaryUnaryMultiCallable[
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.ListStorageUsageRequest,
+        resolute.api.checkpoints.v1.checkpoints_service_pb2.ListStorageUsageResponse,
+    ]
+    """Lists the experiments of a workspace that use most storage."""
 
     ListUnrankedCheckpoints: grpc.aio.UnaryUnaryMultiCallable[
         resolute.api.checkpoints.v1.checkpoints_service_pb2.ListUnrankedCheckpointsRequest,
@@ -658,6 +670,14 @@ class CheckpointsServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.GetStorageUsageResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.GetStorageUsageResponse]]:
         """Returns how much storage the checkpoints of a workspace use."""
+
+    @abc.abstractmethod
+    def ListStorageUsage(
+        self,
+        request: resolute.api.checkpoints.v1.checkpoints_service_pb2.ListStorageUsageRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[resolute.api.checkpoints.v1.checkpoints_service_pb2.ListStorageUsageResponse, collections.abc.Awaitable[resolute.api.checkpoints.v1.checkpoints_service_pb2.ListStorageUsageResponse]]:
+        """Lists the experiments of a workspace that use most storage."""
 
     @abc.abstractmethod
     def ListUnrankedCheckpoints(

@@ -325,6 +325,7 @@ _BY_SERVICE: Mapping[str, Mapping[str, Rule]] = {
         "AdmitStorage": _SERVICE,
         "MakeWorkspaceDirectory": _SERVICE,
         "GetStorageUsage": _SERVICE,
+        "ListStorageUsage": _user(viewer(WORKSPACE)),
         "ListUnrankedCheckpoints": _SERVICE,
         "HoldCheckpoint": _trial(checked_by_handler, viewer(CHECKPOINT)),
         "PreviewRetention": _SERVICE,
