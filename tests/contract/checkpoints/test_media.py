@@ -137,8 +137,8 @@ def test_the_same_content_is_stored_and_counted_once_in_an_experiment(url: str, 
             assert len(files(root)) == 1
             used = await w.storage_usage(VISION)
             assert 6000 < used < 2 * 6000
-            [one] = await w.database.read(lambda connection: usage.of_experiments(connection, VISION))
-            assert (one.checkpoint_count, one.checkpoint_bytes, one.media_bytes) == (0, 0, used)
+            [row] = await w.database.read(lambda connection: usage.of_experiments(connection, VISION))
+            assert (row.checkpoint_count, row.checkpoint_bytes, row.media_bytes) == (0, 0, used)
             for trial in (TRIAL, OTHER_TRIAL):
                 for one in await listed(w, trial):
                     find = partial(queries.find, trial_id=trial, media_id=one.media_id)

@@ -50,7 +50,7 @@ def reporter() -> Reporter:
 def append(path: Path, step: int, *values: Any) -> bytes:
     """Appends an event, as any writer would; returns its bytes."""
     event = event_pb2.Event(wall_time=7.0, step=step, summary=summary_pb2.Summary(value=values))
-    content = event.SerializeToString()
+    content: bytes = event.SerializeToString()
     record = struct.pack("<QI", len(content), 0) + content + b"\0\0\0\0"
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab") as file:

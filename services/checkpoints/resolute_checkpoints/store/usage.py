@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy import Connection
 
 from resolute_checkpoints.store.schema import MEDIA_INTAKE, checkpoints, files
-from resolute_serving.database.engine import Connection
 
 MOST_EXPERIMENTS = 100
 """That one list has."""
