@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from support.clocks import ManualClock
 
+from resolute.contracts.clock import SYSTEM_CLOCK, Clock
 from resolute.contracts.spool.format import Media
 from resolute.contracts.spool.media_formats import MediaKind, content_type
 from resolute.core.media.images import image_content
@@ -45,6 +46,10 @@ class Reporter(LogReporter):
 @pytest.fixture
 def reporter() -> Reporter:
     return Reporter()
+
+
+def event_media_of(reporter: Reporter, *, clock: Clock = SYSTEM_CLOCK) -> EventMedia:
+    return EventMedia(reporter.log_media, omissions=reporter.omissions, clock=clock)
 
 
 def append(path: Path, step: int, *values: Any) -> bytes:
@@ -90,7 +95,7 @@ def test_what_the_writer_of_pytorch_writes_becomes_media(tmp_path: Path, reporte
     writer.add_audio("beep", torch.zeros(1, 800), 3, sample_rate=8000)
     writer.add_pr_curve("curve", np.array([0, 1]), np.array([0.1, 0.9]), 3, num_thresholds=5)
     writer.close()
-    EventMedia(reporter).collect(tmp_path)
+    event_media_of(reporter).collect(tmp_path)
 
     found = by_name(reporter)
     assert {name: [(one.kind, one.steps) for one in media] for name, media in found.items()} == {
@@ -122,7 +127,7 @@ def test_what_tensorflow_2_writes_becomes_media(tmp_path: Path, reporter: Report
         tensor("flat", "histograms", (1, 3), dtype=FLOAT, float_val=[2.0, 2.0, 9.0]),
         tensor("loss", "scalars", (), dtype=FLOAT, float_val=[1.0]),
     )
-    EventMedia(reporter).collect(tmp_path)
+    event_media_of(reporter).collect(tmp_path)
 
     found = by_name(reporter)
     assert sorted(found) == ["flat", "said", "samples", "weights"]
@@ -135,7 +140,7 @@ def test_what_tensorflow_2_writes_becomes_media(tmp_path: Path, reporter: Report
 
 def test_each_record_is_logged_once_and_a_half_written_one_waits(tmp_path: Path, reporter: Reporter) -> None:
     path = tmp_path / "events.out.tfevents.1"
-    media = EventMedia(reporter)
+    media = event_media_of(reporter)
     append(path, 1, image("a"))
     media.collect(tmp_path)
     record = append(path, 2, image("b"))
@@ -153,7 +158,7 @@ def test_each_record_is_logged_once_and_a_half_written_one_waits(tmp_path: Path,
 def test_what_is_no_picture_is_left_out_and_the_rest_is_logged(tmp_path: Path, reporter: Reporter) -> None:
     append(tmp_path / "events.out.tfevents.1", 1, image("bad", b"<svg onload=alert(1)>"), image("good"))
     append(tmp_path / "events.out.tfevents.2", 1, tensor("odd", "histograms", (2, 3), dtype=3))
-    EventMedia(reporter).collect(tmp_path)
+    event_media_of(reporter).collect(tmp_path)
     assert [one.name for one in reporter.media] == ["good"]
 
 
@@ -161,7 +166,7 @@ def test_a_file_that_is_none_ends_no_training(
     tmp_path: Path, reporter: Reporter, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "a.tfevents").write_bytes(struct.pack("<QI", 3, 0) + b"\xff\xff\xff\0\0\0\0")
-    media = EventMedia(reporter)
+    media = event_media_of(reporter)
     media.collect(tmp_path)
     append(tmp_path / "b.tfevents", 1, image("a"))
     media.collect(tmp_path)
@@ -179,7 +184,7 @@ def test_what_takes_long_waits_for_the_next_call(tmp_path: Path, reporter: Repor
             self.advance(event_media.MOST_SECONDS * 0.6)
             return super().monotonic()
 
-    media = EventMedia(reporter, clock=Slow())
+    media = event_media_of(reporter, clock=Slow())
     media.collect(tmp_path)
     assert len(reporter.media) == 2
     media.collect(tmp_path)
@@ -187,7 +192,7 @@ def test_what_takes_long_waits_for_the_next_call(tmp_path: Path, reporter: Repor
 
 
 def test_media_come_with_copies_and_without_a_place_for_files(tmp_path: Path, reporter: Reporter) -> None:
-    manual = ManualTensorboard(tmp_path, FileCopier(None, media=EventMedia(reporter)), rank=0)
+    manual = ManualTensorboard(tmp_path, FileCopier(None, media=event_media_of(reporter)), rank=0)
     append(manual.path / "events.out.tfevents.1", 1, image("a"))
     append(manual.path / "events.out.tfevents.1.reports", 1, image("not looked at"))
     manual.upload(select_all, keep_path)

@@ -218,7 +218,7 @@ def _tensorboard(
 ) -> Tensorboard:
     path = Path(tempfile.gettempdir()) / f"tensorboard-{info.allocation_id}-{distributed.rank}"
     chief = distributed.rank == 0 and importlib.util.find_spec("tensorboard") is not None
-    media = EventMedia(reports) if chief else None
+    media = EventMedia(reports.log_media, omissions=reports.omissions) if chief else None
     copier = FileCopier(_tensorboard_destination(info, storage), media=media)
     if TensorboardMode(mode) is TensorboardMode.MANUAL:
         return ManualTensorboard(path, copier, rank=distributed.rank)

@@ -10,14 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from resolute.contracts.clock import SYSTEM_CLOCK, Clock
+from resolute.contracts.spool.format import Media
 from resolute.contracts.spool.media_formats import MediaKind
 from resolute.core.media.histograms import ranges_content
 from resolute.core.media.records import new_media
 from resolute.core.media.tables import table_content
-from resolute.core.reporting.reporter import Reporter
 from resolute.core.tensorboard.events import REPORTS_SUFFIX
 from resolute.core.tensorboard.record_tail import RecordTail
 from resolute.errors import InvalidArgumentError
+from resolute.spool.omissions import Omissions
 
 MOST_SECONDS = 5.0
 """How long a checkpoint and the end of a run may wait for media."""
@@ -35,20 +36,24 @@ class EventMedia:
     """Logs what event files have beside numbers; the limits of media hold for it.
 
     Args:
-        reporter: Takes the media.
+        log: Takes the media.
+        omissions: Receives what cannot be logged.
         clock: Measures the work.
 
     Raises:
         ImportError: TensorBoard is not installed.
     """
 
-    def __init__(self, reporter: Reporter, *, clock: Clock = SYSTEM_CLOCK) -> None:
+    def __init__(
+        self, log: Callable[[Media], None], *, omissions: Omissions, clock: Clock = SYSTEM_CLOCK
+    ) -> None:
         # Here and not later in a thread: a process forked during an import can wait for it forever.
         import numpy as np  # noqa: F401
         from tensorboard.compat.proto import event_pb2
 
         self._parse: Callable[[bytes], Any] = event_pb2.Event.FromString
-        self._reporter = reporter
+        self._log = log
+        self._omissions = omissions
         self._clock = clock
         self._tails: dict[Path, RecordTail] = {}
         self._lock = threading.Lock()
@@ -88,9 +93,9 @@ class EventMedia:
             )
         except (InvalidArgumentError, ValueError, IndexError) as error:
             problem = InvalidArgumentError(f"{kind.value} {name!r} of a TensorBoard file: {error}")
-            self._reporter.omissions.leave_out(f"{kind.value}s that cannot be logged", problem)
+            self._omissions.leave_out(f"{kind.value}s that cannot be logged", problem)
             return
-        self._reporter.log_media(media)
+        self._log(media)
 
 
 def _contents(value: Any) -> Iterator[tuple[MediaKind, Callable[[], bytes]]]:
