@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from resolute.contracts.hyperparameters import constants
 from resolute_experiments.config.layer import Layer
 from resolute_experiments.store.experiments import Experiment
@@ -42,6 +44,12 @@ def weights_of(trial: Trial) -> Layer:
     return Layer(trial.label, {"searcher": {"source_trial_id": trial.number}})
 
 
-def _place(experiment: Experiment) -> dict[str, str]:
-    """Where the experiment belongs now: it may have moved, and its workspace may have another name."""
-    return {"workspace": experiment.workspace, "project": experiment.project}
+def _place(experiment: Experiment) -> dict[str, Any]:
+    """Where the experiment belongs now: it may have moved, and its workspace may have another name.
+
+    A pool that its config names may be one of the cluster that it was imported from: where it ran counts.
+    """
+    resources = experiment.config["resources"]
+    if resources.get("resource_pool"):
+        resources = {**resources, "resource_pool": experiment.resource_pool}
+    return {"workspace": experiment.workspace, "project": experiment.project, "resources": resources}
