@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import socket
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -282,6 +284,39 @@ class TestKubernetes(EngineContract, LinesContract, BacklogContract, Submissions
                     ]
 
         scenario(body)
+
+    def test_a_pod_sees_the_checkpoints_of_its_trial_s_workspace_alone(
+        self, make: Callable[..., KubernetesUnderTest], kubernetes: KubernetesCluster, tmp_path: Path
+    ) -> None:
+        directory, own = "/srv/checkpoints", "/srv/checkpoints/workspaces-c/3"
+        stored = tmp_path / "stored"
+        for workspace in ("3", "4"):
+            (stored / "workspaces-c" / workspace / "one").mkdir(parents=True)
+        (stored / "outside").mkdir()
+        (stored / "workspaces-c" / "3" / "link").symlink_to("../4")
+        pod_spec = copy.deepcopy(kubernetes.pool_options["pod_spec"])
+        pod_spec["spec"]["volumes"].append({"name": "checkpoints", "hostPath": {"path": str(stored)}})
+        (container,) = [each for each in pod_spec["spec"]["containers"] if each["name"] == CONTAINER]
+        container["volumeMounts"].append({"name": "checkpoints", "mountPath": directory})
+        engine = make(pool={"pod_spec": pod_spec, "checkpoint_directories": [directory]})
+        script = (
+            f"cd {directory}; echo $(ls -A . workspaces-c workspaces-c/3); "
+            f"ls workspaces-c/3/link/ 2>/dev/null; echo weights > {own}/one/model.pt; echo saved"
+        )
+
+        async def body() -> None:
+            with engine.control_plane(script) as plane:
+                async with cleared(engine), engine_session(engine) as session:
+                    spec = replace(engine.spec(plane), checkpoint_directory=own)
+                    await session.engine.launch(spec)
+                    await seen(plane, "saved")
+                    assert plane.text() == [
+                        ".: workspaces-c workspaces-c: 3 workspaces-c/3: link one",
+                        "saved",
+                    ]
+
+        scenario(body)
+        assert (stored / "workspaces-c" / "3" / "one" / "model.pt").read_text() == "weights\n"
 
     def test_nothing_stays_of_what_a_script_leaves_behind(self, engine: KubernetesUnderTest) -> None:
         script = (

@@ -40,7 +40,7 @@ from resolute_serving.server.service import Environment
 
 _BLOB_THREADS = 8
 _REMOVAL_THREADS = 4
-_VERIFICATION_THREADS = 8
+_VERIFICATION_THREADS = 16
 _MEDIA_THREADS = 4
 
 

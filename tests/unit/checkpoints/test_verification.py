@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 
 from resolute.contracts.files.digests import format_digest, new_hash
+from resolute_checkpoints.blobs.base import Fault
 from resolute_checkpoints.blobs.directory import DirectoryStore
 from resolute_checkpoints.blobs.verification import KnownDigests, Verifier
 from resolute_checkpoints.blobs.workers import BlobWorkers
-from resolute_checkpoints.domain.checkpoint import File
+from resolute_checkpoints.domain.checkpoint import DirectoryStorage, File
 
 ID = str(uuid.UUID(int=1))
 CONTENT = b"weights" * 100_000
@@ -37,7 +38,8 @@ def digest_of(content: bytes, algorithm: str) -> str:
 
 def damaged(root: Path, files: Sequence[File], workers: BlobWorkers) -> list[str]:
     store = DirectoryStore(root)
-    return [str(fault) for fault in asyncio.run(Verifier(workers).damaged(store, ID, files))]
+    reading = Verifier(workers).damaged(store, ID, files, storage=DirectoryStorage(str(root)), caller="")
+    return [str(fault) for fault in asyncio.run(reading)]
 
 
 def test_files_that_are_not_what_was_committed_are_named(tmp_path: Path, workers: BlobWorkers) -> None:
@@ -114,7 +116,11 @@ def test_reading_ends_with_its_caller(tmp_path: Path, workers: BlobWorkers) -> N
 
     async def scenario() -> None:
         file = File("f", len(CONTENT), digest_of(CONTENT, "sha256"))
-        reading = asyncio.ensure_future(Verifier(workers).damaged(Watched(tmp_path), ID, [file]))
+        storage = DirectoryStorage(str(tmp_path))
+        verifier = Verifier(workers)
+        reading = asyncio.ensure_future(
+            verifier.damaged(Watched(tmp_path), ID, [file], storage=storage, caller="")
+        )
         assert await asyncio.to_thread(begun.wait, 60)
         reading.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -122,3 +128,44 @@ def test_reading_ends_with_its_caller(tmp_path: Path, workers: BlobWorkers) -> N
 
     asyncio.run(scenario())
     assert ended.wait(60)
+
+
+@pytest.mark.parametrize("other", [("workspace 2", "here"), ("workspace 1", "elsewhere")])
+def test_endless_files_of_one_workspace_hold_up_no_other_and_no_other_storage(
+    other: tuple[str, str], tmp_path: Path
+) -> None:
+    for name in ("here", "elsewhere"):
+        (tmp_path / name / ID).mkdir(parents=True)
+        (tmp_path / name / ID / "f").write_bytes(CONTENT)
+    file = File("f", len(CONTENT), digest_of(CONTENT, "sha256"))
+    begun = threading.Semaphore(0)
+
+    class Endless(DirectoryStore):
+        def _digest(self, checkpoint_id: str, file: File, wanted: Callable[[], bool]) -> str:
+            begun.release()
+            while True:
+                super()._digest(checkpoint_id, file, wanted)
+                self._known = KnownDigests()
+
+    async def read(verifier: Verifier, name: str, caller: str, *, kind: type[DirectoryStore]) -> list[Fault]:
+        storage = DirectoryStorage(str(tmp_path / name))
+        return await verifier.damaged(kind(tmp_path / name), ID, [file], storage=storage, caller=caller)
+
+    async def scenario() -> None:
+        threads = BlobWorkers(name="verify", threads=8)
+        verifier = Verifier(threads)
+        endless = [
+            asyncio.create_task(read(verifier, "here", "workspace 1", kind=Endless)) for _ in range(20)
+        ]
+        try:
+            for _ in range(2):
+                assert await asyncio.to_thread(begun.acquire, timeout=60)
+            caller, name = other
+            assert await asyncio.wait_for(read(verifier, name, caller, kind=DirectoryStore), 60) == []
+        finally:
+            for task in endless:
+                task.cancel()
+            await asyncio.gather(*endless, return_exceptions=True)
+            await asyncio.to_thread(threads.close)
+
+    asyncio.run(scenario())

@@ -8,12 +8,13 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from weakref import WeakValueDictionary
 
 from resolute.contracts.files.digests import format_digest, new_hash
 from resolute.errors import FailedPreconditionError, UnavailableError
 from resolute_checkpoints.blobs.base import BlobStore, Fault
 from resolute_checkpoints.blobs.workers import BlobWorkers
-from resolute_checkpoints.domain.checkpoint import File
+from resolute_checkpoints.domain.checkpoint import File, Storage
 
 _BLOCK_BYTES = 1 << 18
 _BATCH_BYTES = 64 << 20
@@ -87,28 +88,41 @@ def can_compute(digest: str) -> bool:
 class Verifier:
     """Reads files of checkpoints in threads of its own, so that long reads hold up no other call.
 
+    A script decides how long its files are, and a file full of holes may take days: of a storage's threads
+    the callers of one workspace have half.
+
     Args:
         workers: The threads.
     """
 
     def __init__(self, workers: BlobWorkers) -> None:
         self._workers = workers
+        self._shares: WeakValueDictionary[tuple[str, Storage], asyncio.Semaphore] = WeakValueDictionary()
 
-    async def damaged(self, store: BlobStore, checkpoint_id: str, files: Sequence[File]) -> list[Fault]:
+    async def damaged(
+        self, store: BlobStore, checkpoint_id: str, files: Sequence[File], *, storage: Storage, caller: str
+    ) -> list[Fault]:
         """Names the files whose content is not what their writer committed. Ends when its caller does.
 
         Args:
             store: Where the files are; they are there, with their sizes.
             checkpoint_id: The checkpoint.
             files: Its files; those without a digest, or with one of an unknown kind, are left out.
+            storage: Whose store that is.
+            caller: Whose turn it takes, such as a workspace.
         """
         over = threading.Event()
-        work = (
-            partial(store.damaged, checkpoint_id, batch, wanted=lambda: not over.is_set())
-            for batch in _batches([file for file in files if file.digest])
-        )
+        most = max(1, self._workers.share // 2)
+        share = self._shares.setdefault((caller, storage), asyncio.Semaphore(most))
+
+        async def read(batch: Sequence[File]) -> list[Fault]:
+            work = partial(store.damaged, checkpoint_id, batch, wanted=lambda: not over.is_set())
+            async with share:
+                return await self._workers.run(work, of=storage)
+
         try:
-            faults_of_all = await asyncio.gather(*(self._workers.run(part, of=store) for part in work))
+            batches = _batches([file for file in files if file.digest])
+            faults_of_all = await asyncio.gather(*map(read, batches))
         finally:
             over.set()
         return [fault for faults in faults_of_all for fault in faults]

@@ -24,7 +24,8 @@ class BlobWorkers:
 
     def __init__(self, *, name: str, threads: int) -> None:
         self._executor = ThreadPoolExecutor(threads, thread_name_prefix=name)
-        self._most = max(1, threads // 2)
+        self.share = max(1, threads // 2)
+        """Most threads of one storage."""
         self._shares: WeakValueDictionary[object, asyncio.Semaphore] = WeakValueDictionary()
 
     async def run(self, work: Callable[[], T], *, of: object) -> T:
@@ -62,7 +63,7 @@ class BlobWorkers:
         self._executor.shutdown(cancel_futures=True)
 
     async def _submit(self, work: Callable[[], T], of: object) -> Future[T]:
-        share = self._shares.setdefault(of, asyncio.Semaphore(self._most))
+        share = self._shares.setdefault(of, asyncio.Semaphore(self.share))
         await share.acquire()
         try:
             future = self._executor.submit(work)

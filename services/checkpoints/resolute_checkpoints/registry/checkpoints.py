@@ -31,7 +31,7 @@ from resolute_checkpoints.retention.remover import CLAIM_SECONDS, Remover
 from resolute_checkpoints.store import audit, fencing, records
 from resolute_checkpoints.store.files import removals, uploads
 from resolute_checkpoints.store.files.removals import Removal
-from resolute_serving.context import Principal, actor
+from resolute_serving.context import Principal, TrialRun, actor
 from resolute_serving.database.engine import Database
 from resolute_serving.updates import check_etag
 
@@ -208,7 +208,13 @@ class Registry:
         store, placed, faults = await self._workers.run(
             partial(self._finish, checkpoint, commit), of=checkpoint.storage
         )
-        faults = faults or await self._verifier.damaged(store, checkpoint.checkpoint_id, placed)
+        faults = faults or await self._verifier.damaged(
+            store,
+            checkpoint.checkpoint_id,
+            placed,
+            storage=checkpoint.storage,
+            caller=f"workspace {principal.workspace}" if isinstance(principal, TrialRun) else who,
+        )
         if faults:
             raise _incomplete(checkpoint, faults)
 
