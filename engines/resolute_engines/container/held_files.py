@@ -12,7 +12,7 @@ from typing import Any
 
 import aiohttp
 
-from resolute.contracts.files.left_files import MOST_FILES
+from resolute.contracts.files.left_files import as_one_answer
 from resolute.errors import FailedPreconditionError, ResoluteError, UnavailableError
 from resolute_engines.container.client import DockerApi
 from resolute_engines.container.containers import Containers, ListedContainer
@@ -81,7 +81,7 @@ class HeldFiles:
                 listed = await self._list_files(container)
                 sizes |= await asyncio.to_thread(_sizes, listed, container)
             self._listed[allocation_id] = sizes
-        return [RunFile(path, size) for path, size in list(sizes.items())[:MOST_FILES]]
+        return [RunFile(path, size) for path, size in as_one_answer(sizes.items())]
 
     async def read_file(self, allocation_id: str, path: str, *, offset: int, size: int) -> bytes:
         """Reads a part of a file.

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from resolute.contracts.files.left_files import MOST_FILES, left_files, may_be_read
+from resolute.contracts.files.left_files import as_one_answer, left_files, may_be_read
 from resolute.errors import NotFoundError
 from resolute_engines.protocol import RunFile
 
@@ -25,12 +25,12 @@ def list_files(runs: Path, allocation_id: str) -> Sequence[RunFile]:
         allocation_id: The allocation.
     """
     folder = runs / allocation_id
-    found = [
-        RunFile(f"{rank}/{path}", size)
+    found = (
+        (f"{rank}/{path}", size)
         for rank in sorted(_ranks(folder), key=int)
         for path, size in left_files(folder / rank)
-    ]
-    return found[:MOST_FILES]
+    )
+    return [RunFile(path, size) for path, size in as_one_answer(found)]
 
 
 def rank_and_parts(path: str) -> tuple[str, list[str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -12,6 +12,8 @@ LISTING = "files.json"
 """The file of a run directory that lists the others, where they are only seen from a container."""
 MOST_FILES = 10_000
 """How many are listed of a run directory."""
+_PATH_BYTES = 2 << 20
+"""Of all paths that are listed: clients take answers of 4 MiB."""
 MOST_ENTRIES = 100_000
 """How many files and folders are looked at to list them: a script may have made any number."""
 _FOLDERS = ("work", "flight")
@@ -21,7 +23,19 @@ _DEPTH = 64
 
 def left_files(run: Path) -> list[tuple[str, int]]:
     """Lists the regular files of a run directory by path, with their sizes; links are not followed."""
-    return list(islice(_left(run), MOST_FILES))
+    return as_one_answer(_left(run))
+
+
+def as_one_answer(files: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
+    """As many of the first files, by path with their sizes, as one answer may list."""
+    found: list[tuple[str, int]] = []
+    room = _PATH_BYTES
+    for path, size in islice(files, MOST_FILES):
+        room -= len(path.encode())
+        if room < 0:
+            break
+        found.append((path, size))
+    return found
 
 
 def may_be_read(parts: Sequence[str]) -> bool:

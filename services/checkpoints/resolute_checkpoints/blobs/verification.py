@@ -115,7 +115,7 @@ class Verifier:
         most = max(1, self._workers.share // 2)
         share = self._shares.setdefault((caller, storage), asyncio.Semaphore(most))
 
-        async def read(batch: Sequence[File]) -> list[Fault]:
+        async def read(batch: Sequence[File]) -> Sequence[Fault]:
             work = partial(store.damaged, checkpoint_id, batch, wanted=lambda: not over.is_set())
             async with share:
                 return await self._workers.run(work, of=storage)

@@ -131,3 +131,21 @@ def test_of_countless_files_and_folders_some_are_looked_at(
         (runs / RUN / "0" / "work" / "many" / str(number)).touch()
     list_files(runs, RUN)
     assert looked_at <= 30
+
+
+def test_files_of_long_paths_fit_into_one_answer(runs: Path) -> None:
+    folder = os.open(runs / RUN / "0" / "work", os.O_DIRECTORY)
+    try:
+        for _ in range(15):
+            os.mkdir("d" * 250, dir_fd=folder)
+            below = os.open("d" * 250, os.O_DIRECTORY, dir_fd=folder)
+            os.close(folder)
+            folder = below
+        for number in range(1_500):
+            os.close(os.open(f"{number:05}", os.O_CREAT | os.O_WRONLY, dir_fd=folder))
+    finally:
+        os.close(folder)
+    listed = list_files(runs, RUN)
+    assert 500 < len(listed) < 600
+    answer = ListRunFilesResponse(files=[ListRunFilesResponse.File(path=file.path) for file in listed])
+    assert answer.ByteSize() < 3 << 20
