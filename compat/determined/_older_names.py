@@ -40,7 +40,7 @@ _SAME = {
 
 def refuse(name: str) -> ImportError:
     """Returns the error of a name that is refused."""
-    return ImportError(f"{name} is not available: {_instead_of(name)}", name=name)
+    return ImportError(f"{name} is not available: {_instead_of_module(name)}", name=name)
 
 
 def attribute(module: str, name: str) -> Any:
@@ -76,7 +76,7 @@ class OlderModules(MetaPathFinder, Loader):
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """Returns a spec whose loader is this object; None for any other module."""
-        return ModuleSpec(fullname, self) if fullname in _SAME or _instead_of(fullname) else None
+        return ModuleSpec(fullname, self) if fullname in _SAME or _instead_of_module(fullname) else None
 
     def exec_module(self, module: ModuleType) -> None:
         """Puts the module that it is now in its place, or refuses it."""
@@ -89,6 +89,16 @@ class OlderModules(MetaPathFinder, Loader):
         if fullname in _SAME:
             raise ImportError(f"{fullname} is no program", name=fullname)
         raise refuse(fullname)
+
+
+def _instead_of_module(name: str) -> str:
+    """What to use instead of a module, which may have been private; empty if no release had it.
+
+    Attributes are not asked for so: pickling looks for private ones everywhere.
+    """
+    package, _, last = name.rpartition(".")
+    private = package.partition(".")[0] == "determined" and last.startswith("_") and not last.endswith("__")
+    return _instead_of(name) or (f"it was private; import the name from {package}" if private else "")
 
 
 def _instead_of(name: str) -> str:

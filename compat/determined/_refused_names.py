@@ -25,10 +25,12 @@ _CLIPPED = "give clip_grads to context.step_optimizer"
 _KEPT_RANDOM_STATE = "DeterminedCallback and TFKerasTrial keep the state of random numbers in checkpoints"
 REFUSED: Mapping[str, str] = {
     "determined.CallbackTrialController": _NO_HARNESS,
+    "determined.DistributedContext": "it is determined.core.DistributedContext",
     "determined.EnvContext": _NO_HARNESS,
     "determined.LegacyTrial": "write a PyTorchTrial (docs/pytorch.md) or a TFKerasTrial (docs/keras.md)",
     "determined.LoopTrialController": _NO_HARNESS,
     "determined.NativeContext": _NO_NATIVE,
+    "determined.RankInfo": "use core_context.distributed (docs/launch.md)",
     "determined.Trial": "write a PyTorchTrial (docs/pytorch.md) or a TFKerasTrial (docs/keras.md)",
     "determined.TrialController": _NO_HARNESS,
     "determined.callback": _NO_HARNESS,
@@ -87,6 +89,7 @@ REFUSED: Mapping[str, str] = {
     "determined.constants.EXPERIMENT_GLOBALS_KEY": _NO_HARNESS,
     "determined.constants.HOROVOD_GLOO_RENDEZVOUS_PORT": _NO_PORTS,
     "determined.constants.HOROVOD_SSH_PORT": _NO_PORTS,
+    "determined.constants.INTER_TRAIN_PROCESS_COMM_PORT": _NO_PORTS,
     "determined.constants.LOCAL_RENDEZVOUS_PORT": _NO_PORTS,
     "determined.constants.MANAGED_TRAINING_MODEL_COPY": "the code of a trial lies in its working directory",
     "determined.constants.SHARED_FS_CONTAINER_PATH": (
@@ -141,6 +144,7 @@ REFUSED: Mapping[str, str] = {
     "determined.util.signal_process_tree": "start the program in a session of its own, and use os.killpg",
     "determined.util.validate_batch_metrics": _NO_HARNESS,
     "determined.util.wrap_metrics": _NO_HARNESS,
+    "determined.util.write_checkpoint_metadata": "give metadata to core_context.checkpoint.upload",
     "determined.util.write_user_code": "checkpoints of Trial classes have the code, in code/",
     "determined.workload": _NO_HARNESS,
     "determined_cli": "run `det`, or use determined.experimental.client",

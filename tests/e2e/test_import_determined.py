@@ -129,11 +129,13 @@ def test_people_places_and_models_come_too(client: Client) -> None:
     users = {user.name: user for user in services.access.list_users()}
     assert not users["dave"].active
     assert users["carol"].role is UserRole.MEMBER
+    assert users["erin"].role is UserRole.EDITOR, "an admin of all workspaces is none of the cluster"
     roles = {(role.user, role.workspace): role.role for role in services.roles.list() if role.user != "admin"}
     assert roles == {
         ("carol", "lab"): UserRole.EDITOR,
         ("dave", "lab"): UserRole.EDITOR,
         ("carol", "attic"): UserRole.ADMIN,
+        **{("erin", name): UserRole.ADMIN for name in ("Uncategorized", "lab", "attic")},
     }
     assert services.workspaces.get("attic").archived
     assert [services.workspaces.get(name).owner for name in ("lab", "attic")] == ["carol", "dave"]
@@ -183,6 +185,10 @@ def test_a_dry_run_counts_and_writes_nothing(
         "  webhooks: endpoints of alerts take their place (docs/alerts.md)",
         "  notebooks",
         "  config policies of notebooks, shells and commands",
+        (
+            "  group 'team' (carol, dave): there are no groups; members have its roles each, and a provider's "
+            "groups may give roles (docs/access.md)"
+        ),
     }
     assert left <= set(said)
     assert snapshot(moved.home, client) == whole
@@ -290,7 +296,7 @@ def test_what_is_refused_or_odd_keeps_nothing_else_away(
             f"project 'lab/{'v' * 5000}'",
             "user 'carol'",
         ]
-        assert {"users: 1 new, 2 here before", "experiments: 3 new", "models: 1 new"} <= set(
+        assert {"users: 2 new, 2 here before", "experiments: 3 new", "models: 1 new"} <= set(
             said.stdout.splitlines()
         )
         (unknown,) = (line for line in said.stdout.splitlines() if "cannot be read here, as HDFS" in line)

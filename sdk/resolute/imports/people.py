@@ -1,4 +1,7 @@
-"""Users, and the roles that they and their groups have."""
+"""Users, and the roles that they and their groups have.
+
+Only the other cluster has groups: members get their roles, and the report lists who they are.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,9 @@ from functools import cached_property
 
 from resolute.client.schema.accounts import UserRole
 from resolute.client.services import Services
-from resolute.errors import NotFoundError
+from resolute.errors import FailedPreconditionError, NotFoundError
 from resolute.imports.master import Master, Message
+from resolute.imports.places import workspaces_of
 from resolute.imports.report import Report
 
 _ROLES: Mapping[str, UserRole] = {
@@ -20,7 +24,11 @@ _ROLES: Mapping[str, UserRole] = {
     "EditorProjectRestricted": UserRole.EDITOR,
     "Viewer": UserRole.VIEWER,
 }
+_NARROWER = frozenset({"EditorRestricted", "EditorProjectRestricted"})
+"""They come as editors, who may more."""
 _RANKS = (UserRole.MEMBER, UserRole.VIEWER, UserRole.EDITOR, UserRole.ADMIN)
+_MOST_NAMED = 20
+"""Members of a group that the report names."""
 Assigned = dict[tuple[int, int], UserRole]
 """The highest role of a user, by the user's number there, in a workspace by its number there; 0 for all."""
 
@@ -55,10 +63,12 @@ class People:
             with self._report.noting(f"user {name!r}"):
                 usual = UserRole.MEMBER if roles_count else UserRole.EDITOR
                 role = cluster_roles.get((int(user["id"]), 0), usual)
+                if user.get("admin") and not roles_count:
+                    role = UserRole.ADMIN
+                elif user.get("admin") and role is not UserRole.ADMIN:
+                    self._report.remark(f"user {name!r} as an admin: where roles count, that has no effect")
                 # Deactivated in the same call: an import that is killed leaves no user active who was not.
-                self._services.access.create_user(
-                    name, UserRole.ADMIN if user.get("admin") else role, active=bool(user.get("active", True))
-                )
+                self._services.access.create_user(name, role, active=bool(user.get("active", True)))
                 self._report.add("users", new=1)
                 self._report.remark("passwords of users: each needs a new one, or a sign-in by OpenID")
                 if user.get("displayName"):
@@ -97,16 +107,12 @@ class People:
                 for role in self._roles_of(int(user["id"])):
                     for assignment in role.get("userRoleAssignments") or []:
                         self._note(found, int(user["id"]), assignment["roleAssignment"], role["role"])
-        for group in self._groups():
+        for group in _groups_of(self._master):
             with self._report.noting(f"roles of group {group.get('name')!r}"):
                 self._note_group(found, group)
         return dict(found)
 
     def _note_group(self, found: Assigned, group: Message) -> None:
-        members = [int(user["id"]) for user in group.get("users") or []]
-        self._report.remark(
-            f"group {group['name']!r}: its {len(members)} members have its roles; there are no groups"
-        )
         answer = self._master.get(f"/api/v1/roles/search/by-group/{group['groupId']}")
         titles = {role["roleId"]: role for role in answer.get("roles") or []}
         for summary in answer.get("assignments") or []:
@@ -114,9 +120,9 @@ class People:
                 {"scopeWorkspaceId": workspace_id} for workspace_id in summary.get("scopeWorkspaceIds") or []
             ]
             scopes += [{"scopeCluster": True}] if summary.get("scopeCluster") else []
-            for member in members:
+            for member in _members_of(group):
                 for scope in scopes:
-                    self._note(found, member, scope, titles.get(summary["roleId"], {}))
+                    self._note(found, int(member["id"]), scope, titles.get(summary["roleId"], {}))
 
     def _roles_of(self, user: int) -> list[Message]:
         try:
@@ -124,19 +130,49 @@ class People:
         except NotFoundError:
             return []
 
-    def _groups(self) -> Iterator[Message]:
-        try:
-            found = list(self._master.search("/api/v1/groups/search", "groups"))
-        except NotFoundError:
-            return
-        for assignment in found:
-            yield self._master.get(f"/api/v1/groups/{assignment['group']['groupId']}")["group"]
+    @cached_property
+    def _workspaces(self) -> list[int]:
+        return [int(workspace["id"]) for workspace in workspaces_of(self._master)]
 
     def _note(self, found: Assigned, user: int, scope: Message, role: Message) -> None:
-        title = str(role.get("name", ""))
+        title, workspace = str(role.get("name", "")), int(scope.get("scopeWorkspaceId") or 0)
         given = _ROLES.get(title)
         if given is None:
             self._report.remark(f"role {title!r}: there is none like it; give one with `resolute rbac`")
             return
-        key = (user, int(scope.get("scopeWorkspaceId") or 0))
-        found[key] = max(found[key], given, key=_RANKS.index)
+        if title in _NARROWER:
+            self._report.remark(f"role {title!r}: its users are editors, who may start tasks too")
+        wanted = {workspace: given}
+        if title == "WorkspaceAdmin" and not workspace:
+            # An admin of the cluster would manage its users as well.
+            wanted = {0: UserRole.EDITOR, **dict.fromkeys(self._workspaces, given)}
+        for number, rank in wanted.items():
+            found[user, number] = max(found[user, number], rank, key=_RANKS.index)
+
+
+def remark_groups(master: Master, report: Report) -> None:
+    """Lists each group with its members, so that an admin can give them roles together elsewhere."""
+    with report.noting("groups"):
+        for group in _groups_of(master):
+            names = sorted(str(user.get("username", "")) for user in _members_of(group))
+            if len(names) > _MOST_NAMED:
+                names = [*names[:_MOST_NAMED], f"{len(names) - _MOST_NAMED} more"]
+            report.remark(
+                f"group {group['name']!r} ({', '.join(names) or 'empty'}): there are no groups; members have "
+                "its roles each, and a provider's groups may give roles (docs/access.md)"
+            )
+
+
+def _groups_of(master: Master) -> Iterator[Message]:
+    """Yields the groups with their members; none of a release or an edition that has no groups."""
+    try:
+        found = list(master.search("/api/v1/groups/search", "groups"))
+    except (NotFoundError, FailedPreconditionError):
+        return
+    for assignment in found:
+        yield master.get(f"/api/v1/groups/{assignment['group']['groupId']}")["group"]
+
+
+def _members_of(group: Message) -> list[Message]:
+    """The users of a group."""
+    return list(group.get("users") or [])

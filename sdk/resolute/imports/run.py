@@ -14,7 +14,7 @@ from resolute.imports.experiments import ExperimentHere, Experiments, experiment
 from resolute.imports.history import History, TrialHere
 from resolute.imports.master import Master, Message
 from resolute.imports.models import bring_models, models_of
-from resolute.imports.people import People
+from resolute.imports.people import People, remark_groups
 from resolute.imports.places import (
     archive_places,
     bring_places,
@@ -60,6 +60,7 @@ def count(master: Master, options: Options, *, report: Report) -> None:
         else:
             _remark_not_ended(listed, report)
     report.add("models", new=sum(1 for _ in models_of(master)))
+    remark_groups(master, report)
     remark_left_behind(master, report)
 
 
@@ -117,6 +118,7 @@ def bring(
 
     bring_models(master, services, report, cluster_id=cluster_id, workspaces=places.workspaces)
     archive_places(master, services, places)
+    remark_groups(master, report)
     remark_left_behind(master, report)
 
 

@@ -14,6 +14,7 @@ from resolute import core
 from resolute.core import Unit
 from resolute.core.reporting.train import TRAINING, VALIDATION
 from resolute.info import trial_of
+from resolute.transformers.evaluation import can_evaluate
 from resolute.transformers.loader_check import warn_of_unrepeatable
 from resolute.trials.batch_watch import BatchWatch
 from resolute.trials.search_operations import SearchOperations
@@ -39,7 +40,7 @@ class ResoluteCallback(TrainerCallback):  # type: ignore[misc, unused-ignore]  #
       ``runs/`` of ``output_dir``.
     - When the trial is preempted, all ranks save and stop after the same step.
     - On a cluster whose search gives operations, each is completed by an evaluation at its very end, with a
-      checkpoint after it.
+      checkpoint after it. Without an ``eval_dataset`` it is completed by what was logged last.
 
     Made before the ``Trainer``, it fetches the trial's latest checkpoint into ``output_dir`` and sets
     ``args.resume_from_checkpoint``, which is to be given to ``train()``; unless ``overwrite_output_dir``.
@@ -89,6 +90,7 @@ class ResoluteCallback(TrainerCallback):  # type: ignore[misc, unused-ignore]  #
         self._latest: dict[str, Any] = {}
         self._saved = -1
         self._completing = False
+        self._awaited: tuple[str, ...] = (TRAINING, VALIDATION)
         self._throughput = Throughput(core_context)
         self._watch = BatchWatch(self._throughput)
         _check_length(args, self._search)
@@ -101,6 +103,10 @@ class ResoluteCallback(TrainerCallback):  # type: ignore[misc, unused-ignore]  #
         """Warns of data that a pause would deal otherwise; stops at once if the search wants no more."""
         self.core_context.train.set_status("training")
         warn_of_unrepeatable(kwargs.get("train_dataloader"))
+        if not can_evaluate():
+            self._awaited = (TRAINING,)
+            if self._search.unit is not None:
+                _log.warning("Trainer has no eval_dataset: the search goes by the metrics of training")
         if self._throughput.batch_size is None:
             size = args.train_batch_size * args.gradient_accumulation_steps * args.world_size
             self._throughput.batch_size = size
@@ -258,12 +264,11 @@ class ResoluteCallback(TrainerCallback):  # type: ignore[misc, unused-ignore]  #
 
     def _complete(self, state: TrainerState, control: TrainerControl) -> None:
         """Completes the operation once training and validation were reported; until then has them made."""
-        self._completing = not all(
-            self._reported[group] == state.global_step for group in (TRAINING, VALIDATION)
-        )
+        self._completing = not all(self._reported[group] == state.global_step for group in self._awaited)
         control.should_save = control.should_save or self._saved != state.global_step
         if self._completing:
-            control.should_log = control.should_evaluate = True
+            control.should_log = True
+            control.should_evaluate = control.should_evaluate or VALIDATION in self._awaited
             return
         self._search.complete(self._latest)
         if self._search.is_over:

@@ -8,7 +8,7 @@ import json
 import tarfile
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -24,6 +24,7 @@ USERS = (
     {"id": 2, "username": "determined", "admin": False, "active": True},
     {"id": 3, "username": "carol", "admin": False, "active": True, "displayName": "Carol C."},
     {"id": 4, "username": "dave", "admin": False, "active": False},
+    {"id": 5, "username": "erin", "admin": True, "active": True},
 )
 WORKSPACES = (
     {"id": 1, "name": "Uncategorized", "archived": False, "username": "admin", "userId": 1},
@@ -48,7 +49,7 @@ TEMPLATES = ({"name": "small", "config": {"resources": {"slots_per_trial": 1}}, 
 WEBHOOKS = ({"id": 1, "url": "http://hooks/1", "webhookType": "WEBHOOK_TYPE_SLACK", "triggers": []},)
 NOTEBOOKS = ({"id": "n1", "state": "STATE_RUNNING"}, {"id": "n2", "state": "STATE_TERMINATED"})
 GROUPS = ({"groupId": 9, "name": "team", "users": [dict(USERS[2]), dict(USERS[3])]},)
-_ROLES = {"Editor": 4, "WorkspaceAdmin": 2, "Janitor": 8}
+_ROLES = {"Editor": 4, "WorkspaceAdmin": 2, "EditorRestricted": 7, "Janitor": 8}
 POLICIES: Mapping[int, Mapping[str, Any]] = {0: {"constraints": {"priority_limit": 10}}, 2: {}}
 
 
@@ -294,20 +295,19 @@ def checkpoint_id(trial: int, steps: int) -> str:
 
 def roles_of(user: int) -> list[dict[str, Any]]:
     """The roles that a user was given."""
-    if user != 3:
-        return []
+    given: Mapping[int, Sequence[tuple[str, Mapping[str, Any]]]] = {
+        3: [("WorkspaceAdmin", {"scopeWorkspaceId": 3}), ("Janitor", {"scopeWorkspaceId": 3})],
+        5: [("WorkspaceAdmin", {"scopeCluster": True}), ("EditorRestricted", {"scopeWorkspaceId": 2})],
+    }
     return [
         {
             "role": {"roleId": _ROLES[name], "name": name},
             "groupRoleAssignments": [],
             "userRoleAssignments": [
-                {
-                    "userId": 3,
-                    "roleAssignment": {"role": {"roleId": _ROLES[name]}, "scopeWorkspaceId": 3},
-                }
+                {"userId": user, "roleAssignment": {"role": {"roleId": _ROLES[name]}, **scope}}
             ],
         }
-        for name in ("WorkspaceAdmin", "Janitor")
+        for name, scope in given.get(user, ())
     ]
 
 

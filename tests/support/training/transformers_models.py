@@ -43,11 +43,11 @@ def arguments(directory: Path, **options: Any) -> TrainingArguments:
     )
 
 
-def make_trainer(args: TrainingArguments, *callbacks: Any) -> Trainer:
+def make_trainer(args: TrainingArguments, *callbacks: Any, evaluates: bool = True) -> Trainer:
     return Trainer(
         model=make_model(),
         args=args,
         train_dataset=Counting(),
-        eval_dataset=Counting(),
+        eval_dataset=Counting() if evaluates else None,
         callbacks=list(callbacks),
     )

@@ -103,9 +103,10 @@ def test_the_documented_variables_name_the_user(home: Path) -> None:
     assert find_endpoint(environment=environment).token() == "chosen"
 
 
-def test_a_password_needs_a_user(home: Path) -> None:
+@pytest.mark.parametrize("password", ["secret", ""])
+def test_a_password_needs_a_user(home: Path, password: str) -> None:
     with pytest.raises(InvalidArgumentError, match="a password is given and no user"):
-        Session.find(password="secret", environment={"RESOLUTE_HOME": str(home)})
+        Session.find(password=password, environment={"RESOLUTE_HOME": str(home)})
 
 
 def test_the_embedded_clusters_token_is_for_it_alone(home: Path) -> None:

@@ -55,6 +55,18 @@ def test_no_name_of_any_release_fails_bare() -> None:
     assert int(count) > 900
 
 
+def test_private_modules_are_refused_by_name_and_private_attributes_are_not_there() -> None:
+    for name in ("determined._env_context", "determined.pytorch._trainer", "determined.core._checkpoint"):
+        package = name.rpartition(".")[0]
+        with pytest.raises(ImportError, match=rf"{name} is not available: it was private; .* from {package}"):
+            importlib.import_module(name)
+    with pytest.raises(ImportError, match="it was private"):
+        exec("from determined.pytorch import _trainer")
+    assert not hasattr(pytorch, "_trainer")
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("determined.__nowhere__")
+
+
 @pytest.mark.parametrize("name", ["model_hub", "determined_cli", "determined_common", "determined_deploy"])
 def test_packages_beside_it_are_refused_alone(name: str) -> None:
     result = subprocess.run(

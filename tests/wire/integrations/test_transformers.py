@@ -46,6 +46,20 @@ def train(output: Path, *callbacks: Any, **options: Any) -> Trainer:
     return trainer
 
 
+def test_a_trainer_without_an_evaluation_completes_by_what_it_logs(start: Any, tmp_path: Path) -> None:
+    with (
+        start(max_length=12, rungs=2) as trial,
+        core.init(tensorboard_mode=core.TensorboardMode.MANUAL) as context,
+    ):
+        args = arguments(tmp_path / "out", max_steps=12, eval_strategy="no")
+        trainer = make_trainer(args, ResoluteCallback(context, args), evaluates=False)
+        trainer.train()
+        assert trial.flags.acknowledged
+    assert trainer.state.global_step == 12
+    saved = {path.name for path in (tmp_path / "checkpoints").glob("*/checkpoint-*")}
+    assert saved == {"checkpoint-4", "checkpoint-12"}
+
+
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("logging_steps", [1, 7])
 def test_it_evaluates_where_the_search_says(start: Any, tmp_path: Path, logging_steps: int) -> None:

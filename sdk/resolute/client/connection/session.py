@@ -38,7 +38,7 @@ class Session:
     """
 
     def __init__(self, endpoint: Endpoint, *, user: str = "", password: str | None = None) -> None:
-        if password and not user:
+        if password is not None and not user:
             raise InvalidArgumentError("a password is given and no user; name the user too")
         self.endpoint = endpoint
         self.user = user

@@ -34,6 +34,14 @@ def test_steps_become_batches(more: dict[str, Any], size: int) -> None:
     assert f"min_validation_period: 1 is {{batches: {size}}}" in warning
 
 
+def test_null_is_no_number_of_steps() -> None:
+    searcher = {"name": "single", "metric": "loss", "max_length": {"batches": 3}}
+    nulls = dict.fromkeys(("max_steps", "target_trial_steps", "step_budget", "steps_per_round"))
+    document = {**OLD, "min_validation_period": None, "batches_per_step": None, "searcher": searcher | nulls}
+    assert parse_config(document).searcher == parse_config({**document, "searcher": searcher}).searcher
+    assert steps_warning(document) == []
+
+
 @pytest.mark.parametrize("field", ["max_steps", "target_trial_steps"])
 def test_a_search_of_any_name_may_count_in_steps(field: str) -> None:
     searcher = {"name": "async_halving", "metric": "loss", "max_trials": 8, "num_rungs": 2, field: 3}

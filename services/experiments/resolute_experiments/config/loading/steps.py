@@ -38,6 +38,8 @@ def without_steps(document: Mapping[str, Any]) -> tuple[dict[str, Any], list[str
     size = _USUAL if per_step is None else per_step
     if not _is_count(size, least=1):
         return converted, []
+    if per_step is None:
+        converted.pop("batches_per_step", None)
     shown = []
     if per_step is not None and document.get("scheduling_unit") is None:
         del converted["batches_per_step"]
@@ -68,7 +70,9 @@ def _searcher(searcher: Mapping[str, Any], size: int) -> tuple[dict[str, Any], l
         shown.append(f"searcher.name: {_SIMPLE} is {_SIMPLE_NOW}")
     for old, now in _LENGTHS.items():
         steps = searcher.get(old)
-        if converted.get(now) is None and _is_count(steps, least=1):
+        if steps is None:
+            converted.pop(old, None)
+        elif converted.get(now) is None and _is_count(steps, least=1):
             del converted[old]
             converted[now] = {"batches": steps * size}
             shown.append(f"searcher.{old}: {steps} is searcher.{now}: {{batches: {steps * size}}}")
