@@ -186,8 +186,8 @@ def test_a_dry_run_counts_and_writes_nothing(
         "  notebooks",
         "  config policies of notebooks, shells and commands",
         (
-            "  group 'team' (carol, dave): there are no groups; members have its roles each, and a provider's "
-            "groups may give roles (docs/access.md)"
+            "  group 'team' (carol, dave): there are no groups; members have its roles each, and a "
+            "provider's groups may give roles (docs/access.md)"
         ),
     }
     assert left <= set(said)

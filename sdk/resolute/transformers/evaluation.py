@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from types import FrameType
+import inspect
 
 from transformers import Trainer
 
@@ -17,7 +16,7 @@ def can_evaluate() -> bool:
     A ``Trainer`` that is asked for an evaluation without a data set raises, and callbacks are not given the
     ``Trainer``: it is found among the callers.
     """
-    frame: FrameType | None = sys._getframe()
+    frame = inspect.currentframe()
     while frame is not None:
         caller = frame.f_locals.get("self")
         if isinstance(caller, Trainer):

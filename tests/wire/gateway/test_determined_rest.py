@@ -24,6 +24,8 @@ NOWHERE = "127.0.0.1:1"
         ("GET", "/docs/rest-api"),
         ("GET", "/info"),
         ("POST", "/login"),
+        ("GET", "/prom/det-state-metrics"),
+        ("GET", "/resources/allocation/raw"),
     ],
 )
 def test_its_paths_name_the_section_that_maps_its_calls(method: str, path: str) -> None:

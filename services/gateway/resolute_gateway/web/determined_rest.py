@@ -23,6 +23,8 @@ def determined_rest() -> list[Route]:
         "/docs/rest-api/{path:path}",
         "/info",
         "/login",
+        "/prom/{path:path}",
+        "/resources/allocation/{path:path}",
     )
     return [Route(path, _gone, methods=_METHODS) for path in paths]
 
