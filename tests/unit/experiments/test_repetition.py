@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from resolute.trials.search_metric import SearcherMetric
 from resolute_experiments.exits.policy import Exit
 from resolute_experiments.exits.repetition import Failure, why_not_again
 from resolute_experiments.states import RunOutcome
@@ -74,6 +75,13 @@ def test_what_only_a_change_mends_is_not_repeated_before_the_first_report(error:
     assert judged(error, steps=3) == ""
     assert judged(error, steps=None) == ""
     assert judged(error, run_that_failed(1, "ValueError: another", steps=7)) == "", "it ran there"
+
+
+def test_a_trial_whose_validation_has_not_the_metric_is_not_repeated() -> None:
+    metric = SearcherMetric("val_loss", smaller_is_better=True)
+    with pytest.raises(RuntimeError) as raised:
+        metric.pick({"validation_loss": 0.5})
+    assert judged(f"RuntimeError: {raised.value}", steps=16).startswith("not repeated: validations give no")
 
 
 @pytest.mark.parametrize("steps", [0, 412])

@@ -27,6 +27,10 @@ _NEVER_MENDED = re.compile(
     r"|.*: can't open file .*|.*command not found.*|\S+: error: .*|.*No module named .*"
 )
 """Errors of the code and the environment: nothing but a change of these takes them away."""
+_WITHOUT_METRIC = re.compile(
+    r"RuntimeError: Search method is configured to use metric .* the validation gave .*"
+)
+"""What a Trial class says whose validation lacks the metric (``resolute.trials.search_metric``)."""
 _PASSING = re.compile(
     r"connect|network|resolve|resolution|unreachable|time[d]? ?out|timeout|temporar|unavailable|try again"
     r"|too many requests|reset by peer|broken pipe|ssl|urlopen|http|socket|rendezvous|address already in use"
@@ -76,6 +80,8 @@ def why_not_again(now: Failure, exit_: Exit, *, earlier: Sequence[Run]) -> str:
         return ""
     if _PASSING.search(now.error):
         return ""
+    if _WITHOUT_METRIC.fullmatch(now.error):
+        return "not repeated: validations give no searcher.metric until code or config is changed"
     before = [failure_of(run) for run in earlier if run.outcome is RunOutcome.FAILED]
     if before and before[-1].kind == now.kind and before[-1].steps == now.steps:
         where = f"at step {now.steps}" if now.steps else "before the first report"
