@@ -17,6 +17,7 @@ from support.clusters.embedded import EmbeddedCluster
 from support.page_commands import blocks_of
 from support.ports import free_port
 from support.postgres import PostgresServer, postgres_server
+from support.suspension import suspend
 from support.waiting import wait_until
 
 from resolute.contracts.run.lock import is_locked
@@ -103,7 +104,7 @@ def test_a_process_that_was_stopped_is_fenced_and_ends(
     on_page(first, serve, tmp_path)
     on_page(second, stand_by, tmp_path)
     pid = json.loads((first.home / "endpoint.json").read_text())["pid"]
-    os.kill(pid, signal.SIGSTOP)
+    suspend(pid)
     wait_until(lambda: health(second) == 200, what="the second machine to serve")
     second.det("user", "create", "of-the-second")
     os.kill(pid, signal.SIGCONT)

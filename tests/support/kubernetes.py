@@ -28,6 +28,7 @@ import psutil
 import yaml
 from support.backends import missing
 from support.page_commands import yaml_of
+from support.suspension import suspend
 from support.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
@@ -194,7 +195,7 @@ class KubernetesCluster:
     def silent_api_server(self) -> Iterator[None]:
         """An API server that answers nobody for a while, the node included."""
         pid = int((self._directory / "run/apiserver.pid").read_text().split()[0])
-        os.kill(pid, signal.SIGSTOP)
+        suspend(pid)
         try:
             yield
         finally:

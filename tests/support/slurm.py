@@ -18,6 +18,7 @@ from support.backends import missing
 from support.ports import free_port
 from support.slurm_accounting import PROGRAMS as ACCOUNTING_PROGRAMS
 from support.slurm_accounting import SlurmAccounting
+from support.suspension import suspend
 from support.waiting import wait_until
 
 NODES = 4
@@ -140,7 +141,7 @@ class SlurmCluster:
     def controller_suspended(self) -> Iterator[None]:
         """Has the controller take connections and answer none, as one that has too much to do."""
         process = self._processes["slurmctld"]
-        process.send_signal(signal.SIGSTOP)
+        suspend(process.pid)
         try:
             yield
         finally:

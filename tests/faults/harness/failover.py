@@ -30,6 +30,7 @@ from faults.harness.new_home import in_new_home
 from faults.harness.service_queries import channel_to, problems_of
 from faults.harness.tally import Tally
 from faults.harness.watched_threads import WatchedThread
+from support.suspension import suspend
 from support.waiting import wait_until
 
 from resolute.api.experiments.v1 import workspaces_service_pb2 as pb2
@@ -145,7 +146,7 @@ class Failovers:
         assert former.process is not None
         with channel_to(former.cluster) as channel:
             problems_of(channel)  # the connection is there before the process stops
-            former.process.send_signal(signal.SIGSTOP)
+            suspend(former.process.pid)
             self._pair.follow()
             late = self._write_late(channel)
             former.process.send_signal(signal.SIGCONT)

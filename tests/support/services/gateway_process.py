@@ -9,6 +9,7 @@ import sys
 import uuid
 
 from support.ports import free_port
+from support.suspension import suspend
 
 SERVICES = ("experiments", "searcher", "metrics", "logs", "checkpoints", "preemption")
 
@@ -54,7 +55,7 @@ class GatewayProcess:
     def stand_still(self) -> None:
         """Keeps it from doing anything, while its ports and connections stay open."""
         if self._process is not None:
-            self._process.send_signal(signal.SIGSTOP)
+            suspend(self._process.pid)
 
     def kill(self) -> None:
         """Ends it at once; does nothing where it does not run."""

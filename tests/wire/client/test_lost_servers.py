@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -14,6 +13,7 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from support.ports import free_port
 from support.services import health_process
+from support.suspension import suspend
 from support.waiting import wait_until
 
 from resolute.contracts.calls.retries import ATTEMPTS
@@ -30,7 +30,7 @@ SERVING = health_pb2.HealthCheckResponse.SERVING
 def killed_server(port: int) -> Iterator[None]:
     """A server that stands still when the body begins, and is dead after it."""
     with health_process.running(port) as server:
-        server.send_signal(signal.SIGSTOP)
+        suspend(server.pid)
         yield
 
 
