@@ -100,6 +100,8 @@ class MetricsCopy:
             if changes:
                 await self._database.write(partial(reported_steps.store, changes=changes))
                 self._notifier.notify(*{watched(trial.experiment_id) for trial, _ in changes})
+            if len(due) < _PAGE:
+                return
             following = partial(reported_steps.due, after=due[-1].number, limit=_PAGE)
             due = await self._database.read(following)
 
