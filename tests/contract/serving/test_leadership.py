@@ -106,6 +106,28 @@ def test_a_transaction_that_a_stopped_process_left_open_neither_commits_nor_hold
     new.close()
 
 
+def test_no_session_of_a_stopped_process_keeps_its_place_at_the_server(
+    url: str, homes: tuple[Leadership, Leadership]
+) -> None:
+    """A server takes about a hundred, and one that is cut off would hold its own until TCP gives up."""
+
+    def session(connection: sa.Connection) -> int:
+        return int(connection.exec_driver_sql("SELECT pg_backend_pid()").scalar_one())
+
+    old = open_database(url, take(homes[0]))
+    held = {asyncio.run(old.read(session)), asyncio.run(old.write(session))}
+    new = open_database(url, take(homes[1]))
+
+    def left(connection: sa.Connection) -> set[int]:
+        return held & set(connection.exec_driver_sql("SELECT pid FROM pg_stat_activity").scalars())
+
+    wait_until(
+        lambda: not asyncio.run(new.read(left)), seconds=30, what="the sessions of the former process to end"
+    )
+    old.close()
+    new.close()
+
+
 def test_a_commit_that_comes_first_is_kept_by_the_next(
     url: str, homes: tuple[Leadership, Leadership]
 ) -> None:

@@ -105,7 +105,7 @@ class Database:
         self.url = url
         self._group_limit = group_limit
         self._writer_engine = create_engine(url, name=name, writes=True, max_pages=max_pages, fence=fence)
-        self._reader_engine = create_engine(url, name=name, writes=False)
+        self._reader_engine = create_engine(url, name=name, writes=False, fence=fence)
         # Callers beyond `max_waiting` are refused: waiting for space would take as much memory.
         self._queue: queue.SimpleQueue[_Item[Any] | None] = queue.SimpleQueue()
         self._readers = ThreadPoolExecutor(readers, thread_name_prefix=f"{name}-read")
@@ -360,7 +360,7 @@ def create_engine(
         name: Schema on PostgreSQL.
         writes: Whether transactions take SQLite's write lock at once.
         max_pages: Upper bound of an SQLite file in pages.
-        fence: What each transaction passes first, on PostgreSQL.
+        fence: What each transaction that writes passes first, on PostgreSQL; it names all sessions.
     """
     parsed = make_url(url)
     if parsed.get_backend_name() == "sqlite":
@@ -376,7 +376,7 @@ def create_engine(
     if fence is not None:
         arguments["application_name"] = fence.session
     engine = sa.create_engine(url, pool_pre_ping=True, connect_args=arguments, hide_parameters=True)
-    if fence is not None:
+    if fence is not None and writes:
         sa.event.listen(engine, "begin", fence.require)
     return engine
 
