@@ -43,7 +43,7 @@ _ENGINES = "tools/install_engines.sh"
 _CLIENTS = "tools/install_clients.sh"
 SUITES = (
     Suite("clients", 7, ("clients",), _CLIENTS),
-    Suite("container", 8, ("engines", "ENGINE=container"), _ENGINES, by_name=True),
+    Suite("container", 8, ("engines", "ENGINE=container"), _ENGINES),
     Suite("deployment", 3, ("deployment",)),
     Suite("slurm", 10, ("engines", "ENGINE=slurm"), _ENGINES),
     Suite("nginx", 10, ("front", "FRONTS=nginx", "SAMPLE=1"), _CLIENTS, by_name=True),
