@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -58,8 +59,11 @@ VIEWS = (
     ("/cluster?tab=users", "cell", "admin"),
 )
 """Where each view is, and the role and name of something that is there once it is loaded."""
-SCREENS = ((1024, 768, "light"), (390, 844, "dark"))
-"""Width, height and theme of those that every view is looked at on."""
+SCREENS = ((1440, 900), (1024, 768), (390, 844))
+"""Widths and heights of those that every view is looked at on, in both themes."""
+THEMES = ("light", "dark")
+PICTURES = os.environ.get("RESOLUTE_TEST_PICTURES", "")
+"""Folder that gets pictures of the views, for people; empty for none."""
 
 
 @pytest.fixture(autouse=True)
@@ -67,8 +71,9 @@ def one_slot(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RESOLUTE_SLOTS", "1")
 
 
-def test_every_view_is_accessible_and_fits_the_screen(tmp_path: Path) -> None:
-    visit_page(BUILT, tmp_path, look_at_every_view)
+@pytest.mark.timeout(1200)
+def test_every_view_is_accessible_and_fits_every_screen_in_both_themes(tmp_path: Path) -> None:
+    visit_page(BUILT, tmp_path, look_at_every_view, seconds=1100)
 
 
 async def look_at_every_view(visit: Visit) -> None:
@@ -81,13 +86,17 @@ async def look_at_every_view(visit: Visit) -> None:
     await page.get_by_label("One-time code").wait_for()
     await assert_accessible(page)
     await visit.sign_in()
-    for width, height, theme in SCREENS:
-        await page.set_viewport_size({"width": width, "height": height})
-        await page.emulate_media(color_scheme=theme, reduced_motion="reduce")
-        for path, role, name in VIEWS:
-            await page.goto(visit.url + path)
+    for path, role, name in VIEWS:
+        await page.goto(visit.url + path)
+        for width, height in SCREENS:
+            await page.set_viewport_size({"width": width, "height": height})
             await page.get_by_role(role, name=name).first.wait_for()
-            await assert_accessible(page)
+            for theme in THEMES:
+                await page.emulate_media(color_scheme=theme, reduced_motion="reduce")
+                await assert_accessible(page)
+                if PICTURES:
+                    name_of_file = re.sub(r"\W+", "-", path).strip("-") or "experiments"
+                    await page.screenshot(path=f"{PICTURES}/{name_of_file}-{width}-{theme}.png")
             assert await hidden_at_the_right(page) == 0, (path, width)
     await page.keyboard.press("?")
     await page.get_by_role("dialog").get_by_role("heading", name="Keys").wait_for()
