@@ -148,7 +148,7 @@ class Visit:
 
     def owner(self, trial: Any) -> tuple[dict[str, Any], str]:
         """Who the first run of a trial is, and its token."""
-        run = TrialRun(trial.trial_id, 1, trial.experiment_id, "ada", "w")
+        run = TrialRun(trial.trial_id, 1, trial.experiment_id, "ada", "w", workspace_id=1)
         owner = {"trial_id": run.trial_id, "run": 1, "experiment_id": run.experiment_id}
         return owner, self.running.trial_token(run)
 
