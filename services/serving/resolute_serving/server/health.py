@@ -41,6 +41,7 @@ class HealthMonitor:
         self._clock = clock
         self._unhealthy: dict[str, str] = {}
         self._lag: float | None = None
+        self._stopped = False
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
@@ -49,6 +50,7 @@ class HealthMonitor:
 
     async def stop(self) -> None:
         """Ends."""
+        self._stopped = True
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -105,7 +107,8 @@ class HealthMonitor:
         await self._set_health("", healthy and not self._unhealthy)
 
     async def _check_periodically(self) -> None:
-        while True:
+        # Before Python 3.12 a wait with a deadline loses the cancellation that comes as it ends.
+        while not self._stopped:
             await asyncio.sleep(_CHECK_SECONDS)
             with contextlib.suppress(Exception):
                 await self.check()
