@@ -46,7 +46,8 @@ from resolute_experiments.accounts.servicers.user_settings import SettingHandler
 from resolute_experiments.accounts.servicers.workspaces import WorkspaceHandlers
 from resolute_experiments.accounts.storage_quotas import StorageQuota
 from resolute_experiments.accounts.store import projects, tokens, users
-from resolute_experiments.admission.config_reader import Admission, ConfigReader
+from resolute_experiments.admission.acceptance import Admission
+from resolute_experiments.admission.config_reader import ConfigReader
 from resolute_experiments.admission.id_assignment import assign_ids
 from resolute_experiments.admission.storage_roots import StorageRoots
 from resolute_experiments.admission.submissions import Submissions

@@ -12,8 +12,8 @@ from resolute.errors import InvalidConfigError
 from resolute_engines.environment import EngineEnvironment
 from resolute_engines.plugins import create_engine
 from resolute_engines.settings import FILE_NAME, read_resource_settings
+from resolute_experiments.admission.acceptance import Accepted, Admission
 from resolute_experiments.admission.config_policies import Enforced
-from resolute_experiments.admission.config_reader import Accepted, Admission
 from resolute_experiments.admission.pools import PoolsOffered
 from resolute_experiments.admission.preparation import prepare_config
 from resolute_experiments.allocations.pools import terms_of

@@ -13,8 +13,8 @@ from resolute_engines.configs.host_access import HostAccess, named_directory
 from resolute_engines.configs.requirements import require
 from resolute_engines.container.settings import ContainerEngineOptions
 from resolute_engines.settings import parse_options
+from resolute_experiments.admission.acceptance import Admission
 from resolute_experiments.admission.config_policies import Enforced
-from resolute_experiments.admission.config_reader import Admission
 from resolute_experiments.admission.pools import PoolsOffered, PoolTerms
 from resolute_experiments.admission.preparation import prepare_config
 from resolute_experiments.config.layer import Layer

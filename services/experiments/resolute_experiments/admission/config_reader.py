@@ -9,12 +9,11 @@ from __future__ import annotations
 import asyncio
 import importlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from resolute.api.experiments.v1 import trials_service_pb2
+from resolute_experiments.admission.acceptance import Accepted, Admission
 from resolute_experiments.admission.config_policies import Enforced
-from resolute_experiments.admission.pools import PoolsOffered
 from resolute_experiments.config.layer import Layer
 from resolute_experiments.store.config_policies import ConfigPolicies
 from resolute_serving.context import actor
@@ -23,39 +22,11 @@ from resolute_serving.workers.process import WorkerLimits
 
 if TYPE_CHECKING:
     from resolute_experiments.admission.unmanaged_runs import UnmanagedRun
-    from resolute_experiments.config.experiment import ExperimentConfig
     from resolute_experiments.imports.configs import ImportedConfig
 
 T = TypeVar("T")
 SMALL_CHARACTERS = 16 * 1024
 """Longest config that is read in a thread."""
-
-
-@dataclass(frozen=True)
-class Accepted:
-    """A config that was taken."""
-
-    config: ExperimentConfig
-    """The whole config, defaults filled in."""
-    warnings: tuple[str, ...]
-    """What in it has no effect here."""
-    resource_pool: str
-    """The pool that it runs in."""
-    runs_here: bool = False
-    """Whether that runs trials on this machine with the packages of this service."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Admission:
-    """What this cluster accepts.
-
-    A value of its own, because a config that is right anywhere may ask for more than this cluster has.
-    """
-
-    cluster_defaults: dict[str, Any] = field(default_factory=dict)
-    """Lowest layer of every config, such as where checkpoints lie."""
-    pools: PoolsOffered
-    """Where its experiments can run."""
 
 
 class ConfigReader:

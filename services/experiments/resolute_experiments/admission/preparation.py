@@ -9,8 +9,8 @@ from resolute.contracts.documents.document import read_document
 from resolute.contracts.documents.faults import ConfigError
 from resolute.errors import InvalidConfigError, Violation
 from resolute_engines.configs.requirements import require
+from resolute_experiments.admission.acceptance import Accepted, Admission
 from resolute_experiments.admission.config_policies import Enforced
-from resolute_experiments.admission.config_reader import Accepted, Admission
 from resolute_experiments.config.doubtful_values import doubtful_values
 from resolute_experiments.config.ineffective_fields import LOCAL_PROCESSES, Ineffective, ineffective_fields
 from resolute_experiments.config.layer import Layer

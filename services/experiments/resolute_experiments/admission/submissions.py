@@ -29,8 +29,9 @@ from resolute_experiments.accounts.store import locations
 from resolute_experiments.accounts.store.workspaces import UNCATEGORIZED
 from resolute_experiments.accounts.workspace_quotas import admit, require_editor
 from resolute_experiments.admission import model_definition
+from resolute_experiments.admission.acceptance import Accepted, Admission
 from resolute_experiments.admission.config_policies import Enforced
-from resolute_experiments.admission.config_reader import Accepted, Admission, ConfigReader
+from resolute_experiments.admission.config_reader import ConfigReader
 from resolute_experiments.admission.storage_roots import StorageRoots
 from resolute_experiments.clients import Clients
 from resolute_experiments.config.layer import Layer

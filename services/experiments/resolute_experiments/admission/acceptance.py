@@ -1,0 +1,38 @@
+"""What this cluster accepts of a config, and a config that was accepted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from resolute_experiments.admission.pools import PoolsOffered
+
+if TYPE_CHECKING:
+    from resolute_experiments.config.experiment import ExperimentConfig
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """A config that was taken."""
+
+    config: ExperimentConfig
+    """The whole config, defaults filled in."""
+    warnings: tuple[str, ...]
+    """What in it has no effect here."""
+    resource_pool: str
+    """The pool that it runs in."""
+    runs_here: bool = False
+    """Whether that runs trials on this machine with the packages of this service."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Admission:
+    """What this cluster accepts.
+
+    A value of its own, because a config that is right anywhere may ask for more than this cluster has.
+    """
+
+    cluster_defaults: dict[str, Any] = field(default_factory=dict)
+    """Lowest layer of every config, such as where checkpoints lie."""
+    pools: PoolsOffered
+    """Where its experiments can run."""
