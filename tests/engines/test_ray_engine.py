@@ -401,4 +401,4 @@ def _driver_of(engine: RayUnderTest) -> psutil.Process:
 
 def _spooled(engine: RayUnderTest, words: bytes) -> bool:
     """Whether the only run has written some words into its spool."""
-    return any(words in path.read_bytes() for path in engine.directory.glob("*/run/spool/*"))
+    return any(words in path.read_bytes() for path in engine.directory.glob("*/run/spool/*.logs"))
