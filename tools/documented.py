@@ -75,7 +75,7 @@ MINUTES: Mapping[str, int] = {
     **dict.fromkeys(
         ("check", "chaos", "failover", "outage", "retention", "gateway-kills", "siege", "soak"), 8
     ),
-    **dict.fromkeys(("bench", "clients", "compose-demo", "front", "pictures"), 10),
+    **dict.fromkeys(("bench", "clients", "compose-demo", "front", "page-in-firefox", "pictures"), 10),
     **dict.fromkeys(
         ("build-images", "images-for-compose", "images", "install-lines", "engines", "distributed"), 30
     ),
