@@ -77,6 +77,7 @@ def test_wheel_carries_types_the_compat_package_and_every_service(wheel: Path) -
     names = set(zipfile.ZipFile(wheel).namelist())
     packages = (
         "serving",
+        "config",
         "experiments",
         "searcher",
         "metrics",

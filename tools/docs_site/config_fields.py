@@ -12,8 +12,8 @@ from typing import Any
 from pydantic_core import PydanticUndefined
 
 from resolute.contracts.documents.section import Section
-from resolute_experiments.config import sections
-from resolute_experiments.config.experiment import ExperimentConfig
+from resolute_config import sections
+from resolute_config.experiment import ExperimentConfig
 
 _ATTRIBUTE = re.compile(r"^ {4,8}(\w+): (.+?)(?=^ {4,8}\w+: |\Z)", re.MULTILINE | re.DOTALL)
 

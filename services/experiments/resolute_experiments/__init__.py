@@ -1,6 +1,5 @@
-"""The experiments service: configs, trials, runs, allocations, users; it leads experiments to their ends.
+"""The experiments service: experiments, trials, runs, allocations and users.
 
 At the top are the service itself (`service`, `blueprint`), what every part uses (`context`, `clients`,
-`notifier`, `moment`, `backoff`, `passwords`), its gauges, and the migrations of its database; each room
-below holds one subject.
+`topics`, `timing`), its gauges, and the migrations of its database; each room below holds one subject.
 """

@@ -16,7 +16,7 @@ from support.services.experiments_context import NoGuard, NoMetricsCopy, context
 
 from resolute.api.searcher.v1 import action_pb2
 from resolute.errors import InternalError, UnavailableError
-from resolute_experiments.config.loading.parse import parse_config
+from resolute_config.loading.parse import parse_config
 from resolute_experiments.lifecycle.controller import ExperimentController
 from resolute_experiments.lifecycle.stuck_steps import MOST_DEFECTS, SHOWN_AFTER_SECONDS, StuckSteps
 from resolute_experiments.states import ExperimentState

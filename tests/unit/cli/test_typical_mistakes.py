@@ -11,8 +11,8 @@ import yaml
 
 from resolute.cli.main import run
 from resolute.contracts.documents.faults import ConfigError
-from resolute_experiments.config.layer import Layer
-from resolute_experiments.config.loading.parse import parse_config
+from resolute_config.layer import Layer
+from resolute_config.loading.parse import parse_config
 
 COMMAND_LINES = {
     "experiment list": "`resolute up` starts one on this machine; -m HOST:PORT names another",

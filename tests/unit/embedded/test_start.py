@@ -18,8 +18,8 @@ LATER = (
     "optuna",
     "pandas",
     "ray",
-    "resolute_experiments.config.experiment",
-    "resolute_experiments.config.sections.searcher",
+    "resolute_config.experiment",
+    "resolute_config.sections.searcher",
     "resolute_gateway.http_gateway",
     "smtplib",
     "sqlalchemy.dialects.postgresql",
@@ -37,7 +37,7 @@ from resolute_embedded.home.state_directory import StateDirectory
 
 def ready(address, slots, lines):
     modules = sorted(sys.modules)
-    from resolute_experiments.config.sections import searcher
+    from resolute_config.sections import searcher
     built = [name for name, model in vars(searcher).items() if getattr(model, "__pydantic_complete__", False)]
     print(json.dumps({"modules": modules, "built": built}))
     asyncio.get_running_loop().call_soon(os.kill, os.getpid(), signal.SIGTERM)

@@ -9,6 +9,7 @@ import pytest
 from support.backends import need_module
 
 from resolute.errors import InvalidConfigError
+from resolute_config.layer import Layer
 from resolute_engines.environment import EngineEnvironment
 from resolute_engines.plugins import create_engine
 from resolute_engines.settings import FILE_NAME, read_resource_settings
@@ -17,7 +18,6 @@ from resolute_experiments.admission.config_policies import Enforced
 from resolute_experiments.admission.pools import PoolsOffered
 from resolute_experiments.admission.preparation import prepare_config
 from resolute_experiments.allocations.pools import terms_of
-from resolute_experiments.config.layer import Layer
 
 SETTINGS = """
 resource_pools:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from resolute.errors import InvalidArgumentError, InvalidConfigError
+from resolute_config.layer import Layer
 from resolute_engines.configs.host_access import HostAccess, named_directory
 from resolute_engines.configs.requirements import require
 from resolute_engines.container.settings import ContainerEngineOptions
@@ -17,7 +18,6 @@ from resolute_experiments.admission.acceptance import Admission
 from resolute_experiments.admission.config_policies import Enforced
 from resolute_experiments.admission.pools import PoolsOffered, PoolTerms
 from resolute_experiments.admission.preparation import prepare_config
-from resolute_experiments.config.layer import Layer
 
 ACCESS = HostAccess(
     where="engines.podman",

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from resolute_experiments.config.ineffective_fields import ineffective_fields
-from resolute_experiments.config.layer import Layer
-from resolute_experiments.config.loading.parse import parse_config
+from resolute_config.ineffective_fields import ineffective_fields
+from resolute_config.layer import Layer
+from resolute_config.loading.parse import parse_config
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 CONFIGS = sorted(EXAMPLES.rglob("*.yaml"))

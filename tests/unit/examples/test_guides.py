@@ -11,7 +11,7 @@ import yaml
 
 from resolute.api.searcher.v1 import searcher_service_pb2 as service_pb
 from resolute.cli.registry.error_reasons import ERROR_REASONS
-from resolute_experiments.config.loading.parse import parse_config
+from resolute_config.loading.parse import parse_config
 from resolute_experiments.specs.search import search_spec
 from resolute_searcher.methods import registry
 from resolute_searcher.planning.answers import simulation_answer

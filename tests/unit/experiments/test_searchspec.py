@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from resolute_experiments.config.loading.parse import parse_config
+from resolute_config.loading.parse import parse_config
 from resolute_experiments.specs.search import search_spec, works_by_operations
 from resolute_searcher.planning.preview import preview
 from resolute_searcher.spec.search import CustomSpec, ModelSpec, PluginSpec

@@ -8,9 +8,9 @@ import pytest
 
 from resolute.api.checkpoints.v1.storage_pb2 import Storage
 from resolute.errors import InvalidConfigError
-from resolute_experiments.config.ineffective_fields import ineffective_fields
-from resolute_experiments.config.layer import Layer
-from resolute_experiments.config.loading.parse import parse_config
+from resolute_config.ineffective_fields import ineffective_fields
+from resolute_config.layer import Layer
+from resolute_config.loading.parse import parse_config
 from resolute_experiments.specs.storage import storage, without_secrets
 
 S3 = {"type": "s3", "bucket": "weights", "access_key": "hush", "secret_key": "silence"}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from resolute_experiments.admission.pools import PoolsOffered
 
 if TYPE_CHECKING:
-    from resolute_experiments.config.experiment import ExperimentConfig
+    from resolute_config.experiment import ExperimentConfig
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 from resolute.contracts.priorities import DEFAULT_PRIORITY
 from resolute.errors import InvalidArgumentError, InvalidConfigError, Violation
-from resolute_experiments.config.layer import Layer
+from resolute_config.layer import Layer
 from resolute_experiments.store.config_policies import ConfigPolicies, Constraints
 
 _SLOTS = ("slots_per_trial", "max_slots")

@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from resolute.api.experiments.v1 import trials_service_pb2
+from resolute_config.layer import Layer
 from resolute_experiments.admission.acceptance import Accepted, Admission
 from resolute_experiments.admission.config_policies import Enforced
-from resolute_experiments.config.layer import Layer
 from resolute_experiments.store.config_policies import ConfigPolicies
 from resolute_serving.context import actor
 from resolute_serving.workers.pool import WorkerPool

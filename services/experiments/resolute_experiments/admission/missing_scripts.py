@@ -14,8 +14,8 @@ from importlib.util import find_spec
 from pathlib import PurePosixPath
 
 from resolute.errors import Violation
-from resolute_experiments.config.experiment import ExperimentConfig
-from resolute_experiments.config.sections.entrypoint import is_trial_class
+from resolute_config.experiment import ExperimentConfig
+from resolute_config.sections.entrypoint import is_trial_class
 
 _HOOK = "startup-hook.sh"
 _SHELL = re.compile(r"[;|&$<>(){}*?~`\\\n]|\bcd\b")

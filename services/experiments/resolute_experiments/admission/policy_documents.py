@@ -13,9 +13,9 @@ from resolute.contracts.documents.rejections import faults_of
 from resolute.contracts.documents.section import Int, Json, Section, SmallCount
 from resolute.contracts.priorities import LEAST_PRIORITY
 from resolute.errors import InvalidArgumentError, Violation
+from resolute_config.loading.canonical import canonical
+from resolute_config.loading.parse import sanity_faults
 from resolute_experiments.admission.config_policies import faults_of_resources
-from resolute_experiments.config.loading.canonical import canonical
-from resolute_experiments.config.loading.parse import sanity_faults
 from resolute_experiments.store.config_policies import ConfigPolicies, Constraints
 
 PLACES = ("workspace", "project")

@@ -8,16 +8,16 @@ from typing import Any
 from resolute.contracts.documents.document import read_document
 from resolute.contracts.documents.faults import ConfigError
 from resolute.errors import InvalidConfigError, Violation
+from resolute_config.doubtful_values import doubtful_values
+from resolute_config.ineffective_fields import LOCAL_PROCESSES, Ineffective, ineffective_fields
+from resolute_config.layer import Layer
+from resolute_config.loading.canonical import canonical
+from resolute_config.loading.parse import first_given, parse_config, sanity_faults
+from resolute_config.loading.steps import steps_warning
+from resolute_config.test_mode import to_test_mode
 from resolute_engines.configs.requirements import require
 from resolute_experiments.admission.acceptance import Accepted, Admission
 from resolute_experiments.admission.config_policies import Enforced
-from resolute_experiments.config.doubtful_values import doubtful_values
-from resolute_experiments.config.ineffective_fields import LOCAL_PROCESSES, Ineffective, ineffective_fields
-from resolute_experiments.config.layer import Layer
-from resolute_experiments.config.loading.canonical import canonical
-from resolute_experiments.config.loading.parse import first_given, parse_config, sanity_faults
-from resolute_experiments.config.loading.steps import steps_warning
-from resolute_experiments.config.test_mode import to_test_mode
 from resolute_experiments.specs.search import search_spec
 from resolute_experiments.specs.storage import storage
 

@@ -23,6 +23,7 @@ from resolute.errors import (
     UnavailableError,
     Violation,
 )
+from resolute_config.layer import Layer
 from resolute_experiments.accounts import secrets
 from resolute_experiments.accounts.storage_quotas import StorageQuota
 from resolute_experiments.accounts.store import locations
@@ -34,7 +35,6 @@ from resolute_experiments.admission.config_policies import Enforced
 from resolute_experiments.admission.config_reader import ConfigReader
 from resolute_experiments.admission.storage_roots import StorageRoots
 from resolute_experiments.clients import Clients
-from resolute_experiments.config.layer import Layer
 from resolute_experiments.specs.search import search_spec
 from resolute_experiments.specs.storage import without_secrets
 from resolute_experiments.states import ExperimentState
@@ -47,7 +47,7 @@ from resolute_serving.context import actor
 from resolute_serving.database.engine import Database
 
 if TYPE_CHECKING:
-    from resolute_experiments.config.experiment import ExperimentConfig
+    from resolute_config.experiment import ExperimentConfig
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,7 +178,7 @@ class Submissions:
 
     async def _check_method(self, config: ExperimentConfig) -> None:
         """Refuses a search whose method, of another distribution, is not there or fails as it is made."""
-        from resolute_experiments.config.sections.searcher import PluginSearcher  # loaded with the config
+        from resolute_config.sections.searcher import PluginSearcher  # loaded with the config
 
         if not isinstance(config.searcher, PluginSearcher):
             return

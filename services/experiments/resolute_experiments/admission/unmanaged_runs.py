@@ -10,8 +10,8 @@ from resolute.api.experiments.v1 import trials_service_pb2
 from resolute.contracts.documents.faults import ConfigError
 from resolute.contracts.values import to_mapping
 from resolute.errors import InvalidArgumentError
-from resolute_experiments.config.layer import Layer
-from resolute_experiments.config.loading.parse import parse_config
+from resolute_config.layer import Layer
+from resolute_config.loading.parse import parse_config
 from resolute_experiments.specs.storage import without_secrets
 
 _NO_METRIC = "loss"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from resolute.contracts.hyperparameters import constants
-from resolute_experiments.config.layer import Layer
+from resolute_config.layer import Layer
 from resolute_experiments.store.experiments import Experiment
 from resolute_experiments.store.trials import Trial
 

@@ -84,7 +84,7 @@ def _action(policy: Mapping[str, Any]) -> str | None:
 
 def _is_default(policy: Mapping[str, Any]) -> bool:
     # Here: the models of configs are not loaded by the start of a cluster.
-    from resolute_experiments.config.sections.log_policies import DEFAULT_LOG_POLICIES
+    from resolute_config.sections.log_policies import DEFAULT_LOG_POLICIES
 
     given = {field: value for field, value in policy.items() if value is not None}
     return given in DEFAULT_LOG_POLICIES

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
-from resolute_experiments.config.sections.supervision.relative import Relative
+from resolute_config.sections.supervision.relative import Relative
 
 _LEAST_SHARE = 10
 """A median counts once there is this part of the values that it is of."""

@@ -14,8 +14,8 @@ from typing import Any
 from resolute.contracts.documents.document import read_document
 from resolute.contracts.documents.faults import ConfigError
 from resolute.errors import InvalidConfigError
-from resolute_experiments.config.layer import Layer
-from resolute_experiments.config.loading.parse import parse_config
+from resolute_config.layer import Layer
+from resolute_config.loading.parse import parse_config
 from resolute_experiments.specs.storage import partial_without_secrets, without_secrets
 
 _NO_METRIC = "loss"

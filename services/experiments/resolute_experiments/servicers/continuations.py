@@ -17,11 +17,11 @@ from resolute.api.experiments.v1 import (
 from resolute.api.experiments.v1 import continuation_service_pb2 as pb2
 from resolute.contracts.values import to_value
 from resolute.errors import ConflictError, FailedPreconditionError
+from resolute_config.layer import Layer
 from resolute_experiments.accounts import secrets
 from resolute_experiments.accounts.storage_quotas import StorageQuota
 from resolute_experiments.admission.storage_roots import StorageRoots
 from resolute_experiments.admission.submissions import Submission, Submissions
-from resolute_experiments.config.layer import Layer
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.continuation import derived_configs, planning
 from resolute_experiments.servicers.checks.sizes import check_config_size

@@ -79,8 +79,8 @@ def partial_without_secrets(part: Mapping[str, Any]) -> dict[str, Any]:
 
 def _without(config: Mapping[str, Any], name: str) -> dict[str, Any]:
     # Here: the models of configs are not loaded by the start of a cluster.
-    from resolute_experiments.config.sections.environment import RegistryAuth
-    from resolute_experiments.config.sections.storage import AzureStorage, S3Storage
+    from resolute_config.sections.environment import RegistryAuth
+    from resolute_config.sections.storage import AzureStorage, S3Storage
 
     hidden = {
         "checkpoint_storage": S3Storage.hidden | AzureStorage.hidden,
