@@ -2,12 +2,13 @@
 
 Each target of the Makefile, smaller than a night would take it, and each test that runs the blocks of a page.
 A table in Markdown says of each when it ran, how long, and what came of it. Blocks that nothing runs are in
-it too, with their reason.
+it too, with their reason. A run of some keeps the lines of the others from before.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import shutil
@@ -15,7 +16,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -97,6 +98,12 @@ LEFT_OUT: Mapping[str, str] = {
     "lock-images": "each week, by the workflow Locks",
 }
 """The others, with the reason."""
+_EACH_CHANGE = ("backends", "setup", "check", "test", "fuzz", "distributed")
+_IN_TURN = ("clients", "deployment", "docs", "engines", "openapi")
+_NOT_CHOSEN: Mapping[str, str] = {
+    **dict.fromkeys(_EACH_CHANGE, "not chosen this time; `.ci/run` runs it for each change"),
+    **dict.fromkeys(_IN_TURN, "not chosen this time; `.ci/run` runs it in turn with others"),
+}
 
 
 def targets() -> list[str]:
@@ -190,14 +197,19 @@ def run(command: Command, clone: Path) -> Row:
     return Row(command, began, time.monotonic() - started, exit_code, last)
 
 
-def table(rows: Sequence[Row], skipped: Mapping[str, str]) -> str:
-    """Writes what came of all as a page."""
-    lines = ["| command | began (UTC) | minutes | result |", "|---|---|---|---|", *(row.text for row in rows)]
+def table(rows: Mapping[str, str], skipped: Mapping[str, str]) -> str:
+    """Writes what came of all as a page.
+
+    Args:
+        rows: The line of each command that ran, now or before.
+        skipped: Why others did not.
+    """
+    lines = ["| command | began (UTC) | minutes | result |", "|---|---|---|---|", *rows.values()]
     lines += [
         "",
         "| not run | why |",
         "|---|---|",
-        *(f"| `{name}` | {why} |" for name, why in skipped.items()),
+        *(f"| `{name}` | {why} |" for name, why in skipped.items() if name not in rows),
     ]
     lines += ["", "| page | block that no test runs in place | why |", "|---|---|---|"]
     lines += [f"| {page} | `{first}` | {reason} |" for page, first, reason in left_out_blocks()]
@@ -219,18 +231,26 @@ def main() -> None:
         for command in everything
         if (command.name in given.names if given.names else command.minutes <= given.minutes)
     ]
-    skipped = {**LEFT_OUT, **{one.name: "not chosen this time" for one in everything if one not in chosen}}
-    shutil.rmtree(PLACE, ignore_errors=True)
-    clone = PLACE / "resolute"
+    others = [one.name for one in everything if one not in chosen]
+    skipped = {**LEFT_OUT, **{name: _NOT_CHOSEN.get(name, "not chosen this time") for name in others}}
+    clone, kept = PLACE / "resolute", PLACE / "rows.json"
+    for folder in (clone, PLACE / "home"):
+        shutil.rmtree(folder, ignore_errors=True)
     subprocess.run(["git", "clone", "--quiet", "--no-hardlinks", str(ROOT), str(clone)], check=True)
-    rows: list[Row] = []
+    rows: dict[str, str] = json.loads(kept.read_text()) if kept.exists() else {}
+    failed: list[str] = []
     for command in chosen:
-        rows.append(run(command, clone))
-        sys.stdout.write(f"{rows[-1].text}\n")
+        row = run(command, clone)
+        rows[command.name] = row.text
+        sys.stdout.write(f"{row.text}\n")
         sys.stdout.flush()
+        if row.exit_code != 0:
+            failed.append(command.name)
         # After each: what a machine that is taken away has not run is seen too.
-        (PLACE / "table.md").write_text(table(rows, skipped))
-    if failed := [row.command.name for row in rows if row.exit_code != 0]:
+        ordered = {one.name: rows[one.name] for one in everything if one.name in rows}
+        kept.write_text(json.dumps(ordered))
+        (PLACE / "table.md").write_text(table(ordered, skipped))
+    if failed:
         sys.exit(f"failed: {', '.join(failed)}; what they printed is in {PLACE}/NAME.log")
 
 

@@ -26,11 +26,14 @@ def test_what_failed_is_in_the_table_with_its_last_line(tmp_path: Path) -> None:
     bad = documented.run(documented.Command("bad", 1, "echo 'a | b'\nfalse"), tmp_path / "clone")
     assert (good.exit_code, bad.exit_code) == (0, 1)
     assert (tmp_path / "good.log").read_text() == f"{tmp_path}/clone\nfine\n"
-    page = documented.table([good, bad], {"turn": "elsewhere"})
+    page = documented.table(
+        {"good": good.text, "bad": bad.text}, {"turn": "elsewhere", "good": "not chosen this time"}
+    )
     assert "| `pwd; echo fine` |" in page
     assert "**failed**: a \\| b |" in page
     assert "| `turn` | elsewhere |" in page
     assert "| README.md | `git clone" in page
+    assert "not chosen" not in page  # it ran before
 
 
 def test_one_that_takes_too_long_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -39,3 +42,15 @@ def test_one_that_takes_too_long_is_ended(tmp_path: Path, monkeypatch: pytest.Mo
     row = documented.run(documented.Command("slow", 1, "echo begun; sleep 600"), tmp_path / "clone")
     assert row.exit_code is None
     assert "**ended**" in row.text
+
+
+def test_a_run_of_some_keeps_what_the_others_gave(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(documented, "PLACE", tmp_path)
+    one, other = (documented.Command(name, 1, f"echo {name}") for name in ("one", "other"))
+    monkeypatch.setattr(documented, "commands", lambda: [one, other])
+    for names in (["other"], ["one"]):
+        monkeypatch.setattr("sys.argv", ["documented.py", *names])
+        documented.main()
+    lines = (tmp_path / "table.md").read_text().splitlines()
+    assert [line.split(" | ")[0] for line in lines[2:4]] == ["| `echo one`", "| `echo other`"]
+    assert (tmp_path / "other.log").read_text() == "other\n"
