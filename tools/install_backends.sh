@@ -37,5 +37,5 @@ echo "installing ${packages[*]}"
 settings=/etc/postgresql-common/createcluster.conf
 [[ -e $settings ]] || "${as_root[@]}" install -D -m 644 /dev/stdin "$settings" <<<'create_main_cluster = false'
 "${as_root[@]}" apt-get -o Acquire::Retries=3 update -q
-"${as_root[@]}" DEBIAN_FRONTEND=noninteractive apt-get -o Acquire::Retries=3 install -q -y --no-install-recommends "${packages[@]}"
+"${as_root[@]}" DEBIAN_FRONTEND=noninteractive apt-get -o Acquire::Retries=3 -o DPkg::Lock::Timeout=600 install -q -y --no-install-recommends "${packages[@]}"
 check_node

@@ -32,4 +32,4 @@ fi
 if ((EUID == 0)); then as_root=(env); else as_root=(sudo -n env); fi
 echo "installing ${packages[*]}"
 "${as_root[@]}" apt-get update -q
-"${as_root[@]}" DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${packages[@]}"
+"${as_root[@]}" DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 install -q -y --no-install-recommends "${packages[@]}"

@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from support.browser import browser_page
 
 from benchmarks.page._figures import INTERACTION_MS, PAINT_MS, Figure, Sample
-from resolute_gateway.web.page_files import BUILT
+from resolute_gateway.requirements import BUILT
 
 _PROBE = Path(__file__).with_name("_probe.js")
 _PATIENCE_SECONDS = 60.0

@@ -16,7 +16,7 @@ from support.services.gateway import need_http
 
 need_http()
 
-from resolute_gateway.web.page_files import BUILT  # noqa: E402 - skipped where HTTP cannot be served
+from resolute_gateway.requirements import BUILT  # noqa: E402 - skipped where HTTP cannot be served
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.sampled(1, group="the page in a browser")]
 STEPS = 20

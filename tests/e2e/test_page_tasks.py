@@ -17,7 +17,7 @@ from support.waiting import wait_until
 
 need_http()
 
-from resolute_gateway.web.page_files import BUILT  # noqa: E402 - skipped where HTTP cannot be served
+from resolute_gateway.requirements import BUILT  # noqa: E402 - skipped where HTTP cannot be served
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.sampled(1, group="the page in a browser")]
 MARKUP = "<img src=x onerror=alert(1)>"

@@ -13,6 +13,10 @@ _NODE = (
 )
 _BLOCKING = "set CUDA_LAUNCH_BLOCKING=1 in environment.environment_variables"
 _STACK = "set PYTHONFAULTHANDLER=1 in environment.environment_variables to see in which call"
+_ROOM = (
+    "free space on it (`resolute doctor` there shows the disks), or let checkpoint_storage.save_trial_latest "
+    "and save_trial_best keep fewer checkpoints"
+)
 _SIGN_IN = "store a valid token of it by `resolute secret set` and name it in environment.secrets"
 
 
@@ -122,9 +126,17 @@ CAUSES = (
         "workers of data loaders, or a node with more",
     ),
     _cause(
+        r"No space left on device: '(?P<file>[^']+)'",
+        f"the disk of node {{node}} that {{file}} would be on is full; {_ROOM}",
+    ),
+    _cause(
         r"No space left on device",
-        "a disk of node {node} is full; `resolute doctor` there shows which: free space on it, or let "
-        "checkpoint_storage.save_trial_latest and save_trial_best keep fewer checkpoints",
+        f"the disk of node {{node}} to which the last line of the traceback writes is full; {_ROOM}",
+    ),
+    _cause(
+        r"PytorchStreamWriter failed writing|unexpected pos \d+ vs \d+",
+        "torch could not write a file whole, most often because the disk of node {node} that the traceback "
+        f"names is full; {_ROOM}",
     ),
     _cause(
         r"Disk quota exceeded",

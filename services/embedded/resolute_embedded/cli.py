@@ -24,13 +24,16 @@ from resolute.contracts.processes import ProcessIdentity
 from resolute.contracts.run.open_files import raise_limit
 from resolute.errors import FailedPreconditionError, ResoluteError, UnavailableError
 from resolute_embedded.home.private_home import make_private, open_private
+from resolute_embedded.home.room import full_home, full_home_errors
 from resolute_embedded.home.state_directory import StateDirectory
+from resolute_serving.observability.disks import full_disks
 
 _SERVER_MODULES = ("sqlalchemy", "alembic", "pydantic", "jwt", "structlog", "numpy", "grpc_health")
 _START_SECONDS = 60.0
 _STOP_SECONDS = 60.0
 _POLL_SECONDS = 0.02
 _ANNOUNCED = ("Resolute is up", "Resolute stands by", "HTTP:", "Sign-in:", "Other machines:", "Fingerprint:")
+_NO_REASON = "it printed nothing; `resolute up` without --detach shows how it ends"
 _COLORS = {"ok": "green", "warning": "yellow", "fault": "red"}
 
 
@@ -112,7 +115,6 @@ def up(
     """Start a cluster on this machine, with its state under $RESOLUTE_HOME."""
     _check_installed()
     state = _state()
-    make_private(state)
     options = {
         "slots": slots,
         "port": port,
@@ -121,10 +123,12 @@ def up(
         "no_http": no_http,
         **remote,
     }
-    if detach:
-        _start_detached(state, {**options, "standby": standby})
-    else:
-        _serve(state, options, standby=standby, log_file=log_file)
+    with full_home_errors(state.home.path):
+        make_private(state)
+        if detach:
+            _start_detached(state, {**options, "standby": standby})
+        else:
+            _serve(state, options, standby=standby, log_file=log_file)
 
 
 @click.command()
@@ -422,7 +426,9 @@ def _start_detached(state: StateDirectory, options: Mapping[str, Any]) -> None:
     )
     tail = state.output.read_bytes().decode(errors="replace").strip()
     if process.poll() is not None:
-        raise UnavailableError(f"the cluster did not start:\n{tail}")
+        # On a full disk the reason may have found no room either.
+        reason = tail or (full_home(state.home.path) if full_disks([state.home.path]) else _NO_REASON)
+        raise UnavailableError(f"the cluster did not start:\n{reason}")
     for line in tail.splitlines():
         if line.startswith(_ANNOUNCED):
             click.echo(line)

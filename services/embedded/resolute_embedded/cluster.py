@@ -216,9 +216,11 @@ async def _announce(
 ) -> list[str]:
     """Writes where the cluster is and its operator's token into the home; returns lines for people."""
     token = await experiments.operator_token(description=f"operator, in {state.home.token_file}")
-    state.write_endpoint(address=address, http_url=http.url, cluster_id=cluster_id, token=token)
+    state.write_endpoint(
+        address=address, http_url=http.url, page=http.has_page, cluster_id=cluster_id, token=token
+    )
     lines = [*http.announcement]
-    if http.url and token:
+    if http.url and http.has_page and token:
         link = f"{http.url}/sign-in?code={await experiments.operator_sign_in_code()}"
         lines.append(f"Sign-in: {link} signs a browser in once, within ten minutes")
     if remote is not None:

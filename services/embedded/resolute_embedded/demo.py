@@ -199,7 +199,7 @@ def _say_what_to_look_at(experiment: Experiment, directory: Path, *, kept: bool)
     program = "resolute" if shutil.which("resolute") == str(_program()) else str(_program())
     if kept and endpoint is not None:
         here = f"RESOLUTE_HOME={os.environ['RESOLUTE_HOME']} {program}"
-        if endpoint.http_url:
+        if endpoint.http_url and endpoint.has_page:
             page = f"{endpoint.http_url}/experiments/{experiment.id}"
             lines.append(f"  {page}: the search, once `{here} open` has signed you in")
         lines.append(f"  {here} trial list: the same in the terminal")

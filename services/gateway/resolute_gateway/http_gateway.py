@@ -18,6 +18,7 @@ from starlette.types import ASGIApp
 from resolute_gateway.backends import Backends
 from resolute_gateway.listening.http_server import HttpServer
 from resolute_gateway.openapi.document import openapi_document
+from resolute_gateway.requirements import BUILT
 from resolute_gateway.rpc.application import RpcApplication
 from resolute_gateway.rpc.json_conversion import JsonConversion
 from resolute_gateway.rpc.open_streams import OpenStreams
@@ -36,7 +37,7 @@ from resolute_gateway.web.downloads.checkpoint_archive import PATH as ARCHIVE
 from resolute_gateway.web.downloads.checkpoint_archive import CheckpointArchive
 from resolute_gateway.web.downloads.media_content import PATH as MEDIA
 from resolute_gateway.web.downloads.media_content import MediaContent
-from resolute_gateway.web.page_files import BUILT, PageFiles
+from resolute_gateway.web.page_files import PageFiles
 from resolute_gateway.web.pages import Pages
 from resolute_serving.tls import ServerTls
 

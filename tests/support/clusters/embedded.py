@@ -79,7 +79,7 @@ class EmbeddedCluster:
 
     def down(self) -> None:
         """Stops it, if it runs."""
-        self.run("resolute", "down", check=False, timeout=_UP_SECONDS)
+        self.run("resolute", "down", timeout=_UP_SECONDS)
 
     def kill(self) -> None:
         """Ends the control plane as a crash would, and waits until it is gone."""

@@ -102,7 +102,7 @@ async def gateway(
     need_http()
     from resolute_gateway.http_gateway import HttpGateway
     from resolute_gateway.listening.listening_socket import ConnectionLimits, listen
-    from resolute_gateway.web.page_files import BUILT
+    from resolute_gateway.requirements import BUILT
 
     backends = Backends({"*": address}, tls=backend_tls, peers=ForwardedPeers(key))
     grpc_port = int(address.rpartition(":")[2])

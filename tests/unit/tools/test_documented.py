@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import documented
@@ -44,8 +45,18 @@ def test_one_that_takes_too_long_is_ended(tmp_path: Path, monkeypatch: pytest.Mo
     assert "**ended**" in row.text
 
 
+def _repository(folder: Path) -> Path:
+    folder.mkdir()
+    (folder / "README.md").write_text("Read me.\n")
+    git = ("git", "-C", str(folder), "-c", "user.name=test", "-c", "user.email=test@example.org")
+    for arguments in (("init", "--quiet"), ("add", "."), ("commit", "--quiet", "--message", "first")):
+        subprocess.run([*git, *arguments], check=True)
+    return folder
+
+
 def test_a_run_of_some_keeps_what_the_others_gave(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(documented, "PLACE", tmp_path)
+    monkeypatch.setattr(documented, "ROOT", _repository(tmp_path / "repository"))
     one, other = (documented.Command(name, 1, f"echo {name}") for name in ("one", "other"))
     monkeypatch.setattr(documented, "commands", lambda: [one, other])
     for names in (["other"], ["one"]):

@@ -113,6 +113,13 @@ def test_open_prints_the_http_address_of_the_local_cluster(
     endpoint = json.loads((home / "endpoint.json").read_text())
     (home / "endpoint.json").write_text(json.dumps({**endpoint, "http_url": "http://127.0.0.1:9"}))
     assert resolute("open").out == "http://127.0.0.1:9\n"
+    (home / "endpoint.json").write_text(json.dumps({**endpoint, "http_url": "http://h:9", "page": False}))
+    for command in (["open"], ["user", "sign-in-link"]):
+        refused = resolute(*command)
+        assert refused.code == 1
+        assert refused.out == ""
+        assert "no page to open: its files were left out" in refused.err
+        assert "`make page`" in refused.err
     assert resolute("-m", "elsewhere:1", "open").code == 1
 
 

@@ -11,7 +11,7 @@ from support.services.page_visit import MARKUP, Visit, visit_page
 
 need_http()
 
-from resolute_gateway.web.page_files import BUILT  # noqa: E402 - skipped where HTTP cannot be served
+from resolute_gateway.requirements import BUILT  # noqa: E402 - skipped where HTTP cannot be served
 
 
 @pytest.mark.timeout(360)

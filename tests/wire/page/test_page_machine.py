@@ -14,7 +14,7 @@ from support.services.page_visit import Visit, visit_page
 need_http()
 
 from resolute.api.experiments.v1.machine_usage_pb2 import MachineUsage  # noqa: E402 - skipped where HTTP cannot be served
-from resolute_gateway.web.page_files import BUILT  # noqa: E402
+from resolute_gateway.requirements import BUILT  # noqa: E402
 from resolute_serving.context import TrialRun  # noqa: E402
 
 pytestmark = [pytest.mark.timeout(360), pytest.mark.sampled(1, group="the page in a browser")]

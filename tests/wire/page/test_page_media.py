@@ -19,7 +19,7 @@ from resolute.core.media.audio import audio_content  # noqa: E402
 from resolute.core.media.histograms import histogram_content  # noqa: E402
 from resolute.core.media.images import image_content  # noqa: E402
 from resolute.core.media.tables import table_content  # noqa: E402
-from resolute_gateway.web.page_files import BUILT  # noqa: E402
+from resolute_gateway.requirements import BUILT  # noqa: E402
 
 pytestmark = [pytest.mark.timeout(360), pytest.mark.sampled(1, group="the page in a browser")]
 RTL = "\u202egnp.exe"

@@ -14,7 +14,7 @@ from support.services.page_visit import BEST, Visit, visit_page
 
 need_http()
 
-from resolute_gateway.web.page_files import BUILT  # noqa: E402 - skipped where HTTP cannot be served
+from resolute_gateway.requirements import BUILT  # noqa: E402 - skipped where HTTP cannot be served
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.sampled(1, group="the page in a browser")]
 PAGE = Path(__file__).parents[3] / "docs/gateway.md"

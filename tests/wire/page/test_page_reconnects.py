@@ -20,7 +20,7 @@ from support.services.page_visit import Visit, visit_page
 
 need_http()
 
-from resolute_gateway.web.page_files import BUILT  # noqa: E402 - skipped where HTTP cannot be served
+from resolute_gateway.requirements import BUILT  # noqa: E402 - skipped where HTTP cannot be served
 
 KILLS = int(os.environ.get("RESOLUTE_GATEWAY_KILLS", "1"))
 

@@ -20,7 +20,7 @@ from resolute_experiments.transitions.signals import allocation_id
 
 need_http()
 
-from resolute_gateway.web.page_files import BUILT  # noqa: E402 - skipped where HTTP cannot be served
+from resolute_gateway.requirements import BUILT  # noqa: E402 - skipped where HTTP cannot be served
 
 pytestmark = [pytest.mark.timeout(360), pytest.mark.sampled(1, group="the page in a browser")]
 SEARCH = {

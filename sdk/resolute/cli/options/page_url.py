@@ -16,7 +16,7 @@ def page_url(settings: Settings) -> str:
     """Returns the URL of the cluster's gateway: the one that names the cluster, or that of this machine's.
 
     Raises:
-        FailedPreconditionError: The cluster serves no HTTP, or its URL is not known here.
+        FailedPreconditionError: The cluster serves no page, or its URL is not known here.
     """
     settings.apply_preferences()
     given = settings.master or named_master(os.environ)[1]
@@ -27,8 +27,13 @@ def page_url(settings: Settings) -> str:
             return given.rstrip("/")
     local = home.read_endpoint()
     if local is not None and given in {"", local.address}:
-        if local.http_url:
+        if local.http_url and local.has_page:
             return local.http_url
+        if local.http_url:
+            raise FailedPreconditionError(
+                "there is no page to open: its files were left out of what serves the cluster; "
+                "in a clone, `make page` builds them: then install again and start the cluster anew"
+            )
         raise FailedPreconditionError(
             "the cluster of this machine serves no HTTP, so there is no page to open; start it without "
             f"--no-http, with `{install_command('gateway')}` and Python 3.11 or later"

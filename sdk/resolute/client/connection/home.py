@@ -30,6 +30,8 @@ class LocalCluster:
     """Process that serves it; it may have died without removing the file."""
     http_url: str = ""
     """URL of its HTTP gateway; empty if it has none."""
+    has_page: bool = True
+    """Whether browsers get a page there."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,7 @@ class Home:
                 cluster_id=str(content.get("cluster_id", "")),
                 pid=int(content.get("pid", 0)),
                 http_url=str(content.get("http_url", "")),
+                has_page=bool(content.get("page", True)),
             )
         except FileNotFoundError:
             return None

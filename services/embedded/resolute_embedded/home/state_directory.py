@@ -187,7 +187,9 @@ class StateDirectory:
         """Gives the cluster another id."""
         self._write(self.cluster_file, json.dumps({"cluster_id": str(uuid.uuid4())}))
 
-    def write_endpoint(self, *, address: str, cluster_id: str, token: str, http_url: str = "") -> None:
+    def write_endpoint(
+        self, *, address: str, cluster_id: str, token: str, http_url: str = "", page: bool = True
+    ) -> None:
         """Tells tools on this machine where the cluster is and lets its owner in."""
         self._write(self.home.token_file, token)
         self._write(self._port_file, address.rpartition(":")[2])
@@ -196,6 +198,7 @@ class StateDirectory:
         content: dict[str, Any] = {
             "address": address,
             "http_url": http_url,
+            "page": page,
             "token_path": str(self.home.token_file),
             "cluster_id": cluster_id,
             "pid": os.getpid(),

@@ -19,7 +19,7 @@ from resolute.errors import UnavailableError
 from resolute_embedded.home.state_directory import StateDirectory
 from resolute_embedded.network.remote_access import RemoteAccess
 from resolute_gateway.backends import Backends
-from resolute_gateway.requirements import missing_for_http
+from resolute_gateway.requirements import NO_PAGE, has_page, missing_for_http
 from resolute_gateway.settings import HttpSettings
 from resolute_serving.auth.forwarded_peers import ForwardedPeers
 from resolute_serving.tls import ServerTls
@@ -120,9 +120,16 @@ class ClusterHttp:
         return f"{scheme}://{f'[{shown}]' if ':' in shown else shown}:{port}"
 
     @property
+    def has_page(self) -> bool:
+        """Whether this installation has a page for browsers."""
+        return has_page()
+
+    @property
     def announcement(self) -> list[str]:
         """What `resolute up` says of it; nothing where it is not wanted."""
         state = f"not served, {self._missing}" if self._missing else self.url
+        if self.url and not self.has_page:
+            state = f"{self.url}, for programs; there is no page: {NO_PAGE}"
         return [f"HTTP: {state}"] if state else []
 
     def start(self) -> None:

@@ -12,10 +12,9 @@ from pathlib import Path
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
+from resolute_gateway.requirements import has_page
 from resolute_gateway.web.read_once import ReadOnce
 
-BUILT = Path(__file__).parent.parent / "page"
-"""Where the build puts them."""
 _BASE = b'<base href="./" />'
 _ASSETS = b'"./assets/'
 # What the machine says of types of files may differ, and browsers run no script of a wrong type.
@@ -95,7 +94,7 @@ class PageFiles:
     @property
     def are_built(self) -> bool:
         """Whether there is a page."""
-        return self._document.is_file()
+        return has_page(self._root)
 
     def has_view(self, request: Request) -> bool:
         """Whether a browser asks for a view of the page."""

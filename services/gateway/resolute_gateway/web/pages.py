@@ -7,6 +7,7 @@ from collections.abc import Callable
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
+from resolute_gateway.requirements import NO_PAGE
 from resolute_gateway.settings import HttpSettings
 from resolute_gateway.web.answers import refusal
 from resolute_gateway.web.page_files import PageFiles
@@ -21,9 +22,7 @@ GET /media/TRIAL_UUID/ID       an image, table and so on that a trial logged
 GET /.well-known/resolute.json where gRPC is served
 GET /docs/                     the documentation, where RESOLUTE_DOCS_DIR names the built site
 """
-_NOT_BUILT = """
-There is no page: its files were left out of this installation. `make page` builds them in a clone.
-"""
+_NOT_BUILT = f"\nThere is no page: {NO_PAGE}.\n"
 
 
 class Pages:
