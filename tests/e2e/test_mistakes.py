@@ -45,7 +45,7 @@ LINES = {
     "e download EXPERIMENT": (1, "has no checkpoint"),
     "trial download TRIAL": (2, "Give exactly one of --best, --latest and --uuid"),
     "trial plot TRIAL accuracy": (2, "the trial never reported accuracy; its metrics are: loss"),
-    "e create .": (1, "cannot read the config .: Is a directory; check the path"),
+    "e create .": (1, "cannot read the config .: Is a directory; the config comes before the directory"),
     "e create config.yaml -i nowhere": (1, "cannot read nowhere: No such file or directory"),
     "e create config.yaml --template none": (1, "`resolute template list` lists all templates"),
     "user login nobody": (2, "--password-stdin reads it from standard input"),

@@ -36,6 +36,11 @@ def _cause(pattern: str, sentence: str) -> Cause:
 
 CAUSES = (
     _cause(
+        r"\\r'?: \[Errno 2\]|\$'\\r': command not found|/usr/bin/env: .*\\r",
+        "a script has the line ends of Windows, \\r\\n; `sed -i 's/\\r$//' FILE` mends them, then submit it "
+        "again",
+    ),
+    _cause(
         r"CUDA out of memory\. Tried to allocate (?P<wanted>[\d.]+ \w+)\. GPU (?P<gpu>\d+) has a "
         r"total capacity of "
         r"(?P<total>[\d.]+ \w+) of which (?P<free>[\d.]+ \w+) is free",

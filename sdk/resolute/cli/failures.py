@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
+from collections.abc import Sequence
+from itertools import combinations
+from pathlib import Path
 from typing import IO, Any
 
 import click
@@ -44,6 +48,23 @@ def explain(error: BaseException, settings: Settings | None) -> str | None:
         subject = f"{error.filename}: " if error.filename else ""
         return f"error: {subject}{error.strerror or error}"
     return None
+
+
+def usage_advice(error: click.UsageError, arguments: Sequence[str]) -> str:
+    """What to type instead of a wrong command line, where its words tell; else empty.
+
+    Args:
+        error: What is wrong.
+        arguments: The command line.
+    """
+    if isinstance(error, click.NoSuchOption) and error.ctx is not None and error.ctx.parent is None:
+        return "  the options of a command come after it"
+    if "unexpected extra argument" in error.message:
+        for first, last in combinations(range(len(arguments) + 1), 2):
+            path = " ".join(arguments[first:last])
+            if last - first > 1 and Path(path).exists():
+                return f"  a path with spaces is written in quotes: {shlex.quote(path)}"
+    return ""
 
 
 def _text(error: errors.ResoluteError) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from resolute.client.connection.endpoint import named_master, names_user
-from resolute.client.connection.home import Home
+from resolute.client.connection.home import HOME_VARIABLE, Home
 from resolute.contracts.files.atomic_files import write_atomically
 from resolute.errors import FailedPreconditionError, InvalidArgumentError
 
@@ -47,6 +47,10 @@ class Preferences:
             content = json.loads(self.path.read_text())
         except FileNotFoundError:
             return {}
+        except NotADirectoryError as error:
+            raise FailedPreconditionError(
+                f"{self.path.parent} is no directory; let {HOME_VARIABLE} name one"
+            ) from error
         except (OSError, ValueError) as error:
             raise FailedPreconditionError(
                 f"cannot read {self.path} ({error}); correct or remove it"

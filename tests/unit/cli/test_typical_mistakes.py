@@ -53,6 +53,10 @@ COMMAND_LINES = {
     "search simulate nothere.yaml": "cannot read the config nothere.yaml",
     "open": "`resolute up` starts one on this machine; -m HOST:PORT names another",
     "completion tcsh": "'tcsh' is not one of 'bash', 'fish', 'zsh'",
+    "e create .": "cannot read the config .: Is a directory; the config comes before the directory",
+    "e create latin.yaml .": "is not text in UTF-8: invalid start byte at byte 8; save it as UTF-8",
+    "-f e create config.yaml .": "No such option '-f'. the options of a command come after it",
+    "e create config.yaml my code": "a path with spaces is written in quotes: 'my code'",
     "login --sso --password-stdin": "--sso takes no NAME and no password: the provider knows both",
 }
 CONFIG = """
@@ -109,6 +113,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "config.yaml").write_text(CONFIG)
     (tmp_path / "bad.yaml").write_text("entrypoint: [\n")
     (tmp_path / "tabs.yaml").write_text("searcher:\n\tname: single\n")
+    (tmp_path / "latin.yaml").write_bytes("name: größe\n".encode("latin-1"))
+    (tmp_path / "my code").mkdir()
     (tmp_path / "colon.yaml").write_text("name: mine: first\n")
     return tmp_path
 

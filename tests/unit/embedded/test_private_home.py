@@ -94,3 +94,8 @@ def test_a_file_is_no_home(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(FailedPreconditionError, match="is no directory"):
         make_private(StateDirectory(Home(tmp_path / "file")))
+
+
+def test_a_home_that_cannot_be_made_names_what_to_do() -> None:
+    with pytest.raises(FailedPreconditionError, match=r"cannot make /proc/home: .*; let RESOLUTE_HOME name"):
+        make_private(StateDirectory(Home(Path("/proc/home"))))

@@ -72,12 +72,11 @@ def read_config(path: Path) -> str:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise InvalidConfigError(
-            f"{path} is not text in UTF-8: {error.reason} at byte {error.start}"
+            f"{path} is not text in UTF-8: {error.reason} at byte {error.start}; save it as UTF-8"
         ) from error
     except OSError as error:
-        raise InvalidConfigError(
-            f"cannot read the config {path}: {error.strerror}; check the path"
-        ) from error
+        remedy = "the config comes before the directory" if path.is_dir() else "check the path"
+        raise InvalidConfigError(f"cannot read the config {path}: {error.strerror}; {remedy}") from error
     parse_config(text, name=str(path))
     return text
 

@@ -6,9 +6,12 @@ import os
 import stat
 from pathlib import Path
 
+from resolute.client.connection.home import HOME_VARIABLE
 from resolute.errors import FailedPreconditionError
+from resolute.transfer.disk import is_full_disk
 from resolute_embedded.home.state_directory import StateDirectory
 
+_OWN = f"let {HOME_VARIABLE} name a directory of your own"
 _OTHERS = 0o077
 """Permission bits of group and world."""
 
@@ -23,16 +26,22 @@ def make_private(state: StateDirectory) -> None:
 
     Raises:
         FailedPreconditionError: The home belongs to somebody else, is a directory that others use too, or its
-            file system knows no permissions. Nothing was changed.
+            file system knows no permissions: nothing was changed. Or it cannot be written.
     """
     home = state.home.path
     if home.exists():
         _require_own(home)
-    else:
-        home.mkdir(parents=True)
-    for directory in (home, state.data) if state.is_moved else (home, state.databases, state.data):
-        directory.mkdir(exist_ok=True)
-        directory.chmod(0o700)
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        for directory in (home, state.data) if state.is_moved else (home, state.databases, state.data):
+            directory.mkdir(exist_ok=True)
+            directory.chmod(0o700)
+    except OSError as error:
+        if is_full_disk(error):
+            raise
+        raise FailedPreconditionError(
+            f"cannot make {error.filename or home}: {error.strerror}; {_OWN}"
+        ) from error
     if home.stat().st_mode & _OTHERS:
         raise FailedPreconditionError(
             f"{home} stays accessible to others after chmod 700: its file system keeps no permissions; "
@@ -52,19 +61,18 @@ def open_private(path: str, flags: int) -> int:
 
 def _require_own(home: Path) -> None:
     status = home.stat()
-    remedy = "let RESOLUTE_HOME name a directory of your own"
     if not stat.S_ISDIR(status.st_mode):
-        raise FailedPreconditionError(f"{home} is no directory; {remedy}")
+        raise FailedPreconditionError(f"{home} is no directory; {_OWN}")
     if status.st_uid != os.geteuid():
         raise FailedPreconditionError(
-            f"{home} belongs to user {status.st_uid}, this is user {os.geteuid()}; {remedy}"
+            f"{home} belongs to user {status.st_uid}, this is user {os.geteuid()}; {_OWN}"
         )
     # A cluster's own directory can be made private; one with other things in it may be used by others.
     foreign = not _holds_cluster(home) and (status.st_mode & stat.S_ISVTX or any(home.iterdir()))
     if status.st_mode & _OTHERS and foreign:
         raise FailedPreconditionError(
             f"{home} is shared with others (mode {stat.S_IMODE(status.st_mode):o}) and holds no cluster; "
-            f"{remedy}, or if no other user needs it, run `chmod 700 {home}`"
+            f"{_OWN}, or if no other user needs it, run `chmod 700 {home}`"
         )
 
 
