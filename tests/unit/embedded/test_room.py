@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -42,7 +43,7 @@ def test_where_the_reason_itself_had_no_room_the_start_gives_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("RESOLUTE_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(cli.sys, "executable", "false")  # ends with 1 and prints nothing
+    monkeypatch.setattr(sys, "executable", "false")  # ends with 1 and prints nothing
     for full, reason in (([], "it printed nothing"), (["full"], FULL.format(home=tmp_path / "home"))):
         monkeypatch.setattr(cli, "full_disks", lambda _, full=full: full)
         outcome = CliRunner().invoke(cli.up, ["--detach"])

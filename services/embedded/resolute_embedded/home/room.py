@@ -10,7 +10,7 @@ from resolute.client.connection.home import HOME_VARIABLE
 from resolute.errors import QuotaError
 from resolute.transfer.disk import is_full_disk
 
-_SAID_BY_SQLITE = "disk is full"
+_MESSAGE_OF_SQLITE = "disk is full"
 
 
 @contextmanager
@@ -23,7 +23,7 @@ def full_home_errors(home: Path) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        full = is_full_disk(error) if isinstance(error, OSError) else _SAID_BY_SQLITE in str(error)
+        full = is_full_disk(error) if isinstance(error, OSError) else _MESSAGE_OF_SQLITE in str(error)
         if not full:
             raise
         raise QuotaError(full_home(home)) from error
