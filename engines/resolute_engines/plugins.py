@@ -49,8 +49,8 @@ def create_engine(settings: EngineSettings, environment: EngineEnvironment) -> E
         environment: What every engine is given: facts of the cluster.
 
     Raises:
-        InvalidArgumentError: There is no such type, there are two, a library of it is missing, or its
-            settings are wrong.
+        InvalidArgumentError: There is no such type, there are two, its factory or a library of it is missing,
+            or its settings are wrong.
     """
     registered = (*_OURS, *entry_points(group=GROUP))
     types = [entry for entry in registered if entry.name == settings.type]
@@ -62,6 +62,11 @@ def create_engine(settings: EngineSettings, environment: EngineEnvironment) -> E
         remedy = install_command(settings.type) if types[0] in _OURS else "install it"
         raise InvalidArgumentError(
             f"{settings.where}: the library {missing.name} is not here: {remedy}"
+        ) from missing
+    except AttributeError as missing:
+        raise InvalidArgumentError(
+            f"{settings.where}.type: {settings.type!r} is registered as {types[0].value}, "
+            f"which is not there: {missing}"
         ) from missing
     return factory(settings, environment)
 

@@ -72,7 +72,8 @@ class Pool:
     taken_out_by: str = ""
     """Where the engine places: by which of its own commands a node is taken out of use, for messages."""
     runs_here: bool = False
-    """Whether its processes run on this machine with the packages of the services."""
+    """Whether its processes run on this machine with the packages of the services: modules of entrypoints are
+    looked for there, and its runs are lost when another machine takes over."""
     supported_fields: frozenset[str] = frozenset()
     """Fields of configs that have an effect here, of those that have none for processes of this machine."""
     unsupported_fields: tuple[UnsupportedField, ...] = ()
@@ -92,7 +93,8 @@ class AllocationSpec:
     allocation_id: str
     """Names the allocation everywhere: the engine's job has this name, or one that is made of it alone."""
     placements: tuple[tuple[int, ...], ...]
-    """Slots of each container, by rank; an auxiliary task has one container without slots."""
+    """Slots of each container, by rank; an auxiliary task has one container without slots. Where the engine
+    places, only their number means something."""
     address: str
     """``host:port`` where the supervisors reach the services."""
     token: str
@@ -134,7 +136,8 @@ class ContainerReport:
     state: ContainerState
     """What is known of it."""
     exit: ExitRecord | None = None
-    """How it ended by its supervisor's own word; None of an ended one means that its end was not seen."""
+    """How it ended by its supervisor's own word; None of an ended one means that its end was not seen: it is
+    lost. ``ExitRecord.withdrawn`` and ``ExitRecord.failed_launch`` are of those that never began."""
     reason: str = ""
     """The engine's own words: why it waits, what it is pulling, why it ended."""
 
@@ -207,7 +210,8 @@ class Engine(Protocol):
     async def stop(self, allocation_id: str, *, grace: float) -> None:
         """Asks an allocation to exit by SIGTERM, as its engine does it, and kills it once the grace is over.
 
-        What still waits in the engine's queue is taken out of it. Returns when that was asked for.
+        What still waits in the engine's queue is taken out of it, and ends by ``ExitRecord.withdrawn``.
+        Returns when that was asked for.
         """
 
     async def kill(self, allocation_id: str) -> None:
@@ -229,10 +233,12 @@ class Engine(Protocol):
         """Names every allocation of this cluster of which something is there and which was not released."""
 
     def watch(self) -> AsyncIterator[EngineEvent]:
-        """Yields containers that began or ended, changes of capacity and evictions, until ``close``.
+        """Yields containers that wait, began or ended, changes of capacity and evictions, until ``close``.
 
-        Each end is yielded once. One consumer. An engine whose pools never change and that takes no machines
-        away yields reports of containers alone.
+        An allocation of which no container is known to wait is taken to have begun: it is not stopped in the
+        queue, and is asked after when its lease runs out. An end that is yielded again changes nothing. One
+        consumer. An engine whose pools never change and that takes no machines away yields reports of
+        containers alone.
         """
 
     async def close(self) -> None:

@@ -13,6 +13,7 @@ from support.engines.contract import (
     EngineContract,
     FilesContract,
     LinesContract,
+    QueueContract,
     TokenContract,
 )
 from support.engines.session import (
@@ -43,7 +44,9 @@ SAVES = 'trap "echo hit; exit 9" TERM; echo training; while [ ! -e go ]; do slee
 """Dies of a SIGTERM; ends well, as after a checkpoint, once it is let."""
 
 
-class TestSlurm(EngineContract, FilesContract, LinesContract, BacklogContract, TokenContract, Submissions):
+class TestSlurm(
+    EngineContract, FilesContract, LinesContract, BacklogContract, QueueContract, TokenContract, Submissions
+):
     """A Slurm of four nodes."""
 
     # A look, the submission, and what became of it.
@@ -54,6 +57,11 @@ class TestSlurm(EngineContract, FilesContract, LinesContract, BacklogContract, T
         """Its run directories."""
         return SlurmUnderTest(slurm, tmp_path / "runs")
 
+    @pytest.fixture
+    def never_fits(self) -> tuple[int, str]:
+        """One node more than the partition has."""
+        return NODES + 1, "PartitionNodeLimit"
+
     def test_capacity_is_that_of_the_usable_nodes(self, engine: SlurmUnderTest) -> None:
         async def body() -> None:
             async with engine_session(engine) as session:
@@ -62,30 +70,6 @@ class TestSlurm(EngineContract, FilesContract, LinesContract, BacklogContract, T
                 )
                 (pool,) = session.engine.pools()
                 assert (pool.placement, len(pool.slots), pool.most_slots) == (Placement.ENGINE, NODES, NODES)
-
-        scenario(body)
-
-    def test_run_that_waits_says_why_and_is_taken_out_of_the_queue_without_a_loss(
-        self, engine: SlurmUnderTest
-    ) -> None:
-        async def body() -> None:
-            with engine.control_plane(TRAIN) as plane:
-                async with cleared(engine), engine_session(engine) as session:
-                    await session.engine.launch(engine.spec(plane, containers=NODES + 1))
-
-                    async def waits() -> bool:
-                        reports = await session.engine.inspect(ALLOCATION)
-                        return all(
-                            report.state is ContainerState.QUEUED and "PartitionNodeLimit" in report.reason
-                            for report in reports
-                        )
-
-                    await until(waits, "the reason of Slurm")
-                    await session.engine.stop(ALLOCATION, grace=0.0)
-                    for report in await session.ended(NODES + 1):
-                        assert report.exit is not None
-                        assert report.exit.acknowledged
-                    assert not plane.calls.count("GetLaunchSpec")
 
         scenario(body)
 

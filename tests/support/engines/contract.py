@@ -24,6 +24,7 @@ from support.engines.session import (
     until,
 )
 from support.ports import free_port
+from support.waiting import wait_until_async
 
 from resolute.errors import NotFoundError
 from resolute_engines.protocol import ContainerState, DeliversLines, Engine, HasBacklog, KeepsRunFiles
@@ -441,6 +442,45 @@ async def _shows_files(engine: Engine) -> None:
     for path in ("0/work/link", "0/work/away/hostname", "0/token", "0/work/../token", "1/exit.json", "../x"):
         with pytest.raises(NotFoundError, match="is none of the files that the run left"):
             await read(path, 0, 10)
+
+
+class QueueContract:
+    """The case of engines with a queue. A subclass gives the fixtures ``engine`` and ``never_fits``.
+
+    ``never_fits`` says how many containers are more than the pool ever has room for, and a part of the reason
+    for which they wait.
+    """
+
+    def test_what_waits_says_why_and_is_taken_out_of_the_queue_without_a_loss(
+        self, engine: EngineUnderTest, never_fits: tuple[int, str]
+    ) -> None:
+        containers, reason = never_fits
+
+        async def body() -> None:
+            with engine.control_plane(TRAIN) as plane:
+                async with cleared(engine), engine_session(engine) as session:
+                    await session.engine.launch(engine.spec(plane, containers=containers))
+
+                    async def waits() -> bool:
+                        reports = await session.engine.inspect(ALLOCATION)
+                        return len(reports) == containers and all(
+                            report.state is ContainerState.QUEUED and reason in report.reason
+                            for report in reports
+                        )
+
+                    await until(waits, "inspect to say why it waits")
+                    await wait_until_async(
+                        lambda: session.queued() == set(range(containers)),
+                        seconds=SECONDS,
+                        what="watch to report what waits",
+                    )
+                    await session.engine.stop(ALLOCATION, grace=0.0)
+                    for report in await session.ended(containers):
+                        assert report.exit is not None, "what never began was lost"
+                        assert report.exit.acknowledged
+                    assert not plane.calls.count("GetLaunchSpec")
+
+        scenario(body)
 
 
 class BacklogContract:

@@ -67,6 +67,11 @@ class EngineSession:
         reports = [event for event in self.events if isinstance(event, ContainerReport)]
         return [report for report in reports if report.state is ContainerState.ENDED]
 
+    def queued(self) -> set[int]:
+        """The ranks of containers that were reported as waiting in the engine's queue."""
+        reports = [event for event in self.events if isinstance(event, ContainerReport)]
+        return {report.container_rank for report in reports if report.state is ContainerState.QUEUED}
+
     async def ended(self, count: int = 1) -> list[ContainerReport]:
         """Waits for the ends of containers, and returns them by rank."""
         await wait_until_async(lambda: len(self.ends()) >= count, seconds=SECONDS, what="the end")

@@ -83,3 +83,10 @@ def test_a_library_that_is_missing_is_named(packages: Path) -> None:
     install(packages, engine="elsewhere", module="needy_engine", code="import no_such_library\n")
     with pytest.raises(InvalidArgumentError, match="the library no_such_library is not here: install it"):
         create_engine(of_type("elsewhere"), ENVIRONMENT)
+
+
+def test_an_entry_point_that_leads_nowhere_is_named(packages: Path) -> None:
+    install(packages, engine="elsewhere", module="renamed_engine", code="def make_engine(): ...\n")
+    expected = "'elsewhere' is registered as renamed_engine:create_engine, which is not there: .*no attribute"
+    with pytest.raises(InvalidArgumentError, match=expected):
+        create_engine(of_type("elsewhere"), ENVIRONMENT)
