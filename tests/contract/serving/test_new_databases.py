@@ -32,6 +32,19 @@ def test_a_new_database_is_as_one_that_went_through_every_revision(database_url:
         migrations.check(engine, package=names["package"])
 
 
+def test_one_of_a_newer_version_is_left_alone_and_the_refusal_says_what_to_do(database_url: str) -> None:
+    names = {"package": "resolute_logs", "schema": "logs"}
+    with emptied(database_url, "logs") as engine:
+        migrations.upgrade(engine, **names)
+        with engine.begin() as connection:
+            connection.execute(sa.text("UPDATE alembic_version SET version_num = '9999'"))
+        refusal = r"revision 9999 of a newer version.*; start it with that"
+        with pytest.raises(migrations.NewerDatabaseError, match=refusal):
+            migrations.upgrade(engine, **names)
+        with pytest.raises(migrations.NewerDatabaseError, match=refusal):
+            migrations.check(engine, package=names["package"])
+
+
 @contextmanager
 def emptied(url: str, service: str) -> Iterator[sa.Engine]:
     engine = create_engine(url, name=service, writes=True)

@@ -72,6 +72,8 @@ def _schema(subject: str, blueprint: Blueprint, state: StateDirectory) -> Findin
             f"it does not answer: {str(error.orig).splitlines()[0]}",
             remedy="start PostgreSQL, or look for it there",
         )
+    except migrations.NewerDatabaseError:
+        return fault(subject, "it is of a newer version of Resolute", remedy=migrations.FOR_NEWER)
     except FailedPreconditionError as error:
         return warning(
             subject, str(error), remedy="`resolute up` upgrades it, and so does `resolute db upgrade`"

@@ -28,7 +28,13 @@ _VERSION = sa.Table(
 )
 """As Alembic makes it: a start that has nothing to apply does without Alembic, whose import takes longer."""
 
+FOR_NEWER = "start it with that version, or restore a backup from before: `resolute restore`"
+"""What to do about a database of a newer version."""
 _CURRENT = sa.select(_VERSION.c.version_num)
+
+
+class NewerDatabaseError(FailedPreconditionError):
+    """A newer version of Resolute has been there: what it wrote is not known here."""
 
 
 def upgrade(engine: Engine, *, package: str, schema: str, revision: str = HEAD) -> None:
@@ -39,8 +45,13 @@ def upgrade(engine: Engine, *, package: str, schema: str, revision: str = HEAD) 
         package: The service's package, which has the migrations.
         schema: The schema on PostgreSQL; made if it is not there.
         revision: The last one that is applied.
+
+    Raises:
+        NewerDatabaseError: A newer version has been there.
     """
-    if revision == HEAD and _revision(engine) == newest_revision(package):
+    current = _revision(engine)
+    _refuse_newer(current, package)
+    if revision == HEAD and current == newest_revision(package):
         return
     with engine.begin() as connection:
         if engine.dialect.name == "postgresql":
@@ -67,6 +78,7 @@ def check(engine: Engine, *, package: str) -> None:
         FailedPreconditionError: It has an older or a newer one.
     """
     newest, current = newest_revision(package), _revision(engine)
+    _refuse_newer(current, package)
     if current != newest:
         raise FailedPreconditionError(
             f"the database of {package} is at revision {current or 'none'} and this version needs {newest}; "
@@ -83,6 +95,15 @@ def newest_revision(package: str) -> str:
     """The revision that a service's code wants: the number of the last file of its migrations."""
     files = (importlib.resources.files(package) / "migrations" / "versions").iterdir()
     return max(file.name for file in files if file.name[0].isdigit()).partition("_")[0]
+
+
+def _refuse_newer(current: str | None, package: str) -> None:
+    newest = newest_revision(package)
+    if current is not None and current > newest:
+        raise NewerDatabaseError(
+            f"the database of {package} is at revision {current} of a newer version of Resolute, and this "
+            f"one knows those up to {newest}; {FOR_NEWER}"
+        )
 
 
 def _revision(engine: Engine) -> str | None:
