@@ -222,6 +222,19 @@ def test_an_experiment_has_the_best_validation_of_its_trials_also_after_it_was_t
     assert (first.best_validation.value, first.best_trial_number) == (0.3, 1)
 
 
+@pytest.mark.parametrize(("number", "first", "value"), [(1, 1, 0.1), (3, 4, 0.9)], ids=["smaller", "larger"])
+def test_of_equal_trials_the_first_is_the_best(
+    core: ServiceContext, number: int, first: int, value: float
+) -> None:
+    def level(connection: Connection) -> None:
+        experiment = experiments.get(connection, number=number)
+        best_of(connection, experiment, trials.get(connection, number=first).id, value)
+
+    asyncio.run(core.database.write(level))
+    [one] = listed(core, f"id = {number}").experiments
+    assert (one.best_validation.value, one.best_trial_number) == (value, first)
+
+
 def test_totals_count_all_that_match_on_whichever_page(core: ServiceContext) -> None:
     response = listed(core, "digits or vision", include_totals=True, page_size=1)
     assert response.totals.trials == 5

@@ -79,12 +79,14 @@ def _keep_best(connection: Connection, experiment_id: str) -> None:
             columns.smaller_is_better, columns.best_value, columns.best_steps, columns.best_trial
         ).where(columns.id == experiment_id)
     ).one()
-    # As the index has them, forwards or backwards.
-    order = (trials.c.best_value, trials.c.number)
+    of_experiment = trials.c.experiment_id == experiment_id
+    extreme = sa.func.min if known.smaller_is_better else sa.func.max
+    # Of equal ones the first trial, as everywhere. Either query reads one end of the index.
+    best_value = sa.select(extreme(trials.c.best_value)).where(of_experiment).scalar_subquery()
     best = connection.execute(
         sa.select(trials.c.best_value, trials.c.best_steps, trials.c.number)
-        .where(trials.c.experiment_id == experiment_id, trials.c.best_value.is_not(None))
-        .order_by(*(order if known.smaller_is_better else (column.desc() for column in order)))
+        .where(of_experiment, trials.c.best_value == best_value)
+        .order_by(trials.c.number)
         .limit(1)
     ).one_or_none()
     value, steps, number = (None, None, None) if best is None else best
