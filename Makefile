@@ -128,6 +128,10 @@ nightly: $(STAMP) $(VENV)/.distributed
 	$(MAKE) siege
 	$(MAKE) fuzz CALLS=1000000
 	test -z "$(ORIGINALS)" || $(MAKE) originals DIR=$(ORIGINALS)
+	-$(BIN)/python benchmarks/run.py --history benchmarks/history.jsonl $(NIGHTLY_BENCHMARKS)
+
+# Twenty minutes of them; what moved by a tenth since the nights before is a line that begins with "step:".
+NIGHTLY_BENCHMARKS := cli logs metrics preemption scale/calls scale/long_queue search searcher trainer
 
 # Programs that were written for Determined, a folder for each release in DIR: a table of what became of them.
 originals: $(STAMP)

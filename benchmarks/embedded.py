@@ -58,14 +58,14 @@ def processor_seconds_of(pid: int) -> float:
 
 
 @contextmanager
-def embedded() -> Iterator[Embedded]:
-    """Serves an empty home with one slot until the block ends, and ends what runs there then."""
+def embedded(*, slots: int = 1) -> Iterator[Embedded]:
+    """Serves an empty home until the block ends, and ends what runs there then."""
     with tempfile.TemporaryDirectory(prefix="resolute-bench-") as folder:
         reserved = ReservedPorts("127.0.0.1", 1)
         (port,) = reserved.numbers
         reserved.release()
         environment = {**os.environ, "RESOLUTE_HOME": folder, "OMP_NUM_THREADS": "1"}
-        command = ["-m", "resolute_embedded", "--slots", "1", "--metrics-port", str(port)]
+        command = ["-m", "resolute_embedded", "--slots", str(slots), "--metrics-port", str(port)]
         process = subprocess.Popen(
             [sys.executable, *command], env=environment, stdout=subprocess.PIPE, text=True
         )

@@ -1,6 +1,6 @@
 """Runs benchmarks one after the other, each in an interpreter of its own: what ``make bench`` does.
 
-    python benchmarks/run.py [--json FILE] [NAME ...] [-- OPTION ...]
+    python benchmarks/run.py [--json FILE] [--history FILE] [NAME ...] [-- OPTION ...]
 
 A NAME is a folder (``metrics``) or a file (``metrics/queries``); without any, all run. One benchmark can be
 given OPTIONS of its own. Every benchmark prints ratios to a peer or a limit that it measures in the same run;
@@ -8,7 +8,8 @@ absolute times say little. A peer that is not installed is a line ``absent: NAME
 
 With ``--json`` what each one printed is kept, with command, date, machine, load and versions, in the place of
 its last result; those of other benchmarks stay. ``tools/pages/benchmarks_page.py`` puts them
-into docs/benchmarks.md.
+into docs/benchmarks.md. With ``--history`` its figures are appended to a file, and those that moved by a
+tenth since the nights before are named.
 """
 
 from __future__ import annotations
@@ -28,7 +29,12 @@ from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks import history
+
 HERE = Path(__file__).resolve().parent
+
 SHARED = frozenset({"support"})
 """Folders that hold no benchmarks of their own."""
 
@@ -49,6 +55,9 @@ PEERS = (
 """Distributions whose versions a result depends on."""
 
 ELSEWHERE = {
+    "fasttrackml": HERE.parent / ".cache/fasttrackml/bin/python",
+    "trackio": HERE.parent / ".cache/trackio/bin/python",
+    "syne-tune": HERE.parent / ".cache/syne-tune/bin/python",
     "mlflow": Path(
         os.environ.get("RESOLUTE_BENCH_MLFLOW") or Path.home() / ".cache/resolute/mlflow-venv/bin/python"
     ),
@@ -164,6 +173,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Runs benchmarks one after the other.")
     parser.add_argument("names", nargs="*", metavar="NAME", help="a folder or a file; all without any")
     parser.add_argument("--json", type=Path, metavar="FILE", help="keep the results in this file")
+    parser.add_argument("--history", type=Path, metavar="FILE", help="append the figures to this file")
     words = sys.argv[1:]
     options = words[words.index("--") + 1 :] if "--" in words else []
     arguments = parser.parse_args(words[: len(words) - len(options)])
@@ -177,6 +187,9 @@ def main() -> None:
         result = run(name, options)
         if arguments.json is not None:
             record(arguments.json, result)
+        if arguments.history is not None:
+            for step in history.keep(arguments.history, result):
+                sys.stdout.write(f"{step}\n")
         if not result.passed:
             failed.append(name)
     if failed:

@@ -1,6 +1,6 @@
-"""Drives MLflow's own server with its own client; runs in an interpreter that has MLflow.
+"""Drives MLflow's own server, or FastTrackML's, with MLflow's client; runs in an interpreter that has both.
 
-Started by ``beside_mlflow.py``; prints one line of JSON.
+Started by ``beside_mlflow.py`` and ``beside_trackers.py``; prints one line of JSON.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -29,15 +30,23 @@ _START_SECONDS = 120.0
 
 
 @contextmanager
-def serving(folder: Path) -> Iterator[str]:
-    """Runs ``mlflow server`` over SQLite, which fsyncs each commit by default."""
+def serving(folder: Path, name: str) -> Iterator[str]:
+    """Runs a server over SQLite; that of MLflow fsyncs each commit by default."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     address = f"http://127.0.0.1:{port}"
-    command = [sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port)]
-    command += ["--backend-store-uri", f"sqlite:///{folder / 'mlflow.db'}"]
-    command += ["--default-artifact-root", str(folder / "artifacts")]
+    database, artifacts = f"sqlite://{folder / 'tracking.db'}", str(folder / "artifacts")
+    command = {
+        "mlflow": [
+            *(sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port)),
+            *("--backend-store-uri", database.replace("://", ":///"), "--default-artifact-root", artifacts),
+        ],
+        "fasttrackml": [
+            *(str(Path(sys.executable).with_name("fml")), "server", "--listen-address", f"127.0.0.1:{port}"),
+            *("--database-uri", database, "--default-artifact-root", artifacts),
+        ],
+    }[name]
     with (folder / "server.log").open("wb") as log:
         server = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, cwd=folder)
         try:
@@ -71,7 +80,7 @@ def _rate(call: Callable[[int], Any], seconds: float) -> float:
     return done / (time.perf_counter() - began)
 
 
-def measure(seconds: float) -> dict[str, float | str]:
+def measure(seconds: float, name: str) -> dict[str, float | str]:
     """Measures each way to log, for some seconds each."""
     import mlflow  # type: ignore[import-not-found,unused-ignore]
     from mlflow.entities import Metric  # type: ignore[import-not-found,unused-ignore]
@@ -94,7 +103,7 @@ def measure(seconds: float) -> dict[str, float | str]:
         spent.append(time.perf_counter() - began)
     mlflow.flush_async_logging()
     return {
-        "version": mlflow.__version__,
+        "version": version(name),
         "batch_values": batches * _BATCH * len(NAMES),
         "single_calls": singles,
         "async_call_us": statistics.median(spent) * 1e6,
@@ -103,9 +112,13 @@ def measure(seconds: float) -> dict[str, float | str]:
 
 def main() -> None:
     """Prints what was measured."""
-    with tempfile.TemporaryDirectory(prefix="resolute-bench-mlflow-") as text, serving(Path(text)) as address:
+    seconds, name = float(sys.argv[1]), sys.argv[2]
+    with (
+        tempfile.TemporaryDirectory(prefix="resolute-bench-mlflow-") as text,
+        serving(Path(text), name) as address,
+    ):
         os.environ["MLFLOW_TRACKING_URI"] = address
-        sys.stdout.write(json.dumps(measure(float(sys.argv[1]))) + "\n")
+        sys.stdout.write(json.dumps(measure(seconds, name)) + "\n")
 
 
 if __name__ == "__main__":

@@ -80,15 +80,15 @@ class Result:
 
 def measure_both(python: Path, *, reports: int, seconds: float) -> Result:
     """Measures MLflow, then ours."""
-    command = [str(python), str(_HERE / "_mlflow_load.py"), str(seconds)]
+    command = [str(python), str(_HERE / "_mlflow_load.py"), str(seconds), "mlflow"]
     output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
     result = Result(json.loads(output.splitlines()[-1]), measure(reports))
     for count in (1, 8):
-        result.live[count], result.call_us[count] = _live(count, reports // count)
+        result.live[count], result.call_us[count] = live(count, reports // count)
     return result
 
 
-def _live(count: int, reports: int) -> tuple[float, float]:
+def live(count: int, reports: int) -> tuple[float, float]:
     """Values a second of some trials at once, and the median of what a report cost."""
     with standalone("metrics") as service:
         runs = [_start(service, number, reports) for number in range(count)]

@@ -13,7 +13,7 @@ EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "digits"
 TRIALS, EPOCHS, WORKERS = 16, 16, 2
 
 
-def study_of(folder: Path) -> Any:
+def study_of(folder: Path, seed: int = 0) -> Any:
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -23,11 +23,11 @@ def study_of(folder: Path) -> Any:
         direction="maximize",
         load_if_exists=True,
         pruner=optuna.pruners.SuccessiveHalvingPruner(min_resource=1, reduction_factor=4),
-        sampler=optuna.samplers.RandomSampler(),
+        sampler=optuna.samplers.RandomSampler(seed=seed),
     )
 
 
-def work(folder: Path) -> None:
+def work(folder: Path, seed: int) -> None:
     import optuna
 
     sys.path.insert(0, str(EXAMPLE))
@@ -44,7 +44,7 @@ def work(folder: Path) -> None:
             "dropout": trial.suggest_float("dropout", 0.0, 0.6),
             "batch_size": 64,
         }
-        training = Training(hparams, *splits, seed=trial.number)
+        training = Training(hparams, *splits, seed=seed * TRIALS + trial.number)
         best = 0.0
         for epoch in range(1, EPOCHS + 1):
             while training.steps < epoch * training.batches_per_epoch:
@@ -59,17 +59,21 @@ def work(folder: Path) -> None:
                 raise optuna.TrialPruned
         return best
 
-    study_of(folder).optimize(objective, n_trials=TRIALS // WORKERS)
+    study_of(folder, seed).optimize(objective, n_trials=TRIALS // WORKERS)
 
 
 def main() -> None:
-    folder = Path(sys.argv[1])
-    if len(sys.argv) > 2:
-        work(folder)
+    folder, seed = Path(sys.argv[1]), int(sys.argv[2])
+    if len(sys.argv) > 3:
+        work(folder, seed)
         return
     folder.mkdir(parents=True)
     study_of(folder)
-    workers = [subprocess.Popen([sys.executable, __file__, str(folder), "work"]) for _ in range(WORKERS)]
+    # Each worker draws its own hyperparameters.
+    workers = [
+        subprocess.Popen([sys.executable, __file__, str(folder), str(seed * WORKERS + number), "work"])
+        for number in range(WORKERS)
+    ]
     codes = [worker.wait() for worker in workers]
     if any(codes):
         sys.exit("a worker failed")

@@ -34,10 +34,13 @@ def train(hparams: dict[str, Any]) -> None:
 
 def main() -> None:
     os.environ["RAY_AIR_NEW_OUTPUT"] = "0"
+    import numpy as np
     import ray
     from ray import tune
     from ray.tune.schedulers import ASHAScheduler
 
+    # What draws hyperparameters there draws from NumPy's own stream.
+    np.random.seed(int(sys.argv[2]))
     ray.init(num_cpus=2, include_dashboard=False, logging_level="ERROR", log_to_driver=False)
     space = {
         "lr": tune.loguniform(1e-4, 1e-1),

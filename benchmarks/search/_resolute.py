@@ -1,4 +1,4 @@
-"""The search on a cluster of its own: ``python _resolute.py HOME auto|off``."""
+"""The search on a cluster of its own: ``python _resolute.py HOME auto|off SEED``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RESOLUTE = str(Path(sys.executable).with_name("resolute"))
 
 
 def main() -> None:
-    home, warm = Path(sys.argv[1]), sys.argv[2]
+    home, warm, seed = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
     for name in [name for name in os.environ if name.startswith(("RESOLUTE_", "DET_"))]:
         del os.environ[name]
     os.environ["RESOLUTE_HOME"] = str(home)
@@ -32,6 +32,7 @@ def main() -> None:
     up = time.time()
     try:
         config = yaml.safe_load((EXAMPLE / "adaptive.yaml").read_text())
+        config["reproducibility"]["experiment_seed"] = seed
         if warm == "off":
             config["environment"]["warm_start"] = False
         with Client() as cluster:

@@ -1,11 +1,14 @@
 """A search of short trials, from the command to the best model on disk, beside Ray Tune and Optuna.
 
     python benchmarks/search/race.py [--rounds 1] [--only resolute optuna]
+    python benchmarks/search/race.py --rounds 10 --only resolute optuna  # quality as well
 
-16 trials of examples/digits train for up to 16 epochs on 2 slots and write a checkpoint an epoch. Each
-contender is a command of its own with an empty folder; for Resolute that includes ``resolute up``, and the
-example's config is taken as it is, or with ``environment.warm_start: false`` (``resolute-off``). Beside the
-wall time stands what all its processes took of the processors, which other work on the machine changes less.
+Each round has a seed of its own, from 0 on. 16 trials of examples/digits train for up to 16 epochs on 2 slots
+and write a checkpoint an epoch. Each contender is a command of its own with an empty folder; for Resolute
+that includes ``resolute up``, and the example's config is taken as it is but for the seed, or with
+``environment.warm_start: false`` (``resolute-off``). With three rounds or more its best accuracy must be that
+of the faster peer, within two standard errors. Beside the wall time stands what all its processes took of the
+processors, which other work on the machine changes less.
 Ray Tune is run where ``.cache/race`` has it:
 
     python3 -m venv .cache/race
@@ -32,18 +35,21 @@ HERE = Path(__file__).resolve().parent
 RAY = HERE.parents[1] / ".cache" / "race" / "bin" / "python"
 GOAL = 1.0
 """Of the faster peer's time, with everything durable; a run that takes longer exits with 1."""
+_LEAST_ROUNDS = 3
+"""With fewer nothing is said of quality."""
 _PR_SET_CHILD_SUBREAPER = 36
 CONTENDERS: dict[str, list[str]] = {
-    "resolute": [sys.executable, "_resolute.py", "FOLDER", "auto"],
-    "resolute-off": [sys.executable, "_resolute.py", "FOLDER", "off"],
-    "optuna": [sys.executable, "_optuna.py", "FOLDER"],
-    "ray": [str(RAY), "_ray.py", "FOLDER"],
+    "resolute": [sys.executable, "_resolute.py", "FOLDER", "auto", "SEED"],
+    "resolute-off": [sys.executable, "_resolute.py", "FOLDER", "off", "SEED"],
+    "optuna": [sys.executable, "_optuna.py", "FOLDER", "SEED"],
+    "ray": [str(RAY), "_ray.py", "FOLDER", "SEED"],
 }
 
 
-def race(name: str, folder: Path) -> dict[str, Any]:
+def race(name: str, folder: Path, seed: int) -> dict[str, Any]:
     """Runs one contender; returns what it says, with the seconds in all and without ``up``."""
-    command = [word.replace("FOLDER", str(folder / name)) for word in CONTENDERS[name]]
+    placed = {"FOLDER": str(folder / name), "SEED": str(seed)}
+    command = [placed.get(word, word) for word in CONTENDERS[name]]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     if name == "ray":
         # Ray's own packages first, then those of the project: one torch for all.
@@ -88,33 +94,53 @@ def main() -> int:
     sys.stdout.write(f"load before: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores\n")
     # Processes that detach themselves, as a cluster does, are waited for here.
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
-    medians: dict[str, float] = {}
-    processor: dict[str, float] = {}
-    for name in names:
-        results = []
-        for _ in range(options.rounds):
-            with tempfile.TemporaryDirectory(prefix="resolute-race-") as folder:
-                results.append(race(name, Path(folder)))
-        medians[name] = statistics.median(result["seconds"] for result in results)
-        without = statistics.median(result["without_up"] for result in results)
-        processor[name] = statistics.median(result["processor"] for result in results)
-        last = results[-1]
-        sys.stdout.write(
-            f"{name:14} {medians[name]:6.1f} s, {without:6.1f} s without up, "
-            f"{processor[name]:.1f} s of processors; {last['trials']} trials, "
-            f"{last['epochs']} epochs, best accuracy {last['best']:.4f}\n"
-        )
-        sys.stdout.flush()
-    peers = [name for name in names if not name.startswith("resolute")]
-    if peers and "resolute" in medians:
-        fastest = min(peers, key=medians.__getitem__)
-        beside = medians["resolute"] / medians[fastest]
-        sys.stdout.write(
-            f"resolute beside {fastest}: {beside:.2f}x (goal {GOAL}x), "
-            f"{processor['resolute'] / processor[fastest]:.2f}x of processors\n"
-        )
-        return 0 if beside <= GOAL else 1
-    return 0
+    rounds = {name: _rounds(name, options.rounds) for name in names}
+    return 0 if "resolute" not in rounds or _won(rounds) else 1
+
+
+def _rounds(name: str, count: int) -> list[dict[str, Any]]:
+    """Races one contender a few times, and prints a line."""
+    results = []
+    for seed in range(count):
+        with tempfile.TemporaryDirectory(prefix="resolute-race-") as folder:
+            results.append(race(name, Path(folder), seed))
+    best = [result["best"] for result in results]
+    seconds, without_up = _median(results, "seconds"), _median(results, "without_up")
+    sys.stdout.write(
+        f"{name:14} {seconds:6.1f} s, {without_up:6.1f} s without up, "
+        f"{_median(results, 'processor'):.1f} s of processors; {results[-1]['trials']} trials, "
+        f"{_median(results, 'epochs'):g} epochs, best accuracy {statistics.mean(best):.4f}"
+        f" ({min(best):.4f} to {max(best):.4f} of {count} seeds)\n"
+    )
+    sys.stdout.flush()
+    return results
+
+
+def _median(results: list[dict[str, Any]], name: str) -> float:
+    return statistics.median(result[name] for result in results)
+
+
+def _won(rounds: dict[str, list[dict[str, Any]]]) -> bool:
+    """Compares with the fastest peer; returns whether the goals of time and of quality are met."""
+    peers = [name for name in rounds if not name.startswith("resolute")]
+    if not peers:
+        return True
+    fastest = min(peers, key=lambda name: _median(rounds[name], "seconds"))
+    ours, theirs = rounds["resolute"], rounds[fastest]
+    beside = _median(ours, "seconds") / _median(theirs, "seconds")
+    sys.stdout.write(
+        f"resolute beside {fastest}: {beside:.2f}x (goal {GOAL}x), "
+        f"{_median(ours, 'processor') / _median(theirs, 'processor'):.2f}x of processors, "
+        f"{_median(ours, 'epochs') / _median(theirs, 'epochs'):.2f}x of epochs\n"
+    )
+    as_good = True
+    if len(ours) >= _LEAST_ROUNDS:
+        one, other = ([result["best"] for result in results] for results in (ours, theirs))
+        better = statistics.mean(one) - statistics.mean(other)
+        error = ((statistics.variance(one) + statistics.variance(other)) / len(one)) ** 0.5
+        as_good = better >= -2 * error
+        sys.stdout.write(f"best accuracy beside {fastest}: {better:+.4f}, standard error {error:.4f}\n")
+    return beside <= GOAL and as_good
 
 
 if __name__ == "__main__":

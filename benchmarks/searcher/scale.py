@@ -46,7 +46,7 @@ from resolute_serving.database.engine import Database
 from resolute_serving.notifier import Notifier
 
 SEARCH = "5b8e1a62-4b3c-4d0f-9a59-6f0a2f0f6a10"
-MOST_GROWTH = 1.2
+MOST_GROWTH = 1.15
 MOST_SECONDS = 60.0
 _WINDOW = 2000  # events
 _WINDOWS = 5

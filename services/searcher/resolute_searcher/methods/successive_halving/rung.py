@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from itertools import islice
+from typing import Any
 
-
-class RungEntry(NamedTuple):
-    """A trial on a rung; entries compare by place, the smaller the better.
-
-    Attributes:
-        metric: Its metric, smaller being better.
-        order: Decides among equal metrics; unique on its rung.
-        trial_key: The trial.
-    """
-
-    metric: float
-    order: int
-    trial_key: str
+from resolute_searcher.methods.successive_halving.ordered_entries import OrderedEntries, RungEntry
 
 
 class Rung:
     """The trials on a rung, in order of their metrics.
 
-    The best ``floor(n / divisor)`` of n entries, but at least `at_least`, are its *top*. Bisection
-    finds the place of a report; inserting it moves one block of memory, which takes some microseconds for a
-    hundred thousand trials.
+    The best ``floor(n / divisor)`` of n entries, but at least `at_least`, are its *top*. What a report
+    costs does not grow with the number of trials.
 
     Args:
         divisor: One over the share that is the top; above 1.
@@ -39,7 +26,7 @@ class Rung:
         self._at_least = at_least
         self._step = -1 if newest_first else 1
         self._arrivals = 0
-        self._entries: list[RungEntry] = []
+        self._entries = OrderedEntries()
         self._by_trial: dict[str, RungEntry] = {}
 
     def __len__(self) -> int:
@@ -52,18 +39,23 @@ class Rung:
         """Yields the entries, best first, as they were when the iteration began."""
         return iter(list(self._entries))
 
+    @property
+    def top_size(self) -> int:
+        """How many entries are the top."""
+        return self._top_size(len(self))
+
     def insert(self, trial_key: str, metric: float) -> None:
         """Adds a trial with its metric, smaller being better."""
         self._arrivals += 1
         entry = RungEntry(metric, self._step * self._arrivals, trial_key)
         self._by_trial[trial_key] = entry
-        insort(self._entries, entry)
+        self._entries.add(entry)
 
     def remove(self, trial_key: str) -> None:
         """Removes a trial as if it had never been here, if it is here."""
         entry = self._by_trial.pop(trial_key, None)
         if entry is not None:
-            del self._entries[bisect_left(self._entries, entry)]
+            self._entries.remove(entry)
 
     def require(self, at_least: int) -> None:
         """Sets the smallest size of the top of a rung that is not empty."""
@@ -71,7 +63,7 @@ class Rung:
 
     def best(self) -> list[RungEntry]:
         """Returns the top, best first."""
-        return self._entries[: self._top_size(len(self))]
+        return list(islice(self._entries, self.top_size))
 
     def entry(self, trial_key: str) -> RungEntry:
         """Returns the entry of a trial that is here."""
@@ -79,7 +71,7 @@ class Rung:
 
     def rank(self, trial_key: str) -> int:
         """Returns the place of a trial that is here, from 1."""
-        return bisect_left(self._entries, self._by_trial[trial_key]) + 1
+        return self._entries.place(self._by_trial[trial_key]) + 1
 
     def in_top(self, trial_key: str) -> bool:
         """Returns whether a trial is among the best."""
@@ -88,22 +80,24 @@ class Rung:
 
     def last_of_top(self) -> RungEntry | None:
         """Returns the worst entry of the top; None when the top is empty."""
-        size = self._top_size(len(self))
+        size = self.top_size
         return self._entries[size - 1] if size else None
 
     def top_grew(self) -> bool:
         """Returns whether the newest entry made the top larger than it was."""
-        return self._top_size(len(self)) != self._top_size(len(self) - 1)
+        return self.top_size != self._top_size(len(self) - 1)
 
     def snapshot(self) -> dict[str, Any]:
         """Returns the entries, best first, as JSON values, and how many of them are the top."""
         entries = [[entry.trial_key, entry.metric, entry.order] for entry in self._entries]
-        return {"arrivals": self._arrivals, "top": self._top_size(len(self)), "entries": entries}
+        return {"arrivals": self._arrivals, "top": self.top_size, "entries": entries}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Replaces the entries by a snapshot's."""
         self._arrivals = state["arrivals"]
-        self._entries = [RungEntry(metric, order, trial) for trial, metric, order in state["entries"]]
+        self._entries = OrderedEntries(
+            RungEntry(metric, order, trial) for trial, metric, order in state["entries"]
+        )
         self._by_trial = {entry.trial_key: entry for entry in self._entries}
 
     def _top_size(self, entries: int) -> int:

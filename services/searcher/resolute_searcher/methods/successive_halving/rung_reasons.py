@@ -28,5 +28,5 @@ def rung_reason(kind: ReasonKind, halving: Halving, rung: Rung, *, number: int, 
         rank_of=len(rung),
         metric=halving.metric(rung.entry(trial_key).metric),
         threshold=None if last is None else halving.metric(last.metric),
-        top_size=len(rung.best()),
+        top_size=rung.top_size,
     )
