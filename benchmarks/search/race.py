@@ -117,7 +117,7 @@ def _rounds(name: str, count: int) -> list[dict[str, Any]]:
 
 
 def _median(results: list[dict[str, Any]], name: str) -> float:
-    return statistics.median(result[name] for result in results)
+    return statistics.median(float(result[name]) for result in results)
 
 
 def _won(rounds: dict[str, list[dict[str, Any]]]) -> bool:

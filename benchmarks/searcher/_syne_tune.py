@@ -23,10 +23,10 @@ RUNGS = (1, 4, 16)
 def blackbox() -> Any:
     """Curves that fall from 1 to what the hyperparameters are worth, at the lengths of the rungs."""
     import numpy as np
-    from syne_tune.blackbox_repository.blackbox import Blackbox
-    from syne_tune.config_space import uniform
+    from syne_tune.blackbox_repository.blackbox import Blackbox  # type: ignore[import-not-found,unused-ignore]
+    from syne_tune.config_space import uniform  # type: ignore[import-not-found,unused-ignore]
 
-    class Curves(Blackbox):
+    class Curves(Blackbox):  # type: ignore[misc,unused-ignore]
         def __init__(self) -> None:
             super().__init__(
                 configuration_space={"x": uniform(0.0, 1.0), "y": uniform(0.0, 1.0)},
@@ -54,10 +54,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="resolute-bench-syne-tune-") as folder:
         # It writes results into a directory of its own.
         os.environ |= {"SYNETUNE_FOLDER": folder, "HOME": folder}
-        from syne_tune import StoppingCriterion, Tuner
-        from syne_tune.backend.simulator_backend.simulator_callback import SimulatorCallback
-        from syne_tune.blackbox_repository.simulated_tabular_backend import UserBlackboxBackend
-        from syne_tune.optimizer.baselines import ASHA
+        from syne_tune import StoppingCriterion, Tuner  # type: ignore[import-not-found,unused-ignore]
+        from syne_tune.backend.simulator_backend.simulator_callback import SimulatorCallback  # type: ignore[import-not-found,unused-ignore]
+        from syne_tune.blackbox_repository.simulated_tabular_backend import UserBlackboxBackend  # type: ignore[import-not-found,unused-ignore]
+        from syne_tune.optimizer.baselines import ASHA  # type: ignore[import-not-found,unused-ignore]
 
         logging.disable(logging.CRITICAL)
         curves = blackbox()

@@ -8,6 +8,8 @@ SCHEDULER_WAKEUP: Topic = "schedule"
 """Slots were freed or asked for."""
 ALERTS: Topic = "alerts"
 """Alerts were set, or an endpoint has taken one, or has not, and is free for the next."""
+REPORTED_STEPS: Topic = "reported steps"
+"""Steps that trials have reported were copied."""
 SIGNAL_CHANGES: Topic = "signals"
 """A signal of some allocation changed."""
 

@@ -15,7 +15,7 @@ from resolute_serving.auth.policy.permissions import PERMISSIONS
 from resolute_serving.auth.refusals import MOST_KINDS, Refusals, client_address
 from resolute_serving.auth.tokens import TokenSigner, TokenVerifier, VerifiedToken
 from resolute_serving.bounds.streams import StreamLimits
-from resolute_serving.context import Role, TrialRun, User
+from resolute_serving.context import Role, ServiceAccount, TrialRun, User
 
 HERE = "10.0.0.1"
 RUN = TrialRun(trial_id="t", run=1, experiment_id="e", allocation_id="t.1", workspace="w")
@@ -80,6 +80,41 @@ def test_streams_are_checked_again_after_a_check_that_failed_by_a_defect() -> No
             await asyncio.wait_for(revoked, 60)
         await streams.stop()
         assert not defects
+
+    asyncio.run(scenario())
+
+
+def test_nothing_is_checked_while_no_stream_of_a_person_or_a_run_is_open() -> None:
+    async def scenario() -> None:
+        clock, pauses = ManualClock(), 0
+        signer = TokenSigner(Ed25519PrivateKey.generate(), cluster_id="c", clock=clock)
+        verifier = TokenVerifier(StaticKeys({signer.key_id: signer.public_key}), cluster_id="c", clock=clock)
+
+        async def pause(_: float) -> None:
+            nonlocal pauses
+            pauses += 1
+            await asyncio.sleep(0)
+
+        async def stream(token: str) -> None:
+            with streams.registered(await verifier.verify(token), address=HERE):
+                await asyncio.Event().wait()
+
+        streams = OpenStreams(verifier, limits=StreamLimits(), sleep=pause)
+        streams.start()
+        of_service = asyncio.create_task(stream(signer.service(ServiceAccount(name="metrics"), ttl=60)))
+        for _ in range(50):
+            await asyncio.sleep(0)
+        assert pauses == 0
+        of_run = asyncio.create_task(stream(signer.trial(RUN, ttl=60)))
+        for _ in range(50):
+            await asyncio.sleep(0)
+        assert pauses > 0
+        assert not of_run.done()
+        clock.advance(61)
+        for each in (of_run, of_service):
+            with pytest.raises(UnauthenticatedError, match="expired"):
+                await asyncio.wait_for(each, 60)
+        await streams.stop()
 
     asyncio.run(scenario())
 

@@ -15,11 +15,12 @@ from resolute_experiments.guard.action import BadReport, goes_back, settle
 from resolute_experiments.guard.guarded_trials import GuardedTrial
 from resolute_experiments.guard.judgement import Judge, values_needed
 from resolute_experiments.guard.reports import good_values, reports_of_run
-from resolute_experiments.topics import SIGNAL_CHANGES, watched
+from resolute_experiments.topics import REPORTED_STEPS, SIGNAL_CHANGES, watched
 from resolute_serving.database.remembered import Remembered
 from resolute_serving.repetition import repeat
 
-_LOOK_SECONDS = 1.0
+_LOOK_SECONDS = 5.0
+"""Between two looks without a copied report; another replica may copy some."""
 _MOST_JUDGES = 1000
 _log = structlog.get_logger("guard")
 
@@ -48,7 +49,7 @@ class GuardWatch:
             return _LOOK_SECONDS
 
         failures = LoggedBackoff(_log, "the reports of guarded trials cannot be judged")
-        await repeat(look, notifier=self._core.notifier, failures=failures)
+        await repeat(look, notifier=self._core.notifier, topics=[REPORTED_STEPS], failures=failures)
 
     async def look_at(self, trial_id: str) -> None:
         """Judges what a trial has reported until now; its run has ended, and waits for no metrics service."""

@@ -23,13 +23,15 @@ from resolute_experiments.clients import Clients
 from resolute_experiments.store.copies import reported_steps, validations
 from resolute_experiments.store.copies.reported_steps import DueTrial, ReportedSteps
 from resolute_experiments.store.copies.validations import TrialValidations
-from resolute_experiments.topics import Topic, watched
+from resolute_experiments.topics import REPORTED_STEPS, Topic, watched
 from resolute_serving.database.engine import Database
 from resolute_serving.database.remembered import Remembered
 from resolute_serving.notifier import Notifier
 from resolute_serving.repetition import repeat
 
 _PAUSE_SECONDS = 2.0
+_QUIET_SECONDS = 5.0
+"""Between two looks while no trial of the cluster runs: what comes is late, or of trials elsewhere."""
 _PAGE = 1000
 _DEADLINE_SECONDS = 30.0
 _RATE_SECONDS = 30.0
@@ -63,7 +65,7 @@ class MetricsCopy:
 
         async def copy() -> float:
             await self.refresh()
-            return _PAUSE_SECONDS
+            return _PAUSE_SECONDS if await self._due.get() else _QUIET_SECONDS
 
         failures = LoggedBackoff(_log, "validations and steps cannot be copied")
         await repeat(copy, notifier=self._notifier, failures=failures)
@@ -99,7 +101,7 @@ class MetricsCopy:
             changes = reported_changes(due, response.trials)
             if changes:
                 await self._database.write(partial(reported_steps.store, changes=changes))
-                self._notifier.notify(*{watched(trial.experiment_id) for trial, _ in changes})
+                self._notifier.notify(REPORTED_STEPS, *{watched(trial.experiment_id) for trial, _ in changes})
             if len(due) < _PAGE:
                 return
             following = partial(reported_steps.due, after=due[-1].number, limit=_PAGE)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection
+from functools import partial
 
 import structlog
 
@@ -24,12 +25,16 @@ from resolute_experiments.retention.garbage_collection import (
 )
 from resolute_experiments.states import LIVE_EXPERIMENTS
 from resolute_experiments.store import experiments
+from resolute_experiments.store.copies import reported_steps
 from resolute_experiments.store.experiments import Experiment
+from resolute_serving.database.remembered import Remembered
 from resolute_serving.repetition import repeat
 
 _BUSY_SECONDS = 0.2
 """Between two looks while trials commit: one that fills its disk waits for what is deleted here."""
 _IDLE_SECONDS = 2.0
+_QUIET_SECONDS = 5.0
+"""Between two looks while no trial runs that could commit."""
 _LATE_SECONDS = 10.0
 """Between two looks at an experiment whose reports have not all arrived, or that refuses."""
 _DEADLINE = 30.0
@@ -50,12 +55,15 @@ class LiveRetention:
         self._clients = clients
         self._unreported = unreported
         self._later: dict[str, float] = {}
+        self._running = Remembered(core.database, partial(reported_steps.due, after=0, limit=1))
 
     async def run(self) -> None:
         """Looks for new checkpoints until the service stops."""
 
         async def look() -> float:
-            return _BUSY_SECONDS if await self.look() else _IDLE_SECONDS
+            if await self.look():
+                return _BUSY_SECONDS
+            return _IDLE_SECONDS if await self._running.get() else _QUIET_SECONDS
 
         failures = LoggedBackoff(_log, "checkpoints of running trials cannot be collected")
         await repeat(look, notifier=self._core.notifier, failures=failures)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 
@@ -11,9 +12,12 @@ import structlog
 from resolute.errors import ResoluteError
 from resolute_serving.auth.tokens import TokenVerifier, VerifiedToken
 from resolute_serving.bounds.streams import StreamCounts, StreamLimits
-from resolute_serving.context import Anonymous
+from resolute_serving.context import Anonymous, ServiceAccount
+from resolute_serving.notifier import Subscription
 
 _CHECK_SECONDS = 0.4
+_SERVICES_SECONDS = 2.0
+"""Between two checks while all streams are those of services, which every cluster has."""
 _log = structlog.get_logger("access")
 
 
@@ -23,7 +27,7 @@ class OpenStreams:
     Args:
         verifier: Knows which tokens have ended.
         limits: How many may be open.
-        sleep: Waits for the next check.
+        sleep: Waits for the next check of streams of people and of runs.
     """
 
     def __init__(
@@ -38,6 +42,7 @@ class OpenStreams:
         self._sleep = sleep
         # By token: thousands of streams have a few, which are asked for several times a second.
         self._streams: dict[VerifiedToken, set[_Stream]] = {}
+        self._opened = Subscription[None]()
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -75,6 +80,7 @@ class OpenStreams:
     def _ended_with(self, token: VerifiedToken, stream: _Stream) -> Iterator[None]:
         streams = self._streams.setdefault(token, set())
         streams.add(stream)
+        self._opened.add(None)
         try:
             yield
         except asyncio.CancelledError:
@@ -99,11 +105,20 @@ class OpenStreams:
 
     async def _run(self) -> None:
         while True:
-            await self._sleep(_CHECK_SECONDS)
+            await self._pause()
             try:
                 await self.check()
             except Exception:  # noqa: BLE001 - without the next check, streams would outlive their tokens
                 _log.exception("a check of open streams failed by a defect")
+
+    async def _pause(self) -> None:
+        """Waits until the streams are to be checked: as long as there are none, there is nothing to do."""
+        if not self._streams:
+            await self._opened.wait(math.inf)
+        if all(isinstance(token.principal, ServiceAccount) for token in self._streams):
+            await self._opened.wait(_SERVICES_SECONDS)
+        else:
+            await self._sleep(_CHECK_SECONDS)
 
 
 class _Stream:

@@ -7,7 +7,7 @@ import os
 import resource
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import grpc
 import structlog
@@ -28,12 +28,14 @@ from resolute_serving.auth.tokens import TokenVerifier
 from resolute_serving.bounds.limits import MAX_MESSAGE_BYTES
 from resolute_serving.bounds.streams import StreamLimits
 from resolute_serving.observability.gauges import CallCounts
-from resolute_serving.observability.metrics_endpoint import MetricsEndpoint
 from resolute_serving.server.calls import Calls
 from resolute_serving.server.client_versions import OLDEST_SDK, ClientVersions
 from resolute_serving.server.health import HealthMonitor
 from resolute_serving.server.service import Service
 from resolute_serving.tls import Listener, ServerTls
+
+if TYPE_CHECKING:
+    from resolute_serving.observability.metrics_endpoint import MetricsEndpoint
 
 _log = structlog.get_logger("server")
 
@@ -172,6 +174,9 @@ class Server:
             await self._set_health(name, True)
         self.health_monitor.start()
         if self._settings.metrics_port is not None:
+            # Here, because it loads an HTTP server, which nothing else of a cluster needs.
+            from resolute_serving.observability.metrics_endpoint import MetricsEndpoint
+
             self._metrics_endpoint = MetricsEndpoint(
                 self.health_monitor.gauges,
                 host=self._settings.host,
