@@ -75,7 +75,7 @@ def compared(peer: Peer, *, values: float, call_us: float) -> bool:
     )
     say(f"ours / {peer.name}, values {faster:10.2f} x   (goal {peer.goal:g} x)")
     say(f"{peer.name} / ours, time of a call {cheaper:.2f} x   (goal 1 x)")
-    return faster >= peer.goal and cheaper >= 1
+    return bool(faster >= peer.goal and cheaper >= 1)
 
 
 def main() -> int:
