@@ -51,7 +51,7 @@ from resolute.contracts.values import to_value
 from resolute.core.checkpoint.files.manifest import FileEntry
 from resolute.core.checkpoint.files.reuse import Reuse
 from resolute.core.checkpoint.stores.presigned import PresignedStore
-from resolute.core.remote.presigned_urls import RemoteFileIndex, RemoteUrlSigner
+from resolute.core.remote.presigned_urls import RemoteUrlSigner, reusable_files
 from resolute.core.remote.session import Session as TrialSession
 from resolute_checkpoints.blobs.roots import BUCKETS_SETTING
 
@@ -92,7 +92,7 @@ class Ours:
         session = cast("TrialSession", DirectSession(stub))
         self._store = PresignedStore(RemoteUrlSigner(session), outage_timeout=60.0)
         self._sparing = PresignedStore(
-            RemoteUrlSigner(session), outage_timeout=60.0, reuse=Reuse(RemoteFileIndex(session))
+            RemoteUrlSigner(session), outage_timeout=60.0, reuse=Reuse(partial(reusable_files, session))
         )
         self._last: tuple[str, list[FileEntry]] = ("", [])
 

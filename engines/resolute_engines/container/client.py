@@ -21,6 +21,7 @@ from resolute.errors import (
     UnavailableError,
 )
 from resolute_engines.container.images.names import unpulled, with_tag
+from resolute_engines.kit.bounded_answers import read_at_most
 
 _VERSION = (1, 40)
 """Docker 19.03 and Podman 4 serve it. A newer Docker that does not is asked in the oldest that it serves."""
@@ -31,7 +32,6 @@ _ABOUT = "/version"
 _OUTDATED = "is too old"
 """What Docker says of a version that it serves no longer."""
 _UNIX = "unix://"
-_READ_BYTES = 1 << 16
 _POLL = "250ms"
 """How often Podman looks whether a container has ended, for one that waits."""
 _WAIT_SECONDS = 10.0
@@ -304,14 +304,12 @@ class DockerApi:
         return _ERRORS.get(status, FailedPreconditionError)(reason)
 
     async def _bounded(self, response: aiohttp.ClientResponse) -> bytes:
-        body = bytearray()
-        async for chunk in response.content.iter_chunked(_READ_BYTES):
-            body += chunk
-            if len(body) > self._answer_bytes:
-                raise FailedPreconditionError(
-                    f"an answer of {self.url} is larger than {self._answer_bytes} bytes"
-                )
-        return bytes(body)
+        body = await read_at_most(response, self._answer_bytes)
+        if body is None:
+            raise FailedPreconditionError(
+                f"an answer of {self.url} is larger than {self._answer_bytes} bytes"
+            )
+        return body
 
     def _opened(self) -> aiohttp.ClientSession:
         if self._closed:

@@ -26,9 +26,9 @@ from resolute.errors import (
     UnauthenticatedError,
     UnavailableError,
 )
+from resolute_engines.kit.bounded_answers import read_at_most
 from resolute_engines.kit.shared_attempt import SharedAttempt
 
-_READ_BYTES = 1 << 16
 _LAST_SUCCESS = 299
 _UNAUTHENTICATED = 401
 _GONE = 410
@@ -237,14 +237,12 @@ class KubernetesApi:
             raise UnavailableError(f"{method} {path}: Kubernetes cannot be reached: {error}") from None
 
     async def _read(self, response: aiohttp.ClientResponse) -> bytes:
-        content = bytearray()
-        async for piece in response.content.iter_chunked(_READ_BYTES):
-            content += piece
-            if len(content) > self._answer_bytes:
-                raise DataLossError(
-                    f"{response.url.path}: Kubernetes answers with more than {self._answer_bytes} bytes"
-                )
-        return bytes(content)
+        content = await read_at_most(response, self._answer_bytes)
+        if content is None:
+            raise DataLossError(
+                f"{response.url.path}: Kubernetes answers with more than {self._answer_bytes} bytes"
+            )
+        return content
 
 
 async def _load(configuration: Configuration, kubeconfig: str, context: str) -> None:

@@ -98,7 +98,7 @@ class RayEngine:
             self,
             outage_timeout=terms.outage_timeout,
             log_wait=terms.log_wait,
-            forget=self._forget,
+            forget=self._watched.remove,
         )
 
     def pools(self) -> Sequence[Pool]:
@@ -181,11 +181,8 @@ class RayEngine:
         A shim sends with the last token of its run: it is given no other.
         """
         self._late_kills.drop(allocation_id)
-        self._forget(allocation_id)
-        self._releases.release(allocation_id)
-
-    def _forget(self, allocation_id: str) -> None:
         self._watched.remove(allocation_id)
+        self._releases.release(allocation_id)
 
     async def delete(self, allocation_id: str) -> None:
         """Removes all of an allocation."""

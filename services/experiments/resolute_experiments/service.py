@@ -243,8 +243,8 @@ class ExperimentsService:
             clients=self._clients,
             lease_ttl=self._settings.lease_ttl,
             machines=self._fleet,
-            metrics_copy=self._metrics_copy,
-            guard=self._guard_watch,
+            copy_metrics=self._metrics_copy.refresh,
+            judge=self._guard_watch.look_at,
         )
 
     def _open_alert_watch(self) -> AlertWatch:

@@ -12,7 +12,7 @@ import pytest
 from contract.experiments.test_lifecycle import Store
 from support.clocks import ManualClock
 from support.databases import migrate
-from support.services.experiments_context import NoGuard, NoMetricsCopy, context
+from support.services.experiments_context import context, copy_nothing, judge_nothing
 
 from resolute.api.checkpoints.v1 import checkpoint_pb2, checkpoints_service_pb2
 from resolute.api.metrics.v1 import metrics_service_pb2
@@ -126,8 +126,8 @@ def process_ended_runs(
             clients=clients,
             lease_ttl=30.0,
             machines=machines or NoMachines(),
-            metrics_copy=NoMetricsCopy(),
-            guard=NoGuard(),
+            copy_metrics=copy_nothing,
+            judge=judge_nothing,
         )
         await controller._process_ended_runs(store.experiment())
 

@@ -14,7 +14,7 @@ from contract.experiments.test_exit_policy import NoMachines
 from contract.experiments.test_lifecycle import Store
 from support.clocks import ManualClock
 from support.databases import migrate
-from support.services.experiments_context import NoGuard, NoMetricsCopy, context
+from support.services.experiments_context import context, copy_nothing, judge_nothing
 
 from resolute.api.searcher.v1 import action_pb2, searcher_service_pb2
 from resolute.contracts.values import to_value
@@ -97,8 +97,8 @@ def test_an_outage_after_the_searcher_was_back_begins_with_a_short_pause(databas
             clients=SimpleNamespace(searcher=searcher),  # type: ignore[arg-type]
             lease_ttl=30.0,
             machines=NoMachines(),
-            metrics_copy=NoMetricsCopy(),
-            guard=NoGuard(),
+            copy_metrics=copy_nothing,
+            judge=judge_nothing,
         )
         await controller._follow_actions()
 

@@ -14,7 +14,7 @@ from contract.experiments.test_lifecycle import Store
 from sqlalchemy.engine import Connection
 from support.clocks import ManualClock
 from support.databases import migrate
-from support.services.experiments_context import NoGuard, NoMetricsCopy, context
+from support.services.experiments_context import context, copy_nothing, judge_nothing
 
 from resolute.api.checkpoints.v1 import checkpoint_pb2, checkpoints_service_pb2
 from resolute.api.metrics.v1 import metrics_service_pb2
@@ -155,8 +155,8 @@ def ending(database: Database) -> Ending:
         clients=SimpleNamespace(checkpoints=registry, metrics=NoMetrics()),  # type: ignore[arg-type]
         lease_ttl=30.0,
         machines=machines,
-        metrics_copy=NoMetricsCopy(),
-        guard=NoGuard(),
+        copy_metrics=copy_nothing,
+        judge=judge_nothing,
     )
     return Ending(store, controller, database, registry, machines, clock, allocations)
 

@@ -12,7 +12,7 @@ from contract.experiments.test_exit_policy import NoMachines
 from contract.experiments.test_lifecycle import Store
 from support.clocks import ManualClock
 from support.databases import migrate
-from support.services.experiments_context import NoGuard, NoMetricsCopy, context
+from support.services.experiments_context import context, copy_nothing, judge_nothing
 
 from resolute.api.searcher.v1 import action_pb2
 from resolute.errors import InternalError, UnavailableError
@@ -109,8 +109,8 @@ def test_actions_that_cannot_be_applied_are_shown(database: Database) -> None:
         clients=SimpleNamespace(searcher=BrokenSearcher()),  # type: ignore[arg-type]
         lease_ttl=30.0,
         machines=NoMachines(),
-        metrics_copy=NoMetricsCopy(),
-        guard=NoGuard(),
+        copy_metrics=copy_nothing,
+        judge=judge_nothing,
     )
     batch = [action_pb2.Action(sequence=1, shutdown=action_pb2.Action.Shutdown())]
 
@@ -150,8 +150,8 @@ def test_a_search_that_a_defect_keeps_from_being_created_ends_the_experiment(dat
             clients=SimpleNamespace(searcher=Searcher()),  # type: ignore[arg-type]
             lease_ttl=30.0,
             machines=NoMachines(),
-            metrics_copy=NoMetricsCopy(),
-            guard=NoGuard(),
+            copy_metrics=copy_nothing,
+            judge=judge_nothing,
         )
         for _ in range(MOST_DEFECTS - 1):
             with pytest.raises(InternalError):

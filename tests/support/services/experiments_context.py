@@ -20,15 +20,9 @@ def context(database: Database, clock: Clock, *, notifier: Notifier[Topic] | Non
     )
 
 
-class NoMetricsCopy:
-    """The copy of validations where nothing is validated."""
-
-    async def refresh(self) -> None:
-        """Copies nothing."""
+async def copy_nothing() -> None:
+    """Copies metrics where there are none."""
 
 
-class NoGuard:
-    """Judges nothing."""
-
-    async def look_at(self, trial_id: str) -> None:
-        """Finds no bad report."""
+async def judge_nothing(trial_id: str) -> None:
+    """Judges a trial of an experiment without a guard."""

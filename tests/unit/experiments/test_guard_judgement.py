@@ -8,7 +8,7 @@ from statistics import median
 from typing import Any
 
 import pytest
-from unit.experiments.test_repetition import run_that_failed
+from unit.experiments.exits.test_repetition import run_that_failed
 
 from resolute_experiments.guard.judgement import Judge
 from resolute_experiments.guard.skipping import skipped_batches

@@ -110,7 +110,6 @@ def print_items(
     *,
     output: Format,
     title: str = "",
-    part: bool = False,
 ) -> None:
     """Prints items in the wanted format; as JSON or YAML each with all it has, else by columns.
 
@@ -119,9 +118,8 @@ def print_items(
         columns: The columns of a table or of CSV.
         output: The format.
         title: Stands above a table.
-        part: Whether it is a part of what the command shows, which looks alike under every program.
     """
-    rendered = None if part else rendering()
+    rendered = rendering()
     if output is Format.JSON:
         print_json(list(items))
     elif output is Format.YAML:
@@ -129,17 +127,36 @@ def print_items(
     elif rendered is not None and rendered.tables:
         as_csv = output is Format.CSV
         print_tables(rendered, list(items), for_programs() if as_csv else sys.stdout, as_csv=as_csv)
+    elif output is Format.CSV:
+        write_csv(for_programs(), *_chosen(items, columns))
     else:
-        choice = TableChoice.current()
-        rows, chosen = choice.sorted(items, columns), choice.of_columns(columns)
-        if output is Format.CSV:
-            write_csv(for_programs(), rows, chosen)
-        elif not sys.stdout.isatty():
-            click.echo(unfitted(_text_columns(rows, chosen), title=neutralised(title)), nl=False)
-        elif choice.wide:
-            console(wide=True).print(_table(rows, chosen, title=title))
-        else:
-            _print_fitted(rows, chosen, title=title, in_rows=bool(choice.columns))
+        _print_table(items, columns, title=title)
+
+
+def print_part(items: Sequence[ItemT], columns: Sequence[Column[ItemT]]) -> None:
+    """Prints a table below what a command shows, alike under every program; nothing where it has no rows."""
+    if items:
+        click.echo()
+        _print_table(items, columns, title="")
+
+
+def _print_table(items: Iterable[ItemT], columns: Sequence[Column[ItemT]], *, title: str) -> None:
+    choice = TableChoice.current()
+    rows, chosen = _chosen(items, columns)
+    if not sys.stdout.isatty():
+        click.echo(unfitted(_text_columns(rows, chosen), title=neutralised(title)), nl=False)
+    elif choice.wide:
+        console(wide=True).print(_table(rows, chosen, title=title))
+    else:
+        _print_fitted(rows, chosen, title=title, in_rows=bool(choice.columns))
+
+
+def _chosen(
+    items: Iterable[ItemT], columns: Sequence[Column[ItemT]]
+) -> tuple[Iterable[ItemT], Sequence[Column[ItemT]]]:
+    """The rows and the columns that the command line asks for."""
+    choice = TableChoice.current()
+    return choice.sorted(items, columns), choice.of_columns(columns)
 
 
 def write_csv(file: IO[str], items: Iterable[ItemT], columns: Sequence[Column[ItemT]]) -> None:

@@ -11,6 +11,7 @@ import click
 from resolute.cli.display.experiment.follow import follow
 from resolute.cli.display.experiment.outcome import exit_by_state, tell_of_no_metric
 from resolute.cli.display.output import json_option, print_json
+from resolute.cli.options.includes import includes_option
 from resolute.cli.options.overrides import overrides_option
 from resolute.cli.options.settings import Settings
 from resolute.client.remote.experiments import Created, Submission
@@ -57,15 +58,7 @@ class Request:
 @click.option("--paused", is_flag=True, help="Create the experiment paused.")
 @click.option("-t", "--test-mode", "--test", is_flag=True, help="Train only one batch, and follow the log.")
 @click.option("--local", is_flag=True, help="With --test-mode: run the entrypoint here, without a cluster.")
-@click.option(
-    "-i",
-    "--include",
-    "includes",
-    multiple=True,
-    metavar="PATH",
-    type=click.Path(path_type=Path),
-    help="Add a file or directory to the root of the code (repeatable).",
-)
+@includes_option
 @overrides_option
 @click.option(
     "--template", default="", metavar="NAME", help="Use this template: the config overrides its fields."

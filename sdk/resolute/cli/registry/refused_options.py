@@ -13,6 +13,16 @@ _NO_KUBERNETES = "there are no namespaces; `resolute workspace set-quota` limits
 _STORAGE = "name the storage in a template (`resolute template set`) or in the config"
 _REMOTE = "users of an OpenID provider are created when they first `resolute login --sso`"
 
+_OF_A_WORKSPACE = {
+    "--agent-uid": _NO_AGENT_USER,
+    "--agent-user": _NO_AGENT_USER,
+    "--agent-gid": _NO_AGENT_USER,
+    "--agent-group": _NO_AGENT_USER,
+    "--checkpoint-storage-config": _STORAGE,
+    "--checkpoint-storage-config-file": _STORAGE,
+    "--default-compute-pool": _NO_POOLS,
+    "--default-aux-pool": _NO_POOLS,
+}
 _OF_THE_ROOT = {"-m": "HOST:PORT", "--master": "HOST:PORT", "-u": "NAME", "--user": "NAME"}
 
 REFUSED_OPTIONS: Mapping[str, Mapping[str, str]] = {
@@ -64,14 +74,7 @@ REFUSED_OPTIONS: Mapping[str, Mapping[str, str]] = {
         "--remote": _REMOTE,
     },
     "workspace create": {
-        "--agent-uid": _NO_AGENT_USER,
-        "--agent-user": _NO_AGENT_USER,
-        "--agent-gid": _NO_AGENT_USER,
-        "--agent-group": _NO_AGENT_USER,
-        "--checkpoint-storage-config": _STORAGE,
-        "--checkpoint-storage-config-file": _STORAGE,
-        "--default-compute-pool": _NO_POOLS,
-        "--default-aux-pool": _NO_POOLS,
+        **_OF_A_WORKSPACE,
         "--cluster-name": _NO_KUBERNETES,
         "-n": _NO_KUBERNETES,
         "--namespace": _NO_KUBERNETES,
@@ -79,16 +82,7 @@ REFUSED_OPTIONS: Mapping[str, Mapping[str, str]] = {
         "--auto-create-namespace-all-clusters": _NO_KUBERNETES,
         "--resource-quota": "`resolute workspace set-quota --slots` limits the slots of a workspace",
     },
-    "workspace edit": {
-        "--agent-uid": _NO_AGENT_USER,
-        "--agent-user": _NO_AGENT_USER,
-        "--agent-gid": _NO_AGENT_USER,
-        "--agent-group": _NO_AGENT_USER,
-        "--checkpoint-storage-config": _STORAGE,
-        "--checkpoint-storage-config-file": _STORAGE,
-        "--default-compute-pool": _NO_POOLS,
-        "--default-aux-pool": _NO_POOLS,
-    },
+    "workspace edit": _OF_A_WORKSPACE,
 }
 """By the command's path and the option: a clause that says what to do."""
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from resolute.cli.options.includes import includes_option
 from resolute.cli.options.overrides import overrides_option
 from resolute.client.services import Services
 from resolute.client.submission.config import parse_config, read_config, with_overrides
@@ -43,15 +44,7 @@ def task_options(command: Callable[..., Any]) -> Callable[..., Any]:
         type=click.Path(path_type=Path),
         help="Submit this directory: the task runs in a copy of it.",
     )
-    @click.option(
-        "-i",
-        "--include",
-        "includes",
-        multiple=True,
-        metavar="PATH",
-        type=click.Path(path_type=Path),
-        help="Add a file or directory to what is submitted (repeatable).",
-    )
+    @includes_option
     @click.option("-w", "--workspace-name", "workspace", help="The workspace that it belongs to.")
     @click.option("-d", "--detach", is_flag=True, help="Only start it.")
     @wraps(command)

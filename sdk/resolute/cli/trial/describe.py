@@ -7,7 +7,15 @@ from dataclasses import dataclass
 import click
 
 from resolute.cli.display.dropped_records import warn_of_dropped_records
-from resolute.cli.display.output import Column, Format, format_option, print_fields, print_items, print_json
+from resolute.cli.display.output import (
+    Column,
+    Format,
+    format_option,
+    print_fields,
+    print_items,
+    print_json,
+    print_part,
+)
 from resolute.cli.display.problems import warn_of_problems
 from resolute.cli.display.rendering import rendering
 from resolute.cli.display.tables.table_choice import TableChoice
@@ -154,15 +162,9 @@ def _show(item: Description) -> None:
             ("UUID", trial.uuid),
         ]
     )
-    if trial.runs:
-        click.echo()
-        print_items(trial.runs, _RUN_COLUMNS, output=Format.TABLE, part=True)
-    if item.metrics_summary:
-        click.echo()
-        print_items(item.metrics_summary, _SUMMARY_COLUMNS, output=Format.TABLE, part=True)
-    if item.metrics:
-        click.echo()
-        print_items(item.metrics, METRICS_COLUMNS, output=Format.TABLE, part=True)
+    print_part(trial.runs, _RUN_COLUMNS)
+    print_part(item.metrics_summary, _SUMMARY_COLUMNS)
+    print_part(item.metrics, METRICS_COLUMNS)
     click.echo()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from resolute.api.checkpoints.v1 import checkpoint_pb2 as checkpoint
 from resolute.api.checkpoints.v1 import checkpoints_service_pb2 as checkpoints
@@ -78,31 +79,26 @@ class RemoteUrlSigner:
         )
 
 
-class RemoteFileIndex:
-    """Asks the service what the experiment's earlier checkpoints hold.
+def reusable_files(session: Session, checkpoint_id: str, files: Sequence[FileEntry]) -> Reusable:
+    """Asks the service which files the experiment's earlier checkpoints hold.
 
     Args:
         session: The services.
+        checkpoint_id: The checkpoint that is being written.
+        files: Its files.
+
+    Raises:
+        RunSupersededError: A later run has taken over.
     """
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-
-    def reuse(self, checkpoint_id: str, files: Sequence[FileEntry]) -> Reusable:
-        """Says which files need not be sent.
-
-        Raises:
-            RunSupersededError: A later run has taken over.
-        """
-        request = checkpoints.ReuseFilesRequest(
-            checkpoint_id=checkpoint_id,
-            files=[checkpoint.File(path=file.path, size=file.size, digest=file.digest) for file in files],
-        )
-        response = self._session.retry_during_outage(
-            lambda: self._session.checkpoints.ReuseFiles(request), purpose="uploading a checkpoint"
-        )
-        homes = {file.path: f"{file.location.checkpoint_id}/{file.location.path}" for file in response.reused}
-        return Reusable(candidates=frozenset(response.candidate_paths), held=homes)
+    request = checkpoints.ReuseFilesRequest(
+        checkpoint_id=checkpoint_id,
+        files=[checkpoint.File(path=file.path, size=file.size, digest=file.digest) for file in files],
+    )
+    response = session.retry_during_outage(
+        lambda: session.checkpoints.ReuseFiles(request), purpose="uploading a checkpoint"
+    )
+    homes = {file.path: f"{file.location.checkpoint_id}/{file.location.path}" for file in response.reused}
+    return Reusable(candidates=frozenset(response.candidate_paths), held=homes)
 
 
 def open_remote_store(
@@ -118,7 +114,7 @@ def open_remote_store(
     Raises:
         InvalidArgumentError: The variables of the machine's cache are wrong.
     """
-    reuse = Reuse(RemoteFileIndex(session))
+    reuse = Reuse(partial(reusable_files, session))
     if isinstance(storage, DirectoryStorage):
         return DirectoryStore(storage.path, reuse=reuse, full_timeout=session.outage_timeout, watch=watch)
     store = PresignedStore(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Protocol
@@ -46,7 +46,6 @@ from resolute_experiments.store import continuations, experiments, outbox, runs,
 from resolute_experiments.store.copies import reported_steps
 from resolute_experiments.store.experiments import Experiment
 from resolute_experiments.store.runs import Container, Run
-from resolute_experiments.timing import Timing
 from resolute_experiments.topics import SCHEDULER_WAKEUP, SIGNAL_CHANGES, watched
 from resolute_serving.repetition import repeat
 
@@ -76,20 +75,6 @@ class FleetProtocol(Protocol):
         """Names the allocations where it runs of which reports have not all arrived."""
 
 
-class MetricsCopyProtocol(Protocol):
-    """What a controller needs of the copy of what the metrics service knows."""
-
-    async def refresh(self) -> None:
-        """Copies every change that the metrics service has now."""
-
-
-class GuardProtocol(Protocol):
-    """What a controller needs of what judges reports."""
-
-    async def look_at(self, trial_id: str) -> None:
-        """Judges what a trial has reported until now, if its experiment has a guard."""
-
-
 class ExperimentController:
     """Leads one experiment until it has ended.
 
@@ -99,8 +84,8 @@ class ExperimentController:
         clients: The other services.
         lease_ttl: Seconds after which a machine that fell silent is noticed at the latest.
         machines: Where runs of it are, and what they left.
-        metrics_copy: The copy of what the metrics service knows of its trials.
-        guard: Judges what they report.
+        copy_metrics: Copies every change that the metrics service has now.
+        judge: Judges what a trial, given by its UUID, has reported until now.
     """
 
     def __init__(
@@ -111,8 +96,8 @@ class ExperimentController:
         clients: Clients,
         lease_ttl: float,
         machines: FleetProtocol,
-        metrics_copy: MetricsCopyProtocol,
-        guard: GuardProtocol,
+        copy_metrics: Callable[[], Awaitable[None]],
+        judge: Callable[[str], Awaitable[None]],
     ) -> None:
         self._id = experiment_id
         self._core = core
@@ -122,8 +107,8 @@ class ExperimentController:
         self._clock = core.clock
         self._lease_ttl = lease_ttl
         self._machines = machines
-        self._metrics_copy = metrics_copy
-        self._guard = guard
+        self._copy_metrics = copy_metrics
+        self._judge = judge
         self._metric_warning = MetricWarning(
             core.database, clients=clients, notifier=core.notifier, clock=core.clock, timing=core.timing
         )
@@ -164,7 +149,7 @@ class ExperimentController:
         experiment = await self._read()
         if experiment.state is ExperimentState.DELETING:
             await delete_everywhere(
-                experiment, self._timing(), database=self._database, clients=self._clients
+                experiment, self._core.timing(), database=self._database, clients=self._clients
             )
             return True
         if experiment.unmanaged:
@@ -231,7 +216,7 @@ class ExperimentController:
         await self._clients.checkpoints.HoldCheckpoint(request)
 
     async def _fail(self, failure: str) -> None:
-        timing = self._timing()
+        timing = self._core.timing()
 
         def work(connection: Connection) -> None:
             current = experiments.get(connection, experiment_id=self._id)
@@ -270,7 +255,7 @@ class ExperimentController:
         """Writes what the end of a run means; False if its trial has changed while that was found out."""
         run, before = await self._database.read(lambda c: _run_and_trial(c, allocation_id))
         if experiment.config.get("guard"):
-            await self._guard.look_at(before.id)
+            await self._judge(before.id)
             run, before = await self._database.read(lambda c: _run_and_trial(c, allocation_id))
         evidence = await self._evidence(experiment, run, containers)
         exit_, sealed = evidence.exit, evidence.sealed
@@ -312,7 +297,7 @@ class ExperimentController:
                 evidence=replace(evidence, not_repeated=not_repeated),
                 decision=decide_exit(facts),
                 experiment=state,
-                timing=self._timing(),
+                timing=self._core.timing(),
                 hold_seconds=float((experiment.config.get("on_failure") or {}).get("hold", 0.0)),
             )
             return True
@@ -356,7 +341,7 @@ class ExperimentController:
         if experiment.state is not ExperimentState.ACTIVE or not experiment.search_created:
             return
         if await resume_experiment(
-            experiment, self._timing(), database=self._database, clients=self._clients
+            experiment, self._core.timing(), database=self._database, clients=self._clients
         ):
             self._notifier.notify(self._id)
 
@@ -393,7 +378,7 @@ class ExperimentController:
             # What later reports and readers leave to collect, is collected when they have arrived and ended.
             experiments.update(connection, self._id, retention_owed=being_read or bool(late))
             current = experiments.get(connection, experiment_id=self._id)
-            after = commands.finish_if_done(connection, current, self._timing())
+            after = commands.finish_if_done(connection, current, self._core.timing())
             return after not in STOPPING_EXPERIMENTS
 
         finished = await self._database.write(work)
@@ -406,7 +391,7 @@ class ExperimentController:
         """Copies the last validations and steps before the end is published, which does not wait for it."""
         await self._database.write(partial(reported_steps.look_again, experiment_id=self._id))
         try:
-            await self._metrics_copy.refresh()
+            await self._copy_metrics()
         except ResoluteError as failure:
             _log.warning(
                 "what trials reported last comes later", experiment=experiment.number, reason=str(failure)
@@ -461,7 +446,7 @@ class ExperimentController:
             backoff.succeeded()
 
     async def _apply(self, batch: list[action_pb2.Action]) -> int:
-        timing = self._timing()
+        timing = self._core.timing()
         try:
             answers = await fetch_action_inputs(self._id, batch, clients=self._clients)
             applied = await self._database.write(lambda c: actions.apply(c, self._id, batch, timing, answers))
@@ -470,9 +455,6 @@ class ExperimentController:
             raise
         await self._stuck.succeeded(task="actions")
         return applied
-
-    def _timing(self) -> Timing:
-        return self._core.timing()
 
 
 def _run_and_trial(connection: Connection, allocation_id: str) -> tuple[Run, trials.Trial]:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
 import structlog
 
 from resolute_experiments.clients import Clients
 from resolute_experiments.context import ServiceContext
-from resolute_experiments.lifecycle.controller import (
-    ExperimentController,
-    FleetProtocol,
-    GuardProtocol,
-    MetricsCopyProtocol,
-)
+from resolute_experiments.lifecycle.controller import ExperimentController, FleetProtocol
 from resolute_experiments.topics import SCHEDULER_WAKEUP, SIGNAL_CHANGES
 
 _log = structlog.get_logger("experiments")
@@ -27,8 +23,8 @@ class Controllers:
         clients: The other services.
         lease_ttl: Seconds after which a machine that fell silent is noticed at the latest.
         machines: Where runs are, and what they left.
-        metrics_copy: The copy of what the metrics service knows of trials.
-        guard: Judges what they report.
+        copy_metrics: Copies every change that the metrics service has now.
+        judge: Judges what a trial, given by its UUID, has reported until now.
     """
 
     def __init__(
@@ -38,15 +34,15 @@ class Controllers:
         clients: Clients,
         lease_ttl: float,
         machines: FleetProtocol,
-        metrics_copy: MetricsCopyProtocol,
-        guard: GuardProtocol,
+        copy_metrics: Callable[[], Awaitable[None]],
+        judge: Callable[[str], Awaitable[None]],
     ) -> None:
         self._core = core
         self._clients = clients
         self._lease_ttl = lease_ttl
         self._machines = machines
-        self._metrics_copy = metrics_copy
-        self._guard = guard
+        self._copy_metrics = copy_metrics
+        self._judge = judge
         self._tasks: dict[str, asyncio.Task[None]] = {}
         # Experiments that were to be led while somebody led them, and perhaps was about to stop.
         self._asked_again: set[str] = set()
@@ -64,8 +60,8 @@ class Controllers:
             clients=self._clients,
             lease_ttl=self._lease_ttl,
             machines=self._machines,
-            metrics_copy=self._metrics_copy,
-            guard=self._guard,
+            copy_metrics=self._copy_metrics,
+            judge=self._judge,
         )
         task = asyncio.create_task(controller.run(), name=f"controller-{experiment_id}")
         task.add_done_callback(self._ended)

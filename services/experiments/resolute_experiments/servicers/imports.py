@@ -6,7 +6,7 @@ import asyncio
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
@@ -72,7 +72,7 @@ class ImportsServicer(imports_service_pb2_grpc.ImportsServiceServicer):
             archive.add(part.model_definition)
         if request is None:
             raise invalid("experiment", "no message was sent; the first one says what the experiment is")
-        _check_external_id(request)
+        _check_external_id(request.external_id)
         check_config_size(request.config_yaml)
         try:
             await asyncio.to_thread(model_definition.check, archive.data)
@@ -138,12 +138,8 @@ class ImportsServicer(imports_service_pb2_grpc.ImportsServiceServicer):
         )
 
 
-class _Named(Protocol):
-    external_id: str
-
-
-def _check_external_id(named: _Named) -> None:
-    if not 0 < len(named.external_id) <= MAX_EXTERNAL_ID:
+def _check_external_id(external_id: str) -> None:
+    if not 0 < len(external_id) <= MAX_EXTERNAL_ID:
         raise invalid("external_id", f"external_id must have 1 to {MAX_EXTERNAL_ID} characters")
 
 
@@ -183,7 +179,7 @@ def _experiment(
 
 
 def _trial(given: pb2.ImportedTrial) -> imported.ImportedTrial:
-    _check_external_id(given)
+    _check_external_id(given.external_id)
     check_metadata_size(given)
     check_length(given.explanation, field="trials.explanation", most=_MAX_TEXT)
     state = trial_state(given.state)

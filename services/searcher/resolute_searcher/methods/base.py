@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias
 from uuid import UUID
 
 from resolute_searcher.log.events import MethodEvent
@@ -112,15 +112,3 @@ class SuggestionRequest:
     smaller_is_better: bool
     earlier: tuple[tuple[dict[str, Json], Json], ...]
     facts: tuple[Observation, ...]
-
-
-@runtime_checkable
-class ModelMethod(Protocol):
-    """A search method that leaves the choice of hyperparameters to somebody else."""
-
-    @property
-    def open_requests(self) -> int:
-        """Suggestions that it waits for; they are answered in the order in which they were asked for."""
-
-    def suggestion_request(self) -> SuggestionRequest | None:
-        """Returns the oldest open request; None when there is none."""

@@ -24,6 +24,7 @@ from resolute_searcher.log.operations import Close, Create, MethodOperation, Val
 from resolute_searcher.log.reasons import Reason, ReasonKind
 from resolute_searcher.methods.base import Observation, Sampler, SuggestionRequest
 from resolute_searcher.methods.successive_halving.bracket import BracketState
+from resolute_searcher.methods.successive_halving.new_trial import new_trial
 from resolute_searcher.methods.successive_halving.rung import Rung
 from resolute_searcher.methods.successive_halving.rung_reasons import rung_reason
 from resolute_searcher.spec.halving import Halving
@@ -104,10 +105,7 @@ class ModelSearch:
         """Begins the trial that was suggested; lets trials train on or closes them."""
         match event:
             case Suggested(_, hparams):
-                created = sampler.create(Reason(ReasonKind.SUGGESTED, bracket=0), hparams=hparams)
-                yield created
-                first = Reason(ReasonKind.FIRST_LENGTH, bracket=0, rung=0)
-                yield ValidateAfter(created.trial_key, self._halving.length(0), first)
+                yield from new_trial(self._halving, sampler, ReasonKind.SUGGESTED, hparams=hparams)
             case ValidationCompleted(trial_key):
                 rung = self._bracket.trials[trial_key].rung
                 if rung < self._halving.top and self._bracket.rungs[rung].in_top(trial_key):

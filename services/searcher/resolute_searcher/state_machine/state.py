@@ -7,7 +7,8 @@ from typing import Any
 
 from resolute.errors import NotFoundError
 from resolute_searcher.log.events import Extended
-from resolute_searcher.methods.base import ModelMethod, Sampler, SuggestionRequest
+from resolute_searcher.methods.base import Sampler, SuggestionRequest
+from resolute_searcher.methods.model_based import ModelSearch
 from resolute_searcher.methods.registry import kind_of
 from resolute_searcher.rng import RandomStream
 from resolute_searcher.spec.search import SearchSpec
@@ -45,7 +46,7 @@ class SearchState:
         # Trials that left because their hyperparameters were refused, since the last one that did not.
         self.refused_in_a_row = 0
         self.method = self.kind.build(spec)
-        self.model = self.method if isinstance(self.method, ModelMethod) else None
+        self.model = self.method if isinstance(self.method, ModelSearch) else None
         self.sampler = Sampler(spec.space, RandomStream(spec.seed))
         self.draws = 0
         self.extensions: list[Extended] = []

@@ -17,6 +17,7 @@ from resolute.cli.display.output import (
     print_fields,
     print_items,
     print_json,
+    print_part,
     write_csv,
 )
 from resolute.cli.display.problems import warn_of_problems
@@ -174,17 +175,9 @@ def _show(item: Description) -> None:
             ("Best trial", _best_line(item)),
         ]
     )
-    if item.trials:
-        click.echo()
-        print_items(
-            item.trials, columns(experiment.searcher_metric, item.trials), output=Format.TABLE, part=True
-        )
-    if item.kept:
-        click.echo()
-        print_items(item.kept, _KEPT_COLUMNS, output=Format.TABLE, part=True)
-    if item.metrics:
-        click.echo()
-        print_items(item.metrics, METRICS_COLUMNS, output=Format.TABLE, part=True)
+    print_part(item.trials, columns(experiment.searcher_metric, item.trials))
+    print_part(item.kept, _KEPT_COLUMNS)
+    print_part(item.metrics, METRICS_COLUMNS)
     click.echo()
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import TypeAlias
 
 from resolute.core.checkpoint.files.manifest import FileEntry, hash_files
 
@@ -33,11 +33,8 @@ class StoredFile:
     """Where its bytes lie: ``<checkpoint id>/<path>``."""
 
 
-class FileIndex(Protocol):
-    """Knows the files of the experiment's earlier checkpoints."""
-
-    def reuse(self, checkpoint_id: str, files: Sequence[FileEntry]) -> Reusable:
-        """Says which files need not be sent for a checkpoint; those without a digest may turn out so."""
+ReusableFiles: TypeAlias = Callable[[str, Sequence[FileEntry]], Reusable]
+"""Says which files need not be sent for a checkpoint; those without a digest may turn out so."""
 
 
 class Reuse:
@@ -47,11 +44,11 @@ class Reuse:
     be another is sent right away from then on, until it is the same twice in a row.
 
     Args:
-        file_index: Knows what there is.
+        reusable_files: Knows the files of the experiment's earlier checkpoints.
     """
 
-    def __init__(self, file_index: FileIndex) -> None:
-        self._file_index = file_index
+    def __init__(self, reusable_files: ReusableFiles) -> None:
+        self._reusable_files = reusable_files
         self._changing: set[str] = set()
         self._last: dict[str, str] = {}
 
@@ -73,11 +70,11 @@ class Reuse:
         ]
         candidates: set[str] = set()
         for batch in _batches(unsure):
-            candidates |= self._file_index.reuse(checkpoint_id, batch).candidates
+            candidates |= self._reusable_files(checkpoint_id, batch).candidates
         summed = {entry.path: entry for entry in hash_files(source, sorted(candidates))}
         held: dict[str, StoredFile] = {}
         for batch in _batches(summed.values()):
-            homes = self._file_index.reuse(checkpoint_id, batch).held
+            homes = self._reusable_files(checkpoint_id, batch).held
             held |= {path: StoredFile(summed[path], home) for path, home in homes.items()}
         return held
 

@@ -18,6 +18,7 @@ from resolute_searcher.log.operations import Close, Create, MethodOperation, Pro
 from resolute_searcher.log.reasons import Reason, ReasonKind
 from resolute_searcher.methods.base import Sampler
 from resolute_searcher.methods.successive_halving.bracket import BracketState
+from resolute_searcher.methods.successive_halving.new_trial import new_trial
 from resolute_searcher.methods.successive_halving.rung import Rung
 from resolute_searcher.methods.successive_halving.rung_reasons import rung_reason
 from resolute_searcher.spec.halving import Halving
@@ -60,13 +61,13 @@ class AsyncHalvingSearch:
         match event:
             case Started():
                 for _ in range(self._halving.initial_trials):
-                    yield from self._trial(sampler, ReasonKind.INITIAL_TRIAL)
+                    yield from new_trial(self._halving, sampler, ReasonKind.INITIAL_TRIAL)
             case ValidationCompleted(trial_key):
                 yield from self._on_validation(trial_key, sampler)
             case TrialExited(trial_key, reason) if reason.invalid:
                 if not self._bracket.trials[trial_key].closed:
                     yield Close(trial_key, Reason(ReasonKind.INVALID_HYPERPARAMETERS, bracket=0))
-                yield from self._trial(sampler, ReasonKind.REPLACEMENT)
+                yield from new_trial(self._halving, sampler, ReasonKind.REPLACEMENT)
             case TrialExited(trial_key) if self._bracket.trials[trial_key].exited_pending:
                 yield from self._on_validation(trial_key, sampler)
             case Retried(trial_key):
@@ -100,16 +101,10 @@ class AsyncHalvingSearch:
         self._bracket.restore(state)
         self._closed_out = 0
 
-    def _trial(self, sampler: Sampler, why: ReasonKind) -> Iterator[MethodOperation]:
-        created = sampler.create(Reason(why, bracket=0))
-        yield created
-        first = Reason(ReasonKind.FIRST_LENGTH, bracket=0, rung=0)
-        yield ValidateAfter(created.trial_key, self._halving.length(0), first)
-
     def _on_validation(self, trial_key: str, sampler: Sampler) -> Iterator[MethodOperation]:
         trains = yield from self._promote(trial_key)
         if not trains and self._bracket.counted < self._halving.max_trials:
-            yield from self._trial(sampler, ReasonKind.FREE_SLOT)
+            yield from new_trial(self._halving, sampler, ReasonKind.FREE_SLOT)
         if len(self._bracket.rungs[0]) == self._halving.max_trials:
             yield from self._close_out()
 
@@ -168,7 +163,7 @@ class AsyncHalvingSearch:
             sum(self._bracket.outstanding) < self._halving.initial_trials
             and self._bracket.counted < self._halving.max_trials
         ):
-            yield from self._trial(sampler, ReasonKind.SEARCH_EXTENDED)
+            yield from new_trial(self._halving, sampler, ReasonKind.SEARCH_EXTENDED)
 
     def _on_retry(self, trial_key: str) -> Iterator[MethodOperation]:
         """Promotes a trial that left while it rested, if it stands among the best by now."""

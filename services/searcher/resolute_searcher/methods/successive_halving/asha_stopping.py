@@ -18,6 +18,7 @@ from resolute_searcher.log.operations import Close, Create, MethodOperation, Val
 from resolute_searcher.log.reasons import Reason, ReasonKind
 from resolute_searcher.methods.base import Sampler
 from resolute_searcher.methods.successive_halving.bracket import BracketState
+from resolute_searcher.methods.successive_halving.new_trial import new_trial
 from resolute_searcher.methods.successive_halving.rung import Rung
 from resolute_searcher.methods.successive_halving.rung_reasons import rung_reason
 from resolute_searcher.spec.halving import Halving
@@ -58,14 +59,14 @@ class StoppingHalvingSearch:
         match event:
             case Started():
                 for _ in range(self._halving.initial_trials):
-                    yield from self._trial(sampler, ReasonKind.INITIAL_TRIAL)
+                    yield from new_trial(self._halving, sampler, ReasonKind.INITIAL_TRIAL)
             case ValidationCompleted(trial_key):
                 if not (yield from self._continue(trial_key)):
                     yield from self._next_trial(sampler)
             case TrialExited(trial_key, reason) if reason.invalid:
                 if not self._bracket.trials[trial_key].closed:
                     yield Close(trial_key, Reason(ReasonKind.INVALID_HYPERPARAMETERS, bracket=0))
-                yield from self._trial(sampler, ReasonKind.REPLACEMENT)
+                yield from new_trial(self._halving, sampler, ReasonKind.REPLACEMENT)
             case TrialExited(trial_key) if self._bracket.trials[trial_key].exited_pending:
                 # Unlike with promotion, a trial that exited never rises.
                 yield from self._next_trial(sampler)
@@ -114,7 +115,7 @@ class StoppingHalvingSearch:
             sum(self._bracket.outstanding) < self._halving.initial_trials
             and self._bracket.counted < self._halving.max_trials
         ):
-            yield from self._trial(sampler, ReasonKind.SEARCH_EXTENDED)
+            yield from new_trial(self._halving, sampler, ReasonKind.SEARCH_EXTENDED)
 
     def _continue(self, trial_key: str) -> Generator[MethodOperation, None, bool]:
         rung = self._bracket.trials[trial_key].rung
@@ -129,13 +130,7 @@ class StoppingHalvingSearch:
 
     def _next_trial(self, sampler: Sampler) -> Iterator[MethodOperation]:
         if self._bracket.counted < self._halving.max_trials:
-            yield from self._trial(sampler, ReasonKind.FREE_SLOT)
-
-    def _trial(self, sampler: Sampler, why: ReasonKind) -> Iterator[MethodOperation]:
-        created = sampler.create(Reason(why, bracket=0))
-        yield created
-        first = Reason(ReasonKind.FIRST_LENGTH, bracket=0, rung=0)
-        yield ValidateAfter(created.trial_key, self._halving.length(0), first)
+            yield from new_trial(self._halving, sampler, ReasonKind.FREE_SLOT)
 
     def _reason(self, kind: ReasonKind, trial_key: str, number: int) -> Reason:
         rung = self._bracket.rungs[number]

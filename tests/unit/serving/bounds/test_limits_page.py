@@ -23,7 +23,7 @@ from resolute_serving.database.engine import MAX_WAITING_WRITES
 from resolute_serving.workers.pool import MAX_WAITING_OF_CALLER
 from resolute_serving.workers.process import WorkerLimits
 
-PAGE = Path(__file__).parents[3] / "docs" / "operations.md"
+PAGE = Path(__file__).parents[4] / "docs" / "operations.md"
 
 
 def test_the_table_of_limits_is_that_of_the_code() -> None:

@@ -1,0 +1,20 @@
+"""Answers of daemons over HTTP, of which no more is kept than is sensible."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import aiohttp
+
+_READ_BYTES = 64 * 1024
+
+
+async def read_at_most(response: aiohttp.ClientResponse, most: int) -> bytes | None:
+    """Reads an answer; returns None if it is larger than so many bytes."""
+    content = bytearray()
+    async for piece in response.content.iter_chunked(_READ_BYTES):
+        content += piece
+        if len(content) > most:
+            return None
+    return bytes(content)
