@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import importlib
-import importlib.machinery
 import sys
+import typing
 from collections.abc import Sequence
+from functools import partial
 from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import CodeType, ModuleType
 from typing import Any
 
-from determined._refused_names import REFUSED, WITHIN
+from determined._refused_names import LIBRARIES, REFUSED, WITHIN
 
 _CLIENT = "determined.experimental.client"
 _MODULES_OF_CLIENT = (
@@ -40,43 +41,45 @@ _SAME = {
 
 def refuse(name: str) -> ImportError:
     """Returns the error of a name that is refused."""
-    return ImportError(f"{name} is not available: {_instead_of_module(name)}", name=name)
+    return ImportError(_sentence(name, _instead_of(name)), name=name)
 
 
 def attribute(module: str, name: str) -> Any:
     """Returns what a module has by an older name.
 
     Args:
-        module: Name of the module, which calls this in its ``__getattr__``.
+        module: Name of the module, whose ``__getattr__`` this is.
         name: What was asked for.
 
     Raises:
-        ImportError: It is refused.
-        AttributeError: No release had it; or it may be anything of a package that is refused as a whole.
-            Pickling asks every module for names that it has not, and expects this error.
+        AttributeError: It is not there. Pickling asks every module for names that it has not, and expects
+            this error; ``from module import name`` then asks for a module of that name, which is refused.
     """
+    if name == "__path__":  # with one, Python asks for modules in it
+        return []
     full = f"{module}.{name}"
-    if full in _SAME:
+    if full in _SAME or (not name.startswith("_") and PathFinder.find_spec(full, _path(module)) is not None):
         return importlib.import_module(full)
-    instead = _instead_of(full)
-    if not instead:
-        raise AttributeError(f"module {module!r} has no attribute {name!r}", name=name)
-    path = getattr(sys.modules[module], "__path__", None)
-    if full in REFUSED or path is None:
-        raise refuse(full)
-    if importlib.machinery.PathFinder.find_spec(full, path) is not None:
-        return importlib.import_module(full)
-    raise AttributeError(str(refuse(full)), name=name)
+    instead = "" if name.startswith("_") and full not in REFUSED else _instead_of(full)
+    text = _sentence(full, instead) if instead else f"module {module!r} has no attribute {name!r}"
+    raise AttributeError(text, name=name)
 
 
-class OlderModules(MetaPathFinder, Loader):
-    """Finds these modules, after all other finders: it hides no module that exists."""
+class Modules(MetaPathFinder, Loader):
+    """Finds the modules of ``determined``: those that are here, aliases, and those that are refused."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Returns a spec whose loader is this object; None for any other module."""
-        return ModuleSpec(fullname, self) if fullname in _SAME or _instead_of_module(fullname) else None
+        """Returns the spec of a module; None for modules of others, and for what no release had."""
+        if not fullname.startswith("determined."):
+            return None
+        spec = PathFinder.find_spec(fullname, path)
+        if spec is not None:
+            if isinstance(spec.loader, SourceFileLoader):
+                spec.loader = _SourceLoader(spec.loader.name, spec.loader.path)
+            return spec
+        return ModuleSpec(fullname, self) if fullname in _SAME or _instead_of(fullname) else None
 
     def exec_module(self, module: ModuleType) -> None:
         """Puts the module that it is now in its place, or refuses it."""
@@ -91,21 +94,36 @@ class OlderModules(MetaPathFinder, Loader):
         raise refuse(fullname)
 
 
-def _instead_of_module(name: str) -> str:
-    """What to use instead of a module, which may have been private; empty if no release had it.
+class _SourceLoader(SourceFileLoader):
+    """Loads a module that is here, and has it asked for what it has not."""
 
-    Attributes are not asked for so: pickling looks for private ones everywhere.
-    """
-    package, _, last = name.rpartition(".")
-    private = package.partition(".")[0] == "determined" and last.startswith("_") and not last.endswith("__")
-    return _instead_of(name) or (f"it was private; import the name from {package}" if private else "")
+    def exec_module(self, module: ModuleType) -> None:
+        module.__dict__["__getattr__"] = partial(attribute, module.__name__)
+        super().exec_module(module)
+
+
+def _path(module: str) -> list[str]:
+    return list(getattr(sys.modules.get(module), "__path__", ()))
+
+
+def _sentence(name: str, instead: str) -> str:
+    return f"{name} is not available: {instead}"
 
 
 def _instead_of(name: str) -> str:
     """What to use instead of a name; empty if no release had it."""
     package, _, last = name.rpartition(".")
-    if name in REFUSED or last.startswith("_"):
-        return REFUSED.get(name, "")
+    if name in REFUSED:
+        return REFUSED[name]
+    if last.startswith("_"):
+        return "" if last.endswith("__") else f"it was private; {package} has the public names"
+    if last in typing.__all__:
+        return f"import {last} from typing"
+    if last in sys.stdlib_module_names or last in LIBRARIES:
+        return f"import it as others do: {LIBRARIES.get(last, f'import {last}')}"
     while package and package not in WITHIN:
         package = package.rpartition(".")[0]
     return WITHIN.get(package, "")
+
+
+sys.meta_path.insert(0, Modules())

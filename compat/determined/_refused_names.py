@@ -154,7 +154,25 @@ REFUSED: Mapping[str, str] = {
 }
 """What to use instead of each module, and of each attribute of one."""
 
+LIBRARIES: Mapping[str, str] = {
+    "det": "import determined as det",
+    "Path": "from pathlib import Path",
+    "logger": 'logger = logging.getLogger("determined")',
+    "metadata": "from importlib import metadata",
+    "np": "import numpy as np",
+    "psutil": "import psutil",
+    "requests": "import requests",
+    "simplejson": "import json",
+    "tf": "import tensorflow as tf",
+    "torch": "import torch",
+    "urllib3": "import urllib3",
+    "version": "from packaging import version",
+    "yaml": "import yaml",
+}
+"""How to import what modules had because they imported it themselves."""
+
 WITHIN: Mapping[str, str] = {
+    "determined.errors": "it has the errors that training scripts raise and catch",
     "determined.cli": (
         "it belongs to the commands; run `det`, call determined.cli.main, or use "
         "determined.experimental.client"
@@ -163,8 +181,14 @@ WITHIN: Mapping[str, str] = {
     "determined.common.api": _NO_HTTP,
     "determined.common.experimental": "determined.experimental.client has what programs call",
     "determined.exec": _NO_HARNESS,
+    "determined.experimental": "docs/client.md has what the client has, docs/core-v2.md what core_v2 has",
+    "determined.horovod": "it has hvd; docs/launch.md says how workers start",
+    "determined.keras": "docs/keras.md has what there is for Keras",
     "determined.launch": "run the launch layer as a program: python3 -m determined.launch.… (docs/launch.md)",
+    "determined.lightning": "docs/integrations.md has what there is for Lightning",
+    "determined.pytorch": "docs/pytorch.md has what there is for PyTorch",
     "determined.pytorch.dsat": "python3 -m determined.pytorch.dsat searches (docs/deepspeed.md)",
     "determined.tensorboard": "determined.tensorboard itself has the writers, the manager and the paths",
+    "determined.util": "docs/from-determined.md names the functions that are in it",
 }
 """What to use instead of whatever else was in each package."""

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
-from determined._older_names import attribute
 from resolute_launch.layers.horovod import (
     AUTOTUNE_LOG,
     GLOO_TIMEOUT_SECONDS,
@@ -26,7 +24,3 @@ HOROVOD_GLOO_TIMEOUT_SECONDS = GLOO_TIMEOUT_SECONDS
 """Seconds that Horovod's workers wait for each other."""
 HOROVOD_AUTOTUNE_LOG_FILEPATH = f"/tmp/{AUTOTUNE_LOG}"  # noqa: S108 - the documented place
 """Where Horovod writes what its tuning found."""
-
-
-def __getattr__(name: str) -> Any:
-    return attribute(__name__, name)

@@ -15,7 +15,6 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from determined._older_names import attribute
 from determined.constants import (
     DTRAIN_SSH_PORT,
     HOROVOD_AUTOTUNE_LOG_FILEPATH,
@@ -148,7 +147,3 @@ def create_run_command(
         *optional_args,
         "--",
     ]
-
-
-def __getattr__(name: str) -> Any:
-    return attribute(__name__, name)

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 from determined._masked_config import mask_checkpoint_storage, mask_config_dict
-from determined._older_names import attribute
 from resolute.runtime.batch_sizes import calculate_batch_sizes
 
 __all__ = [
@@ -205,7 +204,3 @@ def _plain(value: Any) -> Any:
         if callable(convert):
             return _plain(convert())
     return value
-
-
-def __getattr__(name: str) -> Any:
-    return attribute(__name__, name)

@@ -85,6 +85,15 @@ class Pool:
     checkpoint_directories: tuple[str, ...] = ()
     """Directories of its machines for checkpoints, of which trials see only what is their workspace's."""
 
+    def machine_of(self, slot_ids: Sequence[int]) -> str:
+        """Returns the name of the machine that slots are on, as lists of machines and commands have it.
+
+        Args:
+            slot_ids: Slots of one machine; none for a task without slots, which runs on the first.
+        """
+        nodes = {slot.id: slot.node for slot in self.slots}
+        return f"{self.name}/{nodes[slot_ids[0]] if slot_ids else 0}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllocationSpec:

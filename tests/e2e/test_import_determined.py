@@ -169,6 +169,10 @@ def test_a_second_import_changes_nothing(
     with serving_old_master(OldMaster(content, heard=asked.append)) as address:
         said = imported(moved, address)
     assert "experiments: 0 new, 7 here before" in said
+    assert (
+        "  role 'EditorRestricted' of user 'erin': there is none like it; an editor may start tasks too"
+        in said
+    )
     assert not [path for path in asked if path.endswith("model_def")], "no code is sent again"
     assert "trials" not in said
     assert snapshot(moved.home, client) == whole

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import resolute.core
-from determined._older_names import attribute
 from resolute.core import *
 from resolute.core import Context, DistributedContext, PreemptMode, Strictness, TensorboardMode, _dummy_init
 
@@ -32,7 +31,3 @@ def init(  # type: ignore[no-redef] # takes the place of the one that is importe
         offline_dir=offline_dir,
         strictness=Strictness.RAISE,
     )
-
-
-def __getattr__(name: str) -> Any:
-    return attribute(__name__, name)

@@ -16,6 +16,4 @@ _OF_FIRST_RELEASES = frozenset({"Mode", "create", "create_trial_instance", "test
 def __getattr__(name: str) -> Any:
     if name in _OF_FIRST_RELEASES:  # loads torch, which clients need not have
         return getattr(importlib.import_module("resolute.pytorch.training.local_test"), name)
-    if name == "unmanaged":
-        return importlib.import_module("determined.experimental.unmanaged")
     return attribute(__name__, name)

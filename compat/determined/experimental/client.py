@@ -6,7 +6,15 @@ from typing import Any
 
 import resolute.client
 from resolute.client import *
-from resolute.client import Checkpoint, Client, Experiment, Trial, iter_trials_metrics, list_models
+from resolute.client import (
+    Checkpoint,
+    Client,
+    Experiment,
+    ExperimentState,
+    Trial,
+    iter_trials_metrics,
+    list_models,
+)
 from resolute.client.objects.refused import NO_POOLS, refusal
 
 _NO_OAUTH = "there is no OAuth; `resolute token create` makes tokens for programs"
@@ -16,6 +24,8 @@ ExperimentReference = Experiment
 TrialReference = Trial
 get_models = list_models
 stream_trials_metrics = iter_trials_metrics
+TERMINAL_STATES = frozenset(state for state in ExperimentState if state.is_terminal)
+"""States of an experiment of which nothing will run any more."""
 
 
 def add_oauth_client(domain: str, name: str) -> Any:

@@ -1,15 +1,8 @@
 """Starts the workers by DeepSpeed's launcher: ``python3 -m determined.launch.deepspeed``."""
 
 import sys
-from typing import Any
 
-from determined._older_names import attribute
 from resolute_launch.layers.deepspeed import main
-
-
-def __getattr__(name: str) -> Any:
-    return attribute(__name__, name)
-
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -1,15 +1,8 @@
 """Starts a worker of TensorFlow in each container: ``python3 -m determined.launch.tensorflow``."""
 
 import sys
-from typing import Any
 
-from determined._older_names import attribute
 from resolute_launch.layers.tensorflow import main
-
-
-def __getattr__(name: str) -> Any:
-    return attribute(__name__, name)
-
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import posixpath
-import socket
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -398,7 +397,7 @@ class ContainerEngine:
             self._terms.order(spec, rank, slot_kind=kind),
             # CDI shows a container its own GPUs alone, numbered from 0.
             devices=tuple(map(str, range(len(spec.placements[rank])))) if kind == "gpu" else (),
-            agent_id=socket.gethostname(),
+            agent_id=pool.machine_of(spec.placements[rank]),
             bind_address=address or "127.0.0.1",
         )
 

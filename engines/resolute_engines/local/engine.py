@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
@@ -101,7 +100,7 @@ class LocalEngine:
         return replace(
             self._terms.order(spec, rank, slot_kind=slots[slot_ids[0]].kind.value if slot_ids else "cpu"),
             devices=devices,
-            agent_id=socket.gethostname() if not node else f"{socket.gethostname()}-{node}",
+            agent_id=self._pool.machine_of(slot_ids),
             bind_address=f"127.0.0.{1 + node}",
             python=sys.executable,
             warm_directory=str(self._runs.absolute().with_name("warm")),

@@ -25,7 +25,7 @@ _ROLES: Mapping[str, UserRole] = {
     "Viewer": UserRole.VIEWER,
 }
 _NARROWER = frozenset({"EditorRestricted", "EditorProjectRestricted"})
-"""They come as editors, who may more."""
+"""They come as editors, who may start tasks too: the report names who."""
 _RANKS = (UserRole.MEMBER, UserRole.VIEWER, UserRole.EDITOR, UserRole.ADMIN)
 _MOST_NAMED = 20
 """Members of a group that the report names."""
@@ -80,12 +80,11 @@ class People:
         Args:
             workspaces: Numbers of workspaces here by their numbers there.
         """
-        names = {int(user["id"]): str(user["username"]) for user in self._users()}
         users = {user.name: user.id for user in self._services.access.list_users()}
         known = {(role.user, role.workspace) for role in self._services.roles.list()}
         titles = {workspace.id: workspace.name for workspace in self._services.workspaces.list()}
         for (user, workspace), role in sorted(self._roles.items(), key=lambda item: item[0]):
-            name, here = names.get(user, ""), workspaces.get(workspace)
+            name, here = self._names.get(user, ""), workspaces.get(workspace)
             if here is None or name not in users:
                 continue
             if (name, titles.get(here, "")) in known:
@@ -131,6 +130,10 @@ class People:
             return []
 
     @cached_property
+    def _names(self) -> dict[int, str]:
+        return {int(user["id"]): str(user["username"]) for user in self._users()}
+
+    @cached_property
     def _workspaces(self) -> list[int]:
         return [int(workspace["id"]) for workspace in workspaces_of(self._master)]
 
@@ -141,7 +144,10 @@ class People:
             self._report.remark(f"role {title!r}: there is none like it; give one with `resolute rbac`")
             return
         if title in _NARROWER:
-            self._report.remark(f"role {title!r}: its users are editors, who may start tasks too")
+            self._report.remark(
+                f"role {title!r} of user {self._names.get(user, user)!r}: there is none like it; an editor "
+                "may start tasks too, which `resolute rbac` can narrow to a viewer"
+            )
         wanted = {workspace: given}
         if title == "WorkspaceAdmin" and not workspace:
             # An admin of the cluster would manage its users as well.

@@ -38,7 +38,11 @@ class _MachineType(_MachineParam):
         """Parses the text."""
         pool, _, number = str(value).rpartition("/")
         if not number.isdecimal():
-            self.fail(f"{value!r} is no machine such as 0 or default/0.", param, ctx)
+            self.fail(
+                f"{value!r} is no machine such as 0 or default/0; `resolute agent list` shows them.",
+                param,
+                ctx,
+            )
         return _Machine(pool, int(number))
 
 
