@@ -42,3 +42,14 @@ def test_its_paths_name_the_section_that_maps_its_calls(method: str, path: str) 
 
     asyncio.run(asyncio.wait_for(scenario(), 60))
     assert "### From Determined's REST API" in PAGE.read_text()
+
+
+@pytest.mark.parametrize("path", ["/agents", "/tasks", "/users/me", "/experiment-list", "/nowhere"])
+def test_paths_of_early_releases_are_not_there_and_name_the_section_too(path: str) -> None:
+    async def scenario() -> None:
+        async with gateway(NOWHERE) as http:
+            refused = await http.request("GET", path)
+            assert refused.status == 404
+            assert "docs/gateway.md maps those of Determined's REST API" in refused.json()["message"]
+
+    asyncio.run(asyncio.wait_for(scenario(), 60))

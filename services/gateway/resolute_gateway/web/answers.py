@@ -52,7 +52,17 @@ async def unrouted(_: Request, error: Exception) -> Response:
     """What the router answers where it has nothing for a path or for a method."""
     if isinstance(error, HTTPException) and error.status_code == 405:
         return Response(status_code=405, headers={"allow": "GET, HEAD, POST"})
-    return refusal(404, code="not_found", message="no such page; calls are made by POST")
+    return no_page()
+
+
+def no_page() -> Response:
+    """The response to programs that ask for what is not there, as those of early releases of Determined do."""
+    return refusal(
+        404,
+        code="not_found",
+        message="no such page; calls are made by POST to /PACKAGE.SERVICE/METHOD, and docs/gateway.md maps "
+        "those of Determined's REST API",
+    )
 
 
 def connection_end(status: int, message: str) -> bytes:

@@ -9,7 +9,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from resolute_gateway.requirements import NO_PAGE
 from resolute_gateway.settings import HttpSettings
-from resolute_gateway.web.answers import refusal
+from resolute_gateway.web.answers import no_page, refusal
 from resolute_gateway.web.page_files import PageFiles
 from resolute_gateway.web.read_once import ReadOnce
 
@@ -70,4 +70,4 @@ class Pages:
         if request.scope["path"] == "/":
             text = _INDEX if self._files.are_built else _INDEX + _NOT_BUILT
             return PlainTextResponse(text, headers={"vary": "Accept"})
-        return refusal(404, code="not_found", message="no such page; calls are made by POST")
+        return no_page()
