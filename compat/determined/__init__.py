@@ -11,7 +11,7 @@ from determined._older_names import attribute  # first: it finds the modules of 
 
 # isort: split
 from determined import _info, errors
-from determined.__version__ import __version__
+from determined.__version__ import __version__ as __version__
 from determined.search_space import Categorical, Constant, Double, Integer, Log
 from resolute import (
     LOG_FORMAT,

@@ -9,7 +9,7 @@ import json
 import sys
 from typing import Any
 
-from determined.common.api import bindings
+from determined.common.api import bindings  # type: ignore[attr-defined, unused-ignore] # of the real package
 from determined.experimental import Determined
 
 client: Any = Determined(master=sys.argv[1], user="admin", password="")

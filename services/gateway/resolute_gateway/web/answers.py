@@ -56,7 +56,7 @@ async def unrouted(_: Request, error: Exception) -> Response:
 
 
 def no_page() -> Response:
-    """The response to programs that ask for what is not there, as those of early releases of Determined do."""
+    """The response to programs that ask for what is not there, as early releases of Determined do."""
     return refusal(
         404,
         code="not_found",
