@@ -29,6 +29,8 @@ from resolute import core
 from resolute.transfer.cache import DIRECTORY_VARIABLE
 
 _MEGABYTE = 1_000_000
+_LEAST = 0.8
+"""Of the speed of a plain copy: what comes out of the cache is compared with its digests."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,8 @@ def main() -> None:
             f"from the cache {results.cache:.2f} s ({results.ratio:.2f} x as fast), "
             f"from the store {results.store:.2f} s, and into the cache {results.filling:.2f} s"
         )
+    if results.ratio < _LEAST:
+        sys.exit(f"missed the limit: {results.ratio:.2f} x as fast as copytree is less than {_LEAST} x")
 
 
 if __name__ == "__main__":
