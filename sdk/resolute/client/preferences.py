@@ -73,13 +73,20 @@ class Preferences:
 
         Raises:
             InvalidArgumentError: There is no such key, or the value cannot be.
+            FailedPreconditionError: The file cannot be written.
         """
         if check_key(key) == "output" and value and value not in OUTPUTS:
             raise InvalidArgumentError(f"output: found {value!r}; expected one of {', '.join(OUTPUTS)}")
         kept = {**self.all(), key: value}
-        self.path.parent.mkdir(parents=True, exist_ok=True)
         content = {name: text for name, text in kept.items() if text}
-        write_atomically(self.path, json.dumps(content, indent=2) + "\n")
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(self.path, json.dumps(content, indent=2) + "\n")
+        except OSError as error:
+            raise FailedPreconditionError(
+                f"cannot write {self.path}: {error.strerror}; let {HOME_VARIABLE} name a directory "
+                "that you may write"
+            ) from error
 
 
 def preferred(master: str, user: str, environment: Mapping[str, str]) -> tuple[str, str]:

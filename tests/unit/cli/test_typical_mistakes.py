@@ -140,3 +140,17 @@ def test_a_mistaken_field_of_a_config_is_refused_with_what_is_expected(field: st
     with pytest.raises(ConfigError) as refused:
         parse_config(content, layers=[Layer("cluster", {"checkpoint_storage": storage})])
     assert FIELDS[field] in str(refused.value)
+
+
+def test_a_home_that_cannot_be_written_names_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("RESOLUTE_HOME", "/proc/home")
+    assert run(["config", "set", "output", "json"], program="resolute") == 1
+    said = capsys.readouterr().err
+    assert said.startswith("error: cannot write /proc/home/settings.json: ")
+    assert "let RESOLUTE_HOME name a directory that you may write" in said
+    # A file in the place of a home.
+    monkeypatch.setenv("RESOLUTE_HOME", __file__)
+    assert run(["config", "list"], program="resolute") == 1
+    assert "is no directory; let RESOLUTE_HOME name one" in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import socket
@@ -9,12 +10,14 @@ import sqlite3
 import time
 from contextlib import closing
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from resolute.client.connection.home import Home
 from resolute_embedded.blueprints import BLUEPRINTS
 from resolute_embedded.doctor import Finding, Status, run_checks
+from resolute_embedded.doctor.home import check_home
 from resolute_embedded.home.identity import record_identity
 from resolute_embedded.home.state_directory import StateDirectory
 from resolute_serving.server.bootstrap import upgrade
@@ -47,6 +50,26 @@ def state(tmp_path: Path, pristine: Path) -> StateDirectory:
 def found(state: StateDirectory, subject: str) -> Finding:
     (finding,) = [one for one in run_checks(state) if one.subject == subject]
     return finding
+
+
+def test_a_read_only_home_is_a_fault_and_ends_no_other_check(
+    state: StateDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    really_open = os.open
+
+    def open_to_read(path: str, flags: int, *rest: int) -> int:
+        return refuse() if flags & (os.O_WRONLY | os.O_RDWR) else really_open(path, flags, *rest)
+
+    def refuse(*_: object, **__: object) -> NoReturn:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    (state.home.path / "lock").touch()
+    monkeypatch.setattr(os, "open", open_to_read)
+    # Such a file system refuses to remove even what is not there.
+    monkeypatch.setattr(Path, "unlink", refuse)
+    faults = [one for one in check_home(state) if one.status is Status.FAULT]
+    assert [one.subject for one in faults] == ["home", "storage"]
+    assert all("cannot be written: Read-only file system" in one.detail for one in faults)
 
 
 def test_whole_home_has_nothing_wrong_with_it_and_is_left_as_it_was(state: StateDirectory) -> None:

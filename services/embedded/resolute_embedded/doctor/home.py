@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from resolute_embedded.doctor.findings import Finding, fault, good, warning
@@ -66,7 +67,8 @@ def _writable(subject: str, path: Path) -> Finding:
             remedy=f"check permissions and mount options of {path}",
         )
     finally:
-        probe.unlink(missing_ok=True)
+        with suppress(OSError):  # a read-only file system refuses it even where there is none
+            probe.unlink()
     return good(subject, f"a file in {path} was written, read and removed")
 
 

@@ -61,11 +61,12 @@ class HomeLock:
     def holder(self) -> int | None:
         """The id of the process that holds it; zero if that is not noted yet, None if it is free."""
         try:
-            descriptor = os.open(self._path, os.O_RDWR | os.O_CLOEXEC)
+            # A shared lock wants no more, and a read-only file system gives no more.
+            descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
             return None
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             noted = os.pread(descriptor, 32, 0).decode().strip()
             return int(noted) if noted.isdigit() else 0
