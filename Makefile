@@ -351,9 +351,9 @@ turn: $(STAMP)
 	$(BIN)/python tools/turn.py $(if $(SEED),--seed $(SEED)) $(if $(MINUTES),--minutes $(MINUTES)) $(SUITES)
 
 # What documentation tells to run, once each in a fresh clone, with a table of what came of it in build/documented/table.md;
-# MINUTES=n leaves out what takes longer, NAMES='name name' runs those.
+# MINUTES=n leaves out what takes longer, NAMES='name name' runs those, TIMES=n waits n times as long as a command should take.
 documented: $(STAMP)
-	$(BIN)/python tools/documented.py $(if $(MINUTES),--minutes $(MINUTES)) $(NAMES)
+	$(BIN)/python tools/documented.py $(if $(MINUTES),--minutes $(MINUTES)) $(if $(TIMES),--times $(TIMES)) $(NAMES)
 
 # Odd calls to every service, on SQLite and on PostgreSQL: none may fail inside.
 fuzz: $(STAMP)

@@ -37,10 +37,10 @@ def test_what_failed_is_in_the_table_with_its_last_line(tmp_path: Path) -> None:
     assert "not chosen" not in page  # it ran before
 
 
-def test_one_that_takes_too_long_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     (tmp_path / "clone").mkdir()
-    monkeypatch.setattr(documented, "_LONGEST", 0.0001)
-    row = documented.run(documented.Command("slow", 1, "echo begun; sleep 600"), tmp_path / "clone")
+    slow = documented.Command("slow", 1, "echo begun; sleep 600")
+    row = documented.run(slow, tmp_path / "clone", times=0.0001)
     assert row.exit_code is None
     assert "**ended**" in row.text
 
