@@ -40,7 +40,15 @@ _PAUSE = 0.05
 _CALL_SECONDS = 120
 _CONFIG = """
 name: siege
-entrypoint: sleep 3600
+entrypoint:
+  - python3
+  - -c
+  - |
+    import time
+    import resolute.core
+    with resolute.core.init() as context:
+        while not context.preempt.should_preempt():
+            time.sleep(0.1)
 hyperparameters: {x: {type: double, minval: 0, maxval: 1}}
 searcher: {name: single, metric: loss, max_length: 100}
 """
@@ -49,8 +57,10 @@ _LARGE_CONFIGS = tuple(
     for count in (55_000, 220_000)
 )
 """As large as a config may be, and as large as a message may be."""
-_LARGE_JSON = json.dumps({"curves": [{"lengths": [1.0] * 1_500_000, "metrics": [0.5] * 1_500_000}]}).encode()
-"""12 MB that no simulation takes."""
+_LARGE_JSON = json.dumps(
+    {"curves": [{"lengths": [1.0] * 1_500_000, "metrics": [0.5] * 1_500_000}]}, separators=(",", ":")
+).encode()
+"""12 MB, as long as a body may be, that no simulation takes."""
 Attack = Callable[[], Awaitable[None]]
 
 

@@ -14,6 +14,7 @@ Meanwhile a supervisor renews its lease every 50 ms. The allocation is none that
 authentication, the bounds of requests and the read of the database, as that of a run does. After each renewal
 comes an empty call to a server that does nothing else: what that takes is the machine's own delay, which the
 besiegers cause too. Memory, descriptors and bytes of logs are those of all processes of the control plane.
+The trial that runs ends when it is asked to: what trials get to checkpoint in is not what stopping costs.
 Each figure stands beside its limit; the program fails if one is missed.
 """
 
@@ -28,6 +29,7 @@ import sys
 import tempfile
 import time
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -107,7 +109,8 @@ class Figures:
     alone: list[float] = field(default_factory=list)
     among: list[float] = field(default_factory=list)
     bare: list[float] = field(default_factory=list)
-    failed: int = 0
+    failed: Counter[str] = field(default_factory=Counter)
+    """Renewals that failed, by what they failed with."""
     memory: list[float] = field(default_factory=list)
     descriptors: list[int] = field(default_factory=list)
     logs: list[float] = field(default_factory=list)
@@ -122,7 +125,7 @@ class Figures:
         """Says each figure beside its limit; whether one was missed."""
         rows = [
             ("renewals in the siege, p99", _p99(self.among), "ms", LIMIT_MS),
-            ("renewals that failed", float(self.failed), "", 0.0),
+            ("renewals that failed", float(self.failed.total()), "", 0.0),
             ("memory gained", max(self.memory) - self.memory[0], "MiB", LIMIT_GROWTH_MIB),
             ("descriptors gained", float(max(self.descriptors) - self.descriptors[0]), "", LIMIT_DESCRIPTORS),
             ("logs written", self.logs[-1] - self.logs[0], "MiB", LIMIT_LOG_MIB),
@@ -134,6 +137,8 @@ class Figures:
         say(f"{'an empty server there, median':32}{statistics.median(self.bare):9.1f} ms")
         say(f"{'an empty server there, p99':32}{_p99(self.bare):9.1f} ms")
         say(f"{'renewals that were measured':32}{len(self.among):7}")
+        for cause, count in self.failed.most_common(5):
+            say(f"{count} renewals failed: {cause}")
         for name, value, unit, limit in rows:
             say(f"{name:32}{value:9.1f} {unit:4} (limit {limit:g})")
         return any(value > limit for _, value, _, limit in rows)
@@ -268,8 +273,7 @@ def renew(channel: grpc.Channel, begun: trials.BeginRunResponse, figures: Figure
     except NotFoundError:
         into.append((time.perf_counter() - began) * 1000)
     except ResoluteError as error:
-        figures.failed += 1
-        say(f"a renewal failed: {error}")
+        figures.failed[f"{type(error).__name__}: {error}"] += 1
     time.sleep(_EVERY)
 
 

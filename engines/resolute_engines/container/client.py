@@ -11,6 +11,7 @@ from typing import Any
 import aiohttp
 from aiohttp.http_exceptions import LineTooLong
 
+from resolute.contracts.calls.deadlines import in_time
 from resolute.errors import (
     ConflictError,
     DeadlineError,
@@ -168,8 +169,8 @@ class DockerApi:
             while await self._runs(container):
                 wait = self._bytes("POST", path, query=query, timeout=None)
                 # Podman 4.3 may miss an end in the moment in which a wait for it begins.
-                with suppress(asyncio.TimeoutError):
-                    await asyncio.wait_for(wait, _WAIT_SECONDS)
+                with suppress(DeadlineError):
+                    await in_time(wait, _WAIT_SECONDS, "the container")
         except NotFoundError:
             return
 

@@ -11,9 +11,16 @@ from typing import Any
 import structlog
 from pydantic import ByteSize
 
+from resolute.contracts.calls.deadlines import in_time
 from resolute.contracts.run.exit_record import ExitRecord
 from resolute.contracts.times import seconds_at
-from resolute.errors import ConflictError, FailedPreconditionError, NotFoundError, UnavailableError
+from resolute.errors import (
+    ConflictError,
+    DeadlineError,
+    FailedPreconditionError,
+    NotFoundError,
+    UnavailableError,
+)
 from resolute_engines.container.client import DockerApi
 from resolute_engines.container.files import (
     EXIT_FILE,
@@ -232,8 +239,8 @@ class Containers:
         elif container.running:
             await self.signal(container, "SIGKILL")
             try:
-                await asyncio.wait_for(self._api.until_stopped(container.name), _KILL_SECONDS)
-            except asyncio.TimeoutError:
+                await in_time(self._api.until_stopped(container.name), _KILL_SECONDS, container.name)
+            except DeadlineError:
                 raise UnavailableError(
                     f"container {container.name} still runs {_KILL_SECONDS:g} s after it was killed: see "
                     "what its processes wait for, such as a disk that does not answer"

@@ -12,8 +12,9 @@ from typing import Any
 
 import aiohttp
 
+from resolute.contracts.calls.deadlines import in_time
 from resolute.contracts.files.left_files import as_one_answer
-from resolute.errors import FailedPreconditionError, ResoluteError, UnavailableError
+from resolute.errors import DeadlineError, FailedPreconditionError, ResoluteError, UnavailableError
 from resolute_engines.container.client import DockerApi
 from resolute_engines.container.containers import Containers, ListedContainer
 from resolute_engines.container.files import RUN, json_file
@@ -128,8 +129,8 @@ class HeldFiles:
     async def _until_ended(self, container: ListedContainer) -> None:
         # Its supervisor reported the end a moment before its own.
         try:
-            await asyncio.wait_for(self._api.until_stopped(container.name), _END_SECONDS)
-        except asyncio.TimeoutError:
+            await in_time(self._api.until_stopped(container.name), _END_SECONDS, container.name)
+        except DeadlineError:
             raise UnavailableError(f"container {container.name} has not ended") from None
 
     async def _opened_at(self, allocation_id: str, path: str, offset: int, size: int) -> _OpenFile:

@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 
+from resolute.contracts.calls.deadlines import in_time
+from resolute.errors import DeadlineError
 from resolute_engines.protocol import CapacityChange, ContainerReport, EngineEvent, Pool
 
 
@@ -57,8 +59,8 @@ class Polling:
             looks += 1
             for report in await self._look_at_runs():
                 yield report
-            with suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self._closed.wait(), self._seconds)
+            with suppress(DeadlineError):
+                await in_time(self._closed.wait(), self._seconds, "the pause")
 
     def close(self) -> None:
         """Ends the looks."""

@@ -9,7 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from resolute.errors import InternalError, UnavailableError
+from resolute.contracts.calls.deadlines import in_time
+from resolute.errors import DeadlineError, InternalError, UnavailableError
 
 DRIVER = Path(__file__).with_name("driver.py")
 """The program that asks."""
@@ -59,8 +60,8 @@ class Driver:
             seconds = deadline_seconds or self._deadline_seconds
             question = f"{json.dumps({'call': name, 'arguments': arguments})}\n".encode()
             try:
-                answer = json.loads(await asyncio.wait_for(self._exchange(question), seconds))
-            except asyncio.TimeoutError:
+                answer = json.loads(await in_time(self._exchange(question), seconds, name))
+            except DeadlineError:
                 await self._end()
                 raise UnavailableError(
                     f"Ray at {self._address} did not answer in {seconds:g} s: see whether its "

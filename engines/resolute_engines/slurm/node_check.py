@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from resolute.contracts.calls.deadlines import in_time
 from resolute.contracts.distribution import version
 from resolute.errors import ResoluteError
 from resolute_engines.kit.installation import CHECK, missing_on
@@ -147,7 +148,7 @@ async def look_from_nodes(
         return await asyncio.to_thread(_read, folder, nodes, job)
     finally:
         try:
-            await asyncio.wait_for(client.cancel(name), _CALL_SECONDS)
+            await in_time(client.cancel(name), _CALL_SECONDS, "the end of the job")
         finally:
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 

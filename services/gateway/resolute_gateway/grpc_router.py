@@ -67,15 +67,20 @@ async def _forward(
 ) -> AsyncIterator[bytes]:
     stub: Any = channel.unary_stream(method)
     call = stub(request, timeout=context.time_remaining(), metadata=_metadata(context, peers))
+    # gRPC keeps this frame with an aborted call until the collector comes by: it does not name the request.
+    del request
     try:
         async for response in call:
             yield response
         context.set_trailing_metadata(await call.trailing_metadata())
+        return
     except grpc.aio.AioRpcError as failure:
         context.set_trailing_metadata(failure.trailing_metadata())
-        await context.abort(failure.code(), failure.details() or "")
+        code, details = failure.code(), failure.details() or ""
     finally:
         call.cancel()
+        del call
+    await context.abort(code, details)
 
 
 async def _forward_requests(

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
+from resolute.contracts.calls.deadlines import in_time
 from resolute.errors import DeadlineError, FailedPreconditionError, ResoluteError, UnavailableError
 from resolute_engines.slurm.commands.login import SSH_FAILED, LoginNode
 
@@ -76,10 +77,9 @@ class SlurmCommands:
                 + ("" if self.login else ", or name a login node that has them")
             ) from None
         try:
-            output, complaint = await asyncio.wait_for(
-                self._talk(process, arguments[0], stdin), self.deadline_seconds
-            )
-        except asyncio.TimeoutError:
+            talking = self._talk(process, arguments[0], stdin)
+            output, complaint = await in_time(talking, self.deadline_seconds, arguments[0])
+        except DeadlineError:
             raise DeadlineError(
                 f"{arguments[0]} did not answer in {self.deadline_seconds:g} s: see whether Slurm's "
                 "daemons are well (`scontrol ping`)"
@@ -133,11 +133,10 @@ async def _reap(process: asyncio.subprocess.Process) -> None:
         while stream is not None and await stream.read(_READ_BYTES):
             pass
 
-    with suppress(asyncio.TimeoutError):
+    with suppress(DeadlineError):
         # What left the session on purpose may keep a pipe open for ever.
-        await asyncio.wait_for(
-            asyncio.gather(discard(process.stdout), discard(process.stderr), process.wait()), _REAP_SECONDS
-        )
+        ended = asyncio.gather(discard(process.stdout), discard(process.stderr), process.wait())
+        await in_time(ended, _REAP_SECONDS, "the end")
 
 
 async def _first(stream: asyncio.StreamReader) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from resolute.api.checkpoints.v1.checkpoints_service_pb2 import CommitCheckpointRequest
-from resolute.errors import DeadlineError, UnavailableError
+from resolute.contracts.calls.deadlines import in_time
+from resolute.errors import UnavailableError
 from resolute_checkpoints.domain.manifest import MAX_FILES
 from resolute_serving.validation import invalid
 
@@ -17,6 +17,7 @@ MAX_COMMIT_BYTES = 128 << 20
 _ENTRY_BYTES = 64
 _SECONDS = 300.0
 """For the first message of a commit, and for the rest together."""
+_SENDING = "sending the commit"
 
 
 class _Chunk(Protocol):
@@ -24,16 +25,6 @@ class _Chunk(Protocol):
 
     @property
     def chunk(self) -> CommitCheckpointRequest: ...
-
-
-_T = TypeVar("_T")
-
-
-async def _arrived(messages: Awaitable[_T]) -> _T:
-    try:
-        return await asyncio.wait_for(messages, _SECONDS)
-    except asyncio.TimeoutError as error:
-        raise DeadlineError(f"the commit did not arrive within {_SECONDS:.0f} s; send it again") from error
 
 
 class ChunkedCommits:
@@ -62,10 +53,10 @@ class ChunkedCommits:
             UnavailableError: Another commit of the trial is under way.
         """
         messages = aiter(stream)
-        first = await _arrived(anext(messages, None))
+        first = await in_time(anext(messages, None), _SECONDS, _SENDING)
         whole = CommitCheckpointRequest() if first is None else first.chunk
         with self._turn(await self._owner_of(whole)):
-            await _arrived(self._extend(whole, messages))
+            await in_time(self._extend(whole, messages), _SECONDS, _SENDING)
             yield whole
 
     async def _extend(self, whole: CommitCheckpointRequest, messages: AsyncIterator[_Chunk]) -> None:

@@ -8,13 +8,19 @@ from typing import Any
 from connectrpc.codec import Codec
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Encoded:
     """A message as it came or as it is sent."""
 
     data: bytes
     json: bool
     """Whether it is JSON; else it is Protobuf's binary format."""
+
+    def taken(self) -> Encoded:
+        """The message, of which this object keeps nothing: the protocol library names it for long."""
+        taken = Encoded(self.data, json=self.json)
+        self.data = b""
+        return taken
 
 
 class PassingCodec(Codec[Encoded, Any]):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 from typing import Any
 
 import grpc
@@ -14,6 +14,7 @@ from connectrpc.errors import ConnectError
 from connectrpc.request import RequestContext
 from google.protobuf.descriptor import MethodDescriptor
 
+from resolute.contracts.calls.deadlines import in_time
 from resolute.contracts.calls.methods import path_of
 from resolute.errors import InternalError, ResoluteError, UnimplementedError
 from resolute_gateway.rpc.encoded import Encoded
@@ -25,7 +26,6 @@ from resolute_gateway.web.callers import current_caller
 from resolute_serving.auth.forwarded_peers import PEER_HEADER, ForwardedPeers
 from resolute_serving.bounds.limits import limits_of
 from resolute_serving.server.calls import TRACE_HEADER
-from resolute_serving.server.channels.deadlines import in_time
 
 DEFAULT_DEADLINE = 60.0
 """Seconds that a call with one answer, and the reading of any request, may take when its caller names no
@@ -68,10 +68,15 @@ class Procedure:
 
     async def unary(self, request: Encoded, context: RequestContext[Any, Any]) -> Encoded:
         """Makes a call with one answer."""
-        with self._failures():
+        try:
             seconds = _seconds(context)
-            answering = self._answer(request, self._metadata(context), seconds)
+            answering = self._answer(request.taken(), self._metadata(context), seconds)
             return await in_time(answering, seconds, self._method.full_name)
+        except Exception as error:  # noqa: BLE001 - whatever fails becomes an error of the protocol
+            failure = self._failure(error)
+        # Here, where it has no context: the protocol library keeps it for long, and the frames of what caused
+        # it name the request.
+        raise failure
 
     async def _answer(self, request: Encoded, metadata: Metadata, seconds: float) -> Encoded:
         ends = time.monotonic() + seconds
@@ -83,14 +88,25 @@ class Procedure:
         self, request: Encoded, context: RequestContext[Any, Any]
     ) -> AsyncIterator[Encoded]:
         """Makes a call with a stream of answers, which ends with its caller."""
-        with self._failures():
-            metadata = self._metadata(context)
-            reading = self._binary(request, metadata)
-            data = await in_time(reading, _seconds(context), self._method.full_name)
-            call = self._stream(data, metadata=metadata, timeout=_timeout(context))
-            with self._streams.opened(call):
-                async for answer in call:
-                    yield await self._encoded(answer, json=request.json)
+        try:
+            async with aclosing(self._answers(request.taken(), context)) as answers:
+                async for answer in answers:
+                    yield answer
+            return
+        except Exception as error:  # noqa: BLE001 - whatever fails becomes an error of the protocol
+            failure = self._failure(error)
+        raise failure  # as above
+
+    async def _answers(
+        self, request: Encoded, context: RequestContext[Any, Any]
+    ) -> AsyncGenerator[Encoded, None]:
+        metadata = self._metadata(context)
+        reading = self._binary(request, metadata)
+        data = await in_time(reading, _seconds(context), self._method.full_name)
+        call = self._stream(data, metadata=metadata, timeout=_timeout(context))
+        with self._streams.opened(call):
+            async for answer in call:
+                yield await self._encoded(answer, json=request.json)
 
     async def client_stream(self, requests: object, context: RequestContext[Any, Any]) -> Encoded:
         """Refuses a call that streams its requests."""
@@ -125,24 +141,18 @@ class Procedure:
         context.response_headers[TRACE_HEADER] = trace
         return passed
 
-    @contextmanager
-    def _failures(self) -> Iterator[None]:
-        try:
-            yield
-        except ConnectError:
-            raise
-        except grpc.aio.AioRpcError as failure:
-            raise from_call(failure) from failure
-        except ResoluteError as error:
-            raise from_error(error) from error
-        except Exception as error:
-            correlation = uuid.uuid4().hex
-            _log.exception(
-                "call failed by a defect", method=self._method.full_name, correlation_id=correlation
-            )
-            raise from_error(
-                InternalError(f"the gateway failed inside; its log has the cause under {correlation}")
-            ) from error
+    def _failure(self, error: Exception) -> ConnectError:
+        if isinstance(error, ConnectError):
+            return error
+        if isinstance(error, grpc.aio.AioRpcError):
+            return from_call(error)
+        if isinstance(error, ResoluteError):
+            return from_error(error)
+        correlation = uuid.uuid4().hex
+        _log.exception("call failed by a defect", method=self._method.full_name, correlation_id=correlation)
+        return from_error(
+            InternalError(f"the gateway failed inside; its log has the cause under {correlation}")
+        )
 
 
 def _seconds(context: RequestContext[Any, Any]) -> float:

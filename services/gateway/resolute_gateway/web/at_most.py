@@ -33,6 +33,7 @@ class AtMost:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers a request."""
         try:
+            # Before Python 3.12 it may lose a cancellation that comes with the turn, but never the turn.
             await asyncio.wait_for(self._turns.acquire(), self._wait)
         except asyncio.TimeoutError:
             message = f"{self._most} {self._what} are being sent at once, no more are; try again later"

@@ -6,6 +6,8 @@ import asyncio
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from resolute.contracts.calls.deadlines import in_time
+from resolute.errors import DeadlineError
 from resolute_serving.bounds.limits import MAX_MESSAGE_BYTES, limits_of
 
 JSON_FACTOR = 3
@@ -54,8 +56,8 @@ def _read_in_time(receive: Receive) -> Receive:
             return await receive()
         try:
             left = deadline - asyncio.get_running_loop().time()
-            message = await asyncio.wait_for(receive(), left)
-        except asyncio.TimeoutError:
+            message = await in_time(receive(), left, "the body")
+        except DeadlineError:
             return {"type": "http.disconnect"}
         whole = not message.get("more_body", False)
         return message

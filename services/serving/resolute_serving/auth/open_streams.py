@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 import structlog
 
-from resolute.errors import ResoluteError
+from resolute.errors import ResoluteError, UnavailableError
 from resolute_serving.auth.tokens import TokenVerifier, VerifiedToken
 from resolute_serving.bounds.streams import StreamCounts, StreamLimits
 from resolute_serving.context import Anonymous, ServiceAccount
@@ -98,10 +98,12 @@ class OpenStreams:
             try:
                 await self._verifier.check_current(token)
             except ResoluteError as failure:
-                for stream in list(streams):
-                    if stream.failure is None:
-                        stream.failure = failure
-                        stream.task.cancel()
+                _end(streams, failure)
+
+    def end(self) -> None:
+        """Ends the streams that are open still when the server stops: those that wait for a client."""
+        for streams in list(self._streams.values()):
+            _end(streams, UnavailableError("the service stops; call again, from what came last"))
 
     async def _run(self) -> None:
         while True:
@@ -119,6 +121,13 @@ class OpenStreams:
             await self._opened.wait(_SERVICES_SECONDS)
         else:
             await self._sleep(_CHECK_SECONDS)
+
+
+def _end(streams: Iterable[_Stream], failure: ResoluteError) -> None:
+    for stream in list(streams):
+        if stream.failure is None:
+            stream.failure = failure
+            stream.task.cancel()
 
 
 class _Stream:

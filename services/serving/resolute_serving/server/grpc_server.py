@@ -41,6 +41,8 @@ _log = structlog.get_logger("server")
 
 _HANDSHAKE_SECONDS = 10
 _MOST_CONNECTIONS = 20_000
+_SECONDS_OF_STREAMS = 1.0
+"""That open streams get to end by themselves when the server stops."""
 _OPTIONS: tuple[tuple[str, int], ...] = (
     ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
     ("grpc.max_send_message_length", 16 * 1024 * 1024),
@@ -194,7 +196,11 @@ class Server:
             await asyncio.to_thread(self._metrics_endpoint.stop)
         for service in reversed(self._services):
             await service.stop()
-        await self._server.stop(self._settings.grace)
+        closing = asyncio.create_task(self._server.stop(self._settings.grace), name="server-stop")
+        # Streams end by themselves now, but not those whose clients read nothing.
+        await asyncio.wait([closing], timeout=_SECONDS_OF_STREAMS)
+        self._streams.end()
+        await closing
         await self._streams.stop()
         if self._spans is not None:
             await asyncio.to_thread(self._spans.close)

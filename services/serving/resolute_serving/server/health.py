@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import structlog
 
+from resolute.contracts.calls.deadlines import in_time
 from resolute.contracts.clock import Clock
 from resolute_serving.observability.gauges import CallCounts, Gauge, GaugeSource
 from resolute_serving.server.service import Service
@@ -88,7 +89,7 @@ class HealthMonitor:
         if not isinstance(service, GaugeSource):
             return []
         try:
-            own = await asyncio.wait_for(service.gauges(), _TIMEOUT_SECONDS)
+            own = await in_time(service.gauges(), _TIMEOUT_SECONDS, f"the health check of {service.name}")
         except Exception as failure:  # noqa: BLE001 - whatever it is, the service cannot work
             reason = str(failure) or type(failure).__name__
             if service.name not in self._unhealthy:

@@ -72,6 +72,9 @@ class WorkerPool:
                 with contextlib.suppress(Exception):
                     await task
                 raise
+            finally:
+                # Its error names this frame, and the frame would name the error: the arguments would stay.
+                del task
             return result
 
     async def close(self) -> None:

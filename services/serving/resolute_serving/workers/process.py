@@ -63,7 +63,12 @@ class WorkerProcess:
         for _ in range(2):
             reply = self._ask(task, stopped)
             if reply is not None:
-                return self._result(reply)
+                try:
+                    return self._result(reply)
+                finally:
+                    # Its error names the frames that it passes, and they would name it: the task would stay
+                    # in memory until the collector comes by.
+                    del reply
             if self._end() == -signal.SIGXCPU:
                 raise QuotaError(
                     f"the call needs more than {self._limits.cpu_seconds} s of a processor; ask for less"
@@ -116,7 +121,10 @@ class WorkerProcess:
             most = (self._limits.memory_bytes or 0) // _MIB
             raise QuotaError(f"the call needs more than {most} MiB of memory; ask for less")
         if reply.error is not None:
-            raise reply.error
+            try:
+                raise reply.error
+            finally:
+                del reply
         return reply.value
 
     def wait(self) -> None:

@@ -119,6 +119,28 @@ def test_nothing_is_checked_while_no_stream_of_a_person_or_a_run_is_open() -> No
     asyncio.run(scenario())
 
 
+def test_what_is_open_when_the_server_stops_ends_with_a_sentence() -> None:
+    async def scenario() -> None:
+        clock = ManualClock()
+        verifier = TokenVerifier(StaticKeys({}), cluster_id="c", clock=clock)
+        streams = OpenStreams(verifier, limits=StreamLimits())
+        token = VerifiedToken(
+            User("ada", Role.EDITOR), expires=clock.time() + 600, token_id="its id", key_id="k"
+        )
+
+        async def unread() -> None:
+            with streams.registered(token, address=HERE):
+                await asyncio.Event().wait()
+
+        open_ones = [asyncio.create_task(unread()) for _ in range(3)]
+        await asyncio.sleep(0)
+        streams.end()
+        ended = await asyncio.wait_for(asyncio.gather(*open_ones, return_exceptions=True), 60)
+        assert {str(error) for error in ended} == {"the service stops; call again, from what came last"}
+
+    asyncio.run(scenario())
+
+
 def test_calls_that_renew_a_token_take_one_that_has_expired_and_no_others_do() -> None:
     renewing = {method.rsplit("/", 1)[1] for method, rule in PERMISSIONS.items() if rule.expired}
     assert renewing == {"RenewLease", "RenewRun", "RenewServiceToken"}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from resolute.errors import ResoluteError, UnavailableError
+from resolute.contracts.calls.deadlines import in_time
+from resolute.errors import DeadlineError, ResoluteError, UnavailableError
 from resolute_embedded.doctor.findings import Finding, fault, good
 from resolute_embedded.home.state_directory import StateDirectory
 from resolute_engines.environment import EngineEnvironment
@@ -49,16 +50,16 @@ def check_contact(engine: EngineSettings, state: StateDirectory) -> Finding:
         runs = asyncio.run(_runs_of(engine, state))
     except UnavailableError as error:
         return fault(subject, str(error), remedy=f"start it, or mend how it is reached: {page_of(engine)}")
+    except DeadlineError:
+        return fault(subject, f"it did not answer in {_DEADLINE_SECONDS:g} s", remedy=page_of(engine))
     except ResoluteError as error:
         return fault(subject, str(error), remedy=page_of(engine))
-    except asyncio.TimeoutError:
-        return fault(subject, f"it did not answer in {_DEADLINE_SECONDS:g} s", remedy=page_of(engine))
     return good(subject, f"it answers, and has {runs} runs of this cluster")
 
 
 async def _runs_of(engine: EngineSettings, state: StateDirectory) -> int:
     asked = opened(engine, state)
     try:
-        return len(await asyncio.wait_for(asked.leftovers(), _DEADLINE_SECONDS))
+        return len(await in_time(asked.leftovers(), _DEADLINE_SECONDS, engine.name))
     finally:
         await asked.close()

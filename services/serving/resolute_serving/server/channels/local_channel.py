@@ -16,11 +16,11 @@ from google.protobuf.message import Message
 from google.rpc import status_pb2
 
 from resolute import errors
+from resolute.contracts.calls.deadlines import in_time
 from resolute.contracts.calls.error_status import from_status
 from resolute.contracts.calls.retries import Retries
 from resolute_serving.context import current_trace, new_trace
 from resolute_serving.server.calls import TRACE_HEADER, Call, Calls
-from resolute_serving.server.channels.deadlines import in_time
 
 _WAITING_RESPONSES = 16
 """Responses of a stream that wait for its reader."""
