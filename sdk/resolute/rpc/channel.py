@@ -8,6 +8,7 @@ from collections.abc import Callable
 import grpc
 
 from resolute.contracts.calls.keepalive import KEEPALIVE_OPTIONS
+from resolute.contracts.calls.message_sizes import MAX_ANSWER_BYTES
 from resolute.contracts.calls.tls import ClientTls, blocking_channel
 from resolute.errors import ForkedProcessError
 from resolute.rpc.closable_channel import ClosableChannel
@@ -18,6 +19,7 @@ TokenSource = Callable[[], str]
 
 CHANNEL_OPTIONS: tuple[tuple[str, str | int], ...] = (
     *KEEPALIVE_OPTIONS,
+    ("grpc.max_receive_message_length", MAX_ANSWER_BYTES),
     ("grpc.max_reconnect_backoff_ms", 2_000),
     ("grpc.initial_reconnect_backoff_ms", 100),
     # A proxy from the environment would see loopback traffic and tokens.

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 import grpc
 
 from resolute.contracts.calls.keepalive import KEEPALIVE_OPTIONS
+from resolute.contracts.calls.message_sizes import MAX_ANSWER_BYTES
 from resolute.contracts.calls.tls import ClientTls, aio_channel, blocking_channel
 from resolute_serving.auth.forwarded_peers import ForwardedPeers
 
-_MAX_RESPONSE_BYTES = 16 * 1024 * 1024
 _OPTIONS: tuple[tuple[str, str | int], ...] = (
     *KEEPALIVE_OPTIONS,
-    ("grpc.max_receive_message_length", _MAX_RESPONSE_BYTES),
-    ("grpc.max_send_message_length", _MAX_RESPONSE_BYTES),
+    ("grpc.max_receive_message_length", MAX_ANSWER_BYTES),
+    ("grpc.max_send_message_length", MAX_ANSWER_BYTES),
     ("grpc.max_reconnect_backoff_ms", 2_000),
     ("grpc.enable_http_proxy", 0),
 )

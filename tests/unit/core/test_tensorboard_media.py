@@ -162,6 +162,16 @@ def test_what_is_no_picture_is_left_out_and_the_rest_is_logged(tmp_path: Path, r
     assert [one.name for one in reporter.media] == ["good"]
 
 
+def test_numbers_in_bytes_are_bounded_too(
+    tmp_path: Path, reporter: Reporter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event_media, "_MOST_NUMBERS", 8)
+    value = tensor("many", "histograms", (3, 3), dtype=2, tensor_content=struct.pack("<9d", *range(9)))
+    append(tmp_path / "events.out.tfevents.1", 1, value, image("good"))
+    event_media_of(reporter).collect(tmp_path)
+    assert [one.name for one in reporter.media] == ["good"]
+
+
 def test_a_file_that_is_none_ends_no_training(
     tmp_path: Path, reporter: Reporter, caplog: pytest.LogCaptureFixture
 ) -> None:

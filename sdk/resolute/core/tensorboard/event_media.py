@@ -154,10 +154,15 @@ def _numbers(tensor: Any) -> Any:
         kind = {1: np.float32, 2: np.float64}.get(tensor.dtype)
         if kind is None:
             raise ValueError("its numbers are not floating-point ones of 32 or 64 bits")
+        _require_few(len(tensor.tensor_content) // np.dtype(kind).itemsize)
         return np.frombuffer(tensor.tensor_content, kind).reshape(shape)
     numbers = np.asarray(tensor.double_val or tensor.float_val, dtype=np.float64)
     # One number may stand for all that are equal to the last.
     wanted = math.prod(shape)
-    if wanted > _MOST_NUMBERS:
-        raise ValueError(f"it has {wanted} numbers and may have {_MOST_NUMBERS}")
+    _require_few(wanted)
     return np.pad(numbers, (0, wanted - len(numbers)), mode="edge").reshape(shape)
+
+
+def _require_few(numbers: int) -> None:
+    if numbers > _MOST_NUMBERS:
+        raise ValueError(f"it has {numbers} numbers and may have {_MOST_NUMBERS}")

@@ -9,14 +9,11 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from resolute.errors import ResoluteError
 from resolute_gateway.settings import HttpSettings
 from resolute_gateway.web.answers import refusal
-from resolute_gateway.web.bodies import MAX_BODY_BYTES, max_body_bytes
-from resolute_serving.bounds.limits import MAX_BYTES_IN_PROGRESS
-from resolute_serving.bounds.requests import RequestReader
+from resolute_gateway.web.bodies import max_body_bytes
+from resolute_gateway.web.held_bodies import HeldBodies
 
-_BODY_BYTES_IN_PROGRESS = MAX_BYTES_IN_PROGRESS // 3
 _GRPC_NAME = re.compile(rb"[a-z0-9_.-]+")
 _GRPC_VALUE = re.compile(rb"[ -~]*")
 _PASSED_ON = (b"authorization", b"x-resolute-")
@@ -44,7 +41,7 @@ class BoundedCalls:
         self._paths = paths
         self._settings = settings
         self._authorized = authorized
-        self._bodies = RequestReader(max_bytes=_BODY_BYTES_IN_PROGRESS)
+        self._bodies = HeldBodies()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers a call."""
@@ -55,14 +52,8 @@ class BoundedCalls:
             await refused(scope, receive, send)
             return
         scope = self._authorized({**scope, "headers": _carried(scope["headers"])})
-        try:
-            with self._bodies.admit(MAX_BODY_BYTES if size is None else size):
-                await self._calls(scope, receive, send)
-        except ResoluteError:
-            busy = refusal(
-                503, code="unavailable", message="the gateway holds many large requests; try again"
-            )
-            await busy(scope, receive, send)
+        with self._bodies.counted(receive) as counted:
+            await self._calls(scope, counted, send)
 
     def _refused(self, path: str, headers: Headers, size: int | None) -> Response | None:
         kind = headers.get("content-type", "")

@@ -18,6 +18,7 @@ from grpc_reflection.v1alpha._async import ReflectionServicer
 from grpc_reflection.v1alpha.reflection import SERVICE_NAME
 
 from resolute.contracts.calls.keepalive import KEEPALIVE_OPTIONS, TOLERANCE_OPTIONS
+from resolute.contracts.calls.message_sizes import MAX_ANSWER_BYTES
 from resolute.contracts.clock import SYSTEM_CLOCK
 from resolute.contracts.tracing import open_spans
 from resolute_serving.auth.call_access import CallAccess
@@ -45,7 +46,7 @@ _SECONDS_OF_STREAMS = 1.0
 """That open streams get to end by themselves when the server stops."""
 _OPTIONS: tuple[tuple[str, int], ...] = (
     ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
-    ("grpc.max_send_message_length", 16 * 1024 * 1024),
+    ("grpc.max_send_message_length", MAX_ANSWER_BYTES),
     *KEEPALIVE_OPTIONS,
     *TOLERANCE_OPTIONS,
     # Thousands of watchers may reconnect at once; with its default the core sheds some of them at random.
