@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
 from functools import partial
 from typing import Any
@@ -13,6 +14,7 @@ from resolute.api.experiments.v1 import experiments_service_pb2 as pb2
 from resolute.contracts.values import to_value
 from resolute.errors import InvalidArgumentError
 from resolute_experiments.admission import model_definition
+from resolute_experiments.admission.acceptance import Accepted
 from resolute_experiments.admission.submissions import Submission, Submissions
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.filters.experiments import Asking, check_names, condition_of, names_archived
@@ -130,11 +132,8 @@ class ExperimentsServicer(experiments_service_pb2_grpc.ExperimentsServiceService
         """Checks a config without creating anything."""
         check_config_size(request.config_yaml)
         accepted = await self._submissions.check(request.config_yaml, template=request.template)
-        return pb2.ValidateConfigResponse(
-            config=to_value(accepted.config.to_dict(redact=True)),
-            warnings=accepted.warnings,
-            search=search_spec(accepted.config.to_dict()),
-        )
+        # Of a config with thousands of values it takes a second, in which other calls must go on.
+        return await asyncio.to_thread(_validated, accepted)
 
     async def GetExperiment(
         self, request: pb2.GetExperimentRequest, context: Any
@@ -296,6 +295,14 @@ class ExperimentsServicer(experiments_service_pb2_grpc.ExperimentsServiceService
             source=experiments.source(connection, experiment.id) if whole else b"",
             checkpoint_directories=runs.checkpoint_directories(connection, experiment.id) if whole else (),
         )
+
+
+def _validated(accepted: Accepted) -> pb2.ValidateConfigResponse:
+    return pb2.ValidateConfigResponse(
+        config=to_value(accepted.config.to_dict(redact=True)),
+        warnings=accepted.warnings,
+        search=search_spec(accepted.config.to_dict()),
+    )
 
 
 def _caller_name() -> str:
