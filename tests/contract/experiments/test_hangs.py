@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 import sqlalchemy as sa
 from contract.experiments.test_lifecycle import NOW, Store
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from support.clocks import ManualClock
 from support.databases import migrate
+from support.services.experiments_context import context
 
+from resolute.api.experiments.v1 import allocations_service_pb2 as pb2
 from resolute.errors import RunSupersededError
+from resolute_experiments.allocations import hangs
 from resolute_experiments.allocations.hangs import note_hang
+from resolute_experiments.allocations.leases import Leases
+from resolute_experiments.servicers import allocations
+from resolute_experiments.servicers.allocations import MOST_NOTES_A_MINUTE, AllocationsServicer
 from resolute_experiments.states import ExperimentState, TrialState
 from resolute_experiments.store import alerts, experiments, runs
 from resolute_experiments.store.alerts import CLUSTER, StoredRules
 from resolute_experiments.store.schema.alerts import alert_deliveries
-from resolute_serving.database.engine import create_engine
+from resolute_serving.auth.tokens import TokenSigner
+from resolute_serving.context import TrialRun
+from resolute_serving.database.engine import Database, create_engine
 
 SENTENCE = "rank 0 waits in all_reduce at train.py:88; rank 1 is in next at data.py:40, 14 minutes"
 
@@ -77,3 +89,40 @@ def test_what_kept_a_run_says_nothing_of_the_one_that_took_its_place(store: Stor
         note(store, run, SENTENCE)
     assert store.trial(trial_id).explanation == ""
     assert store.experiment().state is ExperimentState.ACTIVE
+
+
+def test_a_run_says_something_else_only_so_often_within_a_minute(
+    store: Store, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each may be an alert to all endpoints of a rule."""
+    noted = []
+    monkeypatch.setattr(hangs, "note_hang", lambda *arguments, **_: noted.append(arguments[-1]))
+    run = store.start(store.create_trial())
+    facts = SimpleNamespace(
+        identity=TrialRun(run.trial_id, 1, "e", run.allocation_id, "w"),
+        run=run,
+        container=SimpleNamespace(hang="", idle=""),
+        news=False,
+        owner=None,
+        token=None,
+    )
+    monkeypatch.setattr(allocations, "_lease_facts", lambda *_: facts)
+    clock = ManualClock()
+    database = Database(database_url, name="experiments")
+    signer = TokenSigner(Ed25519PrivateKey.generate(), cluster_id="c", clock=clock)
+    servicer = AllocationsServicer(
+        context(database, clock), signer=signer, leases=Leases(clock, ttl=60.0), token_ttl=60.0
+    )
+
+    async def renew(count: int) -> None:
+        for number in range(count):
+            request = pb2.RenewLeaseRequest(allocation_id=run.allocation_id, hang=f"it waits {number} s")
+            await servicer.RenewLease(request, None)
+
+    asyncio.run(renew(MOST_NOTES_A_MINUTE + 5))
+    assert len(noted) == MOST_NOTES_A_MINUTE
+    clock.advance(60.0)
+    asyncio.run(renew(1))
+    assert noted[-1] == "it waits 0 s"
+    assert len(noted) == MOST_NOTES_A_MINUTE + 1
+    database.close()

@@ -125,7 +125,7 @@ class RefusedStream:
         yield b""
 
 
-def refused(request: Any, context: Any) -> NoReturn:
+def refused(request: Any, context: Any) -> None:
     raise InvalidArgumentError(f"{len(request)} bytes are too many")
 
 
@@ -138,8 +138,8 @@ async def refused_call(request: Any, context: Any) -> None:
     refused(request, context)
 
 
-SINGLE = grpc.unary_unary_rpc_method_handler(refused_call)
-STREAM = grpc.unary_stream_rpc_method_handler(refused_stream)
+SINGLE: Any = grpc.unary_unary_rpc_method_handler(refused_call)
+STREAM: Any = grpc.unary_stream_rpc_method_handler(refused_stream)
 
 
 @pytest.mark.parametrize("handler", [SINGLE, STREAM])
@@ -174,7 +174,7 @@ def test_of_http(json: bool, stream: bool) -> None:
         cast("grpc.aio.Channel", RefusingChannel()),
         conversion=cast("Any", None),
         sign_in=cast("Any", None),
-        streams=OpenNothing(),
+        streams=cast("Any", OpenNothing()),
         peers=ForwardedPeers(),
     )
 

@@ -32,6 +32,7 @@ from resolute_experiments.timing import Timing
 from resolute_experiments.topics import SIGNAL_CHANGES, Topic, watched
 from resolute_experiments.transitions import signals, transition_trial
 from resolute_experiments.transitions.signals import SignalReason
+from resolute_experiments.window import Window
 from resolute_serving.auth.tokens import TokenSigner
 from resolute_serving.context import TrialRun
 from resolute_serving.database.remembered import Remembered
@@ -55,6 +56,10 @@ class _Note(Protocol):
     def __call__(
         self, connection: Connection, allocation_id: str, rank: int, sentence: str, *, timing: Timing
     ) -> None: ...
+
+
+MOST_NOTES_A_MINUTE = 30
+"""How often a run may say something else of what keeps it: each may be an alert."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +95,7 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
         self._leases = leases
         self._token_ttl = token_ttl
         self._signalled = Remembered(core.database, runs.signalled)
+        self._noted = Window(core.clock, most=MOST_NOTES_A_MINUTE)
 
     async def GetLaunchSpec(
         self, request: pb2.GetLaunchSpecRequest, context: Any
@@ -159,9 +165,10 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
                 lambda c: _note_pid(c, allocation, request.container_rank, request.pid, timing)
             )
             self._core.notifier.notify(watched(facts.run.experiment_id))
-        if (hang := hangs.shortened(request.hang)) != facts.container.hang:
+        hang, idle = hangs.shortened(request.hang), hangs.shortened(request.idle)
+        if hang != facts.container.hang and self._may_note(allocation):
             await self._note(facts.run, request.container_rank, hang, note=hangs.note_hang)
-        if (idle := hangs.shortened(request.idle)) != facts.container.idle:
+        if idle != facts.container.idle and self._may_note(allocation):
             await self._note(facts.run, request.container_rank, idle, note=idle_runs.note_idle)
         self._leases.renew(allocation, rank=request.container_rank)
         # A run without its owner goes on until its token expires; nothing takes its calls after that.
@@ -172,6 +179,13 @@ class AllocationsServicer(allocations_service_pb2_grpc.AllocationsServiceService
             user_token=await self._user_token(facts),
             signal=signal_message(facts.run),
         )
+
+    def _may_note(self, allocation: str) -> bool:
+        """Whether the run may say something else now; otherwise a later renewal does."""
+        full = self._noted.full(allocation)
+        if not full:
+            self._noted.add(allocation)
+        return not full
 
     async def _note(self, run: runs.Run, rank: int, sentence: str, *, note: _Note) -> None:
         timing = self._core.timing()
