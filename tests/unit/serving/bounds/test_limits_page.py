@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from resolute.contracts.documents.document import MAX_NODES
+from resolute_gateway.web.held_bodies import MAX_BYTES, MAX_BYTES_OF_ADDRESS
 from resolute_searcher.planning.answers import MAX_SIMULATED_TRIALS
 from resolute_searcher.planning.importance import MAX_HPARAMS, MAX_TRIALS
 from resolute_searcher.service import ESTIMATE_LIMITS
@@ -37,6 +38,7 @@ def test_the_table_of_limits_is_that_of_the_code() -> None:
         spaced(max(limits.elements for limits in LIMITS.values())),
         f"{MAX_DEPTH} levels",
         f"{MAX_BYTES_IN_PROGRESS // MIB} MiB",
+        f"{MAX_BYTES // MIB} and {MAX_BYTES_OF_ADDRESS // MIB} MiB",
         spaced(MAX_WAITING_WRITES),
         spaced(StreamLimits.total),
         spaced(StreamLimits.of_address),
