@@ -298,10 +298,14 @@ def main() -> None:
     database = new_postgres() if options.postgresql else nullcontext("")
     with tempfile.TemporaryDirectory(prefix="resolute-fuzz-") as folder, database as url:
         campaign = Campaign(options.seed, only=options.only)
-        report = asyncio.run(
-            campaign.run(Path(folder), calls=options.calls, first=options.first, database_url=url)
-        )
-    sys.stdout.write(f"{describe(report)}\n{time.monotonic() - began:.0f} s\n")
+        report = campaign.report
+        try:
+            asyncio.run(
+                campaign.run(Path(folder), calls=options.calls, first=options.first, database_url=url)
+            )
+        finally:  # a long campaign that is ended has found what it has found
+            sys.stdout.write(f"{describe(report)}\n{time.monotonic() - began:.0f} s\n")
+            sys.stdout.flush()
     fine = (
         not (report.findings or report.tracebacks)
         and report.growth <= MOST_GROWTH_MIB

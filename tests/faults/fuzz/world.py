@@ -34,7 +34,7 @@ _CONFIG = {
 _METHODS = {method.name: method for method in methods()} | {
     f"{method.containing_service.name}/{method.name}": method for method in methods()
 }
-_PATIENCE_SECONDS = 30.0
+_PATIENCE_SECONDS = 300.0
 
 
 @dataclass
