@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import grpc
 
@@ -25,7 +26,7 @@ def test_an_answer_of_many_megabytes_arrives() -> None:
 
     async def scenario() -> int:
         server = grpc.aio.server(options=server_options())
-        handler = grpc.unary_unary_rpc_method_handler(answer)
+        handler: Any = grpc.unary_unary_rpc_method_handler(answer)
         server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("x.Y", {"Z": handler}),))
         port = server.add_insecure_port("127.0.0.1:0")
         await server.start()
