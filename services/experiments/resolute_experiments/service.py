@@ -63,6 +63,7 @@ from resolute_experiments.clients import Clients
 from resolute_experiments.context import ServiceContext
 from resolute_experiments.gauges import ServiceGauges
 from resolute_experiments.guard.watch import GuardWatch
+from resolute_experiments.lifecycle.controller import ExperimentController
 from resolute_experiments.lifecycle.controllers import Controllers
 from resolute_experiments.lifecycle.metrics_copy import MetricsCopy
 from resolute_experiments.retention.deferred import DeferredRetention
@@ -238,14 +239,16 @@ class ExperimentsService:
         )
 
     def _open_controllers(self) -> Controllers:
-        return Controllers(
-            self._core,
+        controller = partial(
+            ExperimentController,
+            core=self._core,
             clients=self._clients,
             lease_ttl=self._settings.lease_ttl,
             machines=self._fleet,
             copy_metrics=self._metrics_copy.refresh,
             judge=self._guard_watch.look_at,
         )
+        return Controllers(self._core.notifier, controller=controller)
 
     def _open_alert_watch(self) -> AlertWatch:
         return AlertWatch(

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
 import structlog
 
-from resolute_experiments.clients import Clients
-from resolute_experiments.context import ServiceContext
-from resolute_experiments.lifecycle.controller import ExperimentController, FleetProtocol
-from resolute_experiments.topics import SCHEDULER_WAKEUP, SIGNAL_CHANGES
+from resolute_experiments.lifecycle.controller import ExperimentController
+from resolute_experiments.topics import SCHEDULER_WAKEUP, SIGNAL_CHANGES, Topic
+from resolute_serving.notifier import Notifier
 
 _log = structlog.get_logger("experiments")
 
@@ -19,30 +18,15 @@ class Controllers:
     """The controllers of all live experiments.
 
     Args:
-        core: What all parts of this service share.
-        clients: The other services.
-        lease_ttl: Seconds after which a machine that fell silent is noticed at the latest.
-        machines: Where runs are, and what they left.
-        copy_metrics: Copies every change that the metrics service has now.
-        judge: Judges what a trial, given by its UUID, has reported until now.
+        notifier: Wakes the controllers.
+        controller: Makes the controller of an experiment, which is given by its UUID.
     """
 
     def __init__(
-        self,
-        core: ServiceContext,
-        *,
-        clients: Clients,
-        lease_ttl: float,
-        machines: FleetProtocol,
-        copy_metrics: Callable[[], Awaitable[None]],
-        judge: Callable[[str], Awaitable[None]],
+        self, notifier: Notifier[Topic], *, controller: Callable[[str], ExperimentController]
     ) -> None:
-        self._core = core
-        self._clients = clients
-        self._lease_ttl = lease_ttl
-        self._machines = machines
-        self._copy_metrics = copy_metrics
-        self._judge = judge
+        self._notifier = notifier
+        self._controller = controller
         self._tasks: dict[str, asyncio.Task[None]] = {}
         # Experiments that were to be led while somebody led them, and perhaps was about to stop.
         self._asked_again: set[str] = set()
@@ -52,17 +36,9 @@ class Controllers:
         current = self._tasks.get(experiment_id)
         if current is not None and not current.done():
             self._asked_again.add(experiment_id)
-            self._core.notifier.notify(experiment_id, SCHEDULER_WAKEUP, SIGNAL_CHANGES)
+            self._notifier.notify(experiment_id, SCHEDULER_WAKEUP, SIGNAL_CHANGES)
             return
-        controller = ExperimentController(
-            experiment_id,
-            self._core,
-            clients=self._clients,
-            lease_ttl=self._lease_ttl,
-            machines=self._machines,
-            copy_metrics=self._copy_metrics,
-            judge=self._judge,
-        )
+        controller = self._controller(experiment_id)
         task = asyncio.create_task(controller.run(), name=f"controller-{experiment_id}")
         task.add_done_callback(self._ended)
         self._tasks[experiment_id] = task
